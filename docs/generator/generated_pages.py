@@ -69,8 +69,11 @@ def _api_page(part):
     title = _TITLES.get(part, part.capitalize())
     intro = inspect.cleandoc(module.__doc__).split("\n\n")
     lines = [f"# {title}", "", f"`keras_bahdanau.{part}`: {intro[0]}", *_paragraphs(intro[1:])]
-    for name in public_names(module):
-        lines += ["", *_entry(f"{kb.__name__}.{part}", name, getattr(module, name))]
+    families = getattr(module, "PUBLIC", {"": public_names(module)})
+    for family, names in families.items():
+        lines += ["", f"## {family}"] if family else []
+        for name in names:
+            lines += ["", *_entry(f"{kb.__name__}.{part}", name, getattr(module, name))]
     return "\n".join(lines) + "\n"
 
 
@@ -91,11 +94,23 @@ def _entry(package, name, value):
     if isinstance(value, types.ModuleType):
         inner = [_entry(value.__name__, one, getattr(value, one)) for one in public_names(value)]
         return [line for entry in inner for line in (*entry, "")]
-    if isinstance(value, Registry | collections.abc.Mapping):
-        names = ", ".join(f"`{one}`" for one in sorted(value, key=str))
-        made = f" `{name}.get(name)` makes a layer." if isinstance(value, Registry) else ""
-        return [f"## {name}", "", f"Names: {names}.{made}"]
+    if isinstance(value, Registry):
+        return _registry_entry(name, value)
+    if isinstance(value, collections.abc.Mapping):
+        names = ", ".join(f"`{key}`" for key in sorted(value, key=str))
+        return [f"## {name}", "", f"Names: {names}."]
     return [f"## {name}", "", f"`{value!r}`"]
+
+
+def _registry_entry(name, registry):
+    """The names of a family, and its classes that are made by name alone."""
+    names = ", ".join(f"`{key}`" for key in sorted(registry, key=str))
+    lines = [f"## {name}", "", f"Names: {names}. `{name}.get(name)` makes a layer."]
+    for class_name in registry.class_names():
+        if class_name not in kb.layers.__all__:
+            value = getattr(kb.layers, class_name)
+            lines += ["", *_entry(kb.layers.__name__, class_name, value)]
+    return lines
 
 
 @functools.cache

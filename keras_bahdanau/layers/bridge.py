@@ -114,9 +114,6 @@ class IdentityBridge(Bridge):
         return self._packed(ops.split(summary, ends, axis=-1) if ends else [summary])
 
 
-BRIDGES = {"summary": StateBridge, "zeros": ZeroBridge, "identity": IdentityBridge}
-
-
 def _sizes(sizes):
     if not isinstance(sizes, list | tuple) or not sizes:
         raise ValueError(

@@ -4,7 +4,6 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers.attention.part import AttentionPart
-from keras_bahdanau.layers.registry import Registry
 from keras_bahdanau.settings import checks
 
 
@@ -221,14 +220,3 @@ class GridCoverage(Coverage):
             "grid_height": self.grid_height,
         }
         return {**super().get_config(), **config}
-
-
-COVERAGES = Registry(
-    "coverage",
-    {
-        None: NoCoverage,
-        "sum": Coverage,
-        "convolution": LocationConvolution,
-        "grid": GridCoverage,
-    },
-)

@@ -133,11 +133,3 @@ class PlainReadout(ReadoutBase):
 
     def read(self, state, context, embedded):
         return state
-
-
-READOUTS = {
-    "tanh": Readout,
-    "maxout": MaxoutReadout,
-    "attentional": AttentionalReadout,
-    "plain": PlainReadout,
-}

@@ -1,17 +1,55 @@
-"""Registries: the layers of one family, by name, config or instance."""
+"""Registries: the layers of one family, by name, config or instance.
+
+Importing this module also tells Keras the names of all classes of `layers`, so that
+`keras.saving.load_model` finds those whose modules are not imported yet.
+"""
 
 import copy
+import functools
+import importlib
+import inspect
 
 import keras
 
+from keras_bahdanau.layers import names
 from keras_bahdanau.settings import checks
+
+PACKAGE = "keras_bahdanau"
+
+
+def class_of(name):
+    """The class of `layers` with this name; its module is imported."""
+    module = importlib.import_module(f"{PACKAGE}.layers.{names.MODULE_OF[name]}")
+    return getattr(module, name)
+
+
+def _stand_in(name):
+    """A class that Keras can find by its registered name, and that makes the real layer."""
+
+    def new(cls, *args, **kwargs):
+        return class_of(name)(*args, **kwargs)
+
+    def make_from_config(cls, config):
+        return class_of(name).from_config(config)
+
+    return type(name, (), {"__new__": new, "from_config": classmethod(make_from_config)})
+
+
+def _register_names():
+    """Register a stand-in for each class; its own decorator replaces it on import."""
+    registered_classes = keras.saving.get_custom_objects()
+    for name in names.MODULE_OF:
+        registered_classes.setdefault(f"{PACKAGE}>{name}", _stand_in(name))
+
+
+_register_names()
 
 
 def from_config(config):
-    """The layer that a serialized config describes, left for its owner to build.
+    """The layer of a serialized config, for its owner to build.
 
-    Keras builds what it deserializes as it was built before; a part that is
-    shared, or that its owner builds, would then be built twice.
+    Keras also builds what it deserializes; a shared layer, or one that its owner builds, would
+    then be built twice.
     """
     config = copy.deepcopy(config)  # some Keras cells empty the config that they are given
     config.pop("build_config", None)
@@ -19,7 +57,7 @@ def from_config(config):
 
 
 def as_layer(value):
-    """A layer, from itself or from its config.
+    """Return a layer unchanged, and make one from a config.
 
     Raises:
         TypeError: If `value` is neither.
@@ -31,6 +69,16 @@ def as_layer(value):
     raise TypeError(
         f"A part of a layer must be a layer itself, or the config of one. Received: {value!r}"
     )
+
+
+def untrack_sublayer(layer, sublayer):
+    """Remove a sublayer that will not be built from the tracked layers of another.
+
+    Keras takes a layer with an unbuilt sublayer for one without weights yet: on JAX it traces
+    the model anew at each `fit`, and runs `predict_on_batch` without compiling it. The
+    attribute stays.
+    """
+    layer._tracker.untrack(sublayer)
 
 
 def is_registered_name(identifier):
@@ -47,37 +95,43 @@ def registered(name):
     Raises:
         ValueError: If there is none.
     """
-    found = keras.saving.get_registered_object(name)
-    if found is None:
+    package, _, class_name = name.partition(">")
+    if package == PACKAGE and class_name in names.MODULE_OF:
+        return class_of(class_name)
+    registered_class = keras.saving.get_registered_object(name)
+    if registered_class is None:
         raise ValueError(
             f"A registered name must be that of a known class. Received: unknown class {name!r}. "
             "Import its module first; on the command line, give --import MODULE."
         )
-    return found
+    return registered_class
 
 
 class Registry:
-    """The layers of one family by name, as Keras' `get` functions have them.
+    """The layers of one family by name, like the `get` functions of Keras.
 
     ```python
     score = keras_bahdanau.layers.SCORES.get("additive", units=256)
     score = keras_bahdanau.layers.SCORES.get(score)  # a layer stays as it is
     ```
 
-    A class of one's own has the name under which Keras has registered it, such as
-    "my_scores>ReluScore"; it gets the same arguments as the others.
+    A class of your own has the name under which Keras has registered it, such as
+    "my_scores>ReluScore", and gets the same arguments as the others.
 
     Args:
         family: String. Name of the family, for errors.
-        kinds: Dictionary from a name to a class, or a function that makes a layer.
+        table: Dictionary of `layers.names`, from a name to a class name, or to a pair of it and
+            arguments.
+        method: Name of the class method that makes the layer; None for the constructor.
     """
 
-    def __init__(self, family, kinds):
+    def __init__(self, family, table, method=None):
         self.family = family
-        self._kinds = dict(kinds)
+        self._table = table
+        self._method = method
 
     def get(self, identifier, /, *args, **kwargs):
-        """The layer that an identifier stands for.
+        """The layer of an identifier.
 
         Args:
             identifier: A name of this registry, or a registered one; the config of a layer, as
@@ -110,16 +164,54 @@ class Registry:
         """
         if is_registered_name(name):
             return registered(name)
-        return self[checks.choice(self.family, name, self._kinds)]
+        return self[checks.choice(self.family, name, self._table)]
+
+    def class_names(self):
+        """The class names of the family, each once."""
+        return list(dict.fromkeys(_entry(entry)[0] for entry in self._table.values()))
 
     def __getitem__(self, name):
-        return self._kinds[name]
+        class_name, settings = _entry(self._table[name])
+        kind = class_of(class_name)
+        kind = getattr(kind, self._method) if self._method else kind
+        return functools.partial(kind, **settings) if settings else kind
 
     def __iter__(self):
-        return iter(self._kinds)
+        return iter(self._table)
 
     def __len__(self):
-        return len(self._kinds)
+        return len(self._table)
 
     def __contains__(self, name):
-        return name in self._kinds
+        return name in self._table
+
+
+def _entry(entry):
+    """(class name, arguments) of an entry of a table."""
+    return (entry, {}) if isinstance(entry, str) else entry
+
+
+class ScoreRegistry(Registry):
+    """The scores by name; `units` is for those whose query and values meet in a space of it."""
+
+    def make(self, name, /, units=None, **kwargs):
+        """A new score by its name; one without a width of its own ignores `units`."""
+        kind = self.kind(name)
+        if _has_argument(getattr(kind, "func", kind), "units"):
+            kwargs["units"] = units
+        return kind(**kwargs)
+
+
+def _has_argument(kind, name):
+    """True if the constructor of a class, or of a base class, has an argument of this name."""
+    return any(name in inspect.signature(base.__init__).parameters for base in kind.__mro__)
+
+
+BRIDGES = Registry("bridge", names.BRIDGES)
+COVERAGES = Registry("coverage", names.COVERAGES)
+DECODER_CELLS = Registry("when", names.DECODER_CELLS)
+NORMALIZERS = Registry("normalizer", names.NORMALIZERS)
+READERS = Registry("kind", names.READERS, method="stack")
+READOUTS = Registry("readout", names.READOUTS)
+SCORES = ScoreRegistry("score", names.SCORES)
+WINDOWS = Registry("window", names.WINDOWS)

@@ -5,7 +5,7 @@ import math
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.normalizers import masked_softmax
+from keras_bahdanau.layers.normalizers.softmax import masked_softmax
 from keras_bahdanau.layers.step_seed import StepDropout
 from keras_bahdanau.settings import checks
 

@@ -4,7 +4,6 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers.attention.part import AttentionPart
-from keras_bahdanau.layers.registry import Registry
 from keras_bahdanau.settings import checks
 
 
@@ -210,14 +209,3 @@ class LocalMedian(LocalWindow):
         total = sums[..., -1:]
         before = ops.cast(ops.less(sums, 0.5 * total), "float32")  # 1 at places before the median
         return ops.where(ops.greater(total[..., 0], 0), ops.sum(before, axis=-1), state)
-
-
-WINDOWS = Registry(
-    "window",
-    {
-        "everywhere": Everywhere,
-        "local-m": LocalMonotonic,
-        "local-p": LocalPredictive,
-        "local-median": LocalMedian,
-    },
-)

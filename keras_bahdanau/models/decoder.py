@@ -4,14 +4,11 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers.attention.by_name import ATTENTIONS
-from keras_bahdanau.layers.decoder_cells import DECODER_CELLS
 from keras_bahdanau.layers.decoder_cells.decoder_cell import DecoderCellBase
 from keras_bahdanau.layers.front_ends.token_embedding import token_embedding
 from keras_bahdanau.layers.memory import Memory
 from keras_bahdanau.layers.pointer_generator import Copying, PointerGenerator, log_mixture
-from keras_bahdanau.layers.readout import READOUTS
-from keras_bahdanau.layers.registry import from_config
-from keras_bahdanau.layers.unused import leave_out
+from keras_bahdanau.layers.registry import DECODER_CELLS, READOUTS, from_config, untrack_sublayer
 from keras_bahdanau.layers.word_dropout import WordDropout
 from keras_bahdanau.models.sampled_steps import sampled_steps
 from keras_bahdanau.settings import checks
@@ -81,7 +78,7 @@ class Decoder(keras.Model):
         context_gate: Bool. True if a gate, learned from the state, scales the context of each
             step (beta of Xu et al. 2015), for words that need little of the source.
         copy: Bool. True to copy tokens of the source beside generating them (See et al. 2017):
-            see `layers.log_mixture`. It takes an `Encoder` with `symbols`.
+            see `log_mixture`. It takes an `Encoder` with `symbols`.
 
     Call arguments:
         target_in: Int tensor `(batch, target_time)`: the start token and the
@@ -100,8 +97,8 @@ class Decoder(keras.Model):
         Float32 logits `(batch, target_time, vocabulary)`, or with `return_readout` the
         readout `(batch, target_time, readout_units)`; with `return_attention_scores` the
         pair of it and the weights `(batch, target_time, source_time)`. With `return_drawn`
-        a `layers.Drawn` of tensors `(batch, target_time)` follows, with `return_copying` a
-        `layers.Copying`, or () of a decoder that does not copy. The logits of one that copies
+        a `Drawn` of tensors `(batch, target_time)` follows, with `return_copying` a
+        `Copying`, or () of a decoder that does not copy. The logits of one that copies
         are log-probabilities.
 
     Raises:
@@ -258,7 +255,7 @@ class Decoder(keras.Model):
                 "Embeddings must be shared before the decoder is built. Received: a built "
                 f"decoder, name={self.name!r}. Make a new one."
             )
-        leave_out(self, self.embedding)
+        untrack_sublayer(self, self.embedding)
         del self.embedding  # or Keras would go on saving the replaced layer
         self.embedding = embedding
 

@@ -8,8 +8,7 @@ from keras import ops
 
 from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.layers.memory import Memory
-from keras_bahdanau.layers.readers import READERS
-from keras_bahdanau.layers.registry import from_config
+from keras_bahdanau.layers.registry import READERS, from_config
 from keras_bahdanau.layers.summaries import SUMMARIES, first_value
 from keras_bahdanau.layers.word_dropout import WordDropout
 from keras_bahdanau.settings import checks

@@ -24,7 +24,7 @@ class Reinforcement(keras.layers.Layer):
     cross-entropy, less the entropy of the attention.
 
     Call arguments:
-        drawn: `layers.Drawn` of tensors `(passes, batch, target_time)`.
+        drawn: `Drawn` of tensors `(passes, batch, target_time)`.
         negative_log_probs: Float tensor `(batch, target_time)`, -log p(y_i), the mean of all
             passes. It gets no gradient.
         weight: Float tensor `(batch, target_time)`, w_i, 0 at padding.

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers import scan
-from keras_bahdanau.layers.decoder_cells import Step
+from keras_bahdanau.layers.decoder_cells.decoder_cell import Step
 
 
 def sampled_steps(decoder, target_in, prepared):

@@ -22,9 +22,9 @@ class TrainingOutput(NamedTuple):
         ctc_logits: Float tensor `(passes, batch, source_time, vocabulary)`, of the encoder's
             values, for the CTC loss, or ().
         mask: Bool tensor `(passes, batch, source_time)`, True where these values are real, or ().
-        drawn: `layers.Drawn` of tensors `(passes, batch, target_time)`, places that hard
+        drawn: `Drawn` of tensors `(passes, batch, target_time)`, places that hard
             attention has drawn, or ().
-        copying: `layers.Copying` of tensors `(passes, batch, ...)`, by which the decoder copies
+        copying: `Copying` of tensors `(passes, batch, ...)`, by which the decoder copies
             tokens of the source, or ().
     """
 

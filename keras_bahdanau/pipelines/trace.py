@@ -41,7 +41,7 @@ class Trace:
         top_tokens: List of T lists of pieces, the most probable next ones, best first.
         top_probabilities: `(T, top)`, their probabilities.
         generation: `(T,)`, p_gen, with which a step generates its token and does not copy one
-            (`layers.log_mixture`); None of a model that does not copy.
+            (`log_mixture`); None of a model that does not copy.
         picture: `sources.Picture` of the input; None if its source has none.
         reads_context: Bool. False if no token follows from c_i, as in a `HardDecoder`.
         tree: `search.SearchTree` of the beam search, with pieces; None if it was not asked for, or

@@ -1,10 +1,10 @@
 """Combinations of training options that do not go together."""
 
+from keras_bahdanau.layers.names import PARALLEL_CELLS
 from keras_bahdanau.settings.limits import HARD_VOCABULARY_SIZE
 
 AUTO = "auto"  # for what is found from the text
 LETTERS, SYMBOLS = ("char", "grapheme"), "word"  # model types
-PARALLEL_CELLS = ("ssru", "sru", "min-gru", "min-lstm")
 UNDROPPED_CELLS = (*PARALLEL_CELLS, "self-attention")  # no product has their state
 _OF_HARD_ALIGNMENT = {  # what it takes
     **{"when": "apart", "readout": "tanh", "context_gate": False, "context_dropout": 0},

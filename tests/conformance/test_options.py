@@ -14,6 +14,7 @@ from keras_bahdanau import layers
 from keras_bahdanau.exporters.litert.device_signatures import decode_on_device
 from keras_bahdanau.exporters.saved_model.served_signatures import decode_with_alignment
 from keras_bahdanau.exporters.tracing import traced, weights_of
+from keras_bahdanau.layers.summaries import SUMMARIES
 from keras_bahdanau.search import beam_search, greedy_search
 
 PAIRS = [("a b", "x y z"), ("", ""), ("b", "z")]
@@ -128,7 +129,7 @@ def test_every_name_of_a_registry_is_tried():
     registries = {
         "cell": layers.CELLS,
         "encoder": layers.READERS,
-        "first state": {"zeros", *layers.SUMMARIES},
+        "first state": {"zeros", *SUMMARIES},
         "coverage": layers.COVERAGES,
         "normalizer": layers.NORMALIZERS,
         "preset": kb.presets.PRESETS,

@@ -11,7 +11,8 @@ import steps
 import tensorflow as tf
 
 from keras_bahdanau.layers import SelfAttentionCell
-from keras_bahdanau.layers.bridge import BRIDGES, IdentityBridge, StateBridge, ZeroBridge
+from keras_bahdanau.layers.bridge import IdentityBridge, StateBridge, ZeroBridge
+from keras_bahdanau.layers.registry import BRIDGES
 
 SUMMARY = np.random.default_rng(4).normal(size=(2, 5)).astype("float32")
 SIZES = [(3,), (3, 3), ((3,),), ((3,), (2, 4)), ((4,), (4,))]
@@ -134,4 +135,5 @@ def test_the_identity_needs_a_summary_as_wide_as_the_states():
 
 
 def test_the_registry_has_all():
-    assert BRIDGES == {"summary": StateBridge, "zeros": ZeroBridge, "identity": IdentityBridge}
+    classes = {"summary": StateBridge, "zeros": ZeroBridge, "identity": IdentityBridge}
+    assert {name: BRIDGES[name] for name in BRIDGES} == classes

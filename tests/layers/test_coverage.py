@@ -7,12 +7,8 @@ import pytest
 import steps
 import tensorflow as tf
 
-from keras_bahdanau.layers.coverage import (
-    COVERAGES,
-    GridCoverage,
-    LocationConvolution,
-    NoCoverage,
-)
+from keras_bahdanau.layers.coverage import GridCoverage, LocationConvolution, NoCoverage
+from keras_bahdanau.layers.registry import COVERAGES
 
 RANDOM = np.random.default_rng(7)
 LENGTHS = (6, 3, 0)

@@ -9,8 +9,9 @@ import steps
 import tensorflow as tf
 from reference import softmax
 
-from keras_bahdanau.layers import Drawn, Hard, MultiHeadAttention
+from keras_bahdanau.layers import Hard, MultiHeadAttention
 from keras_bahdanau.layers.attention.by_name import ATTENTIONS
+from keras_bahdanau.layers.normalizers.normalizer import Drawn
 
 RANDOM = np.random.default_rng(3)
 LENGTHS = (5, 3, 1, 0)

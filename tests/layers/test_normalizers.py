@@ -11,13 +11,9 @@ import tensorflow as tf
 from modes import eager_is_slow
 from reference import sigmoid, softmax
 
-from keras_bahdanau.layers.normalizers import (
-    NORMALIZERS,
-    Monotonic,
-    MonotonicChunkwise,
-    Softmax,
-    masked_softmax,
-)
+from keras_bahdanau.layers.normalizers.monotonic import Monotonic, MonotonicChunkwise
+from keras_bahdanau.layers.normalizers.softmax import Softmax, masked_softmax
+from keras_bahdanau.layers.registry import NORMALIZERS
 
 RANDOM = np.random.default_rng(6)
 LENGTHS = (5, 3, 1, 0)

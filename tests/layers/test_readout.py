@@ -4,13 +4,8 @@ import extract
 import numpy as np
 import pytest
 
-from keras_bahdanau.layers import (
-    READOUTS,
-    AttentionalReadout,
-    MaxoutReadout,
-    PlainReadout,
-    Readout,
-)
+from keras_bahdanau.layers import AttentionalReadout, MaxoutReadout, PlainReadout, Readout
+from keras_bahdanau.layers.registry import READOUTS
 
 RANDOM = np.random.default_rng(5)
 STATE, CONTEXT, EMBEDDED = (

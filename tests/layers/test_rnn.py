@@ -10,7 +10,7 @@ import pytest
 import reference
 import tensorflow as tf
 
-from keras_bahdanau.layers.cells import CELLS
+from keras_bahdanau.layers.cells.keras_cell import CELLS
 from keras_bahdanau.layers.readers.rnn import STOCK, ScannedRNN, new_rnn
 from keras_bahdanau.migrate.recurrent_weights import WholeStateLSTMCell
 

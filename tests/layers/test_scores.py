@@ -12,7 +12,7 @@ from ai_edge_litert.interpreter import Interpreter
 from keras import ops
 
 from keras_bahdanau.layers.recurrence import scan
-from keras_bahdanau.layers.scores import SCORES
+from keras_bahdanau.layers.registry import SCORES
 
 RANDOM = np.random.default_rng(1)
 BATCH, QUERIES, PLACES, UNITS = 3, 2, 4, 5

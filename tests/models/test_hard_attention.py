@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bahdanau.layers import ATTENTIONS, ConvolutionalReader, Drawn, Hard
-from keras_bahdanau.layers.normalizers import Normalizer
+from keras_bahdanau.layers import ATTENTIONS, ConvolutionalReader, Hard
+from keras_bahdanau.layers.normalizers.normalizer import Drawn, Normalizer
 from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
 from keras_bahdanau.models.losses import SentenceCrossentropy, TokenCrossentropy
 from keras_bahdanau.models.reinforcement import Reinforcement

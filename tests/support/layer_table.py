@@ -10,6 +10,7 @@ from memory import shape_of
 
 from keras_bahdanau import layers, models
 from keras_bahdanau.layers.attention.attention import AttentionState
+from keras_bahdanau.layers.normalizers.normalizer import Drawn
 
 RANDOM = np.random.default_rng(12)
 BATCH, SOURCE_TIME, TARGET_TIME = 2, 3, 9
@@ -140,7 +141,7 @@ def hard_row(**options):
     numbers = np.zeros(BATCH, "float32")
     return row(
         layers.Hard,
-        inputs=(floats(BATCH, SOURCE_TIME), MASK, (numbers - 1, layers.Drawn(numbers, numbers))),
+        inputs=(floats(BATCH, SOURCE_TIME), MASK, (numbers - 1, Drawn(numbers, numbers))),
         outputs=("float32",) * 4,
         padding=lambda scores, mask, state: (padded(scores, 50.0), padded(mask, False), state),
         drops=True,

@@ -212,18 +212,19 @@ ONE_BY_ONE = {  # what stands in one of those above
     "no attention": attending(kind=None),
     **{
         f"score {kind}": attending(kind=kind)
-        for kind in ("concat", "cosine", "dot", "general", "location")
+        for kind in layers.SCORES
+        if kind not in ("additive", "pair", "scaled-dot")
     },
-    "score pair-tanh": attending(kind="pair-tanh"),
     "heads, additive": attending(kind="additive", heads=2),
     **queries(),
     **{f"when {when}": decoding(when=when) for when in ("after", "between", "apart")},
-    **{f"window {kind}": attending(window=kind) for kind in ("local-m", "local-p", "local-median")},
+    **{f"window {kind}": attending(window=kind) for kind in layers.WINDOWS if kind != "everywhere"},
     **{
         f"normalizer {kind}": attending(normalizer=kind)
-        for kind in ("softmax-sharp", "sigmoid", "monotonic", "monotonic-hard", "mocha", "hard")
+        for kind in layers.NORMALIZERS
+        if kind not in ("softmax", "mocha-hard")
     },
-    **{f"coverage {kind}": attending(coverage=kind) for kind in ("sum", "convolution", "grid")},
+    **{f"coverage {kind}": attending(coverage=kind) for kind in layers.COVERAGES if kind},
     "hard alignments, zeroth order": Option(hard={}),
     "hard alignments, zeroth order, monotonic": Option(hard={"monotonic": True}),
     "context gate": decoding(context_gate=True),

@@ -10,7 +10,7 @@ import pytest
 from keras_bahdanau import layers
 from keras_bahdanau.evaluation.corpus_metrics import METRICS, metrics_of
 from keras_bahdanau.layers import query
-from keras_bahdanau.layers.bridge import BRIDGES
+from keras_bahdanau.layers.registry import BRIDGES
 from keras_bahdanau.layers.summaries import SUMMARIES
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.training import MODEL_OPTIONS, TrainingOptions, training_option

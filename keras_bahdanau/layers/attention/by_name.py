@@ -1,11 +1,11 @@
 """Attention by name."""
 
+from keras_bahdanau.layers import names
 from keras_bahdanau.layers.attention.attention import Attention, BahdanauAttention
-from keras_bahdanau.layers.attention.fixed import FixedContext, ForcedAlignment
 from keras_bahdanau.layers.attention.multi_head import MultiHeadAttention
 from keras_bahdanau.layers.attention.past import PastAttention
 from keras_bahdanau.layers.registry import Registry
-from keras_bahdanau.layers.scores import SCORES, Score
+from keras_bahdanau.layers.scores.score import Score
 from keras_bahdanau.settings import checks
 
 
@@ -91,12 +91,4 @@ def _refuse_parts_of_scores(name, given):
             )
 
 
-ATTENTIONS = AttentionRegistry(
-    "attention",
-    {
-        None: FixedContext,
-        "bahdanau": BahdanauAttention,
-        "forced": ForcedAlignment,
-        **{score: Attention for score in SCORES},
-    },
-)
+ATTENTIONS = AttentionRegistry("attention", names.ATTENTIONS)

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers.attention.base import Attended, AttentionBase, weighted_sum
-from keras_bahdanau.layers.scores import SCORES
+from keras_bahdanau.layers.registry import SCORES
 from keras_bahdanau.layers.scores.score import check_shapes
 from keras_bahdanau.settings import checks
 

@@ -3,7 +3,7 @@
 import keras
 
 from keras_bahdanau.layers.cells.cell import Cell
-from keras_bahdanau.layers.unused import leave_out
+from keras_bahdanau.layers.registry import untrack_sublayer
 from keras_bahdanau.settings import checks
 
 
@@ -62,7 +62,7 @@ class ProjectedCell(Cell):
     def build(self, inputs_shape, context_shape=None, states_shape=None):
         self.input_projection.build(inputs_shape)
         if context_shape is None:
-            leave_out(self, self.context_projection)
+            untrack_sublayer(self, self.context_projection)
         else:
             self.context_projection.build(context_shape)
 

@@ -10,25 +10,3 @@ another: `READERS.get(name, depth, units, cell, recurrent_dropout, dropout)`, wi
 `RecurrentReader` and, for a layer that holds several, the rate at which training drops between
 them.
 """
-
-import functools
-
-from keras_bahdanau.layers.readers.convolutional import ConvolutionalReader
-from keras_bahdanau.layers.readers.pyramidal import PyramidalRNN
-from keras_bahdanau.layers.readers.recurrent import BidirectionalRNN, UnidirectionalRNN
-from keras_bahdanau.layers.readers.row_rnn import RowRNN
-from keras_bahdanau.layers.readers.self_attention import SelfAttentionReader
-from keras_bahdanau.layers.registry import Registry
-
-READERS = Registry(
-    "kind",
-    {
-        "bidirectional": BidirectionalRNN.stack,
-        "unidirectional": UnidirectionalRNN.stack,
-        "pyramidal": PyramidalRNN.stack,
-        "rows": RowRNN.stack,
-        "transformer": SelfAttentionReader.stack,
-        "convolutional": ConvolutionalReader.stack,
-        "convolutional-tanh": functools.partial(ConvolutionalReader.stack, activation="tanh"),
-    },
-)

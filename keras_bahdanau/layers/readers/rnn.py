@@ -5,7 +5,7 @@ import functools
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.cells import CELLS, KerasCell
+from keras_bahdanau.layers.cells.keras_cell import CELLS, KerasCell
 from keras_bahdanau.layers.initializers import ORTHOGONAL
 from keras_bahdanau.layers.registry import from_config
 

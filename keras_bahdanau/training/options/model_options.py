@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from keras_bahdanau.layers import names
 from keras_bahdanau.settings.limits import WIDTH
 from keras_bahdanau.settings.option import (
     flag,
@@ -12,13 +13,8 @@ from keras_bahdanau.settings.option import (
     or_registered,
     some_of,
 )
-from keras_bahdanau.training.combinations import AUTO, PARALLEL_CELLS, is_hard
+from keras_bahdanau.training.combinations import AUTO, is_hard
 from keras_bahdanau.training.options.declaring import RATE, WEIGHT, of_model
-
-_CELLS = (
-    *("simple", "gru", "gru-reset-before", "lstm", "layer-norm-gru", "layer-norm-lstm"),
-    *PARALLEL_CELLS,
-)
 
 
 def _readout_units(options):
@@ -49,10 +45,7 @@ class ModelOptions:
     )
     units: int | None = of_model(WIDTH, "Width of the decoder state.")
     encoder: str | None = of_model(
-        one_of(
-            *("bidirectional", "unidirectional", "pyramidal", "rows"),
-            *("transformer", "convolutional", "convolutional-tanh"),
-        ),
+        one_of(*names.READERS),
         "Encoder: {choices}.",
         "bidirectional",
     )
@@ -62,12 +55,12 @@ class ModelOptions:
         lambda options: options.units,
     )
     encoder_cell: str | None = of_model(
-        one_of(*_CELLS),
+        one_of(*names.CELLS),
         "Cell of the encoder: {choices}; that of the decoder if left out, if it is one of these.",
-        lambda options: options.cell if options.cell in _CELLS else "gru",
+        lambda options: options.cell if options.cell in names.CELLS else "gru",
     )
     cell: str | None = of_model(
-        one_of(*_CELLS, "self-attention"),
+        one_of(*names.CELLS, "self-attention"),
         "Cell of the decoder: {choices}. Self-attention stands in blocks.",
         "gru",
     )
@@ -77,12 +70,7 @@ class ModelOptions:
         flag(), "Residual connections around all layers but the lowest.", False
     )
     attention: str | None = of_model(
-        or_registered(
-            one_of(
-                *("bahdanau", "additive", "concat", "cosine", "dot", "general", "location"),
-                *("pair", "pair-tanh", "scaled-dot", "forced", "none"),
-            )
-        ),
+        or_registered(one_of("bahdanau", *names.SCORES, "forced", "none")),
         'Attention, by name or by its score: {choices}. "forced" takes the alignments given. '
         'A score of one\'s own, registered with Keras, is "package>Class": see --import.',
         "bahdanau",
@@ -101,20 +89,17 @@ class ModelOptions:
         lambda options: 4 * options.units,
     )
     window: str | None = of_model(
-        one_of("everywhere", "local-m", "local-p", "local-median"),
+        one_of(*names.WINDOWS),
         "Positions that it may attend to: {choices}.",
         "everywhere",
     )
     normalizer: str | None = of_model(
-        one_of(
-            *("softmax", "softmax-sharp", "sigmoid"),
-            *("monotonic", "monotonic-hard", "mocha", "mocha-hard", "hard"),
-        ),
+        one_of(*names.NORMALIZERS),
         'From scores to weights: {choices}. "hard" is one place a step, drawn in training.',
         "softmax",
     )
     coverage: str | None = of_model(
-        one_of("none", "sum", "convolution", "grid"),
+        one_of("none", *filter(None, names.COVERAGES)),
         'Memory of the positions attended to: {choices}. "grid" convolves their sum, over '
         "both axes where the source is a grid, such as an image.",
         "none",
@@ -133,7 +118,7 @@ class ModelOptions:
         "none",
     )
     when: str | None = of_model(
-        one_of("before", "after", "between", "apart", "blocks"),
+        one_of(*names.DECODER_CELLS),
         'Time of attention: "before" the cell moves, "after" it (input feeding), "between" '
         'two cells, "apart": after it, without feeding, as hard alignments need it; or in '
         '"blocks" of a cell, attention and a feed-forward network, as in a Transformer.',
@@ -151,9 +136,7 @@ class ModelOptions:
         '"backward" state at the first token, its "last" state, or "zeros".',
         lambda options: "zeros" if options.cell == "self-attention" else "mean",
     )
-    readout: str | None = of_model(
-        one_of("tanh", "maxout", "attentional", "plain"), "Readout: {choices}.", "tanh"
-    )
+    readout: str | None = of_model(one_of(*names.READOUTS), "Readout: {choices}.", "tanh")
     readout_units: int | None = of_model(WIDTH, "Width of the readout.", _readout_units)
     readout_state: str | None = of_model(
         one_of("current", "previous"),

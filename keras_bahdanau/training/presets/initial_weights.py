@@ -5,7 +5,7 @@ The path of a weight identifies it; no layer depends on this.
 
 import keras
 
-from keras_bahdanau.layers.cells import BlockOrthogonal
+from keras_bahdanau.layers.initializers import BlockOrthogonal
 
 _RECURRENT = ("recurrent_kernel", "recurrent_projection/kernel", "candidate_projection/kernel")
 _ALIGNMENT = ("score/query_projection/kernel", "score/key_projection/kernel")

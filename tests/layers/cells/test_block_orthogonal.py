@@ -4,8 +4,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bahdanau.layers.cells import CELLS, BlockOrthogonal
-from keras_bahdanau.layers.initializers import Orthogonal, replaced_at_once
+from keras_bahdanau.layers.cells.keras_cell import CELLS
+from keras_bahdanau.layers.initializers import BlockOrthogonal, Orthogonal, replaced_at_once
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])

@@ -9,7 +9,7 @@ import steps
 import tensorflow as tf
 from keras import ops
 
-from keras_bahdanau.layers.cells import CELLS, KerasCell
+from keras_bahdanau.layers.cells.keras_cell import CELLS, KerasCell
 
 RANDOM = np.random.default_rng(7)
 UNITS = 3

@@ -9,7 +9,9 @@ import steps
 import tensorflow as tf
 from reference import sigmoid
 
-from keras_bahdanau.layers.cells import CELLS, LSTMCell, ParallelCell, RecurrentCell
+from keras_bahdanau.layers.cells.gated import LSTMCell, RecurrentCell
+from keras_bahdanau.layers.cells.keras_cell import CELLS
+from keras_bahdanau.layers.cells.parallel import ParallelCell
 
 RANDOM = np.random.default_rng(3)
 UNITS = 3

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bahdanau.layers.cells import CELLS, CellStack, ParallelCell
+from keras_bahdanau.layers.cells.keras_cell import CELLS
+from keras_bahdanau.layers.cells.parallel import ParallelCell
+from keras_bahdanau.layers.cells.stack import CellStack
 
 UNITS = 64
 INPUTS = np.random.default_rng(5).normal(size=(3, 4)).astype("float32")

@@ -8,7 +8,8 @@ import pytest
 import steps
 import tensorflow as tf
 
-from keras_bahdanau.layers.cells import CELLS, CellStack, KerasCell
+from keras_bahdanau.layers.cells.keras_cell import CELLS, KerasCell
+from keras_bahdanau.layers.cells.stack import CellStack
 from keras_bahdanau.layers.registry import from_config
 
 RANDOM = np.random.default_rng(8)

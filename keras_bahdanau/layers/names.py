@@ -1,0 +1,174 @@
+"""Names of the layers: where each class is, and what each name of an option stands for.
+
+This file imports nothing, so that options and `--help` know the names without Keras. A new
+layer is a class, its name in `MODULES`, and a line in the table of its family.
+"""
+
+MODULES = {  # module of the package -> its classes
+    "attention.attention": ("Attention", "BahdanauAttention", "LuongAttention"),
+    "attention.base": ("Attended", "AttentionBase"),
+    "attention.fixed": ("FixedContext", "ForcedAlignment"),
+    "attention.hard_alignment": ("HardAlignment",),
+    "attention.multi_head": ("MultiHeadAttention",),
+    "attention.past": ("PastAttention",),
+    "bridge": ("IdentityBridge", "StateBridge", "ZeroBridge"),
+    "cells.causal_attention": ("SelfAttentionCell",),
+    "cells.cell": ("Cell",),
+    "cells.gated": ("GRUCell", "LSTMCell", "RecurrentCell", "ResetBeforeGRUCell", "SimpleCell"),
+    "cells.keras_cell": ("KerasCell",),
+    "cells.layer_norm": ("LayerNormGRUCell", "LayerNormLSTMCell"),
+    "cells.parallel": ("MinGRUCell", "MinLSTMCell", "ParallelCell", "SRUCell", "SSRUCell"),
+    "cells.projected": ("ProjectedCell",),
+    "cells.stack": ("CellStack",),
+    "coverage": ("Coverage", "CoverageBase", "GridCoverage", "LocationConvolution", "NoCoverage"),
+    "decoder_cells.bahdanau": ("DecoderCell",),
+    "decoder_cells.blocks": ("BlockCell",),
+    "decoder_cells.conditional": ("ConditionalCell",),
+    "decoder_cells.decoder_cell": ("DecoderState", "Step"),
+    "decoder_cells.input_feeding": ("InputFeedingCell",),
+    "decoder_cells.unfed": ("UnfedCell",),
+    "emission": ("Emission",),
+    "front_ends.audio_frames": ("AudioFrames", "Samples"),
+    "front_ends.frame_convolutions": ("FrameConvolutions",),
+    "front_ends.frame_projection": ("FrameProjection", "Frames"),
+    "front_ends.grid_cells": ("GridCells",),
+    "front_ends.image_patches": ("ImagePatches", "Pixels", "Stage"),
+    "front_ends.keras_grid": ("KerasGrid",),
+    "front_ends.shape_context": ("ShapeContext",),
+    "front_ends.token_embedding": ("TokenEmbedding",),
+    "initializers": ("BlockOrthogonal", "Orthogonal"),
+    "memory": ("Memory", "ProjectedMemory"),
+    "normalizers.hard": ("Hard",),
+    "normalizers.monotonic": ("Monotonic", "MonotonicChunkwise"),
+    "normalizers.normalizer": ("Normalizer",),
+    "normalizers.softmax": ("Sigmoid", "Softmax"),
+    "pointer_generator": ("PointerGenerator",),
+    "query": ("Query",),
+    "readers.convolutional": ("ConvolutionalReader",),
+    "readers.pyramidal": ("PyramidalRNN",),
+    "readers.recurrent": ("BidirectionalRNN", "UnidirectionalRNN"),
+    "readers.rnn": ("ScannedRNN",),
+    "readers.row_rnn": ("RowRNN",),
+    "readers.self_attention": ("SelfAttentionReader",),
+    "readout": ("AttentionalReadout", "MaxoutReadout", "PlainReadout", "Readout"),
+    "scores.additive": ("AdditiveScore", "ConcatScore", "PairScore"),
+    "scores.location": ("LocationScore",),
+    "scores.multiplicative": ("CosineScore", "DotScore", "GeneralScore", "ScaledDotScore"),
+    "scores.score": ("Score",),
+    "sublayers": ("FeedForward",),
+    "windows": ("Everywhere", "LocalMedian", "LocalMonotonic", "LocalPredictive", "Window"),
+    "word_dropout": ("WordDropout",),
+}
+MODULE_OF = {name: module for module, classes in MODULES.items() for name in classes}
+
+# Families: name of an option -> class, or (class, its arguments).
+SCORES = {
+    "additive": "AdditiveScore",
+    "concat": "ConcatScore",
+    "cosine": "CosineScore",
+    "dot": "DotScore",
+    "general": "GeneralScore",
+    "location": "LocationScore",
+    "pair": "PairScore",
+    "pair-tanh": ("PairScore", {"activation": "tanh"}),
+    "scaled-dot": "ScaledDotScore",
+}
+ATTENTIONS = {
+    None: "FixedContext",
+    "bahdanau": "BahdanauAttention",
+    "forced": "ForcedAlignment",
+    **dict.fromkeys(SCORES, "Attention"),
+}
+WINDOWS = {
+    "everywhere": "Everywhere",
+    "local-m": "LocalMonotonic",
+    "local-p": "LocalPredictive",
+    "local-median": "LocalMedian",
+}
+NORMALIZERS = {
+    "softmax": "Softmax",
+    "softmax-sharp": ("Softmax", {"beta": 2.0}),
+    "sigmoid": "Sigmoid",
+    "monotonic": "Monotonic",
+    "monotonic-hard": ("Monotonic", {"hard": True}),
+    "mocha": "MonotonicChunkwise",
+    "mocha-hard": ("MonotonicChunkwise", {"hard": True}),
+    "hard": "Hard",
+}
+COVERAGES = {
+    None: "NoCoverage",
+    "sum": "Coverage",
+    "convolution": "LocationConvolution",
+    "grid": "GridCoverage",
+}
+PARALLEL_CELLS = {  # no product has their state
+    "ssru": "SSRUCell",
+    "sru": "SRUCell",
+    "min-gru": "MinGRUCell",
+    "min-lstm": "MinLSTMCell",
+}
+CELLS = {
+    "simple": "SimpleCell",
+    "gru": "GRUCell",
+    "gru-reset-before": "ResetBeforeGRUCell",
+    "lstm": "LSTMCell",
+    "layer-norm-gru": "LayerNormGRUCell",
+    "layer-norm-lstm": "LayerNormLSTMCell",
+    **PARALLEL_CELLS,
+}
+DECODER_CELLS = {
+    "before": "DecoderCell",
+    "after": "InputFeedingCell",
+    "between": "ConditionalCell",
+    "apart": "UnfedCell",
+    "blocks": "BlockCell",
+}
+BRIDGES = {"summary": "StateBridge", "zeros": "ZeroBridge", "identity": "IdentityBridge"}
+READOUTS = {
+    "tanh": "Readout",
+    "maxout": "MaxoutReadout",
+    "attentional": "AttentionalReadout",
+    "plain": "PlainReadout",
+}
+READERS = {
+    "bidirectional": "BidirectionalRNN",
+    "unidirectional": "UnidirectionalRNN",
+    "pyramidal": "PyramidalRNN",
+    "rows": "RowRNN",
+    "transformer": "SelfAttentionReader",
+    "convolutional": "ConvolutionalReader",
+    "convolutional-tanh": ("ConvolutionalReader", {"activation": "tanh"}),
+}
+
+# What `keras_bahdanau.layers` promises, by family, in the order of the reference. The other
+# classes of a family are made by their names: `CELLS.get("sru", units)`.
+PUBLIC = {
+    "Attention": (
+        *("ATTENTIONS", "Attention", "BahdanauAttention", "LuongAttention", "MultiHeadAttention"),
+        *("PastAttention", "HardAlignment", "AttentionBase"),
+    ),
+    "Scores": ("SCORES", "Score", "AdditiveScore"),
+    "Windows": ("WINDOWS", "Window", "LocalMonotonic", "LocalPredictive", "LocalMedian"),
+    "Normalizers": (
+        *("NORMALIZERS", "Normalizer", "Softmax", "Sigmoid", "Monotonic", "MonotonicChunkwise"),
+        "masked_softmax",
+    ),
+    "Coverage": ("COVERAGES", "Coverage", "LocationConvolution", "GridCoverage"),
+    "Memory": ("Memory", "ProjectedMemory"),
+    "Recurrent cells": (
+        *("CELLS", "Cell", "GRUCell", "LSTMCell", "SelfAttentionCell", "KerasCell", "CellStack"),
+        "scan",
+    ),
+    "Decoder cells": (
+        *("DECODER_CELLS", "DecoderCell", "InputFeedingCell", "ConditionalCell", "UnfedCell"),
+        *("BlockCell", "DecoderState"),
+    ),
+    "Readers": (
+        *("READERS", "BidirectionalRNN", "UnidirectionalRNN", "RowRNN", "SelfAttentionReader"),
+        "ConvolutionalReader",
+    ),
+    "Front ends": (
+        *("TokenEmbedding", "FrameProjection", "FrameConvolutions", "ImagePatches", "KerasGrid"),
+        *("AudioFrames", "Frames", "Pixels", "Samples"),
+    ),
+}
