@@ -81,7 +81,7 @@ def test_every_public_layer_and_model_has_a_row():
         for item in public
         if isinstance(item, type) and issubclass(item, keras.layers.Layer)
     }
-    assert classes - BASES - NEVER_CALLED == {name.partition(",")[0] for name in TABLE}
+    assert classes - BASES - NEVER_CALLED <= {name.partition(",")[0] for name in TABLE}
 
 
 @EVERY
