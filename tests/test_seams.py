@@ -11,7 +11,7 @@ from keras_bahdanau.sources.named_source import NAMES
 
 PACKAGE = Path(keras_bahdanau.__file__).parent
 # a source, its front end, the pipeline named after it and the demo of it
-OWN = ("sources/", "layers/front_ends/", "demo/", "layers/__init__.py")
+OWN = ("sources/", "layers/front_ends/", "demo/", "layers/names.py")
 PIPELINES = {"translator.py", "image_to_text.py", "speech_to_text.py", "by_source.py"}
 FORMS = {"lines", "files", "arrays"}  # of inputs: `Source.inputs_are`
 # Modules that compare the form of inputs, and how often. They treat images as speech: lines are
