@@ -11,7 +11,6 @@ from pathlib import Path
 
 import keras_bahdanau as kb
 from keras_bahdanau.exporters import OnDeviceTranslator
-from keras_bahdanau.text.feature_place import place_in_card
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
@@ -95,13 +94,13 @@ def _times(row):
 
 
 def _words(task, data, translator):
-    pairs = _pairs(task, data, place_in_card(translator.card))
+    pairs = _pairs(task, data)
     words = [*dict.fromkeys(source for source, _ in pairs)]
     return words[:: max(1, len(words) // WORDS)][:WORDS]
 
 
-def _pairs(task, data, place):
-    return kb.data.read_table(data / task.dev, task.columns, feature_place=place).pairs
+def _pairs(task, data):
+    return kb.data.read_table(data / task.dev, task.columns).pairs
 
 
 def _median(way, words):

@@ -20,7 +20,7 @@ from keras_bahdanau.cli.arguments import (
     check_writable,
 )
 from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress, warn
-from keras_bahdanau.cli.inputs import check_cache, feature_place_of, inputs_of, read_examples
+from keras_bahdanau.cli.inputs import check_cache, inputs_of, read_examples
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.data.tags import require_token
 from keras_bahdanau.files.ownership import owned
@@ -81,8 +81,7 @@ def calibrate(
     path = find_translator(model)
     inputs = inputs_of(path)
     check_cache(cache, inputs)
-    texts = {"tag": tag, "feature_place": feature_place_of(path)}
-    pairs = read_examples(inputs, source, target, columns, answer_separator, **texts).pairs
+    pairs = read_examples(inputs, source, target, columns, answer_separator, tag=tag).pairs
     with contextlib.nullcontext() if dry_run else owned(path):
         _calibrate(path, pairs, metric, threshold, plot, tag, dry_run, batch_size, cache)
 

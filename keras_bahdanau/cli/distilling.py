@@ -15,7 +15,7 @@ from keras_bahdanau.cli.arguments import (
     options_of,
 )
 from keras_bahdanau.cli.console import ends_well, keras_verbosity
-from keras_bahdanau.cli.inputs import check_cache, feature_place_of, inputs_of
+from keras_bahdanau.cli.inputs import check_cache, inputs_of
 from keras_bahdanau.cli.own_modules import ImportOption, LoadWith
 from keras_bahdanau.cli.training_files import (
     HELD_OUT,
@@ -130,8 +130,6 @@ def distill(
     run.check_free()
     check_unowned(run.translator, say)
     table = {"columns": columns, "answer_separator": answer_separator, "say": say}
-    if paths:
-        table["feature_place"] = feature_place_of(paths[0])
     files = Files(source, target, None, None), Files(valid_source, valid_target, None, None)
     data, valid = read_data(inputs, *files, **table)
     if valid_source is None:

@@ -29,7 +29,6 @@ from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
 from keras_bahdanau.cli.inputs import (
     check_cache,
     check_lines,
-    feature_place_of,
     inputs_of,
     names_of,
     read_examples,
@@ -38,13 +37,13 @@ from keras_bahdanau.cli.other_system import OtherSystem
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.cli.unknown_text import FeaturesElsewhere
 from keras_bahdanau.data.shards.manifest import report_unreadable
-from keras_bahdanau.data.table_features import links_behind
 from keras_bahdanau.data.tags import require_token
 from keras_bahdanau.evaluation.corpus_metrics import METRICS
 from keras_bahdanau.files.whole_file import write_json, write_text
 from keras_bahdanau.settings.counted import counted
 from keras_bahdanau.settings.limits import BATCH_SIZE
 from keras_bahdanau.settings.option import check_value
+from keras_bahdanau.text.features import shift_links
 from keras_bahdanau.text.unknown_parts import report_unknown_pairs
 
 
@@ -119,14 +118,12 @@ def evaluate(
     check_value("batch_size", batch_size, BATCH_SIZE)
     _check_outputs(json, hypotheses, plot, cache)
     check_tokenization(tokenize)
-    inputs, place = inputs_of(paths[0]), feature_place_of(paths[0])
+    inputs = inputs_of(paths[0])
     check_cache(cache, inputs)
     texts = inputs, source, target, columns, answer_separator
-    pairs, symbols = read_examples(*texts, tag=tag, feature_place=place)
+    pairs, symbols = read_examples(*texts, tag=tag)
     links = None if alignments is None else _read_links(alignments, pairs, tag, symbols)
     other = None if compare is None else OtherSystem(compare, inputs, pairs, asked, tag)
-    if other is not None and other.feature_place not in (None, place):
-        other.move_features(symbols)
     translator = load_translator(paths, precision)
     if other is not None:
         other.load(translator.plural)
@@ -225,4 +222,4 @@ def _read_links(path, pairs, tag=None, symbols=()):
     check_lines(len(sure), "alignments", path, pairs)
     # a tag is the first word of all sources that have one; features follow it
     first = symbols if tag is None else [tag, *symbols]
-    return [links_behind(each, pairs, first) for each in (sure, possible)]
+    return [shift_links(each, pairs, first) for each in (sure, possible)]

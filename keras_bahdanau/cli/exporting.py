@@ -23,7 +23,7 @@ from keras_bahdanau.cli.console import (
     load_tensorflow,
     without_greetings,
 )
-from keras_bahdanau.cli.inputs import feature_place_of, inputs_of, read_examples
+from keras_bahdanau.cli.inputs import inputs_of, read_examples
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.exporters.all_formats import exporter_of
@@ -32,7 +32,6 @@ from keras_bahdanau.exporters.publishing import next_version
 from keras_bahdanau.exporters.saved_model import saved_model_exporter
 from keras_bahdanau.files.ownership import check_unowned
 from keras_bahdanau.pipelines.file import find_translator
-from keras_bahdanau.text.feature_place import LAST
 
 ALL = "all"
 IN_BFLOAT16 = "saved-model", "saved-model-ids"  # formats
@@ -134,8 +133,7 @@ def export(
     standard error; standard output gets the paths.
     """
     path = find_translator(model)
-    place = feature_place_of(path)
-    lines, translations = _compared_on(inputs_of(path), sentences, references, place)
+    lines, translations = _compared_on(inputs_of(path), sentences, references)
     _check_output(format.value, out)
     own = {
         "quantization": quantization and quantization.value,
@@ -211,7 +209,7 @@ def _loaded(path, splits_text, precision):
     return translator
 
 
-def _compared_on(inputs, sentences, references, feature_place=LAST):
+def _compared_on(inputs, sentences, references):
     """(inputs to compare on, their texts or None), of the two files."""
     if references is None and sentences is None:
         return [], None
@@ -223,7 +221,7 @@ def _compared_on(inputs, sentences, references, feature_place=LAST):
     is_table = sentences.name.endswith((".tsv", ".tsv.gz"))  # which has references, too
     if references is None and inputs == "lines" and not is_table:
         return read_lines(sentences), None
-    pairs = read_examples(inputs, sentences, references, feature_place=feature_place).pairs
+    pairs = read_examples(inputs, sentences, references).pairs
     return [source for source, _ in pairs], [target for _, target in pairs]
 
 

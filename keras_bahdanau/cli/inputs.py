@@ -11,7 +11,6 @@ from keras_bahdanau.data.shards.manifest import read_manifest
 from keras_bahdanau.data.tags import tagged
 from keras_bahdanau.exporters.card import read_packed_card
 from keras_bahdanau.pipelines.file import read_card
-from keras_bahdanau.text.feature_place import LAST, place_in_card
 
 _READERS = {
     "lines": "translate",
@@ -23,11 +22,6 @@ _READERS = {
 def inputs_of(path):
     """The form of the inputs of a model's file: see `Source.inputs_are`."""
     return _card(path).get("inputs", "lines")  # files of version 0.1.0 are of text
-
-
-def feature_place_of(path):
-    """The place of features in a text that a model's file reads: see `read_table`."""
-    return place_in_card(_card(path))
 
 
 def _card(path):
@@ -71,7 +65,6 @@ def read_examples(
     answer_separator=None,
     say=warn,
     tag=None,
-    feature_place=LAST,
 ):
     """Pairs of an input and its text, for training and evaluation.
 
@@ -84,7 +77,6 @@ def read_examples(
         say: Function of one string, which is told of the columns that were found, or of a table
             beside a second file.
         tag: String that is put before each source; None for none.
-        feature_place: String, the place of features: see `read_table`.
 
     Returns:
         `Table` with pairs of (string or `Path`, string), and with the symbols of features.
@@ -101,8 +93,7 @@ def read_examples(
         pairs = read_pairs(source, target)
         _tell_table(pairs, source, target, say=say)
     elif inputs == "lines":
-        settings = {"say": say, "feature_place": feature_place}
-        pairs, symbols = read_table(source, columns, answer_separator, **settings)
+        pairs, symbols = read_table(source, columns, answer_separator, say=say)
     elif inputs == "files":
         _check_one_file(target)
         pairs = read_manifest(source)

@@ -2,10 +2,9 @@
 
 from keras_bahdanau.cli.arguments import find_models, is_litert, load_translator, search_of
 from keras_bahdanau.cli.console import show_progress
-from keras_bahdanau.cli.inputs import check_lines, feature_place_of, inputs_of
+from keras_bahdanau.cli.inputs import check_lines, inputs_of
 from keras_bahdanau.data.reading import read_lines
-from keras_bahdanau.data.table_features import with_features_at
-from keras_bahdanau.data.tags import is_token, tagged, untagged
+from keras_bahdanau.data.tags import is_token, untagged
 
 
 class OtherSystem:
@@ -21,35 +20,21 @@ class OtherSystem:
     Raises:
         FileNotFoundError: If there is no such file.
         ValueError: If it has other lines, reads other inputs, or there are too many pairs.
-
-    Attributes:
-        feature_place: String, where a model reads features; None for lines.
     """
 
     def __init__(self, path, inputs, pairs, asked, tag):
         self._lines, self._model, self._search, self._tag = None, None, None, tag
-        self._sources, self.feature_place = [source for source, _ in pairs], None
+        self._sources = [source for source, _ in pairs]
         if path.is_dir() or path.suffix == ".keras" or is_litert(path):
             (self._model,) = find_models([path])
             _check_inputs(inputs_of(self._model), path, inputs)
             self._search = search_of(self._model, asked)
-            self.feature_place = feature_place_of(self._model)
         else:
             self._lines = read_lines(path)
             check_lines(len(self._lines), "compare", path, pairs)
         from keras_bahdanau.evaluation.significance import samples_for  # which loads sacreBLEU
 
         samples_for(len(pairs))  # or an error, before anything is decoded
-
-    def move_features(self, symbols):
-        """Put the features of all sources where this model has learnt them: see `Table`.
-
-        The sources may have come from a pipe, which is read but once.
-        """
-        for row, source in enumerate(self._sources if symbols else ()):
-            own = source if self._tag is None else untagged(self._tag, source)
-            moved = with_features_at(own, symbols, self.feature_place)
-            self._sources[row] = moved if self._tag is None else tagged(self._tag, moved)
 
     def load(self, plural):
         """Load the model, or say why that can't be, before the first one decodes for long.

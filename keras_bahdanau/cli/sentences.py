@@ -14,7 +14,6 @@ from keras_bahdanau.data.columns import (
 )
 from keras_bahdanau.data.reading import check_unfinished, decode_lines, read_lines
 from keras_bahdanau.data.table_features import hold_features, tell_joined_features
-from keras_bahdanau.text.feature_place import LAST
 
 STANDARD_INPUT = Path("-")
 ARRIVING = 2**16  # bytes of standard input that are translated at once
@@ -36,13 +35,12 @@ def check_columns(file, columns):
         parsed_columns(columns, needed=("source",))
 
 
-def chunks_of(file, columns, feature_place):
+def chunks_of(file, columns):
     """The sentences of a file, or those that arrive, in lists that are translated at once.
 
     Args:
         file: Path; None for standard input.
         columns: As in `sentences_of`.
-        feature_place: Likewise.
 
     Returns:
         (list of lists of sentences, or an iterator over those that arrive; symbols of features;
@@ -50,17 +48,16 @@ def chunks_of(file, columns, feature_place):
     """
     if file is None:
         return _telling_tabs(_lines_arriving()), (), ()
-    sentences, *others = sentences_of(file, columns, feature_place)
+    sentences, *others = sentences_of(file, columns)
     return [*_chunked(sentences)], *others
 
 
-def sentences_of(file, columns, feature_place=LAST):
+def sentences_of(file, columns):
     """Read the sentences of a file.
 
     Args:
         file: Path.
         columns: String, the columns of a table; None to find them where a name ends as of one.
-        feature_place: String, the place of features: see `read_table`.
 
     Returns:
         (lines of the file, or sources of a table; symbols of its features; targets left out).
@@ -85,8 +82,7 @@ def sentences_of(file, columns, feature_place=LAST):
             f"columns of {str(file)!r}, found from its text: {columns}; its sources are "
             "translated, not whole lines"
         )
-    settings = {"needed": ("source",), "feature_place": feature_place}
-    table = table_of_lines(file, lines, columns, **settings)
+    table = table_of_lines(file, lines, columns, needed=("source",))
     tell_header(file, lines[0], warn)
     tell_joined_features(file, table.symbols, warn)
     targets = [target for _, target in table.pairs] if found and columns == PAIRS else ()

@@ -19,7 +19,7 @@ from keras_bahdanau.cli.console import (
     say,
     show_progress,
 )
-from keras_bahdanau.cli.inputs import check_cache, feature_place_of
+from keras_bahdanau.cli.inputs import check_cache
 from keras_bahdanau.cli.launching import is_launched, launch
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.cli.training_files import (
@@ -31,10 +31,8 @@ from keras_bahdanau.cli.training_files import (
     read_data,
     tell_held_out,
 )
-from keras_bahdanau.data.table_features import COLUMNS
 from keras_bahdanau.files.ownership import check_unowned
 from keras_bahdanau.sources.named_source import inputs_by_name, preset_by_name, source_by_name
-from keras_bahdanau.text.feature_place import place_in_card
 from keras_bahdanau.training import TrainingOptions
 from keras_bahdanau.training.inheritance import check_no_adaptation, initial_model
 from keras_bahdanau.training.run import Run
@@ -175,7 +173,6 @@ def train(
     if not is_launched():  # each worker checks what it may, below
         run.check_free()
     table = {"columns": columns, "answer_separator": answer_separator, "say": say}
-    table |= _feature_place(run, begins_with, columns)
     show_progress("reading the pairs")
     data, valid = read_data(inputs, files, valid_files, **table)
     show_progress("")
@@ -217,27 +214,6 @@ def train(
         **beside,
     )
     say(f"The model: {path}")
-
-
-def _feature_place(run, begins_with, columns):
-    """The place of features in tables, {"feature_place": place}; {} for a model that is new.
-
-    Raises:
-        ValueError: If columns name another place than that of the model.
-    """
-    if run.begun():
-        place, model = place_in_card(run.read_card()), run.directory
-    elif begins_with is not None:
-        place, model = feature_place_of(begins_with.path), begins_with.path
-    else:
-        return {}
-    named = {COLUMNS.get(name) for name in (columns or "").split(",")} - {None}
-    if named - {place}:
-        raise ValueError(
-            f"A model keeps the place of its features, {place!r}. Received: columns={columns!r} "
-            f"with the model {str(model)!r}. Name the column features-{place}, or features."
-        )
-    return {"feature_place": place}
 
 
 def _inputs(kind, begins_with):

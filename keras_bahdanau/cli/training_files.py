@@ -16,8 +16,8 @@ from keras_bahdanau.cli.several_corpora import (
 from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.data.corpora import as_pairs, require_text
 from keras_bahdanau.data.reading import read_lines
-from keras_bahdanau.data.table_features import links_behind
 from keras_bahdanau.settings.counted import counted
+from keras_bahdanau.text.features import shift_links
 
 HELD_OUT = 50  # one pair of this number is held out for validation,
 MOST_HELD_OUT = 1000  # but at most this number of pairs
@@ -86,7 +86,7 @@ class Data(NamedTuple):
                 f"path={str(alignments)!r} with {len(sure)} lines for {len(pairs)} pairs. "
                 "Leave a line empty where nothing is linked."
             )
-        return cls(pairs, links_behind(sure, pairs, symbols), symbols)
+        return cls(pairs, shift_links(sure, pairs, symbols), symbols)
 
     @classmethod
     def several(cls, given, read, corpora=None):

@@ -3,7 +3,7 @@
 import sys
 
 from keras_bahdanau.cli.confident_lines import json_line
-from keras_bahdanau.data.table_features import text_words
+from keras_bahdanau.text.features import text_words
 
 
 def print_lines(results, first, links, json):

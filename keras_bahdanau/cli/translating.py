@@ -25,7 +25,7 @@ from keras_bahdanau.cli.arguments import (
 from keras_bahdanau.cli.confident_lines import Rejection
 from keras_bahdanau.cli.console import ends_well, lines_from, show_progress, tell_cut, warn
 from keras_bahdanau.cli.exploring import Exploration, ExploreOption
-from keras_bahdanau.cli.inputs import decoded, feature_place_of, require_inputs
+from keras_bahdanau.cli.inputs import decoded, require_inputs
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.cli.sentences import STANDARD_INPUT, check_columns, chunks_of, tell_left_out
 from keras_bahdanau.cli.translated_lines import Links, print_lines
@@ -125,7 +125,7 @@ def translate(
     rejection = Rejection(reject_below)
     exploration = _exploration(explore, reference, model, prefix)
     pairs = write_pairs and PairFile(write_pairs, reversed, pair_tag, scores, say=warn)
-    chunks, symbols, targets = chunks_of(file, columns, feature_place_of(paths[0]))
+    chunks, symbols, targets = chunks_of(file, columns)
     if exploration and file is not None:
         exploration.check_lines(file, sum(map(len, chunks)))
     translator = load_translator(paths, precision)

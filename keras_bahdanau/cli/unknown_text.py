@@ -1,7 +1,6 @@
 """Warnings of text that a vocabulary does not know, or that a model reads in another order."""
 
 from keras_bahdanau.cli.console import warn
-from keras_bahdanau.data.table_features import moved_features
 from keras_bahdanau.text.unknown_parts import better_form, name_of_part
 
 MOST_LINES, MOST_PARTS = 10, 12  # that are named
@@ -57,23 +56,20 @@ class FeaturesElsewhere:
     """
 
     def __init__(self, source):
+        self._source = source
         subwords = getattr(source, "subwords", None)
-        self._place = getattr(source, "feature_place", None)
-        tokens = subwords.tokens(subwords.symbol_ids) if subwords else ()
-        self._symbols = dict.fromkeys(one.strip("\u2581") for one in tokens)
+        self._symbols = subwords.symbols if subwords else ()
 
     def tell(self, lines):
         """Warn of the first of some lines that is such a one."""
-        if not self._symbols or self._place is None:
-            return
-        for line in lines:
-            moved = moved_features(line, self._symbols, self._place)
+        for line in lines if self._symbols else ():
+            moved = self._source.misplaced(line)
             if moved is not None:
                 warn(
                     f"the features of {line!r:.80} do not stand where the model has learnt them: "
                     f"give {moved!r:.80}; a tag stays in front"
                 )
-                self._symbols = {}
+                self._symbols = ()
                 return
 
     def tell_missing(self, sources):
@@ -88,7 +84,7 @@ class FeaturesElsewhere:
             word in self._symbols for source in sources for word in source.split()
         ):
             warn(
-                f"no source has a symbol that the model has learnt, such as {[*self._symbols][0]}. "
+                f"no source has a symbol that the model has learnt, such as {self._symbols[0]}. "
                 "If these are features, give a table with them; if they are tags, give --tag"
             )
 

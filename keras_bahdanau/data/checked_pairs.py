@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_bahdanau.sources.text_source import check_strings
+from keras_bahdanau.text.host_text import check_strings
 
 
 def check_pairs(pairs):

@@ -14,7 +14,6 @@ from keras_bahdanau.data.table_features import (
     symbol_of_feature,
     tell_joined_features,
 )
-from keras_bahdanau.text.feature_place import FIRST, LAST, check_place
 
 PAIRS = "source,target"
 IGNORED = ("count", "-")
@@ -103,7 +102,6 @@ def read_table(
     answer_separator: str | None = None,
     needed=("source", "target"),
     say=None,
-    feature_place=LAST,
 ) -> Table:
     """Read a TSV file by the names of its columns.
 
@@ -123,25 +121,20 @@ def read_table(
         needed: Names of columns that there must be.
         say: Function of one string, which is told of columns that were found, other than source
             and target, of a header, and of features that may be several in one; None for none.
-        feature_place: String, the place of a column "features": "last", behind the text of a
-            source, or "first", before it. For a model that is there it is
-            `model.source.feature_place`.
 
     Returns:
         `Table`. Without a column of targets they are empty.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it can't be read as text, the columns are not as above, there is no such
-            place, or a line has another number of columns or an invalid feature. The message
-            names the line.
+        ValueError: If it can't be read as text, the columns are not as above, or a line has
+            another number of columns or an invalid feature. The message names the line.
 
     Example:
         >>> pairs, symbols = read_table("turkish-train.tsv.gz")
         >>> pairs[0], symbols[:2]
         (('kuzu <N> <LOC> <PL>', 'kuzularda'), ['<N>', '<LOC>'])
     """
-    check_place(feature_place)
     if columns is not None:
         parsed_columns(columns, needed)
     if answer_separator is not None and not answer_separator.strip("\t"):
@@ -154,7 +147,7 @@ def read_table(
         columns = find_columns(lines, needed) or _pairs_or_error(path, lines)
         if columns != PAIRS and say is not None:
             say(f"columns of {os.fspath(path)!r}, found from its text: {columns}")
-    table = table_of_lines(path, lines, columns, answer_separator, needed, feature_place)
+    table = table_of_lines(path, lines, columns, answer_separator, needed)
     if say is not None:
         tell_header(path, lines[0], say)
         tell_joined_features(path, table.symbols, say)
@@ -167,7 +160,6 @@ def table_of_lines(
     columns,
     answer_separator=None,
     needed=("source", "target"),
-    feature_place=LAST,
 ):
     """The `Table` of lines that have been read: see `read_table`.
 
@@ -177,14 +169,12 @@ def table_of_lines(
         columns: String, the names of all columns.
         answer_separator: String, or None.
         needed: Names of columns that there must be.
-        feature_place: As in `read_table`.
 
     Raises:
-        ValueError: As `read_table` does, for columns, place and lines.
+        ValueError: As `read_table` does, for columns and lines.
     """
     names = parsed_columns(columns, needed)
     column = next(filter(table_features.COLUMNS.__contains__, names), None)  # at most one
-    place = table_features.COLUMNS.get(column) or feature_place
     pairs, known = [], {}  # symbols by features, in the order of the file
     for number, line in enumerate(lines, start=1):
         cells = dict(zip(names, _cells(path, number, line, names), strict=True))
@@ -194,7 +184,9 @@ def table_of_lines(
             for one in split_features(cells.get(column, ""))
         ]
         if source:  # or features alone would make it one
-            source = " ".join([*symbols, source] if place == FIRST else [source, *symbols])
+            source = " ".join(
+                [*symbols, source] if column == "features-first" else [source, *symbols]
+            )
         for answer in _answers(target, answer_separator):
             pairs.append((source, answer))
     return Table(pairs, list(known.values()))

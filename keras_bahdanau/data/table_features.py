@@ -1,12 +1,9 @@
 """Features of a table, such as V;PST: one word each, before or behind the text of a source."""
 
-import itertools
 import os
 import re
 
-from keras_bahdanau.text.feature_place import FIRST, LAST
-
-COLUMNS = {"features": None, "features-first": FIRST, "features-last": LAST}
+COLUMNS = ("features", "features-first", "features-last")
 MOST_FEATURES = 1024
 _BETWEEN_FEATURES = re.compile(r"[;|\s]+")
 _NO_FEATURE = {"pad", "unk", "s", "/s"}  # the names of SentencePiece's own tokens
@@ -82,87 +79,6 @@ def hold_features(cells, symbols):
     return any({f"<{one}>" for one in row} <= symbols for row in rows)
 
 
-def text_words(source, symbols):
-    """The numbers of the words of a source that are its text, as a range.
-
-    Args:
-        source: String, as in `Table.pairs`.
-        symbols: Words that stand before or behind a text without being its own: features, a tag.
-
-    Example:
-        >>> text_words("<V> <PST> walk home", ["<V>", "<PST>"])
-        range(2, 4)
-        >>> text_words("walk home <V> <PST>", ["<V>", "<PST>"])
-        range(0, 2)
-    """
-    words, known = source.split(), {*symbols}
-    first = _count(words, known)
-    return range(first, max(first, len(words) - _count(reversed(words), known)))
-
-
-def moved_features(source, symbols, place):
-    """A source with its features in another place, if they stand in the wrong one.
-
-    Args:
-        source: String.
-        symbols: Set of the features in the form of `Table.symbols`.
-        place: String, "first" or "last".
-
-    Returns:
-        String; None if two features or more do not stand in the other place. One may be a tag.
-
-    Example:
-        >>> moved_features("<V> <PST> walk", {"<V>", "<PST>"}, "last")
-        'walk <V> <PST>'
-    """
-    own = text_words(source, symbols)
-    before, behind = own.start, len(source.split()) - own.stop
-    moved, there = (before, behind) if place == LAST else (behind, before)
-    return with_features_at(source, symbols, place) if own and moved > 1 and not there else None
-
-
-def with_features_at(source, symbols, place):
-    """A source with its features first or last, wherever they stand.
-
-    Args:
-        source: String, without a tag.
-        symbols: `Table.symbols`, or a set of them.
-        place: String, "first" or "last".
-
-    Example:
-        >>> with_features_at("<V> walk home <PST>", {"<V>", "<PST>"}, "last")
-        'walk home <V> <PST>'
-    """
-    own = text_words(source, symbols)
-    if not own:
-        return source
-    *before, rest = source.split(None, own.start)
-    text, *behind = rest.rsplit(None, len(source.split()) - own.stop)  # its spaces stay
-    features = [*before, *behind]
-    return " ".join([*features, text] if place == FIRST else [text, *features])
-
-
-def links_behind(links, pairs, symbols):
-    """Links between words of a text, as links between the words that a model reads.
-
-    Args:
-        links: List of sets of (source, target), numbers of words, a set for each pair.
-        pairs: List of (source, target) strings.
-        symbols: As in `text_words`.
-
-    Example:
-        >>> links_behind([{(0, 0)}], [("<V> <PST> walk", "walked")], ["<V>", "<PST>"])
-        [{(2, 0)}]
-    """
-    if not symbols:
-        return links
-    before = [text_words(source, symbols).start for source, _ in pairs]
-    return [
-        {(source + more, target) for source, target in own}
-        for more, own in zip(before, links, strict=True)
-    ]
-
-
 def tell_joined_features(path, symbols, say):
     """Report features that nothing splits, such as "N,DAT,SG", where most are like that.
 
@@ -177,8 +93,3 @@ def tell_joined_features(path, symbols, say):
             f"{len(joined):,} of {len(symbols):,} features of {os.fspath(path)!r} may be several "
             f"in one, such as {joined[0]!r:.80}: features are split at `;`, `|` and spaces alone"
         )
-
-
-def _count(words, known):
-    """The number of words before the first one that is not known."""
-    return sum(1 for _ in itertools.takewhile(known.__contains__, words))

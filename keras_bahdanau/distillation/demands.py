@@ -8,7 +8,6 @@ from keras_bahdanau.data.corpora import as_pairs
 from keras_bahdanau.pipelines.file import read_card
 from keras_bahdanau.settings.limits import WORKERS
 from keras_bahdanau.settings.option import check_value
-from keras_bahdanau.text.feature_place import place_in_card
 from keras_bahdanau.training.inheritance import check_no_adaptation
 from keras_bahdanau.training.options import TrainingOptions
 
@@ -83,13 +82,6 @@ def _demands(work):
         len({*kinds}) < 2,
         f"baseline={str(work.baseline)!r}, of {kinds[-1:]}, with teacher={models}, of {kinds[:1]}",
         "Give another one, or leave it out.",
-    )
-    places = [place_in_card(read_card(path)) for path in (*work.paths[:1], work.baseline) if path]
-    yield (
-        "A baseline must have learnt features where the teacher has",
-        not work.symbols or len({*places}) < 2,
-        f"baseline={str(work.baseline)!r}, {places[-1:]}, with teacher={models}, {places[:1]}",
-        "Leave it out, and compare them by `evaluate --compare`, which reads each in its order.",
     )
     yield (
         "`temperature` is for several corpora; texts are drawn with that of the teacher's search",

@@ -33,12 +33,11 @@ _FORMS = {
 def card_of(pipeline):
     """Dictionary that the cards of all formats hold: versions, search, vocabularies and source.
 
-    `inputs` is the form of an input, as `Source.inputs_are` says, and `feature_place` the place of
-    the features of a table in a text. `metrics` are the names of those that judge it where none
-    are asked for, and `reduction` is the number of positions of the source for each column of an
-    alignment. `calibration` has the coefficients of a
-    calibrated model: see `Calibration`. `quantization_aware` is true for a model that was trained
-    with rounded weights, those of the export `trained_for`, int8 if that is left out. `precision`
+    `inputs` is the form of an input, as `Source.inputs_are` says. `metrics` are the names of
+    those that judge it where none are asked for, and `reduction` is the number of positions of
+    the source for each column of an alignment. `calibration` has the coefficients of a calibrated
+    model: see `Calibration`. `quantization_aware` is true for a model that was trained with rounded
+    weights, those of the export `trained_for`, int8 if that is left out. `precision`
     is that of weights and products, unless it is float32.
     `source` has the settings of a source that has no assets, so that a host makes the same
     features.
@@ -59,7 +58,7 @@ def card_of(pipeline):
         "search": dataclasses.asdict(pipeline.search),
         "verb": pipeline.verb,
         "inputs": pipeline.source.inputs_are,
-        **_placed(pipeline.source.feature_place),
+        **pipeline.source.card,
         "metrics": list(pipeline.metrics),
         "reduction": pipeline.model.reduction,
         "vocabularies": vocabularies,
@@ -71,11 +70,6 @@ def card_of(pipeline):
         **_trained(pipeline.training),
         **_computed(precision_of(pipeline.model)),
     }
-
-
-def _placed(place):
-    """The place of features, of a source that is text."""
-    return {} if place is None else {"feature_place": place}
 
 
 def _described(source):

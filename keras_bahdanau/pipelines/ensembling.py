@@ -58,12 +58,11 @@ def check_same_sides(sides):
 
 def _difference(other, first):
     """Text on the difference of two (source, target), a translator's and the first one's."""
-    place, needed = (source.feature_place for source, _ in (other, first))
     sides, own = ((getattr(source, "subwords", None), target) for source, target in (other, first))
-    if place != needed and sides == own:
+    if other[0] != first[0] and sides == own:
         return (
-            f"features {place}, the first one with features {needed}. Train one of them again, "
-            f"with --columns source,target,features-{needed}"
+            f"other settings of the source, {other[0].card} and not {first[0].card}. Train one of "
+            "them again, on pairs of the same form"
         )
     return (
         "other vocabularies than the first. Train them on the same pairs, with the same vocabulary "

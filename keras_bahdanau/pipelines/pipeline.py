@@ -22,9 +22,9 @@ from keras_bahdanau.pipelines.translation import read_translations
 from keras_bahdanau.search import SearchResult
 from keras_bahdanau.settings.counted import counted
 from keras_bahdanau.sources.source import Source
-from keras_bahdanau.sources.text_source import check_strings
 from keras_bahdanau.text.alignments import words_of_groups
 from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes
+from keras_bahdanau.text.host_text import check_strings
 from keras_bahdanau.text.id_rows import IdRows, cut_rows
 from keras_bahdanau.text.replace_unknown import decode_copying
 

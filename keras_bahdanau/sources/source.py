@@ -37,8 +37,7 @@ class Source(FeatureStructure, abc.ABC):
         edge_cases: List of unusual inputs, such as an empty one, on which exports are compared.
         examples: List of two ordinary inputs of different lengths, for the warm-up of exports.
         subwords: The `Subwords` of a source that is text, or None.
-        feature_place: String, the place of the features of a table in a source that is text, such
-            as those of an inflected form: see `data.read_table`. None for other sources.
+        card: Dictionary of JSON, what a runner without Keras must know of a source with assets.
         preset: String, name of the preset of a training where no options are given.
         inputs_are: "lines" of text, "files" or "arrays": the form in which commands get inputs.
         unit: String, the name of positions in messages, such as "tokens".
@@ -64,7 +63,7 @@ class Source(FeatureStructure, abc.ABC):
     edge_cases: list
     examples: list
     subwords = None
-    feature_place = None
+    card = {}
     inputs_are = "arrays"
     preset = "small"
     unit: str = "positions"

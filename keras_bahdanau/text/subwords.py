@@ -270,6 +270,16 @@ class Subwords:
         return np.array(ids, np.int32)
 
     @functools.cached_property
+    def symbols(self) -> tuple:
+        """The symbols that the vocabulary was trained with, as words, in the order of their ids.
+
+        Example:
+            >>> Subwords.train(["<PST> walk"], 16, exact=False, symbols=["<PST>"]).symbols
+            ('<PST>',)
+        """
+        return (*dict.fromkeys(one.strip("\u2581") for one in self.tokens(self.symbol_ids)),)
+
+    @functools.cached_property
     def model_type(self) -> str:
         """SentencePiece's name: "bpe", "unigram", "char" (for graphemes, too) or "word"."""
         from sentencepiece import sentencepiece_model_pb2  # which takes its time

@@ -3,8 +3,7 @@
 from keras_bahdanau.files.integrity import Damage
 from keras_bahdanau.sources.serialized import read_sides
 from keras_bahdanau.sources.source import as_source, other_sides
-from keras_bahdanau.text.alignments import WORD_START
-from keras_bahdanau.text.feature_place import place_of_features
+from keras_bahdanau.text.features import infer_place
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import UNKNOWN
 
@@ -52,10 +51,8 @@ def vocabularies(run, options, pairs, sides, old, new_text, say):
     if old is None:
         _tell_rare(sides, (source, target), len(pairs), say)
     if isinstance(source, Subwords):
-        own = source.tokens(source.symbol_ids)  # a vocabulary that is given has its own
-        known = {*symbols, *(one.strip(WORD_START) for one in own)}
-        source = as_source(source)
-        source.feature_place = place_of_features((one for one, _ in trained), known)
+        place = infer_place((text for text, _ in trained), {*source.symbols, *symbols})
+        source = as_source(source, feature_place=place)
     return as_source(source), target
 
 

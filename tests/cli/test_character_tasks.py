@@ -15,7 +15,7 @@ from keras_bahdanau.cli.sentences import sentences_of
 from keras_bahdanau.cli.training_files import Files, read_data
 from keras_bahdanau.cli.unknown_text import FeaturesElsewhere, UnknownText
 from keras_bahdanau.text import Subwords
-from keras_bahdanau.text.feature_place import place_in_card
+from keras_bahdanau.text.features import place_in_card
 
 SETTINGS = (
     "--preset characters --embedding-units 24 --units 48 --attention-units 24 --dropout 0 "

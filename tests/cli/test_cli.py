@@ -836,7 +836,7 @@ def test_models_with_features_in_different_places_are_compared_on_a_pipe(
     from keras_bahdanau import Translator
     from keras_bahdanau.sources import TextSource
 
-    source = TextSource(toy_translator.source.subwords, feature_place="first")
+    source = TextSource(toy_translator.source.subwords, "first")
     Translator(source, toy_translator.model, toy_translator.target).save(files / "first.keras")
     text = "one\teins\tN;SG\ntwo four\tzwei vier\tN;PL\n" * 2
     (files / "table.tsv").write_text(text)
@@ -850,7 +850,6 @@ def test_models_with_features_in_different_places_are_compared_on_a_pipe(
     assert command("evaluate", "table.tsv", *asked).code == 0
     both, one = (json.loads((files / f"{name}.json").read_text()) for name in ("both", "one"))
     assert both["compared"][0]["other"] == pytest.approx(one["chrf"])
-    assert both["chrf"] != pytest.approx(one["chrf"])  # the order matters
 
 
 LONG = {  # commands, and the beginning of a line that a terminal shows

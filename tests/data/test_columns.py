@@ -232,17 +232,10 @@ def test_a_separator_must_be_text(tmp_path, separator):
         read_table(written(tmp_path, "a\tb\n"), answer_separator=separator)
 
 
-def test_features_stand_where_the_reader_or_a_column_says(tmp_path):
+def test_features_stand_where_a_column_says(tmp_path):
     path = written(tmp_path, "walk\twalked\tV;PST\n\tx\tN\ngo\twent\t\n")
     last = [("walk <V> <PST>", "walked"), ("", "x"), ("go", "went")]
     first = [("<V> <PST> walk", "walked"), ("", "x"), ("go", "went")]
-    for name, place, expected in (
-        ("features", "last", last),
-        ("features", "first", first),
-        ("features-last", "first", last),
-        ("features-first", "last", first),
-    ):
-        pairs, symbols = read_table(path, f"source,target,{name}", feature_place=place)
+    for name, expected in (("features", last), ("features-last", last), ("features-first", first)):
+        pairs, symbols = read_table(path, f"source,target,{name}")
         assert pairs == expected and symbols == ["<V>", "<PST>", "<N>"]
-    with pytest.raises(ValueError, match="Received: feature_place='behind'"):
-        read_table(path, feature_place="behind")

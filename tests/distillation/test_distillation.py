@@ -433,18 +433,6 @@ def test_a_baseline_that_reads_other_inputs_is_refused_before_the_training(tmp_p
     assert not (tmp_path / "new").exists()
 
 
-def test_a_baseline_with_features_in_another_place_is_refused(tmp_path):
-    teacher = EXAMPLES / "inflect" / "models" / "turkish-medium.keras"
-    older = EXAMPLES / "pronounce" / "models" / "ice.keras"  # of a version with features first
-    message = r"features where the teacher has.*ice.keras', \['first'\], .*, \['last'\]. Leave"
-    with pytest.raises(ValueError, match=message):
-        distill(PAIRS, PAIRS, tmp_path / "new", teacher, baseline=older, symbols=["<V>"])
-    assert not (tmp_path / "new").exists()
-    with pytest.raises(ValueError, match="`temperature`"):  # of pairs without features all is well
-        options = TrainingOptions(temperature=5)
-        distill(PAIRS, PAIRS, tmp_path / "new", teacher, options, baseline=older)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["first", "last"])
 def test_a_student_with_a_vocabulary_finds_where_its_features_stand(tmp_path, place):

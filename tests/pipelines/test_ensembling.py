@@ -113,12 +113,14 @@ def test_translators_that_do_not_go_together_are_refused(toy_translator, tmp_pat
         kb.ensemble([tmp_path / "missing.keras"])
 
 
-def test_features_in_another_place_are_not_told_as_another_vocabulary():
+def test_features_in_another_place_are_told_apart_from_another_vocabulary():
     texts = ["walk <V>", "walked"]
     both = Subwords.train(texts, 20, model_type="char", exact=False, symbols=["<V>"])
     last, first = ((TextSource(both, place), both) for place in ("last", "first"))
     check_same_sides([last, last])
-    with pytest.raises(ValueError, match="translator 2 with features first, .*,features-last"):
+    with pytest.raises(
+        ValueError, match="translator 2 with other settings of the source, .*'first'.*'last'"
+    ):
         check_same_sides([last, first])
     other = Subwords.train(["other"], 20, model_type="char", exact=False)
     for sides in ((TextSource(other, "first"), both), (TextSource(both, "first"), other)):

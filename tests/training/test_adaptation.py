@@ -18,7 +18,7 @@ from keras_bahdanau.sources.serialized import serialized_sides
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.sources.text_source import TextSource
 from keras_bahdanau.text import Subwords
-from keras_bahdanau.text.feature_place import place_in_card
+from keras_bahdanau.text.features import place_in_card
 from keras_bahdanau.training import Run, TrainingOptions, train
 from keras_bahdanau.training.adaptation import Adaptation, freeze
 from keras_bahdanau.training.compiling import compiled_model

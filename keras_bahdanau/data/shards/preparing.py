@@ -30,7 +30,7 @@ from keras_bahdanau.settings.cores import usable_cores
 from keras_bahdanau.settings.counted import counted
 from keras_bahdanau.settings.limits import MOST_SHARDS
 from keras_bahdanau.settings.option import check_value
-from keras_bahdanau.text.feature_place import FIRST, LAST
+from keras_bahdanau.text.features import FIRST, LAST
 from keras_bahdanau.text.subwords import Subwords
 
 REPORT = "report.json"
@@ -264,7 +264,7 @@ def _published(draft, out, entries, sides, plan):
 
     source, target = sides
     # no column of a corpus has features: symbols that are learnt are tags, which stand first
-    tagged = isinstance(source, Subwords) and source.symbol_ids.size
+    tagged = isinstance(source, Subwords) and source.symbols
     source = as_source(source, feature_place=FIRST if tagged else LAST)
     write_card(draft, entries, source, target, plan["settings"])
     # the plan goes last: without it, nothing in a draft is known to be of one plan

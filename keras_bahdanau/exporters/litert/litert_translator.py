@@ -1,13 +1,10 @@
 """A LiteRT file in place of a `Translator`: the methods that the commands call, without Keras."""
 
-import numpy as np
-
 from keras_bahdanau.exporters.card import read_packed_card
 from keras_bahdanau.exporters.litert.litert_pipeline import LiteRTPipeline
-from keras_bahdanau.text.byte_limit import text_limits
-from keras_bahdanau.text.feature_place import place_in_card
-from keras_bahdanau.text.id_rows import cut_rows
-from keras_bahdanau.text.replace_unknown import are_characters, attended_words
+from keras_bahdanau.text.features import place_in_card
+from keras_bahdanau.text.host_text import HostText
+from keras_bahdanau.text.replace_unknown import are_characters
 from keras_bahdanau.text.subwords import Subwords
 
 
@@ -67,54 +64,11 @@ def runner_of(path):
     return LiteRTPipeline if "source" in read_packed_card(path) else LiteRTTranslator
 
 
-class _Text:
+class _Text(HostText):
     """The source side, as `TextSource` has it, which loads TensorFlow."""
 
-    unit = "tokens"
-    positions_are_tokens = True
-    length_band = 5
     examples = [""]
-
-    def __init__(self, subwords, feature_place):
-        self.subwords, self.feature_place = subwords, feature_place
-
-    @property
-    def counted_in(self):
-        """Words, or symbols: see `TextSource`."""
-        return self.subwords.counted_in
-
-    def check(self, name, inputs):
-        """All that are decoded are lines of text."""
-
-    def cut(self, sentences, longest):
-        """(sentences, rows of at most `longest` ids, which have more): see `Source.cut`."""
-        rows, truncated = cut_rows(self.subwords, sentences, longest, end_of_empty=False)
-        return sentences, rows, truncated
 
     def named(self, ids):
         """Dictionary from the name of the input to the ids."""
         return {"source": ids}
-
-    def labels(self, ids):
-        """The subwords of each row, without padding."""
-        tokens = self.subwords.tokens(np.asarray(ids))
-        return [[token for token in row if token] for row in tokens.tolist()]
-
-    def picture(self, sentence, longest=None):
-        """None: a text has no picture."""
-
-    def limits(self, longest):
-        """Dictionary: how long a sentence may be."""
-        return text_limits(longest)
-
-    def attended_words(self, one, alignment, characters=False):
-        """The word, or character, that each target token attends to: see `Source`."""
-        return attended_words(self.subwords, one, alignment, characters)
-
-    def words(self, sentences, longest=None):
-        """The words that each token stands for: see `Subwords.words`."""
-        return self.subwords.words(sentences, end_of_empty=False, longest=longest)
-
-    def sizes(self, sentences):
-        """The lengths of sentences in words, or in symbols."""
-        return self.subwords.sizes(sentences)

@@ -1,0 +1,138 @@
+"""Sentences on the host: to ids, words and copies, without TensorFlow."""
+
+from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes, text_limits
+from keras_bahdanau.text.features import (
+    FIRST,
+    LAST,
+    arrange,
+    check_place,
+    words_before_arranging,
+)
+from keras_bahdanau.text.id_rows import IdRows, cut_rows
+from keras_bahdanau.text.replace_unknown import attended_words
+
+
+class HostText:
+    """The members of a `Source` of text that need no TensorFlow.
+
+    A sentence is a string, or bytes that need not be valid UTF-8. Features of a table may stand
+    anywhere around it: where the model has them first, those behind the text are moved.
+
+    Args:
+        subwords: `Subwords`.
+        feature_place: "last" or "first": where the model reads features such as `<PST>`.
+
+    Raises:
+        ValueError: If there is no such place.
+    """
+
+    unit = "tokens"
+    positions_are_tokens = True
+    length_band = 5
+
+    def __init__(self, subwords, feature_place=LAST):
+        check_place(feature_place)
+        self.subwords, self.feature_place = subwords, feature_place
+        self._symbols = frozenset(subwords.symbols)
+
+    @property
+    def counted_in(self):
+        """Words, or the symbols of a vocabulary of characters."""
+        return self.subwords.counted_in
+
+    def arranged(self, sentence):
+        """A sentence with its features first, if that is where the model reads them."""
+        if self.feature_place != FIRST or not self._symbols:
+            return sentence
+        return arrange(sentence, self._symbols, FIRST)
+
+    def misplaced(self, sentence):
+        """A sentence as the model learned to read it, if it has features elsewhere; or None."""
+        if self.feature_place != LAST or not self._symbols:
+            return None
+        moved = arrange(sentence, self._symbols, LAST)
+        return None if moved is sentence else moved
+
+    def check(self, name, inputs):
+        """Raise TypeError or ValueError unless an argument of this name is a list of strings."""
+        check_strings(name, inputs)
+
+    def rows(self, inputs):
+        """Unpadded ids of sentences: `IdRows`."""
+        return IdRows.encoded(self.subwords, [*map(self.arranged, inputs)], end_of_empty=False)
+
+    def shortened(self, sentence, longest):
+        """A sentence without the bytes far behind `longest` tokens; the same object if whole."""
+        arranged = self.arranged(sentence)
+        short = cut_to_bytes(arranged, byte_limit(longest))
+        return sentence if short is arranged else short
+
+    def cut(self, inputs, longest):
+        """(sentences, rows of at most `longest` ids, which have more): see `Source.cut`."""
+        arranged = [*map(self.arranged, inputs)]
+        rows, truncated = cut_rows(self.subwords, arranged, longest, end_of_empty=False)
+        return [self.shortened(sentence, longest) for sentence in inputs], rows, truncated
+
+    def limits(self, longest):
+        """Dictionary for the card of an artefact: how long a sentence may be."""
+        return text_limits(longest)
+
+    def labels(self, features):
+        """The subwords of each row of ids, without padding."""
+        tokens = self.subwords.tokens(features)
+        return [[token for token in row if token] for row in tokens.tolist()]
+
+    def words(self, inputs, longest=None):
+        """The words of each sentence that its tokens stand for: see `Subwords.words`."""
+        arranged = [*map(self.arranged, inputs)]
+        spans = self.subwords.words(arranged, end_of_empty=False, longest=longest)
+        return [
+            words
+            if text is sentence
+            else words_before_arranging(words, sentence, self._symbols, FIRST)
+            for words, text, sentence in zip(spans, arranged, inputs, strict=True)
+        ]
+
+    def sizes(self, inputs):
+        """Lengths of sentences in words, or in symbols."""
+        return self.subwords.sizes(inputs)
+
+    def attended_words(self, sentence, alignment, characters=False):
+        """The word, or character, that each target token attends to: see `Source`."""
+        return attended_words(self.subwords, self.arranged(sentence), alignment, characters)
+
+    def picture(self, sentence, longest=None):
+        """None: a text has no picture."""
+
+
+def check_strings(name, strings):
+    """Check that `strings`, an argument of that name, is a list of strings.
+
+    Raises:
+        TypeError: If it is something else.
+        ValueError: If a string has a surrogate, which no text in UTF-8 has.
+    """
+    if isinstance(strings, str | bytes):
+        raise TypeError(
+            f"`{name}` must be a list of strings. "
+            f"Received: {name}={strings!r}. Put it in a list: [{name.removesuffix('s')}]."
+        )
+    for number, string in enumerate(strings):
+        if not isinstance(string, str | bytes):
+            raise TypeError(
+                f"`{name}` must be a list of strings. Received: {name}[{number}]={string!r}"
+            )
+        if isinstance(string, str) and not _has_code(string):
+            raise ValueError(
+                f"`{name}` must hold text that UTF-8 can encode, without surrogates. "
+                f"Received: {name}[{number}]={string!r:.80}. Decode its bytes anew."
+            )
+
+
+def _has_code(string):
+    """True if UTF-8 has a code for each character."""
+    try:
+        string.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
