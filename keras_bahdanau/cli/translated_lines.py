@@ -55,7 +55,7 @@ class Links:
 
     def __call__(self, row, translation):
         from keras_bahdanau.text.alignments import format_pharaoh, span_links, word_spans
-        from keras_bahdanau.text.replace_unknown import copied_tokens
+        from keras_bahdanau.text.copies import copied_tokens
 
         tokens = translation.target_tokens
         if tokens and self._copied_from is not None:

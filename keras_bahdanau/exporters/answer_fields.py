@@ -9,8 +9,8 @@ none: see `graph_word_numbers`.
 import keras
 
 from keras_bahdanau.exporters.graph_confidence import graph_confidence
-from keras_bahdanau.text.graph_word_numbers import INSIDE, graph_word_numbers, word_parts
 from keras_bahdanau.text.vocabulary import UNKNOWN
+from keras_bahdanau.text.word_numbers import INSIDE, graph_word_numbers, word_parts
 
 
 def best_of(result):

@@ -240,7 +240,7 @@ def require_plain_copies(pipeline, artefact):
         pipeline: A `Pipeline`.
         artefact: String, what gives ids, such as "A LiteRT file".
     """
-    from keras_bahdanau.text.replace_unknown import are_plain_characters
+    from keras_bahdanau.text.copies import are_plain_characters
 
     sides = pipeline.source.subwords, pipeline.target
     if pipeline.search.replace_unknown and not are_plain_characters(*sides):

@@ -11,7 +11,7 @@ from keras_bahdanau.search.result import add_coverage, normalized
 from keras_bahdanau.search.search_options import require_ctc
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text import alignments
-from keras_bahdanau.text.replace_unknown import are_characters
+from keras_bahdanau.text.copies import are_characters
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN
 
@@ -238,7 +238,7 @@ class GraphPipeline:
         """
         target = self.target.graph
         if copies is not None:
-            from keras_bahdanau.text.graph_replace_unknown import graph_texts
+            from keras_bahdanau.text.copies import graph_texts
 
             return graph_texts(target, result.ids, copies, self.copies_characters)
         batch, beam, time = tf.unstack(tf.shape(result.ids))

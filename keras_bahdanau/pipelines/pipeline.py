@@ -23,10 +23,10 @@ from keras_bahdanau.search import SearchResult
 from keras_bahdanau.settings.counted import counted
 from keras_bahdanau.sources.source import Source
 from keras_bahdanau.text.alignments import words_of_groups
-from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes
+from keras_bahdanau.text.copies import decode_copying
 from keras_bahdanau.text.host_text import check_strings
 from keras_bahdanau.text.id_rows import IdRows, cut_rows
-from keras_bahdanau.text.replace_unknown import decode_copying
+from keras_bahdanau.text.ids import byte_limit, cut_to_bytes
 
 MOST_GRAPHS = 64  # that a pipeline keeps, one for each search it was asked for
 _IDS = tf.TensorSpec((None, None), tf.int32)

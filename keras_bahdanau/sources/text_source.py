@@ -8,13 +8,18 @@ import tensorflow as tf
 
 from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.sources.source import Source, refuse_convolutions
-from keras_bahdanau.text.byte_limit import byte_limit
-from keras_bahdanau.text.copied_ids import copied_ids
+from keras_bahdanau.text.copies import copied_ids
 from keras_bahdanau.text.features import FIRST, LAST
-from keras_bahdanau.text.graph_byte_limit import graph_cut_to_bytes
-from keras_bahdanau.text.graph_ids import at_least_one, graph_cut_ids, known_ids, requested_ids
 from keras_bahdanau.text.host_text import HostText
 from keras_bahdanau.text.id_rows import IdRows
+from keras_bahdanau.text.ids import (
+    at_least_one,
+    byte_limit,
+    graph_cut_ids,
+    graph_cut_to_bytes,
+    known_ids,
+    requested_ids,
+)
 from keras_bahdanau.text.subword_sampling import SubwordSampler
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import PAD
@@ -143,7 +148,7 @@ class TextSource(HostText, Source):
         return self.subwords.graph.tokens(features)
 
     def graph_attended_words(self, alignment, characters=False, *, text):
-        from keras_bahdanau.text.graph_replace_unknown import graph_attended_words
+        from keras_bahdanau.text.copies import graph_attended_words
 
         return graph_attended_words(self.subwords.graph, text, alignment, characters)
 

@@ -7,8 +7,6 @@
 import itertools
 import re
 
-import numpy as np
-
 FIRST, LAST = PLACES = "first", "last"
 _SHAPE = re.compile(r"<\S+>")  # of a feature, known to a vocabulary or new
 
@@ -100,6 +98,8 @@ def words_before_arranging(spans, source, symbols, place):
     Returns:
         Int array `(time, 2)`.
     """
+    import numpy as np
+
     text = source.decode("utf-8", "surrogateescape") if isinstance(source, bytes) else source
     before, words, behind = _counts(text, symbols, place)
     total = before + words + behind

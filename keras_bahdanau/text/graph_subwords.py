@@ -4,8 +4,8 @@ import hashlib
 
 import tensorflow as tf
 
-from keras_bahdanau.text.decomposition import composes
-from keras_bahdanau.text.graph_ids import graph_is_text, known_ids
+from keras_bahdanau.text.graphemes import composes
+from keras_bahdanau.text.ids import graph_is_text, known_ids
 from keras_bahdanau.text.vocabulary import END, PAD, check_model
 
 try:

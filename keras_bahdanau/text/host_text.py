@@ -1,6 +1,6 @@
 """Sentences on the host: to ids, words and copies, without TensorFlow."""
 
-from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes, text_limits
+from keras_bahdanau.text.copies import attended_words
 from keras_bahdanau.text.features import (
     FIRST,
     LAST,
@@ -9,7 +9,7 @@ from keras_bahdanau.text.features import (
     words_before_arranging,
 )
 from keras_bahdanau.text.id_rows import IdRows, cut_rows
-from keras_bahdanau.text.replace_unknown import attended_words
+from keras_bahdanau.text.ids import byte_limit, cut_to_bytes, text_limits
 
 
 class HostText:

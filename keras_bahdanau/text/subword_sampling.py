@@ -1,10 +1,14 @@
 """Sentences split into subwords by chance, the same in every process for the same seed.
 
-SentencePiece's own generator can't be used: since 0.2.3 it mixes its seed with a number that
-each process draws anew.
+SentencePiece's own sampler is no function of its seed: since 0.2.3 it mixes that with a number
+that each process draws anew.
 """
 
+import bisect
+import functools
+import heapq
 import itertools
+import math
 import random
 import re
 from collections.abc import Iterable
@@ -12,11 +16,10 @@ from collections.abc import Iterable
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
 
-from keras_bahdanau.text.bpe_dropout import BpeDropout
-from keras_bahdanau.text.unigram_draws import UnigramDraws
 from keras_bahdanau.text.vocabulary import PAD, UNKNOWN
 
-_KINDS = {"bpe": BpeDropout, "unigram": UnigramDraws}
+WORDS_CACHED, LONGEST_CACHED = 2**14, 32  # words, characters: what a sampler keeps in memory
+_UNKNOWN_PENALTY = 10.0  # of SentencePiece: what an unknown character scores below all pieces
 
 
 class SubwordSampler:
@@ -44,7 +47,8 @@ class SubwordSampler:
     def __init__(self, model: bytes, alpha: float):
         proto = sentencepiece_model_pb2.ModelProto.FromString(model)
         kind = proto.trainer_spec.ModelType.Name(proto.trainer_spec.model_type).lower()
-        if kind not in _KINDS:
+        kinds = {"bpe": BpeDropout, "unigram": UnigramDraws}
+        if kind not in kinds:
             raise ValueError(
                 "Only the tokens of BPE and of unigram can be sampled. "
                 f"Received: a model of the type {kind!r}. Sample another vocabulary, or none."
@@ -55,7 +59,7 @@ class SubwordSampler:
         self._has_bytes = proto.trainer_spec.byte_fallback
         scores = {piece.piece: piece.score for piece in proto.pieces if piece.type == piece.NORMAL}
         symbols = {piece.piece for piece in proto.pieces if piece.type == piece.USER_DEFINED}
-        self._draws = _KINDS[kind](scores, alpha)
+        self._draws = kinds[kind](scores, alpha)
         self._parts = _parts(scores, symbols)
         self._known = scores.keys() | symbols
         self._symbols = symbols
@@ -101,3 +105,133 @@ def _parts(pieces, symbols):
     inside = "." if crossing else "[^▁]"
     until = f"(?:(?!{'|'.join(alternatives)}){inside})" if symbols else inside
     return re.compile("|".join([*alternatives, f".{until}*"]), re.DOTALL)
+
+
+class BpeDropout:
+    """BPE-dropout as SentencePiece has it.
+
+    The pair of neighbours with the highest score is merged, again and again. Each merge is left
+    out with a probability `alpha`; that pair is then never merged. (Provilkov et al. 2020.)
+
+    Args:
+        scores: Dictionary from a piece to its score.
+        alpha: Float above 0 and below 1.
+    """
+
+    def __init__(self, scores, alpha):
+        self._scores = scores
+        self._log_of_kept = math.log1p(-alpha)
+        self._cached = functools.lru_cache(WORDS_CACHED)(self._merged)
+
+    def splitter(self, random):
+        """Function from a word to the list of its pieces.
+
+        Args:
+            random: Function that draws a float from [0, 1).
+        """
+
+        def gap():
+            """Merges until the next one that is left out: geometric, by its inverse."""
+            return int(min(math.log(1 - random()) / self._log_of_kept, 2**62))
+
+        kept = gap()  # over the merges of all words in turn: most need no number of their own
+
+        def leave_out():
+            nonlocal kept
+            kept -= 1
+            if kept >= 0:
+                return False
+            kept = gap()
+            return True
+
+        def split(word):
+            nonlocal kept
+            pieces = (self._cached if len(word) <= LONGEST_CACHED else self._merged)(word)
+            merges = len(word) - len(pieces)
+            if merges > kept:
+                return self._merged(word, leave_out)
+            kept -= merges
+            return pieces
+
+        return split
+
+    def _merged(self, word, leave_out=lambda: False):
+        """The pieces of a word: list of strings."""
+        # by the positions in the word: the end of the piece that begins there, and the reverse
+        ends, begins = [*range(1, len(word) + 1)], [*range(-1, len(word))]
+        pairs = []
+
+        def add(begin, middle, end):
+            score = self._scores.get(word[begin:end])
+            if score is not None:
+                heapq.heappush(pairs, (-score, begin, middle, end))
+
+        for middle in range(1, len(word)):
+            add(middle - 1, middle, middle + 1)
+        while pairs:
+            _, begin, middle, end = heapq.heappop(pairs)
+            if ends[begin] != middle or ends[middle] != end or leave_out():
+                continue  # one of the two has been merged with another, or by chance
+            ends[begin], ends[middle], begins[end] = end, None, begin
+            if begin:
+                add(begins[begin], begin, end)
+            if end < len(word):
+                add(begin, end, ends[end])
+        starts = [begin for begin, end in enumerate(ends) if end is not None]
+        return [word[begin : ends[begin]] for begin in starts]
+
+
+class UnigramDraws:
+    """Segmentations x of a word with p(x) ~ exp(alpha * sum of the scores of its pieces).
+
+    The sums over all ways to split the first characters are made once a word, from the
+    beginning; the pieces are drawn from the end (forward filtering, backward sampling).
+    (Kudo 2018.)
+
+    Args:
+        scores: Dictionary from a piece to its score, a log-probability.
+        alpha: Float above 0 and below 1.
+    """
+
+    def __init__(self, scores, alpha):
+        self._scores = {piece: alpha * score for piece, score in scores.items()}
+        self._unknown = alpha * (min(scores.values()) - _UNKNOWN_PENALTY)
+        self._longest = max(map(len, scores))
+        self._cached = functools.lru_cache(WORDS_CACHED)(self._lattice)
+
+    def splitter(self, random):
+        """Function from a word to the list of its pieces.
+
+        Args:
+            random: Function that draws a float from [0, 1).
+        """
+
+        def split(word):
+            lattice = (self._cached if len(word) <= LONGEST_CACHED else self._lattice)(word)
+            pieces, end = [], len(word)
+            while end:
+                begins, until = lattice[end]
+                begin = begins[bisect.bisect(until, random())] if until else begins[0]
+                pieces.append(word[begin:end])
+                end = begin
+            return pieces[::-1]
+
+        return split
+
+    def _lattice(self, word):
+        """For each end of a piece: where it can begin, and the bounds between their shares."""
+        total, lattice = [0.0], [([], [])]  # total: log of the sum over all ways to get there
+        for end in range(1, len(word) + 1):
+            begins, weights = [], []
+            for begin in range(max(0, end - self._longest), end):
+                score = self._scores.get(word[begin:end])
+                if score is None and begin == end - 1:
+                    score = self._unknown
+                if score is not None:
+                    begins.append(begin)
+                    weights.append(total[begin] + score)
+            highest = max(weights)
+            sums = list(itertools.accumulate(math.exp(weight - highest) for weight in weights))
+            total.append(highest + math.log(sums[-1]))
+            lattice.append((begins, [until / sums[-1] for until in sums[:-1]]))
+        return lattice

@@ -8,12 +8,10 @@ import numpy as np
 import sentencepiece
 
 from keras_bahdanau.text.alignments import words_of_pieces
-from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes
-from keras_bahdanau.text.decomposition import composed, composes
+from keras_bahdanau.text.graphemes import composed, composes
+from keras_bahdanau.text.ids import byte_limit, cut_to_bytes, is_text
 from keras_bahdanau.text.vocabulary import (
     END,
-    PAD,
-    START,
     UNKNOWN,
     check_model,
     train_model,
@@ -367,12 +365,3 @@ class Subwords:
     def from_config(cls, config: dict) -> "Subwords":
         """The `Subwords` that `get_config` describes."""
         return cls(base64.b64decode(config["model"]))
-
-
-def is_text(ids) -> np.ndarray:
-    """True for ids that stand for text: before the first end token, no padding, no start token.
-
-    Args:
-        ids: Integer array `(time,)`.
-    """
-    return (np.cumsum(ids == END) == 0) & (ids != PAD) & (ids != START)

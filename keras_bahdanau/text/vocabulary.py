@@ -6,12 +6,7 @@ import re
 import sentencepiece
 
 from keras_bahdanau.settings.limits import MOST_TOKENS
-from keras_bahdanau.text.decomposition import (
-    DECOMPOSED,
-    composes,
-    decomposed,
-    with_decomposition,
-)
+from keras_bahdanau.text.graphemes import DECOMPOSED, composes, decomposed, with_decomposition
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
 NO_WORD = "\u2047"  # ⁇, as SentencePiece writes an unknown token

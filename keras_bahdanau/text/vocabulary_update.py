@@ -13,7 +13,7 @@ import unicodedata
 
 import sentencepiece
 
-from keras_bahdanau.text.decomposition import composes, decomposed, with_more_decomposition
+from keras_bahdanau.text.graphemes import composes, decomposed, with_more_decomposition
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, UNKNOWN, symbol_forms
 

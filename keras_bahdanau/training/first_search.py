@@ -1,7 +1,7 @@
 """The search of a model as its training begins: it decodes for validation, and is saved."""
 
 from keras_bahdanau.search import SearchOptions
-from keras_bahdanau.text.replace_unknown import are_plain_characters
+from keras_bahdanau.text.copies import are_plain_characters
 from keras_bahdanau.training.combinations import is_hard
 
 # Behind the end of its source a hard alignment may repeat a symbol, and a mean over tokens then

@@ -8,7 +8,7 @@ from keras_bahdanau.data.tags import require_token
 from keras_bahdanau.data.unknown_characters import UnknownCharacters
 from keras_bahdanau.sources.source import other_sides, refuse_convolutions
 from keras_bahdanau.text.alignments import WORD_START
-from keras_bahdanau.text.copied_ids import copied_ids
+from keras_bahdanau.text.copies import copied_ids
 from keras_bahdanau.training.combinations import AUTO
 from keras_bahdanau.training.common_letters import with_defaults_of_common_letters
 from keras_bahdanau.training.hard_alignments import with_hard_alignment

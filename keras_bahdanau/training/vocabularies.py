@@ -4,6 +4,7 @@ from keras_bahdanau.files.integrity import Damage
 from keras_bahdanau.sources.serialized import read_sides
 from keras_bahdanau.sources.source import as_source, other_sides
 from keras_bahdanau.text.features import infer_place
+from keras_bahdanau.text.host_text import HostText
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import UNKNOWN
 
@@ -53,7 +54,17 @@ def vocabularies(run, options, pairs, sides, old, new_text, say):
     if isinstance(source, Subwords):
         place = infer_place((text for text, _ in trained), {*source.symbols, *symbols})
         source = as_source(source, feature_place=place)
+    _report_misplaced(source, trained, say)
     return as_source(source), target
+
+
+def _report_misplaced(source, pairs, say):
+    """Report the first source whose features stand where the model reads none."""
+    if isinstance(source, HostText) and getattr(pairs, "in_memory", True):
+        moved = ((text, source.misplaced(text)) for text, _ in pairs)
+        text, better = next((pair for pair in moved if pair[1] is not None), (None, None))
+        if text is not None:
+            say(f"features stand where the model reads none: {text!r:.80} and not {better!r:.80}")
 
 
 def _kept(run):

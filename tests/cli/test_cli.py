@@ -223,7 +223,6 @@ BAD_INPUT = {
     ),
     "train good.en good.de --out new --from cut.keras": "path='cut.keras'",
     "train good.en good.de --out new --from RUN --units 9": "units=9 with the model of",
-    "train a.tsv --out new --from RUN --columns source,target,features-first": "features-last, or",
     "train good.en good.de --out new --from RUN --source image": "source='image' with the model of",
     "train good.en good.de --out new --from RUN --vocabulary-pairs bad.tsv": "line 2 has 1",
     DISTILL: "teacher=[], hypotheses=None. Give one of them",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_bahdanau.text.copied_ids import copied_ids
+from keras_bahdanau.text.copies import copied_ids
 from keras_bahdanau.text.subwords import Subwords
 
 

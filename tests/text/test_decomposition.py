@@ -9,8 +9,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bahdanau.text import Subwords
-from keras_bahdanau.text.graph_replace_unknown import graph_texts
-from keras_bahdanau.text.replace_unknown import decode_copying
+from keras_bahdanau.text.copies import decode_copying, graph_texts
 from keras_bahdanau.text.vocabulary import UNKNOWN, without_composition
 from keras_bahdanau.text.vocabulary_update import appended
 

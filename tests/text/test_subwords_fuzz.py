@@ -7,8 +7,12 @@ import pytest
 import tensorflow as tf
 
 from keras_bahdanau.text import Subwords
-from keras_bahdanau.text.graph_replace_unknown import graph_attended_words, graph_texts
-from keras_bahdanau.text.replace_unknown import attended_words, decode_copying
+from keras_bahdanau.text.copies import (
+    attended_words,
+    decode_copying,
+    graph_attended_words,
+    graph_texts,
+)
 from keras_bahdanau.text.vocabulary import UNKNOWN
 
 STRINGS, BYTES = 8000, 2000

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from keras_bahdanau.data.filters import TextSide
 from keras_bahdanau.data.line_stream import BLOCK_BYTES
+from keras_bahdanau.text.id_rows import rows_by_word
 from keras_bahdanau.text.subwords import Subwords
-from keras_bahdanau.text.word_rows import rows_by_word
 
 
 class Block(NamedTuple):

@@ -12,7 +12,7 @@ from keras_bahdanau.data.filters import KEPT, SHOWN, counts_of, examples_of, ver
 from keras_bahdanau.data.shards.shards import write_shard
 from keras_bahdanau.files.integrity import sha256_of
 from keras_bahdanau.files.whole_file import replacing, write_json
-from keras_bahdanau.text.word_rows import rows_by_word
+from keras_bahdanau.text.id_rows import rows_by_word
 
 SCANS, ENTRIES = "scans", "entries"  # directories beside the shards, until all is done
 _DAMAGE = (EOFError, KeyError, OSError, ValueError, zipfile.BadZipFile, zlib.error)

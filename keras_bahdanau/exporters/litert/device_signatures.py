@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 from keras_bahdanau.exporters.answer_fields import all_ids, best_ids, best_of
-from keras_bahdanau.text.graph_ids import known_ids, requested_ids
+from keras_bahdanau.text.ids import known_ids, requested_ids
 
 
 def decode_on_device(pipeline, time, **features):

@@ -2,9 +2,9 @@
 
 from keras_bahdanau.exporters.card import read_packed_card
 from keras_bahdanau.exporters.litert.litert_pipeline import LiteRTPipeline
+from keras_bahdanau.text.copies import are_characters
 from keras_bahdanau.text.features import place_in_card
 from keras_bahdanau.text.host_text import HostText
-from keras_bahdanau.text.replace_unknown import are_characters
 from keras_bahdanau.text.subwords import Subwords
 
 

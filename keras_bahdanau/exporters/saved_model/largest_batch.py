@@ -14,7 +14,7 @@ from keras_bahdanau.exporters.saved_model.graph_costs import (
     graph_operations,
 )
 from keras_bahdanau.exporters.tracing import portable
-from keras_bahdanau.text.byte_limit import WORD, byte_limit
+from keras_bahdanau.text.ids import WORD, byte_limit
 
 _COPIES = 8  # of each word, from the text to the answer
 

@@ -19,9 +19,13 @@ from keras_bahdanau.exporters.answer_fields import (
     confidences,
     token_fields,
 )
-from keras_bahdanau.text.byte_limit import byte_limit
-from keras_bahdanau.text.graph_byte_limit import graph_cut_to_bytes
-from keras_bahdanau.text.graph_ids import at_least_one, graph_cut_ids, requested_ids
+from keras_bahdanau.text.ids import (
+    at_least_one,
+    byte_limit,
+    graph_cut_ids,
+    graph_cut_to_bytes,
+    requested_ids,
+)
 from keras_bahdanau.text.vocabulary import PAD
 
 TEXT = tf.TensorSpec((None,), tf.string)

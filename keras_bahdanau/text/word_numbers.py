@@ -1,7 +1,6 @@
-"""Words of tokens in a TensorFlow graph: the numbers that `join_subwords` gives its groups."""
+"""Numbers of the words that tokens stand for, in a TensorFlow graph."""
 
 import numpy as np
-import tensorflow as tf
 
 from keras_bahdanau.text.alignments import END, UNKNOWN, WORD_START
 from keras_bahdanau.text.vocabulary import UNKNOWN as UNKNOWN_ID
@@ -14,7 +13,7 @@ ALONE = 3  # begins a word and ends it
 LAST = 4  # ends a word
 
 
-def word_parts(tokens) -> np.ndarray:
+def word_parts(tokens):
     """Part of each token of a vocabulary in words: int8 array `(vocabulary_size,)`.
 
     Args:
@@ -23,7 +22,7 @@ def word_parts(tokens) -> np.ndarray:
     return np.array([_part(token) for token in tokens], np.int8)
 
 
-def graph_word_numbers(ids, parts, copies=None) -> tf.Tensor:
+def graph_word_numbers(ids, parts, copies=None):
     """Number of the word that each token stands for, of operations that LiteRT has, too.
 
     Words are those of `Translation.words`: a mark `▁` that stands alone belongs to the word behind
@@ -40,6 +39,8 @@ def graph_word_numbers(ids, parts, copies=None) -> tf.Tensor:
         Int32 tensor `(..., time)`: 0 for the tokens of the first word, 1 for those of the next,
         and -1 for those of none, which are the end token, padding, and marks without a word.
     """
+    import tensorflow as tf
+
     part = tf.cast(tf.gather(parts, ids), tf.int32)
     if copies is not None:
         part = tf.where(ids == UNKNOWN_ID, FIRST, part)

@@ -5,8 +5,7 @@ import random
 import pytest
 import tensorflow as tf
 
-from keras_bahdanau.text.byte_limit import WORD, byte_limit, cut_to_bytes
-from keras_bahdanau.text.graph_byte_limit import graph_cut_to_bytes
+from keras_bahdanau.text.ids import WORD, byte_limit, cut_to_bytes, graph_cut_to_bytes
 
 
 @pytest.mark.parametrize(

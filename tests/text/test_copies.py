@@ -6,12 +6,13 @@ import tensorflow as tf
 
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.alignments import word_spans
-from keras_bahdanau.text.graph_replace_unknown import graph_attended_words, graph_texts
-from keras_bahdanau.text.replace_unknown import (
+from keras_bahdanau.text.copies import (
     are_characters,
     attended_words,
     copied_tokens,
     decode_copying,
+    graph_attended_words,
+    graph_texts,
 )
 from keras_bahdanau.text.vocabulary import END, UNKNOWN
 

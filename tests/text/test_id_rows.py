@@ -6,10 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from keras_bahdanau.text import word_rows
-from keras_bahdanau.text.id_rows import IdRows
+from keras_bahdanau.text import id_rows
+from keras_bahdanau.text.id_rows import IdRows, rows_by_word
 from keras_bahdanau.text.subwords import Subwords
-from keras_bahdanau.text.word_rows import rows_by_word
 
 TEXT = ["the lower the newest the widest", "low lower lowest", "wide new ½ … ① ﬁ", "neu weit"] * 3
 ODD = [
@@ -61,10 +60,10 @@ def test_every_character_stands_for_the_same_ids(subwords, step):
 
 
 def test_words_are_remembered_up_to_a_bound(subwords, monkeypatch):
-    monkeypatch.setattr(word_rows, "MOST_WORDS", 3)
+    monkeypatch.setattr(id_rows, "MOST_WORDS", 3)
     for sentences in (TEXT, ODD, TEXT[::-1]):
         assert same(rows_by_word(subwords, sentences), IdRows.encoded(subwords, sentences))
-    assert len(word_rows._words_of(subwords)) < len(set(" ".join([*TEXT, *ODD]).split(" ")))
+    assert len(id_rows._words_of(subwords)) < len(set(" ".join([*TEXT, *ODD]).split(" ")))
 
 
 @pytest.mark.parametrize("model_type", ["unigram", "char", "word"])

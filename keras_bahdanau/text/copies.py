@@ -1,0 +1,265 @@
+"""Copies of source words or characters in place of unknown tokens.
+
+Each function of the host has its counterpart for a TensorFlow graph.
+"""
+
+import re
+
+import numpy as np
+
+from keras_bahdanau.text.alignments import UNKNOWN as NAME
+from keras_bahdanau.text.alignments import WORD_START
+from keras_bahdanau.text.ids import WORD, cut_to_bytes, graph_cut_to_bytes, graph_is_text, is_text
+from keras_bahdanau.text.vocabulary import END, NO_WORD, PAD, UNKNOWN
+
+# the marks of a word's beginning: SentencePiece's own, and Unicode's separators
+_SPACES = re.compile("[▁\t\n\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
+_ASCII_SPACE = " \t\n\v\f\r"
+_GRAPH_SPACE = r"[▁\t\n\f\r\p{Z}]"
+
+
+def are_characters(source, target):
+    """True if two `Subwords` are of characters: what is copied is then one of them, and no word."""
+    return source.model_type == target.model_type == "char"
+
+
+def are_plain_characters(source, target):
+    """As `are_characters`, where a copy may also stand between pieces that are only joined.
+
+    That is not so where letters are decomposed, such as those of Hangul syllables.
+    """
+    return are_characters(source, target) and not target.composes
+
+
+def decode_copying(target, ids, copies, characters=False):
+    """Text of target ids with a given copy in place of each unknown token.
+
+    Args:
+        target: `Subwords`.
+        ids: Int array `(target_time,)`.
+        copies: Sequence of as many strings, from `attended_words`.
+        characters: Bool. True for copies of characters, which need no space before them.
+
+    Returns:
+        String.
+    """
+    kept = is_text(ids)
+    unknown = kept & (ids == UNKNOWN)
+    if not unknown.any():
+        return target.decode([ids])[0]
+    # as objects: NumPy's own strings lose a NUL at their end
+    copies = np.array(copies, dtype=object)
+    pieces = np.where(unknown, copies if characters else "▁" + copies, target.tokens(ids))
+    return target.composed(re.sub("▁+", " ", "".join(pieces[kept])).strip(_ASCII_SPACE))
+
+
+def copied_tokens(tokens, copies, characters=False):
+    """Tokens with copies in the place of unknown ones, whose words are those of the text.
+
+    Args:
+        tokens: List of strings, the target's pieces.
+        copies: Sequence of as many strings, from `attended_words`.
+        characters: Bool, as in `decode_copying`.
+
+    Example:
+        >>> copied_tokens(["▁eins", "<unk>", "</s>"], ["one", "Zorblax Qux", "⁇"])
+        ['▁eins', '▁Zorblax▁Qux', '</s>']
+    """
+    pairs = zip(tokens, copies, strict=True)
+    mark = "" if characters else "▁"
+    return [f"{mark}{copy}".replace(" ", "▁") if one == NAME else one for one, copy in pairs]
+
+
+def attended_words(source, sentence, alignment, characters=False):
+    """The source word, or character, that each target token attends to most.
+
+    The word is taken as it stands in the source sentence, all of its tokens together (Jean et
+    al. 2015, section 3.3; Luong et al. 2015). A run of unknown words or characters, which is one
+    token, is taken as a whole. Of either no more than 512 bytes are taken. Of characters only
+    unknown ones are taken where the sentence has any, since a model can write the others itself.
+
+    Args:
+        source: `Subwords`.
+        sentence: String, or bytes.
+        alignment: Float array `(target_time, source_time)`, at least one source token wide.
+        characters: Bool. True for the character of a token: see `are_characters`.
+
+    Returns:
+        Object array `(target_time,)` of strings; "⁇", as SentencePiece writes an unknown token,
+        where a target token attends to no word.
+    """
+    words, together = _words(source, sentence, alignment.shape[1], characters)
+    weights = alignment @ together  # -> (target_time, source_time), for each token its whole word's
+    found = words[np.argmax(weights, axis=1)]  # -> (target_time,)
+    return np.where((weights.max(axis=1) > 0) & (found != ""), found, NO_WORD)
+
+
+def _words(source, sentence, source_time, characters):
+    """The word `(source_time,)` of each source token, and the tokens that share one.
+
+    Each character is a word of its own.
+
+    Tokens share a word where `together`, float32 `(source_time, source_time)`, is 1. The end
+    token and padding have "", and share with none. Nothing is 1 for a character that must not be
+    copied.
+    """
+    content = sentence if isinstance(sentence, bytes) else sentence.encode()
+    pieces = source.pieces(sentence)[: source_time - 1]  # the end token stands behind them
+    tokens = source.tokens([piece.id for piece in pieces])
+    surfaces = [content[piece.begin : piece.end].decode(errors="replace") for piece in pieces]
+    # an unknown piece has no mark, but the text shows the space before it
+    starts = [
+        characters or bool(_SPACES.match(token) or _SPACES.match(surface))
+        for token, surface in zip(tokens, surfaces, strict=True)
+    ]
+    number = np.cumsum(starts, dtype=np.int32)  # (pieces,), the number of each token's word
+    together = np.zeros((source_time, source_time), np.float32)
+    together[: len(pieces), : len(pieces)] = number[:, None] == number
+    unknown = np.array([piece.id == UNKNOWN for piece in pieces], bool)  # (pieces,)
+    if characters and unknown.any():
+        together[:, : len(pieces)] *= unknown
+    words = np.full(source_time, "", dtype=object)
+    for index in range(len(pieces)):
+        of_word = [pieces[other] for other in np.flatnonzero(number == number[index])]
+        first, last = of_word[0].begin, max(piece.end for piece in of_word)
+        word = cut_to_bytes(content[first:last], WORD).decode(errors="replace")
+        words[index] = _SPACES.sub(" ", word).strip(_ASCII_SPACE)
+    return words, together
+
+
+def graph_texts(target, ids, copies, characters=False):
+    """Text of target ids with a given copy in place of each unknown token.
+
+    Args:
+        target: `GraphSubwords`.
+        ids: Int32 tensor `(batch, beam, target_time)`.
+        copies: String tensor `(batch, beam, target_time)`, from `graph_attended_words`.
+        characters: Bool, as in `decode_copying`.
+
+    Returns:
+        String tensor `(batch, beam)`.
+    """
+    import tensorflow as tf
+
+    kept = graph_is_text(ids)  # (batch, beam, target_time)
+    unknown = kept & (ids == UNKNOWN)
+    pieces = tf.where(unknown, copies if characters else "▁" + copies, target.tokens(ids))
+    joined = tf.strings.reduce_join(tf.where(kept, pieces, ""), axis=-1)  # -> (batch, beam)
+    joined = target.composed(tf.strings.strip(tf.strings.regex_replace(joined, "▁+", " ")))
+    batch, beam, time = tf.unstack(tf.shape(ids))
+    rows = tf.reshape(ids, (batch * beam, time))
+    plain = tf.reshape(target.detokenize(rows), (batch, beam))
+    return tf.where(tf.reduce_any(unknown, axis=-1), joined, plain)
+
+
+def graph_attended_words(source, text, alignment, characters=False):
+    """The source word, or character, that each target token attends to: see `attended_words`.
+
+    Args:
+        source: `GraphSubwords`.
+        text: String tensor `(batch,)`, the source sentences.
+        alignment: Float32 tensor `(batch, beam, target_time, source_time)`, at least one
+            source token wide.
+        characters: Bool, as there.
+
+    Returns:
+        String tensor `(batch, beam, target_time)`.
+    """
+    import tensorflow as tf
+
+    words, together = _graph_words(source, text, *tf.unstack(tf.shape(alignment))[::3], characters)
+    # -> (batch, beam, target_time, source_time), for each token what its whole word got
+    weights = tf.matmul(alignment, tf.expand_dims(together, axis=1))
+    place = tf.argmax(weights, axis=-1, output_type=tf.int32)  # -> (batch, beam, target_time)
+    found = tf.gather(words, place, batch_dims=1)
+    return tf.where((tf.reduce_max(weights, axis=-1) > 0) & (found != ""), found, NO_WORD)
+
+
+def _graph_words(source, text, batch, source_time, characters):
+    """The word `(batch, source_time)` of each source token, and the tokens that share one.
+
+    Tokens share a word where `together`, float32 `(batch, source_time, source_time)`,
+    is 1. What stands for no word, such as the end token, has "", and is with none. Nothing is 1
+    for a character that must not be copied.
+    """
+    import tensorflow as tf
+
+    ids, begins, ends = source.tokenize_with_offsets(text)  # ragged (batch, source_time)
+    shape = tf.stack([batch, source_time])
+    # -> (batch, source_time), False from the end token on, behind which a cut sentence goes on
+    lengths = tf.minimum(tf.cast(ids.row_lengths(), tf.int32), source_time - 1)
+    real = tf.sequence_mask(lengths, source_time)
+    # in bytes of the text: ragged -> (batch, source_time)
+    begins, ends = (
+        tf.cast(offsets, tf.int32).to_tensor(0, shape=shape) for offsets in (begins, ends)
+    )
+    # (batch,) -> (batch, source_time)
+    text = tf.repeat(tf.expand_dims(text, axis=1), source_time, axis=1)
+    ids = ids.to_tensor(PAD, shape=shape)
+    pieces = source.tokens(ids)
+    surfaces = tf.strings.substr(text, begins, ends - begins)
+    # an unknown piece has no mark, but the text shows the space before it
+    starts = _begins_word(pieces) | _begins_word(surfaces) | characters
+    # (batch, source_time), the number of each token's word
+    number = tf.cumsum(tf.cast(starts, tf.int32), axis=1)
+    # -> (batch, source_time, source_time)
+    same = tf.expand_dims(number, axis=2) == tf.expand_dims(number, axis=1)
+    same &= tf.expand_dims(real, axis=2) & tf.expand_dims(real, axis=1)
+    # -> (batch, source_time), where the token's word begins, and ends
+    first = tf.reduce_min(tf.where(same, tf.expand_dims(begins, axis=1), tf.int32.max), axis=2)
+    last = tf.reduce_max(tf.where(same, tf.expand_dims(ends, axis=1), 0), axis=2)
+    first = tf.minimum(first, last)
+    # one byte more than is kept, which shows that there is more
+    words = tf.strings.substr(text, first, tf.minimum(last - first, WORD + 1))
+    words = tf.reshape(graph_cut_to_bytes(tf.reshape(words, [-1]), WORD)[0], shape)
+    words = tf.strings.unicode_transcode(words, "UTF-8", "UTF-8")  # any bytes may have come
+    words = tf.strings.strip(tf.strings.regex_replace(words, f"{_GRAPH_SPACE}+", " "))
+    if characters:
+        unknown = real & (ids == UNKNOWN)  # (batch, source_time)
+        all_known = ~tf.reduce_any(unknown, axis=1, keepdims=True)  # (batch, 1)
+        same &= tf.expand_dims(unknown | all_known, axis=1)
+    return words, tf.cast(same, tf.float32)
+
+
+def _begins_word(strings):
+    import tensorflow as tf
+
+    return tf.strings.regex_replace(strings, f"^{_GRAPH_SPACE}", "") != strings
+
+
+def copied_ids(source, target):
+    """Ids of a target as which the tokens of a source can be copied.
+
+    A token is copied as the one that is written alike. Between characters and symbols with spaces
+    between, such as phonemes, the mark `▁` counts for nothing: a word model writes it before each
+    symbol, whatever the text, so that the letter "a" is copied as the symbol "▁a". In all other
+    vocabularies the mark is part of the token: BPE's "hat" ends a word, and "▁hat" begins one.
+
+    Args:
+        source: `Subwords`.
+        target: `Subwords`.
+
+    Returns:
+        List of `source.vocabulary_size` integers, -1 where the target has no such token.
+
+    Example:
+        >>> letters = Subwords.train(["ab"], 6, model_type="char", exact=False)
+        >>> sounds = Subwords.train(["b x"], 6, model_type="word", exact=False)
+        >>> sounds.tokens([one for one in copied_ids(letters, sounds) if one > 3])
+        array(['▁b'], dtype=object)
+    """
+    own, others = (one.tokens(np.arange(one.vocabulary_size)).tolist() for one in (source, target))
+    id_of = {token: number for number, token in enumerate(others) if token}  # "" is padding
+    ids = [id_of.get(token, -1) for token in own]
+    if {source.model_type, target.model_type} != {"char", "word"}:
+        return ids
+    # special tokens are no text: "<unk>" is not the symbol "▁<unk>"
+    id_of = {
+        other.removeprefix(WORD_START): number
+        for number, other in enumerate(others)
+        if number > END and other != WORD_START
+    }
+    return [
+        id_of.get(token.removeprefix(WORD_START), -1) if number > END and found < 0 else found
+        for number, (token, found) in enumerate(zip(own, ids, strict=True))
+    ]

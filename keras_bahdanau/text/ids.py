@@ -1,0 +1,150 @@
+"""Ids and bytes of sentences: valid, padded and cut, on the host and in a TensorFlow graph."""
+
+import numpy as np
+
+from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN
+
+WORD = 512  # most bytes of a source word that is copied, perhaps once a token, to a translation
+
+
+def byte_limit(tokens):
+    """The most bytes of a text that may have a number of tokens.
+
+    That is far above what tokens of words have, some 4 bytes in English and 10 in Hindi; white
+    space and characters that no token holds count for bytes alone. Few tokens may have as many
+    bytes as a word that is copied, which may be a single unknown token.
+    """
+    return max(32 * tokens, WORD)
+
+
+def text_limits(longest):
+    """Dictionary for the card of an artefact: how long a text of so many tokens may be."""
+    return {"max_source_length": longest, "max_source_bytes": byte_limit(longest)}
+
+
+def cut_to_bytes(text, most):
+    """A text without what stands behind `most` bytes of UTF-8.
+
+    No character is cut in two. A run of bytes that are no UTF-8 is cut anywhere.
+
+    Args:
+        text: String, or bytes.
+        most: Integer, 4 or more.
+
+    Returns:
+        The same object, if it is not longer; or one of the same type.
+
+    Example:
+        >>> cut_to_bytes("ab☃☃", 7)
+        'ab☃'
+    """
+    content = text.encode() if isinstance(text, str) else text
+    if len(content) <= most:
+        return text
+    inside = 0  # bytes of a character that begins before the limit
+    while inside < 4 and content[most - inside] & 0xC0 == 0x80:
+        inside += 1
+    content = content[: most - inside % 4]
+    return content.decode() if isinstance(text, str) else content
+
+
+def graph_cut_to_bytes(text, most):
+    """As `byte_limit.cut_to_bytes`, for many texts of any bytes.
+
+    Args:
+        text: String tensor `(batch,)`.
+        most: Integer, 4 or more.
+
+    Returns:
+        (text, longer): strings `(batch,)`, and bool `(batch,)`, which of them were longer.
+    """
+    import tensorflow as tf
+
+    longer = tf.strings.length(text) > most
+    first = tf.where(longer, most - 3, 0)
+    # (batch, 4), the bytes up to the first one that is left out, that one first
+    window = tf.strings.substr(text, first, tf.fill(tf.shape(first), 4))
+    bytes = tf.io.decode_raw(window, tf.uint8, fixed_length=4)[:, ::-1]
+    within = tf.cast((bytes >= 0x80) & (bytes < 0xC0), tf.int32)
+    # -> (batch,), how many bytes of a character stand before the limit
+    inside = tf.reduce_sum(tf.math.cumprod(within, axis=1), axis=1) % 4
+    kept = tf.where(longer, most - inside, tf.strings.length(text))
+    return tf.strings.substr(text, tf.zeros_like(kept), kept), longer
+
+
+def is_text(ids) -> np.ndarray:
+    """True for ids that stand for text: before the first end token, no padding, no start token.
+
+    Args:
+        ids: Integer array `(time,)`.
+    """
+    return (np.cumsum(ids == END) == 0) & (ids != PAD) & (ids != START)
+
+
+def known_ids(ids, vocabulary_size):
+    """The same ids as int32, unknown in place of those outside of the vocabulary."""
+    import tensorflow as tf
+
+    ids = tf.convert_to_tensor(ids)
+    inside = (ids >= 0) & (ids < tf.cast(vocabulary_size, ids.dtype))
+    return tf.cast(tf.where(inside, ids, tf.cast(UNKNOWN, ids.dtype)), tf.int32)
+
+
+def graph_is_text(ids):
+    """True for ids that stand for text: before the first end token, no padding, no start token.
+
+    Args:
+        ids: Int32 tensor `(..., time)`.
+
+    Returns:
+        Bool tensor of the same shape.
+    """
+    import tensorflow as tf
+
+    before_end = tf.cumsum(tf.cast(ids == END, tf.int32), axis=-1) == 0
+    return before_end & (ids != PAD) & (ids != START)
+
+
+def at_least_one(ids):
+    """Ids `(batch, time)`, padded to one column if they have none."""
+    import tensorflow as tf
+
+    missing = tf.maximum(1 - tf.shape(ids)[1], 0)
+    return tf.pad(ids, [[0, 0], [0, missing]], constant_values=PAD)
+
+
+def requested_ids(ids, lengths, vocabulary_size):
+    """The ids of a request, of which the first `lengths` of each row count.
+
+    A server pads the rows that it merges with the first id of a row, not with 0.
+
+    Args:
+        ids: Int32 tensor `(batch, time)`, any numbers.
+        lengths: Int32 tensor `(batch,)`, any numbers.
+        vocabulary_size: Integer.
+
+    Returns:
+        Int32 tensor `(batch, time)`, right-padded with 0, with at least one column.
+    """
+    import tensorflow as tf
+
+    ids = known_ids(at_least_one(ids), vocabulary_size)
+    return tf.where(tf.sequence_mask(lengths, tf.shape(ids)[1]), ids, PAD)
+
+
+def graph_cut_ids(ids, longest):
+    """Rows of at most `longest` ids; the last one of a row that had more is the end token.
+
+    Args:
+        ids: Int32 tensor `(batch, time)`, right-padded with 0.
+        longest: Positive integer.
+
+    Returns:
+        (ids, longer): int32 `(batch, time)`, and bool `(batch,)`, which rows had more.
+    """
+    import tensorflow as tf
+
+    longer = tf.reduce_any(ids[:, longest:] != PAD, axis=1)
+    ids = ids[:, :longest]
+    last = tf.range(tf.shape(ids)[1]) == longest - 1
+    return tf.where(longer[:, tf.newaxis] & last, END, ids), longer
