@@ -264,9 +264,8 @@ class _Links:
     """The linked words of the translations of a sentence."""
 
     def __init__(self, alignments, translator, sentence):
-        words = alignments.words_of_pieces(sentence, translator.pieces(sentence), False)
         self._alignments = alignments
-        self._words = alignments.words_of_groups(words, translator.reduction)
+        self._words = alignments.words_of_pieces(sentence, translator.pieces(sentence), False)
         self._copies = translator.copies
 
     def __call__(self, result):

@@ -6,12 +6,6 @@ from keras_bahdanau.callbacks.checkpoint import Checkpoint
 from keras_bahdanau.callbacks.divergence import StopAtDivergence
 from keras_bahdanau.callbacks.end_in_time import EndInTime
 from keras_bahdanau.callbacks.metric import BleuCallback, MetricCallback
-from keras_bahdanau.callbacks.scheduled_sampling import (
-    ExponentialDecay,
-    InverseSigmoidDecay,
-    LinearDecay,
-    ScheduledSampling,
-)
 
 __all__ = [
     "AlignmentPlotCallback",
@@ -19,11 +13,7 @@ __all__ = [
     "BleuCallback",
     "Checkpoint",
     "EndInTime",
-    "ExponentialDecay",
-    "InverseSigmoidDecay",
-    "LinearDecay",
     "MetricCallback",
-    "ScheduledSampling",
     "StopAtDivergence",
     "average_weights",
 ]

@@ -116,7 +116,7 @@ class Comparison:
         longest = within.max_length
         _, _, cut = self.pipeline.source.cut(self._sentences, self.pipeline.longest(within))
         for row, (sentence, answer) in enumerate(zip(self._sentences, self._answers, strict=True)):
-            source_time = len(answer.source_tokens) * self.pipeline.tokens_a_position
+            source_time = len(answer.source_tokens)
             limit = source_time * options.max_length_ratio + options.max_length_offset
             shorter = max(limit, options.min_length) > longest < options.max_length
             if given.received[row] and (shorter or cut[row] or answer.truncated):

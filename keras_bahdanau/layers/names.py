@@ -38,10 +38,9 @@ MODULES = {  # module of the package -> its classes
     "front_ends.token_embedding": ("TokenEmbedding",),
     "initializers": ("BlockOrthogonal", "Orthogonal"),
     "memory": ("Memory", "ProjectedMemory"),
-    "normalizers.hard": ("Hard",),
     "normalizers.monotonic": ("Monotonic", "MonotonicChunkwise"),
     "normalizers.normalizer": ("Normalizer",),
-    "normalizers.softmax": ("Sigmoid", "Softmax"),
+    "normalizers.softmax": ("Hardmax", "Sigmoid", "Softmax"),
     "pointer_generator": ("PointerGenerator",),
     "query": ("Query",),
     "readers.convolutional": ("ConvolutionalReader",),
@@ -93,7 +92,6 @@ NORMALIZERS = {
     "monotonic-hard": ("Monotonic", {"hard": True}),
     "mocha": "MonotonicChunkwise",
     "mocha-hard": ("MonotonicChunkwise", {"hard": True}),
-    "hard": "Hard",
 }
 COVERAGES = {
     None: "NoCoverage",

@@ -10,6 +10,7 @@ from keras_bahdanau.layers import (
     InputFeedingCell,
     Monotonic,
 )
+from keras_bahdanau.layers.normalizers.softmax import Hardmax, Softmax
 from keras_bahdanau.migrate.encoders import (
     check_whole_state,
     encoder_of,
@@ -21,7 +22,7 @@ from keras_bahdanau.migrate.saved_objects import SavedObjects
 from keras_bahdanau.models import Decoder, Seq2Seq
 from keras_bahdanau.settings import checks
 
-PROBABILITIES = {"softmax": "softmax", "hardmax": "hard"}
+PROBABILITIES = {"softmax": Softmax, "hardmax": Hardmax}
 MODES = ("parallel", "recursive", "hard")
 BRIDGES = ("identity", "zeros")  # those without weights; anything else is a path
 ACTIVATIONS = (None, "tanh", "relu", "sigmoid")
@@ -74,8 +75,8 @@ def from_addons(
         output_attention: Bool. That of the `AttentionWrapper`.
         attention_activation: Activation of an own `attention_layer`: None, "tanh", "relu" or
             "sigmoid".
-        probability_fn: "softmax" or "hardmax" of an attention that is not monotonic. With
-            "hardmax" training draws its places: see `layers.Hard`.
+        probability_fn: "softmax" or "hardmax" of an attention that is not monotonic. Training
+            has no gradient through "hardmax": see `layers.Hardmax`.
         mode: "parallel", "recursive" or "hard" of a monotonic attention.
         sigmoid_noise: Float, at least 0, of a monotonic attention. Here it is added in training
             only, in Addons in inference, too.
@@ -161,7 +162,7 @@ def _new_attention(saved, path, probability_fn, mode, sigmoid_noise):
     """The attention of the mechanism's kind, which its weights tell."""
     checks.choice("probability_fn", probability_fn, PROBABILITIES)
     checks.choice("mode", mode, MODES)
-    normalizer = PROBABILITIES[probability_fn]
+    normalizer = PROBABILITIES[probability_fn](name="normalizer")
     if saved.has(path, "attention_score_bias"):
         normalizer = Monotonic(hard=mode == "hard", score_noise=sigmoid_noise)
     if saved.has(path, "attention_v"):

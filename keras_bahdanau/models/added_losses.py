@@ -5,7 +5,6 @@ from keras import ops
 from keras_bahdanau.models.ctc_loss import batch_ctc_loss
 from keras_bahdanau.models.losses import (
     TokenCrossentropy,
-    doubly_stochastic,
     guided_alignment,
     of_layers,
 )
@@ -15,7 +14,7 @@ from keras_bahdanau.models.training_output import given
 def with_added(model, loss, x, y, output, sample_weight):
     """The loss of a batch with those that the model's weights ask for.
 
-    (1 - w) ((1 - s) tokens + s teacher) + w CTC, plus guided alignment and evenness; what layers
+    (1 - w) ((1 - s) tokens + s teacher) + w CTC, plus guided alignment; what layers
     and weights add to the loss stays whole.
 
     Args:
@@ -42,10 +41,6 @@ def with_added(model, loss, x, y, output, sample_weight):
         # -> (passes, batch, target_time, source_time)
         alignment = ops.broadcast_to(output.alignment, ops.shape(output.weights))
         loss = loss + model.guided_alignment * guided_alignment(alignment, output.weights)
-    if model.doubly_stochastic:
-        uneven = doubly_stochastic(output.weights, output.mask, weight)  # -> (passes, batch)
-        total = ops.sum(ops.mean(uneven, axis=0))
-        loss = loss + model.doubly_stochastic * reducing(model.loss).of_total(total, weight)
     return loss
 
 
@@ -53,21 +48,6 @@ def _mixed(model, loss, total, weight, share):
     """A loss with the share of another one, whose weighted sum over tokens is the total."""
     own = [reducing(model.loss).of_total(total, weight), *of_layers(model)]
     return (1 - share) * loss + share * ops.sum(ops.stack(own))
-
-
-def of_drawn(model, output, weight, negative_log_probs):
-    """A list of the loss by which hard attention learns, if it has drawn anything.
-
-    Args:
-        model: `Seq2Seq`.
-        output: `TrainingOutput`.
-        weight: Float tensor `(batch, target_time)`.
-        negative_log_probs: Function that gives -log p(y), a float tensor like the weight.
-    """
-    if not output.drawn:
-        return []
-    total = model.reinforcement(output.drawn, negative_log_probs(), weight)
-    return [reducing(model.loss).of_total(total, weight)]
 
 
 def reducing(loss):

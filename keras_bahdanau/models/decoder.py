@@ -10,8 +10,8 @@ from keras_bahdanau.layers.memory import Memory
 from keras_bahdanau.layers.pointer_generator import Copying, PointerGenerator, log_mixture
 from keras_bahdanau.layers.registry import DECODER_CELLS, READOUTS, from_config, untrack_sublayer
 from keras_bahdanau.layers.word_dropout import WordDropout
-from keras_bahdanau.models.sampled_steps import sampled_steps
 from keras_bahdanau.settings import checks
+from keras_bahdanau.settings.removed import drop_removed
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -73,8 +73,6 @@ class Decoder(keras.Model):
         context_dropout: Float in [0, 1). Dropout rate of the context, likewise.
         word_dropout: Float in [0, 1). Rate of the tokens whose embedding is dropped whole.
         tie_embeddings: Bool. True if the output layer is the embedding, transposed.
-        scheduled_sampling: Bool. True if training feeds the model's own tokens to it at
-            the rate `sampling_rate`, which `callbacks.ScheduledSampling` moves.
         context_gate: Bool. True if a gate, learned from the state, scales the context of each
             step (beta of Xu et al. 2015), for words that need little of the source.
         copy: Bool. True to copy tokens of the source beside generating them (See et al. 2017):
@@ -89,16 +87,14 @@ class Decoder(keras.Model):
         return_attention_scores: Python bool. True if the weights come too.
         return_readout: Python bool. True if the input of the output layer comes in place
             of the logits.
-        return_drawn: Python bool. True if the places come too that hard attention has drawn.
         return_copying: Python bool. True if that comes too by which tokens are copied.
         training: Python bool.
 
     Output:
         Float32 logits `(batch, target_time, vocabulary)`, or with `return_readout` the
         readout `(batch, target_time, readout_units)`; with `return_attention_scores` the
-        pair of it and the weights `(batch, target_time, source_time)`. With `return_drawn`
-        a `Drawn` of tensors `(batch, target_time)` follows, with `return_copying` a
-        `Copying`, or () of a decoder that does not copy. The logits of one that copies
+        pair of it and the weights `(batch, target_time, source_time)`. With `return_copying` a
+        `Copying` follows, or () of a decoder that does not copy. The logits of one that copies
         are log-probabilities.
 
     Raises:
@@ -133,7 +129,6 @@ class Decoder(keras.Model):
         context_dropout=0.0,
         word_dropout=0.0,
         tie_embeddings=False,
-        scheduled_sampling=False,
         context_gate=False,
         copy=False,
         feed_forward_units=None,
@@ -152,9 +147,6 @@ class Decoder(keras.Model):
             dropout, "readout_dropout", "the dropout rate of the readout", readout_dropout
         )
         self.tie_embeddings = tie_embeddings
-        self.scheduled_sampling = scheduled_sampling
-        if scheduled_sampling:
-            self.sampling_seed = keras.random.SeedGenerator()
         policy = {"dtype": self.dtype_policy}
         self.embedding = token_embedding(vocabulary_size, embedding_units, self.dtype_policy)
         self.embedding_dropout = keras.layers.Dropout(embedding_dropout, **policy)
@@ -241,10 +233,6 @@ class Decoder(keras.Model):
             _check_symbols(memory_shape)
             self.pointer.build(
                 (None, self.cell.output_units), (None, self.cell.context_units), embedded
-            )
-        if self.scheduled_sampling:
-            self.sampling_rate = self.add_weight(
-                shape=(), initializer="zeros", trainable=False, name="sampling_rate"
             )
         self.built = True
 
@@ -355,34 +343,29 @@ class Decoder(keras.Model):
         alignment=(),
         return_attention_scores=False,
         return_readout=False,
-        return_drawn=False,
         return_copying=False,
         training=None,
     ):
         memory = Memory(*memory)  # a functional model of Keras has it as a plain list
         prepared = self.prepare(memory, alignment, training=training)
-        readout, weights, drawn, copying = self._read(
+        readout, weights, copying = self._read(
             target_in, prepared, return_attention_scores, training
         )
         output = readout if return_readout else self.logits(readout, copying)
         others = [weights] if return_attention_scores else []
-        others += [drawn] if return_drawn else []
         others += [copying] if return_copying else []
         return (output, *others) if others else output
 
     def _read(self, target_in, prepared, with_weights, training):
-        """(readout, weights or (), `Drawn`, `Copying` or ()) of all steps."""
-        if self.scheduled_sampling and training:
-            steps, drawn, embedded = sampled_steps(self, target_in, prepared)
-        else:
-            # -> (batch, target_time, embedding_units)
-            embedded = self.embed(target_in, training=training)
-            steps, drawn = self.cell.teacher_forced(
-                embedded, prepared, with_weights or self.copies, training=training
-            )
+        """(readout, weights or (), `Copying` or ()) of all steps."""
+        # -> (batch, target_time, embedding_units)
+        embedded = self.embed(target_in, training=training)
+        steps = self.cell.teacher_forced(
+            embedded, prepared, with_weights or self.copies, training=training
+        )
         # t_i: (batch, target_time, readout_units)
         readout = self.readout(steps.output, steps.context, embedded, training=training)
-        return readout, steps.weights, drawn, self.copying(steps, embedded, prepared.memory)
+        return readout, steps.weights, self.copying(steps, embedded, prepared.memory)
 
     def get_config(self):
         cell = keras.saving.serialize_keras_object(self.cell)
@@ -399,7 +382,6 @@ class Decoder(keras.Model):
             "readout_dropout": self.readout.dropout,
             "word_dropout": self.word_dropout.rate,
             "tie_embeddings": self.tie_embeddings,
-            "scheduled_sampling": self.scheduled_sampling,
             "copy": self.copies,
         }
 
@@ -410,7 +392,7 @@ class Decoder(keras.Model):
             for name in ("attention", "cell")
             if isinstance(config.get(name), dict)
         }
-        return cls(**{**config, **parts})
+        return cls(**{**drop_removed(config), **parts})
 
 
 def _check_reads(readout, when, readout_state, query, copy):

@@ -87,8 +87,8 @@ class Encoder(keras.Model):
     Raises:
         ValueError: If a size is not a positive integer, a rate not in [0, 1), a name
             unknown, or a part requested that the kind does not have; if a whole part comes
-            with arguments that make one; or if there are symbols for a source without tokens, or
-            for positions that are left out.
+            with arguments that make one; if there are symbols for a source without tokens; or if
+            a reader reduces the time of tokens or of a grid.
     """
 
     def __init__(
@@ -141,14 +141,20 @@ class Encoder(keras.Model):
         for reader in self.readers:
             if getattr(reader, "grid_height", 0) is None:
                 reader.grid_height = getattr(self.front_end, "grid_height", 1)
-        self._check_grid()
+        self._check_reduction()
         rates = [embedding_dropout, *[dropout] * len(self.readers)]
         self.dropouts = [keras.layers.Dropout(rate, **policy) for rate in rates]
         self.summary_units = SUMMARIES[summary].units(self.readers[-1])
         self.symbols = None if symbols is None else self._checked_symbols(symbols)
 
-    def _check_grid(self):
-        """Raise ValueError if positions would be left out of a grid, whose columns would end."""
+    def _check_reduction(self):
+        """Raise ValueError if tokens would be joined, or positions left out of a grid."""
+        if self.reduction > 1 and hasattr(self.front_end, "ids"):
+            raise ValueError(
+                "An encoder of text keeps each token. Received: "
+                f"reduction={self.reduction} with front_end={type(self.front_end).__name__}(...). "
+                'Leave readers that reduce it out, such as those of kind="pyramidal".'
+            )
         height = getattr(self.front_end, "grid_height", 1)
         if height > 1 < self.reduction:
             raise ValueError(
@@ -160,11 +166,10 @@ class Encoder(keras.Model):
 
     def _checked_symbols(self, symbols):
         """The symbols as a tuple, if each token of the source has one."""
-        if not hasattr(self.front_end, "ids") or self.reduction > 1:
+        if not hasattr(self.front_end, "ids"):
             raise ValueError(
-                "Symbols are copied from a memory that has each token of the source. Received: "
-                f"symbols with front_end={type(self.front_end).__name__}(...), "
-                f"reduction={self.reduction}. Give None for them, or other readers."
+                "Symbols are copied from a source of tokens. Received: symbols with "
+                f"front_end={type(self.front_end).__name__}(...). Give None for them."
             )
         symbols = tuple(symbols)
         wrong = [one for one in symbols if not isinstance(one, Integral) or one < -1]

@@ -42,7 +42,7 @@ class HardDecoder(Decoder):
         **kwargs: Further arguments of `Decoder`: `cell` (also a whole `UnfedCell`), `depth`,
             `residual`, `query`, `bridge`, `readout_units`, `tie_embeddings` and rates of
             dropout. Nothing of the source is fed to the cell, so `when` is "apart", and there
-            is no `scheduled_sampling`, no `copy`, no gate or dropout of the context, and no query
+            is no `copy`, no gate or dropout of the context, and no query
             made of it.
 
     Call arguments and output: as in `Decoder`; the logits, and also what `return_readout` gives,
@@ -138,7 +138,7 @@ class HardDecoder(Decoder):
         like = (log_probs, weights if with_weights else ())
         # -> (batch, target_time, vocabulary), (batch, target_time, source_time)
         log_probs, weights = scan(step, state, inputs, like)
-        return log_probs, weights, (), ()
+        return log_probs, weights, ()
 
     def _dropout_masks(self, embedded, training):
         """A tuple of the readout's mask for all steps, the same for all places; () for none."""
@@ -157,7 +157,6 @@ def _check(decoder):
         "no query made of the context": "context" not in cell.query.parts,
         "context_gate=False": cell.context_gate is None,
         "context_dropout=0": not cell.context_dropout,
-        "scheduled_sampling=False": not decoder.scheduled_sampling,
         "copy=False": not decoder.copies,
         f"a vocabulary_size of at most {HARD_VOCABULARY_SIZE:,}, as each step predicts it from "
         "each position of the source": decoder.vocabulary_size <= HARD_VOCABULARY_SIZE,

@@ -205,35 +205,6 @@ def guided_alignment(given, weights):
     return GuidedAlignment(dtype="float32")(given, weights)
 
 
-def doubly_stochastic(weights, mask, sample_weight):
-    """Unevenness of the attention of each sentence over its source.
-
-    L_d = sum_j (tau - sum_i alpha_ij)^2,   tau = T / S
-
-    over the S real positions j and the T real target steps i (Xu et al. 2015, eq. 14, which
-    has tau = 1). The weights of a step sum to 1, and then tau adds to L_d what no weight can
-    change: the gradient is the paper's. With T / S the least loss is 0; with 1 it would be 180
-    for ten words of a grid of 200 cells, beside which no other loss is seen.
-
-    Args:
-        weights: Float tensor `(..., target_time, source_time)`, 0 where no position is real.
-        mask: Bool tensor `(..., source_time)`, True where a position is real.
-        sample_weight: Tensor `(..., target_time)`, 0 at padding. A sentence counts as its
-            real steps do on average.
-
-    Returns:
-        Float32 tensor `(...,)`, 0 for a source or a target with nothing real.
-    """
-    mask, sample_weight = ops.cast(mask, "float32"), ops.cast(sample_weight, "float32")
-    real = ops.cast(ops.greater(sample_weight, 0), "float32")
-    steps, positions = ops.sum(real, axis=-1), ops.sum(mask, axis=-1)
-    tau = ops.expand_dims(ops.divide_no_nan(steps, positions), axis=-1)
-    # sum_i alpha_ij: (..., source_time)
-    received = ops.sum(ops.cast(weights, "float32") * ops.expand_dims(real, axis=-1), axis=-2)
-    uneven = ops.sum(mask * ops.square(tau - received), axis=-1)
-    return uneven * ops.divide_no_nan(ops.sum(sample_weight, axis=-1), steps)
-
-
 def divergence(logits, others):
     """Divergence of two predictions of the same tokens, in nats.
 

@@ -6,7 +6,6 @@ from keras import ops, tree
 from keras_bahdanau.layers.distribution import distribution_of, softmax_distribution
 from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.models.added_losses import (
-    of_drawn,
     reducing,
     token_weights,
     weight_of,
@@ -15,7 +14,6 @@ from keras_bahdanau.models.added_losses import (
 from keras_bahdanau.models.losses import divergence, of_layers
 from keras_bahdanau.models.metrics import build_compiled, update_compiled
 from keras_bahdanau.models.output_loss import output_loss
-from keras_bahdanau.models.reinforcement import Reinforcement
 from keras_bahdanau.models.training_output import (
     TrainingOutput,
     given,
@@ -23,6 +21,7 @@ from keras_bahdanau.models.training_output import (
     split_passes,
 )
 from keras_bahdanau.settings import checks
+from keras_bahdanau.settings.removed import drop_removed
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -50,9 +49,6 @@ class Seq2Seq(keras.Model):
             dropout agree (R-Drop, Wu et al. 2021), reduced as the loss is. The paper's
             alpha, 1 to 5. A call in training then runs the batch twice, as one batch of
             twice the size.
-        doubly_stochastic: Float. Weight of a training loss by which all positions of a source
-            shall get about as much attention (lambda of Xu et al. 2015, eq. 14), reduced as
-            the loss is: see `losses.doubly_stochastic`.
         ctc_weight: Float in [0, 1]. Share w of a CTC loss on the encoder's values in
             training, (1 - w) attention + w CTC (the multi-objective learning of Watanabe et
             al. 2017): see `models.ctc_loss`. It teaches the encoder an alignment in order,
@@ -88,7 +84,6 @@ class Seq2Seq(keras.Model):
         share_embeddings=False,
         guided_alignment=0.0,
         r_drop=0.0,
-        doubly_stochastic=0.0,
         ctc_weight=0.0,
         **kwargs,
     ):
@@ -100,11 +95,6 @@ class Seq2Seq(keras.Model):
             "guided_alignment", "the weight of a loss", guided_alignment
         )
         self.r_drop = checks.not_negative("r_drop", "the weight of a loss", r_drop)
-        self.doubly_stochastic = checks.not_negative(
-            "doubly_stochastic", "the weight of a loss", doubly_stochastic
-        )
-        draws = decoder.cell.attention.draws
-        self.reinforcement = Reinforcement(name="reinforcement") if draws else None
         self.ctc_weight = checks.fraction("ctc_weight", "the share of the CTC loss", ctc_weight)
         self.ctc_layer = None
         self._word_distillation = None
@@ -118,23 +108,18 @@ class Seq2Seq(keras.Model):
                 f"guided_alignment={guided_alignment} with an encoder of "
                 f"reduction={encoder.reduction}. Give 0 for it, or another encoder."
             )
-        if draws or not decoder.cell.attention.attends:
-            self._refuse_losses_of_weights(type(decoder.cell.attention).__name__)
+        if self.guided_alignment and not decoder.cell.attention.attends:
+            raise ValueError(
+                "`guided_alignment` needs an attention that learns where to look. Received: "
+                f"guided_alignment={guided_alignment} with "
+                f"{type(decoder.cell.attention).__name__}(...), which has no weights. "
+                "Give 0 for it, or another attention."
+            )
         if decoder.copies:
             _check_symbols(encoder, decoder)
         if share_embeddings:
             _check_shareable(encoder, decoder)
             decoder.use_embedding(encoder.front_end.embedding)
-
-    def _refuse_losses_of_weights(self, attention):
-        """Raise ValueError if there is a loss of weights that are drawn, or none."""
-        for name in ("guided_alignment", "doubly_stochastic"):
-            if value := getattr(self, name):
-                raise ValueError(
-                    f"`{name}` needs an attention that learns where to look. Received: "
-                    f"{name}={value} with {attention}(...), whose weights are drawn, or none. "
-                    "Give 0 for it, or another attention."
-                )
 
     @property
     def word_distillation(self):
@@ -192,8 +177,6 @@ class Seq2Seq(keras.Model):
             self.encoder.build()
         if not self.decoder.built:
             self.decoder.build((None, None), self.encoder.memory_shape)
-        if self.reinforcement is not None and not self.reinforcement.built:
-            self.reinforcement.build()
         if self.has_ctc and not self.ctc_layer.built:
             self.ctc_layer.build(self.encoder.memory_shape.values)
         self.built = True
@@ -272,9 +255,7 @@ class Seq2Seq(keras.Model):
                 f"guided_alignment={self.guided_alignment} with two inputs. Give "
                 "`data.batches` the alignments, or the model guided_alignment=0."
             )
-        spread = bool(training and self.doubly_stochastic)
-        drawn = bool(training and self.reinforcement is not None)
-        weighted = bool(return_attention_scores or guided or spread)
+        weighted = bool(return_attention_scores or guided)
         memory = self.encoder(features, training=training)
         output = self.decoder(
             target_in,
@@ -282,7 +263,6 @@ class Seq2Seq(keras.Model):
             alignment,
             return_attention_scores=weighted,
             return_readout=bool(training),
-            return_drawn=drawn,
             return_copying=bool(training),
             training=training,
         )
@@ -294,8 +274,7 @@ class Seq2Seq(keras.Model):
             weights=others[0] if weighted else (),
             alignment=alignment if guided else (),
             ctc_logits=self.ctc_layer(memory.values) if self.ctc_weight else (),
-            mask=memory.mask if spread or self.ctc_weight else (),
-            drawn=others[-1] if drawn else (),
+            mask=memory.mask if self.ctc_weight else (),
             copying=copying,
         )
         return split_passes(output, passes)  # (passes * batch, ...) -> (passes, batch, ...)
@@ -340,10 +319,8 @@ class Seq2Seq(keras.Model):
         """
         sample_weight = token_weights(y, sample_weight)
         if not isinstance(y_pred, TrainingOutput):
-            drawn = self.reinforcement is not None
-            weights = self.r_drop, self.guided_alignment, self.doubly_stochastic, self.ctc_weight
-            taught = self.word_distillation is not None
-            if training and (any(weights) or drawn or taught):
+            weights = self.r_drop, self.guided_alignment, self.ctc_weight
+            if training and (any(weights) or self.word_distillation is not None):
                 refuse_logits(y_pred)
             return super().compute_loss(x, y, y_pred, sample_weight, training)
         weighted = getattr(self._compile_loss, "_user_loss_weights", None)  # which Keras applies
@@ -369,7 +346,6 @@ class Seq2Seq(keras.Model):
             y, sample_weight, lambda: self.logits(output), result.negative_log_probs
         )
         losses = [self.loss.of_total(result.total, weight), *of_layers(self)]
-        losses += of_drawn(self, output, weight, lambda: result.negative_log_probs)
         return ops.sum(ops.stack(losses))
 
     def _loss_from_logits(self, x, y, output, sample_weight):
@@ -387,13 +363,7 @@ class Seq2Seq(keras.Model):
             # sum_i w_i D_i, of (batch, target_time)
             total = ops.sum(ops.cast(weight, "float32") * divergence(*logits))
             losses.append(self.r_drop * reducing(self.loss).of_total(total, weight))
-        loss = ops.sum(ops.stack(losses)) / passes
-
-        def negative_log_probs():
-            each = [ops.sparse_categorical_crossentropy(y, one, from_logits=True) for one in logits]
-            return sum(each) / passes  # -> (batch, target_time)
-
-        return ops.sum(ops.stack([loss, *of_drawn(self, output, weight, negative_log_probs)]))
+        return ops.sum(ops.stack(losses)) / passes
 
     def build_metrics(self):
         """Make the variables of the compiled metrics, which `fit` makes in its first batch."""
@@ -420,14 +390,13 @@ class Seq2Seq(keras.Model):
             "share_embeddings": self.share_embeddings,
             "guided_alignment": self.guided_alignment,
             "r_drop": self.r_drop,
-            "doubly_stochastic": self.doubly_stochastic,
             "ctc_weight": self.ctc_weight,
         }
 
     @classmethod
     def from_config(cls, config):
         parts = {part: from_config(config[part]) for part in ("encoder", "decoder")}
-        return cls(**{**config, **parts})
+        return cls(**{**drop_removed(config), **parts})
 
 
 def _parts(inputs):

@@ -22,8 +22,6 @@ class TrainingOutput(NamedTuple):
         ctc_logits: Float tensor `(passes, batch, source_time, vocabulary)`, of the encoder's
             values, for the CTC loss, or ().
         mask: Bool tensor `(passes, batch, source_time)`, True where these values are real, or ().
-        drawn: `Drawn` of tensors `(passes, batch, target_time)`, places that hard
-            attention has drawn, or ().
         copying: `Copying` of tensors `(passes, batch, ...)`, by which the decoder copies
             tokens of the source, or ().
     """
@@ -33,7 +31,6 @@ class TrainingOutput(NamedTuple):
     alignment: Any = ()
     ctc_logits: Any = ()
     mask: Any = ()
-    drawn: Any = ()
     copying: Any = ()
 
 
@@ -57,9 +54,8 @@ def split_passes(output, passes):
 def refuse_logits(y_pred):
     """Raise an error where logits would leave out R-Drop's second pass, or another loss."""
     raise ValueError(
-        "In training, the loss of a model with hard attention, `r_drop`, `guided_alignment`, "
-        "`doubly_stochastic`, `word_distillation` or `ctc_weight` must get the `TrainingOutput` "
-        "of the call. "
+        "In training, the loss of a model with `r_drop`, `guided_alignment`, "
+        "`word_distillation` or `ctc_weight` must get the `TrainingOutput` of the call. "
         f"Received: y_pred of type {type(y_pred).__name__}. "
         "Hand over what the model gives with training=True, or take the loss with training=False."
     )

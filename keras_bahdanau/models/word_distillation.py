@@ -20,7 +20,7 @@ class WordDistillation:
 
     Raises:
         ValueError: If the share is another one; or, where it is given to a student, if that has
-            other sizes of vocabularies, or an attention that draws its places.
+            other sizes of vocabularies.
 
     Example:
         >>> student.word_distillation = WordDistillation(teacher, 0.8)
@@ -39,11 +39,6 @@ class WordDistillation:
                 "A teacher must have its student's vocabularies. Received: a teacher with the "
                 f"sizes {sizes[0]} of source and target, a student with {sizes[1]}. Train both "
                 "with the same vocabularies."
-            )
-        if student.reinforcement is not None:
-            raise ValueError(
-                "A teacher's loss needs attention weights that are not drawn. Received: a student "
-                "whose attention draws its places. Give it another normalizer."
             )
 
     def total(self, inputs, logits, weight):

@@ -10,7 +10,6 @@ from keras_bahdanau.search.ctc import forced_log_probs
 from keras_bahdanau.search.result import add_coverage, normalized
 from keras_bahdanau.search.search_options import require_ctc
 from keras_bahdanau.sources.source import as_source
-from keras_bahdanau.text import alignments
 from keras_bahdanau.text.copies import are_characters
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN
@@ -45,12 +44,6 @@ class GraphPipeline:
                 "Only words of the source can replace unknown words. Received: "
                 f"replace_unknown=True with a {type(self.source).__name__}. Turn it off."
             )
-        if options.replace_unknown and self.model.reduction > 1:
-            raise ValueError(
-                "A word can only be copied where each token has a weight of its own. Received: "
-                f"replace_unknown=True with a model of reduction={self.model.reduction}. "
-                "Turn it off."
-            )
         require_ctc(self.model, options)
         _check_attends(self.model, options)
 
@@ -67,31 +60,15 @@ class GraphPipeline:
         Args:
             features: Arrays, as the source makes them.
         """
-        rows, size = self.source.labels(features), self.model.reduction
-        if self.tokens_a_position > 1:
-            return [alignments.joined_groups(row, size) for row in rows]
-        return [row[::size] for row in rows]
+        return [row[:: self.model.reduction] for row in self.source.labels(features)]
 
     def label_tensor(self, features):
         """The same in a graph: strings `(batch, source_time)`, "" behind them."""
-        labels, size = self.source.label_tensor(features), self.model.reduction
-        if self.tokens_a_position == 1:
-            return labels[:, ::size]
-        time = tf.shape(labels)[1]
-        labels = tf.pad(labels, [[0, 0], [0, -time % size]], constant_values="")
-        groups = tf.reshape(labels, (tf.shape(labels)[0], -1, size))
-        # the end token is named where it is a group alone, as in `joined_groups`
-        inside = (groups == alignments.END) & (tf.range(size) > 0)
-        return tf.strings.reduce_join(tf.where(inside, "", groups), axis=-1)
+        return self.source.label_tensor(features)[:, :: self.model.reduction]
 
     def lengths(self, features):
         """Int32 tensor `(batch,)`, number of real positions of the memory."""
         return -(-self.source.lengths(features) // self.model.reduction)
-
-    @property
-    def tokens_a_position(self):
-        """Tokens of a source text that a position of the memory stands for; 1 for other sources."""
-        return self.model.reduction if self.source.positions_are_tokens else 1
 
     def longest(self, options=None):
         """Most positions of an input under search options, in whole columns: a longer one is cut.
@@ -142,7 +119,6 @@ class GraphPipeline:
             unwritten=self.unwritten(options),
             visit=visit,
             drop_ended=drop_ended,
-            source_lengths=None if self.tokens_a_position == 1 else self.source.lengths(features),
         )
 
     def unwritten(self, options=None):

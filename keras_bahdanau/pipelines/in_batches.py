@@ -18,7 +18,6 @@ def in_batches(
     reduction=1,
     held=None,
     read=None,
-    tokens_a_position=1,
     tell=None,
 ):
     """Results of `work(members, features)` for each member, in the order of the rows.
@@ -37,7 +36,6 @@ def in_batches(
         held: Function of the positions of a memory: the numbers that a step of the model holds
             for a hypothesis beside logits and weights; None for none.
         read: Function of the same: the numbers that the encoder holds for a row; None for none.
-        tokens_a_position: Positive integer, tokens of a source text in a position of the memory.
         tell: Function of an integer, the rows that are done so far; None for none.
 
     Returns:
@@ -54,7 +52,7 @@ def in_batches(
     check_value("batch_size", batch_size, BATCH_SIZE)
     results = [None] * len(rows.lengths)
     order = np.argsort(-rows.lengths, kind="stable")  # so that no core waits long at the end
-    sizes = vocabulary_size, reduction, held, read, tokens_a_position
+    sizes = vocabulary_size, reduction, held, read
     batches, done = [*_batches(order, rows.lengths, batch_size, options, *sizes)], 0
 
     def worked(members):
@@ -81,14 +79,13 @@ def _batches(
     reduction=1,
     held=None,
     read=None,
-    tokens_a_position=1,
 ):
     """Parts of `order`, the longest inputs first: smaller ones for a search that takes more."""
     while order.size:
         longest = int(lengths[order[0]])
         source_time = -(-longest // reduction)
         of_hypothesis = held(source_time) if held else 0
-        numbers = options.numbers(source_time, vocabulary_size, of_hypothesis, tokens_a_position)
+        numbers = options.numbers(source_time, vocabulary_size, of_hypothesis)
         numbers += read(source_time) if read else 0
         if numbers > MOST_SEARCH_NUMBERS:
             raise ValueError(

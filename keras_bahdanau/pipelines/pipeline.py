@@ -22,7 +22,6 @@ from keras_bahdanau.pipelines.translation import read_translations
 from keras_bahdanau.search import SearchResult
 from keras_bahdanau.settings.counted import counted
 from keras_bahdanau.sources.source import Source
-from keras_bahdanau.text.alignments import words_of_groups
 from keras_bahdanau.text.copies import decode_copying
 from keras_bahdanau.text.host_text import check_strings
 from keras_bahdanau.text.id_rows import IdRows, cut_rows
@@ -179,7 +178,7 @@ class Pipeline(GraphPipeline):
         """The last arguments of `in_batches`: what says how much memory a search takes."""
         model = self.model
         of_model = model.reduction, model.hypothesis_numbers, model.row_numbers
-        return self.target.vocabulary_size, *of_model, self.tokens_a_position
+        return self.target.vocabulary_size, *of_model
 
     def align(self, pairs, batch_size=64, search=None):
         """Align given texts with their inputs, by forced decoding.
@@ -311,8 +310,7 @@ class Pipeline(GraphPipeline):
         Returns:
             List of int arrays `(source_time, 2)`: see `Source.words`.
         """
-        words = self.source.words(inputs, longest)
-        return [words_of_groups(one, self.model.reduction) for one in words]
+        return self.source.words(inputs, longest)
 
     def _check_prefixes(self, prefixes, inputs):
         """Raise an error unless there is one string for each input."""

@@ -22,7 +22,6 @@ def search_model(
     unwritten=(),
     visit=None,
     drop_ended=False,
-    source_lengths=None,
 ):
     """Search for the targets of a model that has no vocabulary, such as a migrated one.
 
@@ -49,16 +48,13 @@ def search_model(
         visit: Function of each state of a beam search, outside of a graph: see `beam_search`.
         drop_ended: Bool. True if sources that have ended take no part in further steps, in a
             graph for batches of any size: faster, but how a row is rounded depends on the others.
-        source_lengths: Int32 tensor `(batch,)`, tokens of each source, which bound its target;
-            the positions of its memory when left out. An encoder may join several tokens in one.
 
     Returns:
         `SearchResult` with a beam axis of `options.beam_width`.
     """
     prepared = model.encode(features)
     mask = model.source_mask(prepared)  # (batch, source_time)
-    if source_lengths is None:
-        source_lengths = ops.sum(ops.cast(mask, "int32"), axis=1)
+    source_lengths = ops.sum(ops.cast(mask, "int32"), axis=1)
     limits = limits_of(source_lengths, options, prefix, time)
     return _search_prepared(
         model,

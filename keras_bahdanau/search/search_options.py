@@ -156,7 +156,6 @@ class SearchOptions:
         source_time,
         vocabulary,
         of_hypothesis=0,
-        tokens_a_position=1,
     ):
         """Count the numbers in a sentence's largest tensors: scores, alignment and draws.
 
@@ -166,10 +165,8 @@ class SearchOptions:
             source_time: Integer, positions of the memory.
             vocabulary: Integer, tokens of the target's vocabulary.
             of_hypothesis: Integer, what a step of the model holds for a hypothesis beside them.
-            tokens_a_position: Positive integer, tokens of a source text in a position.
         """
-        tokens = source_time * tokens_a_position
-        limit = int(tokens * self.max_length_ratio + self.max_length_offset)
+        limit = int(source_time * self.max_length_ratio + self.max_length_offset)
         time = min(max(limit, self.min_length), self.max_length)
         drawn = self.max_length if self.random else 0
         of_ctc = 2 * source_time * vocabulary if self.ctc_weight else 0

@@ -41,8 +41,7 @@ class Source(FeatureStructure, abc.ABC):
         preset: String, name of the preset of a training where no options are given.
         inputs_are: "lines" of text, "files" or "arrays": the form in which commands get inputs.
         unit: String, the name of positions in messages, such as "tokens".
-        positions_are_tokens: Bool. True for text: an encoder that joins positions then joins the
-            tokens' names, and it is they that bound a target.
+        positions_are_tokens: Bool. True for text, whose positions are tokens.
         counted_in: String, the unit that `sizes` counts in, such as "words".
         length_band: Integer, the step in which scores by length count: see `band_starts`.
         longest: Integer, most positions of an input where no search option says another number.

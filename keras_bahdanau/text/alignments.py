@@ -43,24 +43,6 @@ def join_subwords(tokens):
     return words, groups
 
 
-def joined_groups(tokens, size):
-    """The text of groups of tokens that follow each other, of which the last may be smaller.
-
-    Args:
-        tokens: Sequence of strings, the pieces of one sentence and its end.
-        size: Positive integer, tokens of a group.
-
-    Returns:
-        List of strings. The end token is named where it is a group alone.
-
-    Example:
-        >>> joined_groups(["▁The", "▁gar", "den", "er", "</s>"], 2)
-        ['▁The▁gar', 'dener', '</s>']
-    """
-    groups = (tokens[first : first + size] for first in range(0, len(tokens), size))
-    return ["".join([group[0], *(one for one in group[1:] if one != END)]) for group in groups]
-
-
 def as_alignment(alignment, source_tokens, target_tokens):
     """Return `alignment` as an array of the shape that its tokens ask for.
 
@@ -226,21 +208,6 @@ def _space_behind(piece):
     if not piece.piece[1:].endswith("\u2581"):
         return 0
     return len(piece.surface.encode()) - len(piece.surface.rstrip().encode())
-
-
-def words_of_groups(words, size):
-    """The words of groups of tokens that follow each other, of which the last may be smaller.
-
-    Args:
-        words: Int array `(time, 2)`, as `word_spans` gives it.
-        size: Positive integer, tokens of a group.
-
-    Returns:
-        Int array `(ceil(time / size), 2)`: the first word of a group's first token, and the last
-        one of its last.
-    """
-    last = np.minimum(np.arange(size - 1, len(words) + size - 1, size), len(words) - 1)
-    return np.stack([words[::size, 0], words[last, 1]], axis=1)
 
 
 def span_links(source_words, target_words, alignment):

@@ -9,11 +9,10 @@ UNDROPPED_CELLS = (*PARALLEL_CELLS, "self-attention")  # no product has their st
 _OF_HARD_ALIGNMENT = {  # what it takes
     **{"when": "apart", "readout": "tanh", "context_gate": False, "context_dropout": 0},
     **{"window": "everywhere", "normalizer": "softmax", "coverage": "none", "heads": 1, "past": 0},
-    **{"scheduled_sampling": 0, "copy": False},
+    "copy": False,
 }
 _OF_BLOCKS = {  # what they take
     **{"query": "state", "context_gate": False, "context_dropout": 0, "residual": False},
-    **{"scheduled_sampling": 0},
 }
 _OF_SCORES = {"window": "everywhere", "normalizer": "softmax", "coverage": "none", "heads": 1}
 
@@ -187,12 +186,6 @@ def _of_cells_and_blocks(options):
             (name, "when"),
             "Give that, or another `when`.",
         )
-    yield (
-        "Blocks take an attention that draws nothing",
-        options.when != "blocks" or options.normalizer != "hard",
-        ("normalizer", "when"),
-        "Give another normalizer, or another `when`.",
-    )
 
 
 def _of_attention_weights(options):
@@ -213,12 +206,6 @@ def _of_attention_weights(options):
             ("encoder", name),
             "Give another encoder, or leave the alignments out.",
         )
-    yield (
-        "Attention is spread over the source by one that learns where to look",
-        not (unscored and options.doubly_stochastic),
-        ("doubly_stochastic", "attention"),
-        "Give 0 for it, or another attention.",
-    )
     for name, positions in {
         "attention": options.attention != "none",
         "encoder": options.encoder != "pyramidal",
@@ -230,13 +217,6 @@ def _of_attention_weights(options):
                 (copying, name),
                 f"Leave {copying} out, or give another {name}.",
             )
-    for name in ("guided_alignment", "doubly_stochastic", "word_distillation"):
-        yield (
-            "This loss needs attention weights that are not drawn",
-            not (options.normalizer == "hard" and getattr(options, name)),
-            (name, "normalizer"),
-            "Give 0 for it, or another normalizer.",
-        )
 
 
 def _of_hard_alignments(options):

@@ -14,7 +14,7 @@ from keras_bahdanau.training.run import Run
 _RATES = ("embedding_dropout", "readout_dropout", "recurrent_dropout", "word_dropout")
 _CHANGEABLE = {  # they change the training, and no weight or sum of the model
     *("dropout", "context_dropout", "augmentation", *_RATES),
-    *("guided_alignment", "doubly_stochastic", "r_drop"),
+    *("guided_alignment", "r_drop"),
 }
 _LEARNT = (  # which nothing but the learning of a vocabulary reads
     *("vocabulary_size", "source_vocabulary_size", "target_vocabulary_size"),

@@ -8,8 +8,6 @@ from keras_bahdanau.callbacks import (
     AverageLast,
     Checkpoint,
     EndInTime,
-    LinearDecay,
-    ScheduledSampling,
     StopAtDivergence,
 )
 from keras_bahdanau.layers.registry import is_registered_name, registered
@@ -311,7 +309,6 @@ class _Training:
         options, progress, workers = self.options, self.progress, self.workers
         everywhere = [
             StopAtDivergence(progress),
-            *_sampling(options, self.batches.steps, self.rate),
         ]
         last = [FollowChief(workers, progress)] if workers.count > 1 else []
         end = _end(options, self.batches.steps, progress, self.rate)
@@ -342,21 +339,6 @@ def _metrics(source, target, options):
         return None
     rate = "per" if target.model_type == "word" else "cer"
     return tuple(dict.fromkeys((judge, *own) if judge in own else (judge, rate)))
-
-
-def _sampling(options, steps, rate):
-    """The callback that lets the decoder read evenly more of its own tokens, in a list.
-
-    The share that is asked for is that of the last step, which `EndInTime` may move.
-    """
-    if not options.scheduled_sampling:
-        return []
-
-    def share_of_teacher(step):
-        last = rate.last_step if options.schedule == "cosine" else options.epochs * steps
-        return LinearDecay(options.scheduled_sampling / last)(step)
-
-    return [ScheduledSampling(share_of_teacher)]
 
 
 def _end(options, steps, progress, rate):

@@ -12,7 +12,7 @@ from modes import eager_is_slow
 from reference import sigmoid, softmax
 
 from keras_bahdanau.layers.normalizers.monotonic import Monotonic, MonotonicChunkwise
-from keras_bahdanau.layers.normalizers.softmax import Softmax, masked_softmax
+from keras_bahdanau.layers.normalizers.softmax import Hardmax, Softmax, masked_softmax
 from keras_bahdanau.layers.registry import NORMALIZERS
 
 RANDOM = np.random.default_rng(6)
@@ -20,7 +20,7 @@ LENGTHS = (5, 3, 1, 0)
 SOURCE_TIME, TARGET_TIME = 5, 4
 MASK = np.arange(SOURCE_TIME) < np.array(LENGTHS)[:, None]
 SCORES = (2 * RANDOM.normal(size=(len(LENGTHS), TARGET_TIME, SOURCE_TIME))).astype("float32")
-KINDS = sorted({*NORMALIZERS} - {"hard"})  # which test_hard.py has: its state is no alignment
+KINDS = sorted(NORMALIZERS)
 STATELESS = ("softmax", "softmax-sharp", "sigmoid")
 WITH_GAPS = np.array([[True, False, True, False, True]])
 ALL_ALLOWED = np.ones((1, SOURCE_TIME), bool)
@@ -423,6 +423,13 @@ def test_it_is_written_down_and_read_back(kind):
     np.testing.assert_array_equal(
         alignment(loaded)(scores, MASK), alignment(normalizer)(scores, MASK)
     )
+
+
+def test_hardmax_takes_the_first_of_the_largest_scores(run):
+    scores = np.array([[1.0, 3.0, 3.0], [9.0, 0.0, -1.0], [1.0, 2.0, 3.0]], "float32")
+    mask = np.array([[1, 1, 1], [0, 1, 1], [0, 0, 0]], bool)
+    weights = run(alignment(Hardmax()), scores[:, None], mask)
+    np.testing.assert_array_equal(weights[:, 0], [[0, 1, 0], [0, 1, 0], [0, 0, 0]])
 
 
 def test_the_names_are_classes():

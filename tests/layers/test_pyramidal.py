@@ -46,21 +46,23 @@ def test_padding_means_nothing(run):
 
 
 def test_an_encoder_of_three_floors_reduces_the_time_by_four(run):
-    encoder = models.Encoder(7, 3, 4, kind="pyramidal", depth=3, summary="backward")
+    front_end = layers.FrameProjection(2, 3)
+    encoder = models.Encoder(
+        front_end=front_end, units=4, kind="pyramidal", depth=3, summary="backward"
+    )
     assert [type(reader) for reader in encoder.readers] == [
         layers.BidirectionalRNN,
         PyramidalRNN,
         PyramidalRNN,
     ]
     assert encoder.reduction == 4
-    source = np.zeros((6, 9), "int32")
-    for row, length in enumerate((9, 8, 5, 4, 1, 0)):
-        source[row, :length] = 1 + np.arange(length) % 6
-    memory = modes.eager(encoder, source)
+    lengths = np.array([9, 8, 5, 4, 1, 0], "int32")
+    source = np.random.default_rng(0).normal(size=(6, 9, 2)).astype("float32")
+    memory = modes.eager(encoder, (source, lengths))
     assert memory.values.shape == (6, 3, 8)
     np.testing.assert_array_equal(memory.mask.sum(axis=1), [3, 2, 2, 1, 1, 0])
     assert not memory.values[~memory.mask].any() and not memory.summary[5].any()
-    alone = modes.eager(encoder, source[2:3, :5])
+    alone = modes.eager(encoder, (source[2:3, :5], lengths[2:3]))
     np.testing.assert_allclose(memory.values[2, :2], alone.values[0], atol=1e-6)
     np.testing.assert_allclose(memory.summary[2], alone.summary[0], atol=1e-6)
 

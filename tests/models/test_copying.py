@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import keras_bahdanau as kb
 from keras_bahdanau.layers import ConvolutionalReader
-from keras_bahdanau.models.sampled_steps import sampled_steps
 
 SOURCE = np.array([[4, 5, 4, 3], [6, 3, 0, 0], [0, 0, 0, 0]], "int32")
 SYMBOLS = (-1, 1, 2, 3, 5, -1, 4)  # of seven ids of the source, for six of the target
@@ -115,20 +114,6 @@ def test_every_gradient_is_finite_for_padding_and_for_an_empty_source(model):
         assert np.isfinite(tf.convert_to_tensor(gradient)).all()
 
 
-def test_its_own_tokens_in_training_are_those_that_it_copies():
-    """Wherever the pointer is sure, the copied token is read next, and not the generated one."""
-    model = new(scheduled_sampling=True)
-    decoder = model.decoder
-    decoder.sampling_rate.assign(1.0)
-    kernel, bias = decoder.pointer.projection.weights
-    kernel.assign(0 * kernel)
-    bias.assign([-30.0])
-    decoder.output_layer.bias.assign(50 * np.eye(6)[0])  # generated would be padding
-    prepared = model.encode(np.full((2, 3), 6))  # copied as 4
-    _, _, embedded = sampled_steps(decoder, tf.constant([[2, 5, 1]] * 2), prepared)
-    assert_array_equal(embedded[:, 1:], decoder.embedding(np.full((2, 2), 4)))
-
-
 @pytest.mark.slow
 def test_symbols_are_kept_in_a_file(model, log_probs, tmp_path):
     model.save(tmp_path / "model.keras")
@@ -160,11 +145,9 @@ def test_what_can_not_be_copied_is_refused(options, message):
         new(**options)
 
 
-def test_a_source_without_tokens_and_a_shorter_memory_have_no_symbols():
-    with pytest.raises(ValueError, match=r"front_end=FrameProjection\(...\), reduction=1. Give"):
+def test_a_source_without_tokens_has_no_symbols():
+    with pytest.raises(ValueError, match=r"front_end=FrameProjection\(...\). Give"):
         kb.Encoder(front_end=kb.layers.FrameProjection(7, 4), units=3, symbols=SYMBOLS)
-    with pytest.raises(ValueError, match=r"front_end=TokenEmbedding\(...\), reduction=2. Give"):
-        kb.Encoder(7, 4, 3, kind="pyramidal", depth=2, symbols=SYMBOLS)
 
 
 def test_a_decoder_alone_needs_symbols_in_its_memory():

@@ -21,7 +21,6 @@ from keras_bahdanau.layers import (
     SelfAttentionCell,
 )
 from keras_bahdanau.models import Decoder
-from keras_bahdanau.models.sampled_steps import sampled_steps
 
 RANDOM = np.random.default_rng(9)
 LENGTHS = (4, 2, 3)
@@ -49,7 +48,7 @@ OPTIONS = pytest.mark.parametrize(
         {"readout": "attentional", "bridge": "zeros"},
         {"cell": keras.layers.GRUCell(8), "query": ("embedding", "context")},
         {"cell": "layer-norm-lstm", "recurrent_dropout": 0.2, "word_dropout": 0.1},
-        {"scheduled_sampling": True, "context_dropout": 0.1, "readout_units": 9},
+        {"context_dropout": 0.1, "readout_units": 9},
     ],
     ids=lambda options: "-".join(options),
 )
@@ -289,57 +288,6 @@ def test_embeddings_can_only_be_shared_before_it_is_built():
 def test_arguments_must_be_in_range(arguments, message):
     with pytest.raises(ValueError, match=message):
         Decoder(**{"vocabulary_size": 7, "embedding_units": 4, "units": 3, **arguments})
-
-
-def test_scheduled_sampling_at_rate_0_is_teacher_forcing_and_at_rate_1_reads_its_own_tokens(run):
-    decoder = built(scheduled_sampling=True)
-    taught, training = forced(decoder), forced(decoder, training=True)
-    decoder.sampling_rate.assign(0.0)
-    for found, one in zip(
-        run(training, TARGET_IN, MEMORY), run(taught, TARGET_IN, MEMORY), strict=True
-    ):
-        np.testing.assert_allclose(found, one, atol=1e-5)
-    decoder.sampling_rate.assign(1.0)
-    logits, _ = run(training, TARGET_IN, MEMORY)
-    own = np.concatenate([TARGET_IN[:, :1], logits.argmax(axis=-1)[:, :-1]], axis=1)
-    expected, _ = run(taught, own.astype("int32"), MEMORY)
-    np.testing.assert_allclose(logits, expected, atol=1e-5)
-
-
-class Training(keras.layers.Layer):
-    """What a function gives inside of a layer that trains."""
-
-    def call(self, inputs, function, training=None):
-        return function(inputs)
-
-
-def test_scheduled_sampling_chooses_tokens_without_dropout():
-    decoder = built(scheduled_sampling=True, readout_dropout=0.9)
-    decoder.sampling_rate.assign(1.0)
-    prepared = decoder.prepare(memory_of(*MEMORY), training=True)
-
-    def sampled(target_in):
-        return sampled_steps(decoder, target_in, prepared)
-
-    steps, _, embedded = Training()(TARGET_IN, function=sampled, training=True)
-    logits = decoder.logits(decoder.readout(steps.output, steps.context, embedded))
-    chosen = decoder.embedding(np.argmax(logits, axis=-1)[:, :-1])
-    np.testing.assert_array_equal(embedded[:, 1:], chosen)
-
-
-@pytest.mark.slow
-def test_scheduled_sampling_reads_its_own_tokens_at_its_rate():
-    decoder = built(scheduled_sampling=True)
-    decoder.sampling_rate.assign(0.3)
-    target_in = np.ones((3, 400), "int32")  # token 1, which the model never chooses
-    bias = decoder.output_layer.bias
-    bias.assign(np.where(np.arange(7) == 1, -1e9, bias.numpy()))
-    prepared = decoder.prepare(memory_of(*MEMORY), training=True)
-    _, _, embedded = sampled_steps(decoder, target_in, prepared)
-    teacher = decoder.embedding(target_in).numpy()
-    own = np.any(np.asarray(embedded) != teacher, axis=-1)
-    assert not own[:, 0].any()
-    assert 0.24 < own[:, 1:].mean() < 0.36
 
 
 @graph_is_slow

@@ -241,7 +241,6 @@ def test_losses_with_label_smoothing_are_those_of_the_mixture(loss):
         ({"query": ("context",)}, "no query made of the context"),
         ({"context_gate": True}, "context_gate=False"),
         ({"context_dropout": 0.1}, "context_dropout=0"),
-        ({"scheduled_sampling": True}, "scheduled_sampling=False"),
         ({"vocabulary_size": 10_001}, "at most 10,000.*vocabulary_size=10001. Change it, or take"),
         ({"readout": "maxout"}, "`readout` must be one of 'tanh'. Received: readout='maxout'"),
     ],

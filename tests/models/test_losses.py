@@ -11,7 +11,6 @@ from keras_bahdanau.models.losses import (
     SentenceCrossentropy,
     TokenCrossentropy,
     divergence,
-    doubly_stochastic,
     guided_alignment,
 )
 
@@ -168,33 +167,3 @@ def test_divergence_is_the_mean_of_both_kullback_leibler_divergences(run):
     back = (np.exp(log_q) * (log_q - log_p)).sum(-1)
     np.testing.assert_allclose(run(divergence, LOGITS, others), (there + back) / 2, rtol=1e-5)
     np.testing.assert_allclose(run(divergence, LOGITS, LOGITS), 0, atol=1e-7)
-
-
-ATTENDED = RANDOM.dirichlet(np.ones(4), (3, 5)).astype("float32")
-REAL_STEPS, REAL_PLACES = np.arange(5) < [[5], [2], [0]], np.arange(4) < [[4], [3], [4]]
-
-
-def unevenness(weights, steps, places):
-    """Xu et al. 2015, eq. 14, of one sentence, and the constant that tau = T / S takes off.
-
-    sum_j (1 - a_j)^2 - S (1 - T / S)^2, for a_j that sum to T.
-    """
-    received = np.float64(weights[:steps, :places]).sum(axis=0)
-    return np.sum((1 - received) ** 2) - places * (1 - steps / places) ** 2
-
-
-def test_doubly_stochastic_is_the_papers_but_for_a_constant(run):
-    weights = ATTENDED * REAL_PLACES[:, None]
-    weights /= weights.sum(axis=-1, keepdims=True)
-    weights[:, 2:] = np.where(REAL_STEPS[:, 2:, None], weights[:, 2:], 7.0)  # padding of a target
-    found = run(doubly_stochastic, weights, REAL_PLACES, np.float32(REAL_STEPS))
-    assert found.dtype == np.float32
-    expected = [unevenness(weights[0], 5, 4), unevenness(weights[1], 2, 3), 0]
-    np.testing.assert_allclose(found, expected, atol=1e-5)
-
-
-def test_doubly_stochastic_is_zero_for_even_attention_and_for_nothing(run):
-    even = np.full((2, 3, 5), 0.2, "float32")
-    mask, real = np.array([[True] * 5, [False] * 5]), np.ones((2, 3), "float32")
-    even[1] = 0
-    np.testing.assert_allclose(run(doubly_stochastic, even, mask, real), [0, 0], atol=1e-12)

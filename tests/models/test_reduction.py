@@ -6,10 +6,7 @@ import pytest
 from keras import ops
 
 import keras_bahdanau as kb
-from keras_bahdanau.cli.arguments import load_translator
-from keras_bahdanau.exporters.litert.on_device import OnDeviceTranslator
 from keras_bahdanau.models.ensemble import Ensemble
-from keras_bahdanau.text.vocabulary import END
 
 
 class EveryOther(keras.layers.Layer):
@@ -57,30 +54,6 @@ def test_a_residual_connection_needs_one_length():
     np.testing.assert_array_equal(encoder((values, np.array([8]))).values, np.ones((1, 2, 4)))
 
 
-def test_a_text_is_bounded_by_the_tokens_of_its_source_not_by_their_groups():
-    side = kb.text.Subwords.train(["eins zwei drei"], 8, model_type="word", exact=False)
-    source = kb.sources.TextSource(side)
-    model = kb.Seq2Seq(
-        kb.Encoder(front_end=source.front_end(4), readers=[EveryOther(4)]),
-        kb.Decoder(side.vocabulary_size, 4, 4, attention=kb.layers.BahdanauAttention(4)),
-    )
-    options = {"max_length_ratio": 1.0, "max_length_offset": 1}
-    pipeline = kb.Pipeline(source, model, side, kb.SearchOptions(beam_width=1, **options))
-    kernel, bias = model.decoder.output_layer.get_weights()
-    bias[END] = -1e6  # no text ends by itself
-    model.decoder.output_layer.set_weights([kernel, bias])
-    (result,) = pipeline.decode(["eins zwei drei eins zwei"])
-    assert result.source_tokens == ["▁eins▁zwei", "▁drei▁eins", "▁zwei"]  # and the end
-    text = pipeline.label_tensor(source.batch(["eins zwei drei", "drei"]))
-    assert text.numpy().tolist() == [
-        ["▁eins▁zwei".encode(), "▁drei".encode()],
-        ["▁drei".encode(), b""],
-    ]
-    whole = pipeline.label_tensor(source.batch(["eins zwei"]))  # whose end is alone
-    assert whole.numpy()[0, -1] == b"</s>"
-    assert len(result.target_tokens) == 6 + 1 and not result.finished
-
-
 def new_model(readers):
     return kb.Seq2Seq(
         kb.Encoder(front_end=kb.layers.FrameProjection(3, 4), readers=readers),
@@ -105,20 +78,12 @@ def test_a_result_names_every_position_of_the_memory():
     np.testing.assert_allclose(traced.weights, result.alignment, atol=1e-6)
 
 
-def test_words_are_those_of_all_positions_of_a_vector():
-    source = kb.text.Subwords.train(["ab cd e fgh"], 13, model_type="char", exact=False)
-    model = kb.Seq2Seq(
-        kb.Encoder(source.vocabulary_size, 4, readers=[EveryOther(4)]),
-        kb.Decoder(source.vocabulary_size, 4, 4),
-    )
-    translator = kb.Translator(source, model, source)
-    (words,) = translator.words(["ab cd e"])
-    (tokens,) = source.encode(["ab cd e"])
-    labels = source.words(["ab cd e"])[0][:, 0].tolist()
-    expected = [[labels[j], labels[min(j + 1, len(tokens) - 1)]] for j in range(0, len(tokens), 2)]
-    assert words.tolist() == expected and len(tokens) % 2
-    with pytest.raises(ValueError, match="replace_unknown=True with a model of reduction=2"):
-        translator.translate(["ab"], search=kb.SearchOptions(replace_unknown=True))
+@pytest.mark.parametrize(
+    "readers", [{"readers": [EveryOther(4)]}, {"kind": "pyramidal", "units": 4, "depth": 2}]
+)
+def test_an_encoder_of_text_keeps_each_token(readers):
+    with pytest.raises(ValueError, match="keeps each token. Received: reduction=2 with front_end"):
+        kb.Encoder(7, 4, **readers)
 
 
 def test_guided_alignment_needs_a_weight_for_each_position():
@@ -143,23 +108,3 @@ def test_a_grid_keeps_its_positions():
     for refused in ({"readers": [EveryOther(4)]}, {"kind": "pyramidal", "units": 4, "depth": 2}):
         with pytest.raises(ValueError, match="Received: reduction=.* of grid_height=3. Leave"):
             kb.Encoder(front_end=Grid(4, 4), **refused)
-
-
-@pytest.mark.slow
-def test_positions_that_are_joined_have_the_same_names_and_limits_on_a_device(tmp_path):
-    pairs = [("a man in a hat", "ein Mann mit Hut"), ("two dogs run", "zwei Hunde rennen")]
-    side, _ = kb.text.Subwords.train_pair(pairs, 40)
-    size = side.vocabulary_size
-    model = kb.Seq2Seq(kb.Encoder(size, 8, 8, kind="pyramidal", depth=2), kb.Decoder(size, 8, 8))
-    search = kb.SearchOptions(beam_width=2, min_length=12, max_length=40)
-    translator = kb.Translator(side, model, side, search)
-    texts = ["a man in a hat", "two dogs run in a hat", "two", ""]
-    expected = translator.translate(texts)
-    path = kb.export_litert(translator, tmp_path / "text.tflite", signatures=())
-    for found in (
-        load_translator([path]).translate(texts),
-        OnDeviceTranslator(path).translate(texts),
-    ):
-        for one, other in zip(found, expected, strict=True):
-            assert (one.text, one.source_tokens) == (other.text, other.source_tokens)
-            np.testing.assert_allclose(one.alignment, other.alignment, atol=1e-6)

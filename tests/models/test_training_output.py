@@ -34,7 +34,7 @@ class FromLogits(TokenCrossentropy):
 
 def new(loss=None, dropout=0.0, tie=False, regularizer=None, policy="float32", **options):
     keras.utils.set_random_seed(1)
-    names = ("guided_alignment", "r_drop", "doubly_stochastic")
+    names = ("guided_alignment", "r_drop")
     weights = {name: options.pop(name, 0.0) for name in names}
     model = Seq2Seq(
         Encoder(VOCABULARY, 4, 3, dropout=dropout, dtype=policy),
@@ -197,55 +197,13 @@ def test_validation_has_the_loss_of_the_logits_alone():
     assert_allclose(found, plain.test_on_batch(x, y, weight), rtol=1e-5)
 
 
-@pytest.mark.slow
-@pytest.mark.few(1)
-@pytest.mark.parametrize("r_drop", [0.0, 1.0])
-@pytest.mark.parametrize(
-    ("loss", "count"),
-    [(TokenCrossentropy(), 9), (FromLogits(), 9), (SentenceCrossentropy(), 3)],
-)
-def test_even_attention_is_reduced_as_the_loss_is(loss, count, r_drop):
-    """Over 9 real tokens, or over 3 sentences; a fourth one has no token."""
-    x, y, weight = batch()
-    x[0][1, 4:] = 0  # padding of a source
-    models = [new(loss, r_drop=r_drop, doubly_stochastic=one) for one in (0.5, 0.0)]
-    found, plain = (
-        float(model.compute_loss(y=y, y_pred=model(x, training=True), sample_weight=weight))
-        for model in models
-    )
-    _, alpha = models[0](x, return_attention_scores=True)
-    real = np.float64(x[0] > 0)
-    received = np.sum(np.float64(alpha) * weight[..., None], axis=1)
-    tau = weight.sum(axis=1, keepdims=True) / real.sum(axis=1, keepdims=True)
-    expected = 0.5 * np.sum(real * (tau - received) ** 2) / count
-    assert_allclose(found - plain, expected, rtol=1e-3)
-
-
-def test_without_it_neither_weights_nor_mask_are_kept():
+def test_neither_weights_nor_mask_are_kept_without_need():
     output = new()(batch()[0], training=True)
-    assert (output.weights, output.mask, output.drawn) == ((), (), ())
-    output = new(doubly_stochastic=1.0)(batch()[0], training=True)
-    assert output.mask.shape == (1, BATCH, SOURCE_TIME)
-
-
-def test_a_sentence_counts_as_its_tokens_do():
-    x, y, weight = batch()
-    model, plain = (new(SentenceCrossentropy(), doubly_stochastic=one) for one in (0.5, 0.0))
-
-    def added(weight):
-        losses = [
-            float(one.compute_loss(y=y, y_pred=one(x, training=True), sample_weight=weight))
-            for one in (model, plain)
-        ]
-        return losses[0] - losses[1]
-
-    assert_allclose(added(2 * weight), 2 * added(weight), rtol=1e-3)
+    assert (output.weights, output.mask) == ((), ())
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize(
-    "option", [{"r_drop": 1.0}, {"guided_alignment": 1.0}, {"doubly_stochastic": 1.0}]
-)
+@pytest.mark.parametrize("option", [{"r_drop": 1.0}, {"guided_alignment": 1.0}])
 def test_a_second_pass_or_guidance_does_not_get_lost(option):
     x, y, weight = batch()
     x = (*x, links()) if "guided_alignment" in option else x

@@ -189,10 +189,6 @@ def test_what_cannot_teach_is_refused():
     other = Seq2Seq(Encoder(7, 4, 3), Decoder(9, 4, 6, BahdanauAttention(units=5)))
     with pytest.raises(ValueError, match=r"sizes \(7, 9\) .* student with \(7, 7\)"):
         model.word_distillation = WordDistillation(other, 0.5)
-    drawn = BahdanauAttention(5, normalizer="hard")
-    hard = Seq2Seq(Encoder(7, 4, 3), Decoder(7, 4, 6, drawn))
-    with pytest.raises(ValueError, match="weights that are not drawn"):
-        hard.word_distillation = WordDistillation(model, 0.5)
 
 
 def test_a_teacher_has_no_dropout_and_reads_the_inputs():

@@ -195,7 +195,8 @@ def test_self_attention_over_the_source_counts(pipeline, monkeypatch):
     assert plain[3](9) == 0 and attending[3](9) == 2 * 9**2  # of one block: they come in turn
     both = kb.Ensemble([model, kb.Seq2Seq.from_config(model.get_config())])
     assert both.row_numbers(9) == 2 * 2 * 9**2
-    halved = kb.Encoder(7, 4, readers=[*readers[1:], layers.PyramidalRNN(4)])
+    frames = layers.FrameProjection(3, 4)
+    halved = kb.Encoder(front_end=frames, readers=[*readers[1:], layers.PyramidalRNN(4)])
     assert halved.row_numbers(5) == 2 * 10**2  # it reads what is halved behind it
     ink = layers.FrameConvolutions(5, 4, convolutions=(3, 3), surroundings=True)
     pairs = 10 * 20  # of a place of four frames and every second frame

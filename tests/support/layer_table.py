@@ -10,7 +10,7 @@ from memory import shape_of
 
 from keras_bahdanau import layers, models
 from keras_bahdanau.layers.attention.attention import AttentionState
-from keras_bahdanau.layers.normalizers.normalizer import Drawn
+from keras_bahdanau.layers.normalizers.softmax import Hardmax
 
 RANDOM = np.random.default_rng(12)
 BATCH, SOURCE_TIME, TARGET_TIME = 2, 3, 9
@@ -135,19 +135,6 @@ def normalizer_row(kind, state, outputs, **fields):
 
     inputs = (floats(BATCH, SOURCE_TIME), MASK, state)
     return row(kind, inputs=inputs, outputs=outputs, padding=padding, **fields)
-
-
-def hard_row(**options):
-    numbers = np.zeros(BATCH, "float32")
-    return row(
-        layers.Hard,
-        inputs=(floats(BATCH, SOURCE_TIME), MASK, (numbers - 1, Drawn(numbers, numbers))),
-        outputs=("float32",) * 4,
-        padding=lambda scores, mask, state: (padded(scores, 50.0), padded(mask, False), state),
-        drops=True,
-        learns=False,
-        options=options,
-    )
 
 
 def coverage_row(kind, state, **fields):
@@ -378,8 +365,7 @@ TABLE = {
     "Softmax": normalizer_row(layers.Softmax, (), ("float32",), learns=False),
     "Sigmoid": normalizer_row(layers.Sigmoid, (), ("float32",), learns=False),
     "Monotonic": normalizer_row(layers.Monotonic, WEIGHTS, ("float32", "float32"), drops=True),
-    "Hard": hard_row(),
-    "Hard, expected": hard_row(inference="expected"),
+    "Hardmax": normalizer_row(Hardmax, (), ("float32",), learns=False),
     "MonotonicChunkwise": normalizer_row(
         layers.MonotonicChunkwise, WEIGHTS, ("float32", "float32"), drops=True
     ),

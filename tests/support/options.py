@@ -128,7 +128,7 @@ TOGETHER = {  # mechanisms that have to get on with each other
     "copying by heads with coverage": Option(
         encoder={"kind": "bidirectional", "symbols": SYMBOLS},
         attention={"kind": "general", "heads": 2, "coverage": "sum", "window": "local-p"},
-        decoder={"copy": True, "when": "after", "readout": "plain", "scheduled_sampling": True},
+        decoder={"copy": True, "when": "after", "readout": "plain"},
         model={"r_drop": 1.0, "ctc_weight": 0.2},
         loss={"label_smoothing": 0.1},
         search={"no_repeat_ngram": 2},
@@ -153,7 +153,7 @@ ALONE = {  # the others, each alone or with what cannot disturb it
     "all that makes training noisy": Option(
         encoder=_DROPOUTS,
         attention={"dropout": 0.2},
-        decoder={**_DROPOUTS, "context_dropout": 0.2, "scheduled_sampling": True},
+        decoder={**_DROPOUTS, "context_dropout": 0.2},
         loss={"label_smoothing": 0.1},
         same_inference=True,
     ),
@@ -162,10 +162,9 @@ ALONE = {  # the others, each alone or with what cannot disturb it
     ),
     "r-drop": Option(model={"r_drop": 1.0}, same_inference=True),
     "guided alignment": Option(model={"guided_alignment": 0.5}, aligned=True, same_inference=True),
-    "doubly stochastic": Option(model={"doubly_stochastic": 0.5}, same_inference=True),
-    "hard, of heads, with its past and its own tokens": Option(
-        attention={"kind": "additive", "normalizer": "hard", "heads": 2, "past": 2},
-        decoder={"scheduled_sampling": True, "when": "after"},
+    "of heads, with its past": Option(
+        attention={"kind": "additive", "heads": 2, "past": 2},
+        decoder={"when": "after"},
         model={"r_drop": 1.0},
     ),
     "joint CTC": Option(model={"ctc_weight": 0.4}, search={"ctc_weight": 0.3}),
@@ -249,7 +248,6 @@ ONE_BY_ONE = {  # what stands in one of those above
         f"encoder {kind}": encoding(kind=kind)
         for kind in ("bidirectional", "rows", "transformer", "convolutional", "convolutional-tanh")
     },
-    "encoder pyramidal": encoding(kind="pyramidal", depth=2),
     **{f"readout {kind}": decoding(readout=kind) for kind in ("attentional", "maxout", "plain")},
     "readout previous": decoding(readout_state="previous"),
     "tied two-way": decoding(tie_embeddings=True),
@@ -262,7 +260,6 @@ ONE_BY_ONE = {  # what stands in one of those above
         same_inference=True,
     ),
     "dropout": both(dropout=0.2)._replace(attention={"dropout": 0.2}, same_inference=True),
-    "scheduled sampling": decoding(scheduled_sampling=True)._replace(same_inference=True),
 }
 
 OPTIONS = {**TOGETHER, **ALONE, **ONE_BY_ONE}

@@ -11,7 +11,6 @@ from keras_bahdanau.text.alignments import (
     span_links,
     token_alignment,
     word_links,
-    words_of_groups,
 )
 from keras_bahdanau.text.word_weights import word_weights
 
@@ -113,14 +112,12 @@ def test_a_token_shares_its_weight_out_among_its_words():
 
 
 def test_a_group_may_hold_the_end_and_words_before_it():
-    """As where an encoder makes one position of two: "a b" and "c </s>"."""
-    source = words_of_groups(np.array([[0, 0], [1, 1], [2, 2], [3, 3]]), 2)
-    np.testing.assert_array_equal(source, [[0, 1], [2, 3]])
+    """One position stands for "a b" and one for "c </s>"."""
+    source = np.array([[0, 1], [2, 3]])
     target = [(0, 0), (1, 1), (2, 2)]
     weights = [[0.9, 0.1], [0.1, 0.9], [0.0, 1.0]]
     assert span_links(source, target, weights) == {(0, 0), (2, 1)}
-    one_group = words_of_groups(np.array([[0, 0], [1, 1], [2, 2], [3, 3]]), 4)
-    assert span_links(one_group, target, [[1.0], [1.0], [1.0]]) == {(0, 0), (0, 1)}
+    assert span_links([[0, 3]], target, [[1.0], [1.0], [1.0]]) == {(0, 0), (0, 1)}
     found = word_weights(source, target, np.array(weights))
     assert found.shape == (3, 4)  # words and ends of both sides
     np.testing.assert_allclose(found.sum(axis=1), 1)

@@ -17,7 +17,7 @@ from keras_bahdanau.training import TrainingOptions, train
 SOURCE = ImageSource(16, 48)
 TARGET = Subwords.train(["a b"], 6, model_type="word")
 SIZES = dict.fromkeys(("units", "embedding_units", "attention_units"), 8)
-LOSSES = {"ctc_weight": 0.3, "doubly_stochastic": 0.5}
+LOSSES = {"ctc_weight": 0.3}
 OPTIONS = TrainingOptions(**SIZES, **LOSSES, convolutions="2,2,2", batch_sentences=2, epochs=2)
 
 

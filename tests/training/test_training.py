@@ -15,7 +15,7 @@ from sides import joint_sides
 
 from keras_bahdanau.demo import generate
 from keras_bahdanau.models.losses import SentenceCrossentropy
-from keras_bahdanau.optimizers.schedules import Cosine, learning_rate
+from keras_bahdanau.optimizers.schedules import learning_rate
 from keras_bahdanau.pipelines.confidence import TEXT_FEATURES, WORD_FEATURES, Calibration
 from keras_bahdanau.pipelines.file import write_calibration, write_search
 from keras_bahdanau.pipelines.pipeline import Pipeline
@@ -411,7 +411,6 @@ def mixed(tmp_path_factory):
         ema_momentum=0.0,
         label_smoothing=0.0,
         average_last=2,
-        scheduled_sampling=0.5,
         guided_alignment=1.0,
         **TINY,
     )
@@ -428,21 +427,6 @@ def test_the_last_epochs_are_averaged(mixed):
     for variable, name in zip(model.trainable_variables, first.files, strict=True):
         mean = (first[name] + second[name]) / 2
         np.testing.assert_allclose(variable.numpy(), mean, atol=1e-6)
-
-
-def test_the_share_of_its_own_tokens_is_reached_when_the_time_is_over():
-    options = TrainingOptions(scheduled_sampling=0.4, epochs=10, minutes=5.0).resolved()
-    rate = Cosine(1e-3, last_step=1000)
-    (callback,) = loop._sampling(options, 100, rate)
-    assert callback.schedule(500) == pytest.approx(0.8)
-    rate.last_step = 500
-    assert callback.schedule(500) == pytest.approx(0.6)
-
-
-@pytest.mark.slow
-def test_the_decoder_reads_evenly_more_of_its_own_tokens(mixed):
-    model = mixed[2]
-    assert float(model.decoder.sampling_rate) == pytest.approx(0.5 * 8 / 9)  # before step 9
 
 
 @pytest.mark.slow

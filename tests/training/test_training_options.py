@@ -291,13 +291,6 @@ def test_every_metric_of_one_text_can_judge_the_epochs_and_top_k_says_why_not():
         ({"optimizer": "sgd", "ema_momentum": 0.9}, "ema_momentum=0.9, optimizer='sgd'"),
         ({"quantization": "int4"}, "quantization='int4', quantization_aware=False"),
         ({"attention": "none", "guided_alignment": 0.1}, "guided_alignment=0.1, attention='none'"),
-        (
-            {"attention": "forced", "doubly_stochastic": 0.1},
-            "doubly_stochastic=0.1, attention='forced'",
-        ),
-        ({"normalizer": "hard", "guided_alignment": 0.1}, "guided_.*=0.1, normalizer='hard'"),
-        ({"normalizer": "hard", "word_distillation": 1.0}, "word_d.*=1.0, normalizer='hard'"),
-        ({"normalizer": "hard", "doubly_stochastic": 0.1}, "doubly_.*=0.1, normalizer='hard'"),
         ({"attention": "none", "window": "local-p"}, "window='local-p', attention='none'"),
         (
             {"subword_sampling": 0.1, "model_type": "char"},
@@ -311,7 +304,6 @@ def test_every_metric_of_one_text_can_judge_the_epochs_and_top_k_says_why_not():
         ({"attention": "forced", "heads": 2}, "heads=2, attention='forced'"),
         ({"copy": True, "attention": "none"}, "copy=True, attention='none'"),
         ({"when": "blocks", "query": "embedding"}, "query='embedding', when='blocks'"),
-        ({"when": "blocks", "normalizer": "hard"}, "normalizer='hard', when='blocks'"),
         (
             {"when": "blocks", "units": 9000},
             "feed_forward_units=36000, depth=1, decoder_depth=1, units=9000, encoder_units=4500",
@@ -341,10 +333,6 @@ def test_every_metric_of_one_text_can_judge_the_epochs_and_top_k_says_why_not():
         (
             {"hard_alignment": "zeroth", "query": "context"},
             "query='context', hard_alignment='zeroth'",
-        ),
-        (
-            {"hard_alignment": "zeroth", "scheduled_sampling": 0.1},
-            "scheduled_sampling=0.1, hard_alignment='zeroth'",
         ),
         (
             {"hard_alignment": "first", "vocabulary_size": 10_001},

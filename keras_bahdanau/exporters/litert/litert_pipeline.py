@@ -10,7 +10,6 @@ from keras_bahdanau.pipelines.translation import Translation
 from keras_bahdanau.settings.counted import counted
 from keras_bahdanau.settings.limits import FIXED_LENGTH
 from keras_bahdanau.settings.option import check_value
-from keras_bahdanau.text.alignments import joined_groups, words_of_groups
 from keras_bahdanau.text.subwords import Subwords
 
 
@@ -173,18 +172,15 @@ class LiteRTPipeline:
 
     def words(self, inputs, longest=None):
         """The words of each position of the memory: see `Pipeline.words`."""
-        words = self.source.words(inputs, longest)
-        return [words_of_groups(one, self._reduction) for one in words]
+        return self.source.words(inputs, longest)
 
     def _decode(self, one, prefix="", nbest=1):
         _, rows, (truncated,) = self.source.cut([one], self._longest)
         features = rows.padded(np.arange(1), (1, self._longest))
         (labels,) = self.source.labels(features)
-        joins = self.source.positions_are_tokens
-        size = self._reduction
-        labels = joined_groups(labels, size) if joins else labels[::size]
+        labels = labels[:: self._reduction]
         tensors = {name: tensor[0] for name, tensor in self.source.named(features).items()}
-        surfaces = self._runner.surfaces(one) if joins else ()
+        surfaces = self._runner.surfaces(one) if self.source.positions_are_tokens else ()
         results = self._runner.decode_nbest(tensors, labels, nbest, prefix, surfaces)
         beside = {"truncated": bool(truncated), "calibration": self._calibration}
         fields = [one._asdict() for one in results]

@@ -46,7 +46,7 @@ class Attention(AttentionBase):
         window: Positions that it may attend to: "everywhere", "local-m", "local-p",
             "local-median", or a layer.
         normalizer: "softmax", "softmax-sharp", "sigmoid", "monotonic", "monotonic-hard",
-            "mocha", "mocha-hard", "hard", or a layer.
+            "mocha", "mocha-hard", or a layer.
         coverage: Memory of the positions attended to: None, "sum", "convolution", "grid", or a
             layer.
         dropout: Float in [0, 1). Share of the weights dropped in training.
@@ -96,13 +96,6 @@ class Attention(AttentionBase):
         if isinstance(self.coverage, NoCoverage):
             return numbers
         return numbers + source_time * self.score.key_units  # keys of its own
-
-    @property
-    def draws(self):
-        return self.normalizer.draws
-
-    def drawn(self, state):
-        return self.normalizer.drawn(state.normalizer)
 
     def attend(self, query, prepared, state, training=None):
         memory = prepared.memory

@@ -53,7 +53,6 @@ class AttentionBase(AttentionPart):
 
     exportable = True  # True if it needs nothing but the source sentence
     attends = True  # False if its weights point at no position
-    draws = False  # True if training draws places at random, so that the loss needs `drawn`
     sums_up = False  # True if only a `HardDecoder` can train it, which sums up all its places
 
     def __init__(self, **kwargs):
@@ -80,10 +79,6 @@ class AttentionBase(AttentionPart):
             `Attended`.
         """
         raise NotImplementedError
-
-    def drawn(self, state):
-        """`Drawn` of the step that gave this state: what it drew at random; () for nothing."""
-        return ()
 
     def call(self, query, values, mask=None, return_attention_scores=False, training=None):
         # Keras casts floats alone: integers would round the weights to 0

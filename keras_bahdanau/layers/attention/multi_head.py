@@ -1,7 +1,7 @@
 """Several attentions side by side."""
 
 import keras
-from keras import ops, tree
+from keras import ops
 
 from keras_bahdanau.layers.attention.base import Attended, AttentionBase
 from keras_bahdanau.layers.registry import as_layer, from_config
@@ -64,10 +64,6 @@ class MultiHeadAttention(AttentionBase):
         return sum(one.hypothesis_numbers(source_time) for one in self.attentions)
 
     @property
-    def draws(self):
-        return self.attentions[0].draws
-
-    @property
     def sums_up(self):
         return self.attentions[0].sums_up
 
@@ -110,11 +106,6 @@ class MultiHeadAttention(AttentionBase):
 
     def initial_state(self, memory):
         return tuple(attention.initial_state(memory) for attention in self.attentions)
-
-    def drawn(self, state):
-        """Sums over the heads, which draw independently."""
-        drawn = (one.drawn(own) for one, own in zip(self.attentions, state, strict=True))
-        return tree.map_structure(lambda *each: sum(each), *drawn)
 
     def attend(self, query, prepared, state, training=None):
         attended = []

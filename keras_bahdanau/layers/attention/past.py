@@ -52,15 +52,8 @@ class PastAttention(AttentionBase):
         return of_past + self.attention.hypothesis_numbers(source_time)
 
     @property
-    def draws(self):
-        return self.attention.draws
-
-    @property
     def sums_up(self):
         return self.attention.sums_up
-
-    def drawn(self, state):
-        return self.attention.drawn(state[0])
 
     def build(self, query_shape, values_shape):
         self.attention.build(query_shape, values_shape)

@@ -46,7 +46,7 @@ class BlockCell(DecoderCellBase):
     Call arguments and output: as in `DecoderCell`.
 
     Raises:
-        ValueError: If an argument is not as above, or the attention draws at random.
+        ValueError: If an argument is not as above.
     """
 
     has_blocks = True
@@ -94,9 +94,6 @@ class BlockCell(DecoderCellBase):
         memory = prepared.memory
         attention = tuple(attention.initial_state(memory) for attention in self.attentions)
         return DecoderState(self.bridge(memory.summary), attention)
-
-    def drawn(self, state):
-        return ()
 
     @property
     def querying_units(self):
@@ -166,7 +163,7 @@ class BlockCell(DecoderCellBase):
             return cell.sequence(cell.project(x), state.cell[index], masks[index])
 
         shown, _ = self._through(x, recur, state.attention, prepared, training)
-        return kept(shown, with_weights), ()
+        return kept(shown, with_weights)
 
     def get_config(self):
         return {
@@ -203,7 +200,6 @@ class _Block(keras.layers.Layer):
 def _check(cell):
     """Raise ValueError if a cell of blocks has what only other decoder cells have."""
     demands = {
-        "no attention that draws at random": not cell.attention.draws,
         'query=("state",)': cell.query.parts == ("state",),
         "context_gate=False": cell.context_gate is None,
         "context_dropout=0": not cell.context_dropout,

@@ -200,10 +200,6 @@ class DecoderCellBase(keras.layers.Layer):
         """Count the numbers that attention makes in a step, of one hypothesis."""
         return self.attention.hypothesis_numbers(source_time)
 
-    def drawn(self, state):
-        """`Drawn` of the step that gave this state: what attention drew; () for nothing."""
-        return self.attention.drawn(state.attention)
-
     def prepare(self, memory, alignment=(), training=None):
         """Project the memory, once per sentence, for all steps."""
         dropout_masks = ()
@@ -296,15 +292,15 @@ class DecoderCellBase(keras.layers.Layer):
             training: Python bool.
 
         Returns:
-            (`Step` of all steps without scores and query, `Drawn` of all steps or ()).
+            `Step` of all steps, without scores and query.
         """
         initial_state = self.initial_state(prepared)
 
         def step(state, projected):
             shown, state = self.step(projected, state, prepared, training=training)
-            return (kept(shown, with_weights), self.drawn(state)), state
+            return kept(shown, with_weights), state
 
-        like = (kept(self.like(prepared), with_weights), self.drawn(initial_state))
+        like = kept(self.like(prepared), with_weights)
         return scan(step, initial_state, self.project(inputs), like)
 
     def call(self, inputs, state, prepared, training=None):

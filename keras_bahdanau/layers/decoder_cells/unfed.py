@@ -60,4 +60,4 @@ class UnfedCell(DecoderCellBase):
         # all c_i: (batch, target_time, context_units)
         _, attended = self._attend(tops, embedding, state, prepared, training)
         step = Step(tops, attended.context, attended.weights, attended.scores, query=())
-        return kept(step, with_weights), ()
+        return kept(step, with_weights)

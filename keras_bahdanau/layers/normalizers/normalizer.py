@@ -1,7 +1,5 @@
 """Base of the normalizers, and the marks that several of them make."""
 
-from typing import Any, NamedTuple
-
 from keras import ops
 
 from keras_bahdanau.layers.attention.part import AttentionPart
@@ -24,30 +22,12 @@ class Normalizer(AttentionPart):
         it is not allowed, and the state of the next step.
     """
 
-    draws = False  # True if training draws places at random, so that the loss needs `drawn`
-
-    def drawn(self, state):
-        """`Drawn` of the step that gave this state; () of a normalizer that draws nothing."""
-        return ()
-
     def align(self, scores, allowed, state, training=None):
         """See the class: what `call` does."""
         raise NotImplementedError
 
     def call(self, scores, allowed, state, training=None):
         return self.align(scores, allowed, state, training=training)
-
-
-class Drawn(NamedTuple):
-    """Places that a step of a training has drawn, for the loss.
-
-    Attributes:
-        log_prob: Float32 tensor `(batch, [n])`, log p(s_i) of the place; 0 where none was drawn.
-        entropy: Float32 tensor `(batch, [n])`, the weight of the entropy times H[alpha_i].
-    """
-
-    log_prob: Any
-    entropy: Any
 
 
 def first_marked(marked):

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.normalizers.normalizer import Normalizer
+from keras_bahdanau.layers.normalizers.normalizer import Normalizer, first_marked
 from keras_bahdanau.settings.option import check_value, number
 
 
@@ -51,6 +51,21 @@ class Sigmoid(Normalizer):
         # log sigma(e), of operations that every runtime has
         smooth = ops.minimum(scores, 0.0) - ops.log(1.0 + ops.exp(-ops.abs(scores)))
         return masked_softmax(smooth, allowed), ()
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class Hardmax(Normalizer):
+    """Weight 1 at the first of the largest scores, 0 elsewhere: the `hardmax` of Addons.
+
+    It is for models that were trained elsewhere: scores get no gradient from it.
+
+    Call arguments and output: see `Softmax`.
+    """
+
+    def align(self, scores, allowed, state, training=None):
+        alpha = masked_softmax(scores, allowed)
+        largest = ops.greater_equal(alpha, ops.max(alpha, axis=-1, keepdims=True))
+        return first_marked(ops.logical_and(largest, ops.greater(alpha, 0.0))), ()
 
 
 def masked_softmax(scores, mask=None):

@@ -15,7 +15,7 @@ class PyramidalRNN(BidirectionalRNN):
     (Chan et al. 2016, "Listen, attend and spell", equation 5.) Where a row has an odd number of
     steps, zeros stand for the missing half of its last pair. By the name "pyramidal" an encoder
     has a `BidirectionalRNN` below and one of these on each further floor: a depth of 3 reduces
-    the time by 4.
+    the time by 4. An encoder of text refuses it.
 
     Arguments: see `RecurrentReader`.
 

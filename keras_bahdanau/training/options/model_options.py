@@ -95,7 +95,7 @@ class ModelOptions:
     )
     normalizer: str | None = of_model(
         one_of(*names.NORMALIZERS),
-        'From scores to weights: {choices}. "hard" is one place a step, drawn in training.',
+        "From scores to weights: {choices}.",
         "softmax",
     )
     coverage: str | None = of_model(
@@ -180,19 +180,8 @@ class ModelOptions:
     word_dropout: float | None = of_model(
         RATE, "Rate of the tokens whose embeddings are dropped whole.", 0.0
     )
-    scheduled_sampling: float | None = of_model(
-        RATE,
-        "Rate of its own tokens that the decoder reads at the end of training; it rises evenly "
-        "from 0.",
-        0.0,
-    )
     guided_alignment: float | None = of_model(
         WEIGHT, "Weight of the loss that pulls the attention towards the alignments given.", 0.0
-    )
-    doubly_stochastic: float | None = of_model(
-        WEIGHT,
-        "Weight of the loss by which all positions of a source shall get about as much attention.",
-        0.0,
     )
     r_drop: float | None = of_model(
         WEIGHT,

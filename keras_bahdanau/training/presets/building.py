@@ -59,7 +59,6 @@ def new_model(source, target, preset, overrides):
         share_embeddings=options.share_embeddings and source.subwords == target,
         guided_alignment=options.guided_alignment,
         r_drop=options.r_drop,
-        doubly_stochastic=options.doubly_stochastic,
         ctc_weight=options.ctc_weight,
         name="seq2seq",
     )
@@ -130,7 +129,6 @@ def _decoder(source, target, options):
         copy=options.copy,
         word_dropout=options.word_dropout,
         tie_embeddings=options.tie_embeddings,
-        scheduled_sampling=options.scheduled_sampling > 0,
         name="decoder",
     )
 

@@ -14,7 +14,6 @@ import venv
 import zipfile
 from pathlib import Path
 
-import extract
 import numpy as np
 import pytest
 import sentencepiece
@@ -127,32 +126,6 @@ def test_the_encoder_reads_the_padding_of_no_source(toy_translator, tmp_path, mo
     layers = [*toy_translator.model._flatten_layers()]
     left = [layer.stops_early for layer in layers if hasattr(layer, "stops_early")]
     assert left and not any(left)  # as it was before
-
-
-@pytest.mark.slow
-def test_words_of_joined_tokens_are_those_of_keras(toy_translator, tmp_path, translate):
-    source, target = toy_translator.source, toy_translator.target
-    model = kb.Seq2Seq(
-        kb.Encoder(target.vocabulary_size, 8, 8, kind="pyramidal", depth=2),
-        kb.Decoder(target.vocabulary_size, 8, 8, attention=kb.layers.BahdanauAttention(8)),
-    )
-    model.build()
-    translator = kb.Translator(source, extract.randomize(model), target)
-    path = kb.export_litert(translator, tmp_path / "joined.tflite", max_source_length=24)
-    results = translator.translate(SENTENCES)
-    words = translator.words(SENTENCES)
-    links = [
-        format_pharaoh(span_links(one, word_spans(result.target_tokens), result.alignment))
-        for one, result in zip(words, results, strict=True)
-    ]
-    code, out, _ = translate("--alignment", model=path)
-    assert code == 0 and any(links)
-    assert out.splitlines() == [
-        f"{result.text} ||| {found}" for result, found in zip(results, links, strict=True)
-    ]
-    for one, result in zip(OnDeviceTranslator(path).translate(SENTENCES), results, strict=True):
-        assert one.source_tokens == result.source_tokens
-        np.testing.assert_allclose(one.alignment, result.alignment, atol=1e-4)
 
 
 def test_three_files_are_enough_on_a_device(toy_litert, aligned, tmp_path):

@@ -66,7 +66,7 @@ class OnDeviceTranslator(OnDevicePipeline):
         ]
 
     def tokens(self, sentence):
-        """The tokens of a sentence, a list of strings: with a `reduction` more than columns."""
+        """The tokens of a sentence, a list of strings."""
         return [self._source.id_to_piece(token) for token in self._ids(sentence)]
 
     def pieces(self, sentence):
@@ -78,7 +78,7 @@ class OnDeviceTranslator(OnDevicePipeline):
         return [*ids, END] if ids else []
 
     def _features(self, sentence):
-        """The features of a sentence, and its tokens that an alignment has columns of."""
+        """The features of a sentence, and its tokens."""
         ids = self._ids(sentence)
         longest = self.card["max_source_length"]
         if len(ids) > longest:
@@ -86,12 +86,4 @@ class OnDeviceTranslator(OnDevicePipeline):
                 f"A sentence may have {longest} tokens in this file. Received: {len(ids)} tokens "
                 f"in {sentence[:80]!r}. Split it, or export with a larger max_source_length."
             )
-        groups = (
-            ids[first : first + self.reduction] for first in range(0, len(ids), self.reduction)
-        )
-        return {"source": ids}, [self._label(group) for group in groups]
-
-    def _label(self, ids):
-        """The name of a position: its tokens, and the end token where it is alone."""
-        named = [ids[0], *(token for token in ids[1:] if token != END)]
-        return "".join(self._source.id_to_piece(token) for token in named)
+        return {"source": ids}, [self._source.id_to_piece(token) for token in ids]
