@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import keras_bahdanau as kb
-from keras_bahdanau.demo import digits
-from keras_bahdanau.demo.digits_task import DigitsTask, points
+from keras_bahdanau.demo import images_task
 
 MOST = 1000  # canvases of the demo's test
 
@@ -45,7 +44,7 @@ def main(arguments=None):
     arguments = parsed(arguments)
     captions = chosen(arguments.count)
     if arguments.command == "test":
-        DigitsTask().write(arguments.out, "test", captions)
+        images_task.ImagesTask().write(arguments.out, "test", captions)
         print(f"{len(captions)} images: {arguments.out / 'test.tsv'}")
         return
     print(f"{'exact':>7} {'new digits':>10} {'pointing':>8} {'kB':>6}")
@@ -62,7 +61,7 @@ def main(arguments=None):
 
 def chosen(count=MOST):
     """Captions of the demo's test, half of them with known and half with new handwriting."""
-    *_, test = digits.split(test=MOST)
+    *_, test = images_task.split(test=MOST)
     half = MOST // 2
     return [*test[: count - count // 2], *test[half : half + count // 2]]
 
@@ -79,7 +78,7 @@ def measured(path, captions):
         path.name,
         share(result.text == one.text for result, one in pairs if one.known),
         share(result.text == one.text for result, one in pairs if not one.known),
-        share(points(pipeline.source, *zip(*right, strict=True)) if right else ()),
+        share(images_task.points(pipeline.source, *zip(*right, strict=True)) if right else ()),
         path.stat().st_size,
     )
 

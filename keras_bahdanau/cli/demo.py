@@ -8,7 +8,7 @@ import typer
 
 from keras_bahdanau.cli.arguments import check_absent
 from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
-from keras_bahdanau.demo.task import CLASS_OF
+from keras_bahdanau.demo.task import TASKS, check_directory
 from keras_bahdanau.settings.option import check_value, one_of
 
 
@@ -16,10 +16,7 @@ from keras_bahdanau.settings.option import check_value, one_of
 def demo(
     task: Annotated[
         str,
-        typer.Option(
-            help="text (English to French), images (captions of handwritten digits, with "
-            "scikit-learn), or speech (synthetic)."
-        ),
+        typer.Option(help=f"{', '.join(f'{name} ({text})' for name, text in TASKS.items())}."),
     ] = "text",
     out: Annotated[
         Path | None,
@@ -34,12 +31,11 @@ def demo(
     Trains, reads, draws an alignment, exports a SavedModel and a LiteRT file, and compares
     what the three answer. No download.
     """
-    check_value("task", task, one_of(*CLASS_OF))
+    check_value("task", task, one_of(*TASKS))
     out = out or Path("demo" if task == "text" else f"demo-{task}")
     if out.exists() and not out.is_dir():
         check_absent(out, "out")
     from keras_bahdanau import demo as embedded
-    from keras_bahdanau.demo.directory import check_directory
 
     check_directory(out)
     load_tensorflow()

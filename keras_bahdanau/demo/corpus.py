@@ -59,7 +59,7 @@ def split(train=15000, valid=500, test=500, seed=0):
 def write(directory, name, examples):
     """Write NAME.en, NAME.fr and NAME.align, one sentence a line.
 
-    The links are in Pharaoh form, "0-0 0?1": source and target word, "?" if only possible.
+    Links have the Pharaoh form "0-0 0?1": source and target word, "?" if only possible.
 
     Args:
         directory: Path of a directory; made if absent.
@@ -115,8 +115,8 @@ class _Writer:
     def clause(self):
         if self.chance(0.06):
             subject = self.subject()
-            said = grammar.predicate(subject, self.choose(lexicon.SAYING))
-            return subject + said + pair("that", "que") + self.clause()
+            verb = grammar.predicate(subject, self.choose(lexicon.SAYING))
+            return subject + verb + pair("that", "que") + self.clause()
         adverb = self.weigh({"": 60, "not": 24, "never": 6, "often": 5, "always": 5})
         return self.state(adverb) if self.chance(0.2) else self.deed(adverb)
 
@@ -133,8 +133,8 @@ class _Writer:
     def deed(self, adverb):
         """Build a clause with an action."""
         subject = self.subject()
-        verb, clitic, rest = self.action(subject, negated=adverb in grammar.NEGATIONS)
-        return subject + grammar.predicate(subject, verb, self.tense, adverb, clitic=clitic) + rest
+        verb, clitic, end = self.action(subject, negated=adverb in grammar.NEGATIONS)
+        return subject + grammar.predicate(subject, verb, self.tense, adverb, clitic=clitic) + end
 
     def action(self, subject, negated=False, plain=False):
         """Choose a verb, an object pronoun or None, and what follows the verb."""
@@ -219,10 +219,9 @@ class _Writer:
 
     def who(self, phrase):
         """Build the relative clause of a person: "who loves Anna"."""
-        verb, clitic, rest = self.action(phrase, plain=True)
-        return (
-            pair("who", "qui") + grammar.predicate(phrase, verb, self.tense, clitic=clitic) + rest
-        )
+        verb, clitic, end = self.action(phrase, plain=True)
+        clause = grammar.predicate(phrase, verb, self.tense, clitic=clitic) + end
+        return pair("who", "qui") + clause
 
     def that(self, phrase, noun):
         """Build the relative clause of a thing: "that Anna loves"."""

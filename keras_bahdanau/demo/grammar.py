@@ -1,7 +1,7 @@
 """The grammar of the demo corpus: phrases built in both languages at once, with their links.
 
-Every French word remembers the English words that it renders, so each language puts its words in
-its own order, and the alignment needs no bookkeeping:
+Every French word refers to the English words that it renders, so each language orders its words
+freely, and the alignment needs no bookkeeping:
 
 >>> from keras_bahdanau.demo.lexicon import TRANSITIVE
 >>> he, see = pronoun("he"), TRANSITIVE[0]
@@ -97,9 +97,9 @@ class Phrase:
     french: tuple[French, ...] = ()
     agreement: Agreement | None = None
 
-    def __add__(self, other):
+    def __add__(self, phrase):
         """Join two phrases in the same order in both languages."""
-        return Phrase(self.english + other.english, self.french + other.french, self.agreement)
+        return Phrase(self.english + phrase.english, self.french + phrase.french, self.agreement)
 
 
 def fixed(expression):
@@ -180,16 +180,16 @@ def noun_phrase(
 
 def _determiner(english, agreement, next_english, next_french, prenominal, negated):
     """Build the determiner that suits the next word of each language."""
-    shown = "an" if english == "a" and next_english.text[0] in "aeiouAEIOU" else english
+    article = "an" if english == "a" and next_english.text[0] in "aeiouAEIOU" else english
     if english in ("a", "some") and negated:
-        return fixed(f"{'any' if english == 'some' else shown}|de|0?0")
+        return fixed(f"{'any' if english == 'some' else article}|de|0?0")
     if english == "some" and prenominal:  # "des pommes", but "de petites pommes"
         return pair(english, "de")
     if english == "many":
         return fixed("many|beaucoup de|0-0 0?1")
     if agreement.person > 1:
         return pair(english, *PLURAL_DETERMINERS[english])
-    phrase = pair(shown, DETERMINERS[english][agreement.gender == "f"])
+    phrase = pair(article, DETERMINERS[english][agreement.gender == "f"])
     return Phrase(phrase.english, (_before(phrase.french[0], next_french),))
 
 
@@ -210,7 +210,7 @@ def possession(owner, noun, adjectives=()):
 
 
 def predicate(subject, verb, tense="present", adverb="", *, clitic=None, antecedent=None):
-    """Build the verb and what surrounds it; the subject stands elsewhere.
+    """Build the verb and its adverb and clitic, without the subject.
 
     Args:
         subject: `Phrase` with which the verb agrees.
@@ -259,25 +259,18 @@ def _words(text):
 
 def _surrounded(forms, clitic, adverbs, helper=()):
     """Put "ne", a clitic and "pas" around the finite verb, which is the first of `forms`."""
-    finite, *rest = forms
+    finite, *participle = forms
     ne = (French("ne", (), (*helper, word)) for word in adverbs if word.text in NEGATIONS)
     pas = (French(ADVERBS[word.text], (word,)) for word in adverbs)
-    return (*ne, *clitic, finite, *pas, *rest)
+    return (*ne, *clitic, finite, *pas, *participle)
 
 
 def render(phrase):
-    """Elide and contract the French words, and count the links.
-
-    Args:
-        phrase: `Phrase`.
-
-    Returns:
-        An `Example`.
-    """
+    """Elide and contract the French words, and count the links: an `Example`."""
     french = _liaised(phrase.french)
-    place = {word: i for i, word in enumerate(phrase.english)}
-    sure = {(place[e], j) for j, word in enumerate(french) for e in word.sure}
-    possible = {(place[e], j) for j, word in enumerate(french) for e in word.possible}
+    index = {word: i for i, word in enumerate(phrase.english)}
+    sure = {(index[e], j) for j, word in enumerate(french) for e in word.sure}
+    possible = {(index[e], j) for j, word in enumerate(french) for e in word.possible}
     source = " ".join(word.text for word in phrase.english)
     target = " ".join(word.text for word in french)
     return Example(source, target, frozenset(sure), frozenset(sure | possible))

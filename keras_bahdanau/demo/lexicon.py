@@ -75,7 +75,7 @@ def starts_with_vowel(word):
 
 def _rows(table):
     """Map the first word of each row to the list of the others."""
-    return {first: rest for first, *rest in map(str.split, table.split(", "))}
+    return {first: words for first, *words in map(str.split, table.split(", "))}
 
 
 def _nouns(kind, table):

@@ -1,14 +1,15 @@
-"""The part of a demo that depends on its task: data, settings, figures, pictures."""
+"""Tasks of the demo: data, settings, figures and pictures of each, and its directory."""
 
 import abc
 import importlib
 from pathlib import Path
 
-CLASS_OF = {
-    "text": ("text_task", "TextTask"),
-    "images": ("digits_task", "DigitsTask"),
-    "speech": ("tones_task", "TonesTask"),
+TASKS = {  # name of the module NAME_task, with a class NameTask, to its help
+    "text": "English to French",
+    "images": "captions of handwritten digits, with scikit-learn",
+    "speech": "synthetic",
 }
+MARK = ".demo"  # a file in the directory of a demo
 
 
 class Task(abc.ABC):
@@ -16,7 +17,7 @@ class Task(abc.ABC):
 
     Attributes:
         options: `TrainingOptions`.
-        verb: String, such as "Translating": what is done with the test.
+        verb: String, such as "Translating": what the model does with the test.
     """
 
     options = None
@@ -32,7 +33,7 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def write(self, directory, name, examples):
-        """Write the examples of a part to a directory, as commands read them."""
+        """Write the examples of a part to a directory, in the files of the commands."""
 
     @abc.abstractmethod
     def describe(self, training):
@@ -47,11 +48,11 @@ class Task(abc.ABC):
         """String: the input of an example, in a list of answers."""
 
     @abc.abstractmethod
-    def measured(self, pipeline, test, results):
+    def measure(self, pipeline, test, results):
         """Dictionary of figures: the results for the test against its texts."""
 
-    def examples(self, test):
-        """Numbers of a few examples of the test that are worth showing."""
+    def highlights(self, test):
+        """Numbers of a few examples of the test to print."""
         return [0, 1, 2]
 
     @abc.abstractmethod
@@ -63,20 +64,20 @@ class Task(abc.ABC):
         """String: the figures in words."""
 
     @abc.abstractmethod
-    def then(self, out):
+    def next_commands(self, out):
         """String: commands to try next, a line each."""
 
 
 def task_of(name):
-    """The `Task` of that name.
+    """The `Task` of a name.
 
     Raises:
         ValueError: If there is none.
     """
-    if name not in CLASS_OF:
-        raise ValueError(f"A demo must be of one of {', '.join(CLASS_OF)}. Received: task={name!r}")
-    module, kind = CLASS_OF[name]
-    return getattr(importlib.import_module(f"keras_bahdanau.demo.{module}"), kind)()
+    if name not in TASKS:
+        raise ValueError(f"A demo must be of one of {', '.join(TASKS)}. Received: task={name!r}")
+    module = importlib.import_module(f"keras_bahdanau.demo.{name}_task")
+    return getattr(module, f"{name.title()}Task")()
 
 
 def write_manifest(directory, name, ending, files):
@@ -85,7 +86,7 @@ def write_manifest(directory, name, ending, files):
     Args:
         directory: Path of a directory; made if absent.
         name: String, the folder of the files in it.
-        ending: String, that of the names of the files.
+        ending: String, the suffix of the files, without a dot.
         files: Iterable of (bytes, text).
     """
     directory = Path(directory)
@@ -96,3 +97,23 @@ def write_manifest(directory, name, ending, files):
         path.write_bytes(content)
         lines.append(f"{name}/{path.name}\t{text}\n")
     (directory / f"{name}.tsv").write_text("".join(lines), encoding="utf-8", newline="\n")
+
+
+def check_directory(out):
+    """Raise FileExistsError for a directory of other files, or of a finished demo.
+
+    Args:
+        out: `Path`.
+    """
+    if (out / "report.json").exists():
+        raise FileExistsError(
+            f"This demo is done already. Received: out={str(out)!r}. "
+            "Remove the directory, or choose another one with --out."
+        )
+    if out.is_dir() and any(out.iterdir()):
+        if not (out / MARK).exists() and not (out / "run" / "run.json").exists():
+            raise FileExistsError(
+                "A demo needs a new directory, or one of an unfinished demo. "
+                f"Received: out={str(out)!r}, which holds other files. Choose another one with "
+                "--out."
+            )

@@ -1,10 +1,7 @@
-"""The demo of text: a generated English-French corpus."""
-
-import sacrebleu
+"""Demo of text: a generated English-French corpus."""
 
 from keras_bahdanau.demo.corpus import split, write
 from keras_bahdanau.demo.task import Task
-from keras_bahdanau.plotting import plot_alignment
 from keras_bahdanau.text import alignments
 from keras_bahdanau.training import TrainingOptions
 
@@ -48,21 +45,20 @@ class TextTask(Task):
     def name_of(self, example):
         return example.source
 
-    def measured(self, pipeline, test, results):
+    def measure(self, pipeline, test, results):
         """BLEU and exact match of the translations, error rate of the alignments."""
-        texts, references = (
-            [result.text for result in results],
-            [example.target for example in test],
-        )
-        read = pipeline.align([self.pair(example) for example in test])
+        import sacrebleu
+
+        texts = [result.text for result in results]
+        references = [example.target for example in test]
         links = [
             alignments.word_links(pair.source_tokens, pair.target_tokens, pair.alignment)
-            for pair in read
+            for pair in pipeline.align([self.pair(example) for example in test])
         ]
         error_rate = alignments.alignment_error_rate(
             links, [example.sure for example in test], [example.possible for example in test]
         )
-        # the corpus comes tokenized, so that nothing is left for BLEU to tokenize
+        # the corpus is tokenized already
         bleu = sacrebleu.corpus_bleu(texts, [references], tokenize="none", force=True)
         exact = [text == reference for text, reference in zip(texts, references, strict=True)]
         return {
@@ -71,11 +67,11 @@ class TextTask(Task):
             "alignment_error_rate": round(error_rate, 4),
         }
 
-    def examples(self, test):
+    def highlights(self, test):
         """An elision, a negation, and a longer sentence that reorders."""
 
-        def first(wanted):
-            return next(place for place, example in enumerate(test) if wanted(example))
+        def first(condition):
+            return next(number for number, example in enumerate(test) if condition(example))
 
         return [
             first(lambda example: "l'" in example.target),
@@ -84,7 +80,9 @@ class TextTask(Task):
         ]
 
     def picture(self, pipeline, test, results):
-        return plot_alignment(results[self.examples(test)[-1]], words=True)
+        from keras_bahdanau.plotting import plot_alignment
+
+        return plot_alignment(results[self.highlights(test)[-1]], words=True)
 
     def summary(self, report):
         return (
@@ -92,7 +90,7 @@ class TextTask(Task):
             f"alignment error rate {report['alignment_error_rate']:.3f}"
         )
 
-    def then(self, out):
+    def next_commands(self, out):
         model, test = out / "translator.keras", out / "data" / "test.en"
         return f"""\
   keras-bahdanau translate --model {model} {test}
@@ -102,15 +100,8 @@ my red car ." --plot picture.png
 
 
 def _reorders(example):
-    """Return True for twelve words with a negation, in which a word moved."""
+    """True for twelve words with a negation and links that cross."""
     twelve = len(example.target.split()) == 12
-    return twelve and " pas " in example.target and _crosses(example)
-
-
-def _crosses(example):
-    """Return True if a word moved to the other side of another one."""
-    return any(
-        source < other_source and target > other_target
-        for source, target in example.sure
-        for other_source, other_target in example.sure
-    )
+    links = sorted(example.sure)
+    crosses = any(i < k and j > m for i, j in links for k, m in links)
+    return twelve and " pas " in example.target and crosses

@@ -5,8 +5,7 @@ import shutil
 import time
 from pathlib import Path
 
-from keras_bahdanau.demo.directory import begin
-from keras_bahdanau.demo.task import task_of
+from keras_bahdanau.demo.task import MARK, check_directory, task_of
 from keras_bahdanau.exporters import export_litert, export_saved_model, run_in_clean_process
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import BATCH
@@ -34,68 +33,59 @@ def run(out="demo", options=None, verbose="auto", say=print, task="text"):
         FileExistsError: If the directory holds a finished demo, or other files.
         ImportError: If a package that the task needs is not installed.
     """
-    began = time.monotonic()
-    out = Path(out)
-    begin(out)
-    task = task_of(task)
+    start = time.monotonic()
+    out, task = Path(out), task_of(task)
+    check_directory(out)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / MARK).touch()
     training, valid, test = task.data()
     for name, examples in (("train", training), ("valid", valid), ("test", test)):
         task.write(out / "data", name, examples)
-    what, example = task.describe(training)
-    say(f"1. Data: {what}, in {out / 'data'}")
+    description, example = task.describe(training)
+    say(f"1. Data: {description}, in {out / 'data'}")
     for line in example:
         say(f"   {line}")
 
     say("2. Training")
-    pairs = [[task.pair(one) for one in part] for part in (training, valid)]
+    pairs = [[task.pair(example) for example in part] for part in (training, valid)]
     path = _trained(pairs, out / "run", options or task.options, task.source(), verbose, say)
     shutil.copyfile(path, out / "translator.keras")
     pipeline = load_pipeline(out / "translator.keras")
 
     say(f"3. {task.verb} {len(test)} inputs that it has never seen")
-    inputs = [task.pair(one)[0] for one in test]
+    inputs = [task.pair(example)[0] for example in test]
     results = pipeline.decode(inputs)
-    report = task.measured(pipeline, test, results)
+    report = task.measure(pipeline, test, results)
     task.picture(pipeline, test, results).savefig(out / "alignment.png", dpi=150)
 
-    say("4. Exporting to TensorFlow Serving and to LiteRT, and asking all three")
-    answers = ask_all(pipeline, out, inputs, [result.text for result in results])
-    same = [len(set(texts)) == 1 for texts in zip(*answers.values(), strict=True)]
-    report["agreement"] = sum(same) / len(same)
-    report["seconds"] = round(time.monotonic() - began, 1)
+    say("4. Exporting to TensorFlow Serving and to LiteRT, and comparing all three")
+    answers = compared_answers(pipeline, out, inputs, [result.text for result in results])
+    equal = [len(set(texts)) == 1 for texts in zip(*answers.values(), strict=True)]
+    report["agreement"] = sum(equal) / len(equal)
+    report["seconds"] = round(time.monotonic() - start, 1)
     (out / "report.json").write_text(json.dumps(report, indent=1) + "\n")
-    for place in task.examples(test):
-        say(f"   {task.name_of(test[place])}")
+    for number in task.highlights(test):
+        say(f"   {task.name_of(test[number])}")
         for name, texts in answers.items():
-            say(f"      {name:<11} {texts[place]}")
+            say(f"      {name:<11} {texts[number]}")
     say(
         f"\n{task.summary(report)},\nKeras, SavedModel and LiteRT agree on "
         f"{report['agreement']:.1%} of the test ({report['seconds']:.0f} s in all).\n\n"
-        f"Look at   {out / 'alignment.png'}\nThen try\n{task.then(out)}"
+        f"Look at   {out / 'alignment.png'}\nThen try\n{task.next_commands(out)}"
     )
     return report
 
 
 def _trained(pairs, directory, options, source, verbose, say):
-    """Path of the model; a demo that was killed after its training has it already."""
+    """Path of the model, which exists if the demo was killed after its training."""
     try:
         return train(*pairs, directory, options, verbose=verbose, say=say, source=source)
     except FileExistsError:
         return directory / "translator.keras"
 
 
-def ask_all(pipeline, out, inputs, texts):
-    """The texts of Keras, of the SavedModel in C++ and of the LiteRT file.
-
-    Args:
-        pipeline: `Pipeline`.
-        out: Path of a directory, for the two artefacts.
-        inputs: List of inputs.
-        texts: List of strings, those of Keras.
-
-    Returns:
-        Dictionary from three names to a list of strings each.
-    """
+def compared_answers(pipeline, out, inputs, texts):
+    """Export to `out`, and return the texts of "Keras", "SavedModel" and "LiteRT" by name."""
     for unfinished in (out / "saved_model", out / "translator.tflite"):
         shutil.rmtree(unfinished) if unfinished.is_dir() else unfinished.unlink(missing_ok=True)
     version = export_saved_model(pipeline, out / "saved_model")

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import pytest
 
 from keras_bahdanau import cli
-from keras_bahdanau.demo import corpus, text_task, tones
+from keras_bahdanau.demo import corpus, speech_task, text_task
 from keras_bahdanau.demo.task import task_of
-from keras_bahdanau.demo.tour import ask_all
+from keras_bahdanau.demo.tour import compared_answers
 
 pytestmark = pytest.mark.slow
 TINY = {
@@ -29,9 +29,9 @@ def sentences(train, valid, test):
 
 def digits(**sizes):
     pytest.importorskip("sklearn", reason="its handwritten digits are on the images")
-    from keras_bahdanau.demo import digits
+    from keras_bahdanau.demo import images_task
 
-    return digits.split(**sizes)
+    return images_task.split(**sizes)
 
 
 class Short(NamedTuple):
@@ -76,7 +76,7 @@ TASKS = {
         ("exact_match", "exact_match_of_new_digits", "pointing_accuracy"),
     ),
     "speech": Short(
-        tones.split,
+        speech_task.split,
         {"train": 24, "valid": 6, "test": 6},
         {"convolutions": "4,4"},
         "24 synthetic utterances (whistled tones), no real speech",
@@ -102,7 +102,7 @@ def command(capsys):
 @pytest.mark.parametrize("name", TASKS)
 def test_the_demo_writes_trains_reads_draws_and_exports(name, command, tmp_path, monkeypatch):
     short, kind = TASKS[name], type(task_of(name))
-    monkeypatch.setattr(tones.shutil, "which", lambda program: None)  # no espeak-ng
+    monkeypatch.setattr(speech_task.shutil, "which", lambda program: None)  # no espeak-ng
     parts = short.split(**short.sizes)
     monkeypatch.setattr(kind, "data", lambda task: parts)
     own = {**TINY, **short.settings}
@@ -126,7 +126,7 @@ def test_the_demo_writes_trains_reads_draws_and_exports(name, command, tmp_path,
     assert steps == [
         "2. Training",
         f"3. {short.verb} {count} inputs that it has never seen",
-        "4. Exporting to TensorFlow Serving and to LiteRT, and asking all three",
+        "4. Exporting to TensorFlow Serving and to LiteRT, and comparing all three",
     ]
     keras, served, on_device = (
         [line[18:].strip() for line in lines if line.startswith(f"      {format:<11} ")]
@@ -152,5 +152,5 @@ def test_the_demo_writes_trains_reads_draws_and_exports(name, command, tmp_path,
 
 
 def test_more_sentences_than_a_request_may_have_get_three_equal_answers(toy_translator, tmp_path):
-    answers = ask_all(toy_translator, tmp_path, ["one two"] * 65, ["eins zwei"] * 65)
+    answers = compared_answers(toy_translator, tmp_path, ["one two"] * 65, ["eins zwei"] * 65)
     assert answers == dict.fromkeys(("Keras", "SavedModel", "LiteRT"), ["eins zwei"] * 65)

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("sklearn", reason="its handwritten digits are on the canvases")
 
 from keras_bahdanau.data.shards.manifest import read_manifest  # noqa: E402
-from keras_bahdanau.demo import digits  # noqa: E402
+from keras_bahdanau.demo import images_task  # noqa: E402
 from keras_bahdanau.sources import ImageSource  # noqa: E402
 
 FOLDER = Path(__file__).parents[2] / "examples" / "captions"
@@ -21,15 +21,15 @@ CELLS = 96
 @pytest.fixture
 def captions(example, monkeypatch):
     """The program, with a short training part of the demo, which it does not use."""
-    split = digits.split
-    monkeypatch.setattr(digits, "split", lambda test: split(train=0, valid=0, test=test))
+    split = images_task.split
+    monkeypatch.setattr(images_task, "split", lambda test: split(train=0, valid=0, test=test))
     return example("captions")
 
 
 class Reader:
     """In place of a pipeline: it reads some captions, and attends to the digits or beside them."""
 
-    source = ImageSource(digits.HEIGHT, digits.WIDTH)
+    source = ImageSource(images_task.HEIGHT, images_task.WIDTH)
 
     def __init__(self, captions, wrong=(), beside=()):
         self.results = [
@@ -41,7 +41,7 @@ class Reader:
         words, boxes = caption.text.split(), iter(caption.boxes)
         alignment = np.zeros((len(words) + 1, CELLS))
         for row, word in enumerate(words):
-            if word in digits.NAMES:
+            if word in images_task.NAMES:
                 left, top, right, bottom = next(boxes)
                 column, line = (left + right) // 2 // 8, (top + bottom) // 2 // 8
                 # a box is at most 28 pixels wide: the column at the other end is outside of it
@@ -73,7 +73,7 @@ def test_the_canvases_are_files_with_a_manifest(captions, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_the_canvases_are_those_of_the_demo(example):
-    *_, test = digits.split()
+    *_, test = images_task.split()
     found = example("captions").chosen()
     assert [one.text for one in found] == [one.text for one in test]
     np.testing.assert_array_equal(found[-1].image, test[-1].image)
@@ -85,7 +85,7 @@ def test_the_model_in_the_repository_reads_canvases():
     pytest.importorskip("ai_edge_litert", reason="a .tflite file runs with the extra litert")
     from keras_bahdanau.exporters import LiteRTPipeline
 
-    *_, some = digits.split(train=0, valid=0, test=12, seed=1)
+    *_, some = images_task.split(train=0, valid=0, test=12, seed=1)
     pipeline = LiteRTPipeline(FOLDER / "models" / "captions.tflite")
     found = pipeline.decode([one.image for one in some])
     assert [one.text for one in found] == [one.text for one in some]

@@ -68,13 +68,12 @@ def export_both(pipeline, directory):
 
 def test_a_hundred_images_of_real_handwriting_have_the_same_texts_in_every_format(tmp_path):
     pytest.importorskip("sklearn", reason="its handwritten digits are on the images")
-    from keras_bahdanau.demo import digits
-    from keras_bahdanau.demo.digits_task import DigitsTask
+    from keras_bahdanau.demo import images_task
 
-    train, _, test = digits.split(train=1500, valid=0, test=100)
+    train, _, test = images_task.split(train=1500, valid=0, test=100)
     pairs = [(one.image, one.text) for one in train]
     keras.utils.set_random_seed(0)
-    source = kb.sources.ImageSource(digits.HEIGHT, digits.WIDTH)
+    source = kb.sources.ImageSource(images_task.HEIGHT, images_task.WIDTH)
     texts = [text for _, text in pairs]
     target = kb.text.Subwords.train(texts, 24, model_type="word", exact=False)
     sizes = {"embedding_units": 32, "units": 64, "encoder_units": 32, "attention_units": 32}
@@ -86,7 +85,7 @@ def test_a_hundred_images_of_real_handwriting_have_the_same_texts_in_every_forma
     model.fit(data, epochs=8, verbose=0, shuffle=False)  # until texts differ
     pipeline = kb.ImageToText(source, model, target, kb.SearchOptions(beam_width=2, max_length=20))
 
-    DigitsTask().write(tmp_path, "test", test)
+    images_task.ImagesTask().write(tmp_path, "test", test)
     paths = [path for path, _ in read_manifest(tmp_path / "test.tsv")]
     found = assert_same_answers(pipeline, *export_both(pipeline, tmp_path), paths)
     assert len(found) == 100 and len(set(found)) >= 5

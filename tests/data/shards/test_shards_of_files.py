@@ -23,7 +23,7 @@ from keras_bahdanau.data import (
 from keras_bahdanau.data.corpora import as_pairs
 from keras_bahdanau.data.reading import Unreadable
 from keras_bahdanau.data.shards import preparing
-from keras_bahdanau.demo.digits_task import DigitsTask
+from keras_bahdanau.demo.images_task import ImagesTask
 from keras_bahdanau.sources import FeatureSource
 from keras_bahdanau.training import TrainingOptions
 from keras_bahdanau.training.compiling import compiled_model
@@ -205,7 +205,7 @@ def test_several_processes_write_the_same_shards(corpus, tmp_path):
 
 @pytest.mark.slow
 def test_a_training_on_shards_has_the_losses_of_one_on_the_manifest(tmp_path):
-    task = DigitsTask()
+    task = ImagesTask()
     source = task.source()
     task.write(tmp_path, "train", task.data()[0][:48])
     shards = prepared(tmp_path / "train.tsv", source, tmp_path / "shards", shard_pairs=10)

@@ -8,18 +8,17 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from keras_bahdanau.demo import digits  # noqa: E402
-from keras_bahdanau.demo.digits_task import pointed  # noqa: E402
+from keras_bahdanau.demo import images_task  # noqa: E402
 
 
 @pytest.fixture(scope="module")
 def parts():
-    return digits.split(train=60, valid=20, test=40)
+    return images_task.split(train=60, valid=20, test=40)
 
 
 def rows_of(caption):
     """Names of each row of a text."""
-    return [re.findall("|".join(digits.NAMES), row) for row in caption.text.split(" above ")]
+    return [re.findall("|".join(images_task.NAMES), row) for row in caption.text.split(" above ")]
 
 
 def test_a_caption_names_the_digits_in_the_order_of_reading(parts):
@@ -31,7 +30,7 @@ def test_a_caption_names_the_digits_in_the_order_of_reading(parts):
         for row in rows:
             assert all(one[2] <= other[0] for one, other in zip(row, row[1:], strict=False))
             tops = [box[1] for box in row]
-            assert max(tops) - min(tops) <= digits.HEIGHT // 2 - digits.SMALLEST
+            assert max(tops) - min(tops) <= images_task.HEIGHT // 2 - images_task.SMALLEST
         if len(rows) == 2:
             upper, lower = (
                 max(box[side] for box in row) for side, row in ((3, rows[0]), (1, rows[1]))
@@ -46,18 +45,18 @@ def test_there_is_ink_in_the_boxes_alone(parts):
         for left, top, right, bottom in caption.boxes:
             assert caption.image[top:bottom, left:right].min() < 100
             paper[top:bottom, left:right] = False
-        assert caption.image.shape == (digits.HEIGHT, digits.WIDTH)
+        assert caption.image.shape == (images_task.HEIGHT, images_task.WIDTH)
         assert (caption.image[paper] == 255).all()
 
 
 def test_the_test_has_compositions_of_its_own(parts):
-    texts = [{one.text for one in part} for part in digits.split(2000, 200, 400)]
+    texts = [{one.text for one in part} for part in images_task.split(2000, 200, 400)]
     assert not texts[2] & (texts[0] | texts[1])
     assert [one.known for one in parts[2]] == [True] * 20 + [False] * 20
 
 
 def test_the_same_seed_gives_the_same_captions(parts):
-    again = digits.split(train=60, valid=20, test=40)
+    again = images_task.split(train=60, valid=20, test=40)
     for one, other in zip(parts[0], again[0], strict=True):
         assert one.text == other.text
         np.testing.assert_array_equal(one.image, other.image)
@@ -86,7 +85,7 @@ class Pointing:
 
 
 def caption(text, *boxes):
-    return digits.Caption(np.zeros((64, 96), np.uint8), text, list(boxes))
+    return images_task.CaptionedImage(np.zeros((64, 96), np.uint8), text, list(boxes))
 
 
 def words(text, *cells):
@@ -94,7 +93,10 @@ def words(text, *cells):
     cells = iter(cells)
     tokens = text.split()
     return [
-        *((f"▁{one}", {next(cells) if one in digits.NAMES else (11, 7): 1.0}) for one in tokens),
+        *(
+            (f"▁{one}", {next(cells) if one in images_task.NAMES else (11, 7): 1.0})
+            for one in tokens
+        ),
         ("</s>", {(0, 0): 1.0}),
     ]
 
@@ -103,19 +105,19 @@ def test_a_digit_is_pointed_at_if_the_cell_most_attended_to_is_in_its_box():
     text = "a two left of a one"
     boxes = (16, 8, 40, 32), (56, 0, 80, 24)  # columns 2 to 4 and 7 to 9, rows 1 to 3 and 0 to 2
     both = caption(text, *boxes)
-    assert pointed(Pointing(words(text, (2, 1), (9, 2))), [both]) == [True, True]
-    assert pointed(Pointing(words(text, (4, 3), (7, 0))), [both]) == [True, True]
+    assert images_task.pointed(Pointing(words(text, (2, 1), (9, 2))), [both]) == [True, True]
+    assert images_task.pointed(Pointing(words(text, (4, 3), (7, 0))), [both]) == [True, True]
     # a column to the left or to the right, a row above or below
-    assert pointed(Pointing(words(text, (1, 1), (10, 2))), [both]) == [False, False]
-    assert pointed(Pointing(words(text, (2, 0), (7, 3))), [both]) == [False, False]
+    assert images_task.pointed(Pointing(words(text, (1, 1), (10, 2))), [both]) == [False, False]
+    assert images_task.pointed(Pointing(words(text, (2, 0), (7, 3))), [both]) == [False, False]
     # each at the other one's
-    assert pointed(Pointing(words(text, (8, 1), (3, 2))), [both]) == [False, False]
+    assert images_task.pointed(Pointing(words(text, (8, 1), (3, 2))), [both]) == [False, False]
 
 
 def test_pointing_counts_the_digits_of_all_captions_in_the_order_of_their_texts():
     first, second = "an eight above a three", "a one above a two left of a six"
     boxes = (0, 0, 24, 24), (0, 32, 24, 56), (48, 32, 72, 56)
-    found = pointed(
+    found = images_task.pointed(
         Pointing(words(first, (1, 1), (5, 5)), words(second, (1, 2), (1, 5), (7, 5))),
         [caption(first, *boxes[:2]), caption(second, *boxes)],
     )
@@ -135,4 +137,4 @@ def test_the_weights_of_a_digit_are_those_of_all_its_pieces():
         ("ne", {(1, 5): 0.3, (6, 6): 0.7}),  # 0.6 in the box, and 0.7 outside of it, twice
         ("</s>", {(0, 0): 1.0}),
     ]
-    assert pointed(Pointing(pieces), [caption(text, *boxes)]) == [True, False]
+    assert images_task.pointed(Pointing(pieces), [caption(text, *boxes)]) == [True, False]
