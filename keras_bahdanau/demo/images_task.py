@@ -38,6 +38,7 @@ OPTIONS = TrainingOptions(
     learning_rate=3e-3,
     ema_momentum=0.99,
     epochs=22,
+    minutes=10,
     best_by="exact",
 )
 

@@ -38,6 +38,7 @@ OPTIONS = TrainingOptions(
     learning_rate=2e-3,
     ema_momentum=0.98,
     epochs=24,
+    minutes=10,
 )
 
 

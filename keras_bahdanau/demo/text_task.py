@@ -20,6 +20,7 @@ OPTIONS = TrainingOptions(
     learning_rate=3e-3,
     ema_momentum=0.99,
     epochs=12,
+    minutes=10,
 )
 
 

@@ -46,9 +46,11 @@ def run(out="demo", options=None, verbose="auto", say=print, task="text"):
     for line in example:
         say(f"   {line}")
 
-    say("2. Training")
+    options = options or task.options
+    limit = f", {options.minutes:g} minutes at most" if options.minutes else ""
+    say(f"2. Training{limit}")
     pairs = [[task.pair(example) for example in part] for part in (training, valid)]
-    path = _trained(pairs, out / "run", options or task.options, task.source(), verbose, say)
+    path = _trained(pairs, out / "run", options, task.source(), verbose, say)
     shutil.copyfile(path, out / "translator.keras")
     pipeline = load_pipeline(out / "translator.keras")
 

@@ -124,7 +124,7 @@ def test_the_demo_writes_trains_reads_draws_and_exports(name, command, tmp_path,
     steps = [line for line in lines if line[:2] in ("2.", "3.", "4.")]
     count = short.sizes["test"]
     assert steps == [
-        "2. Training",
+        "2. Training, 10 minutes at most",
         f"3. {short.verb} {count} inputs that it has never seen",
         "4. Exporting to TensorFlow Serving and to LiteRT, and comparing all three",
     ]
