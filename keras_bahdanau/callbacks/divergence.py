@@ -4,7 +4,7 @@ import math
 
 import keras
 
-from keras_bahdanau.files.finite import arrays_of, first_not_finite
+from keras_bahdanau.files.integrity import arrays_of, first_not_finite
 from keras_bahdanau.optimizers.adam import innermost
 
 

@@ -40,7 +40,7 @@ from keras_bahdanau.data.shards.manifest import report_unreadable
 from keras_bahdanau.data.tags import require_token
 from keras_bahdanau.evaluation.corpus_metrics import METRICS
 from keras_bahdanau.files.whole_file import write_json, write_text
-from keras_bahdanau.settings.counted import counted
+from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.settings.limits import BATCH_SIZE
 from keras_bahdanau.settings.option import check_value
 from keras_bahdanau.text.features import shift_links

@@ -10,7 +10,7 @@ from keras_bahdanau.cli.arguments import check_writable
 from keras_bahdanau.cli.console import show_progress, warn
 from keras_bahdanau.data.reading import check_parallel, read_lines
 from keras_bahdanau.files.whole_file import new_file
-from keras_bahdanau.settings.counted import counted
+from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.settings.option import check_value, integer
 
 MOST, MOST_SIDES = 20, 4  # inputs and traces side by side

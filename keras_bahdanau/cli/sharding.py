@@ -18,7 +18,7 @@ from keras_bahdanau.cli.console import ends_well, load_tensorflow
 from keras_bahdanau.data.shards.preparation import WORKERS, Preparation
 from keras_bahdanau.files.whole_file import write_json
 from keras_bahdanau.pipelines.file import find_translator, read_card
-from keras_bahdanau.settings.counted import counted
+from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.settings.option import check_value
 from keras_bahdanau.sources.named_source import inputs_by_name, source_by_name
 from keras_bahdanau.sources.serialized import read_sides

@@ -16,7 +16,7 @@ from keras_bahdanau.cli.several_corpora import (
 from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.data.corpora import as_pairs, require_text
 from keras_bahdanau.data.reading import read_lines
-from keras_bahdanau.settings.counted import counted
+from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.text.features import shift_links
 
 HELD_OUT = 50  # one pair of this number is held out for validation,

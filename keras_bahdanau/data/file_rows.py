@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_bahdanau.files.file_content import read_or
 from keras_bahdanau.files.integrity import Damage
+from keras_bahdanau.files.whole_file import read_or
 
 LARGEST_FILE = 2**30  # bytes of a source
 AT_ONCE = 16  # files that are decoded together in order to find broken ones

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from keras_bahdanau.files.whole_file import take_new_name
-from keras_bahdanau.settings.counted import counted
+from keras_bahdanau.settings.checks import counted
 
 REMEMBERED = 2**20  # pairs by which a later one is found to be the same: 200 MB
 PIECE = 2**16  # characters that are written at once

@@ -19,7 +19,7 @@ from keras_bahdanau.distillation.teacher import Teacher, taught
 from keras_bahdanau.files.ownership import existing, owned
 from keras_bahdanau.files.whole_file import write_json
 from keras_bahdanau.pipelines.file import find_translator, read_card
-from keras_bahdanau.settings.counted import counted
+from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import checked_symbols
 from keras_bahdanau.text.word_weights import parse_weights

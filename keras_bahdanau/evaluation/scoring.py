@@ -12,7 +12,7 @@ from keras_bahdanau.evaluation.attention_quality import alignment_error, attenti
 from keras_bahdanau.evaluation.corpus_metrics import metrics_of
 from keras_bahdanau.evaluation.report import Evaluation, Measured, band_starts, scores_by_length
 from keras_bahdanau.evaluation.significance import interval
-from keras_bahdanau.settings.counted import counted
+from keras_bahdanau.settings.checks import counted
 
 
 @dataclasses.dataclass(frozen=True)

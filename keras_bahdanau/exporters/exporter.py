@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from keras_bahdanau.exporters.publishing import publish
-from keras_bahdanau.files.finite import require_finite_weights
+from keras_bahdanau.files.integrity import require_finite_weights
 from keras_bahdanau.search import require_deterministic
 
 MOST_LISTED = 64  # inputs whose lists of hypotheses are compared

@@ -1,8 +1,7 @@
-"""Archives and cards from elsewhere: whole, within bounds, and as they were when written.
+"""Archives, cards and weights that are whole, within bounds, and as they were when written.
 
-A file may have been damaged on its way, put together by hand, or made by a stranger. Each
-fault in what this module reads is a `Damage`, with a reason in a few words; its caller says
-which file it is.
+A file may be damaged on its way, put together by hand, or made by a stranger. Each fault in a file
+is a `Damage` with a short reason; the caller names the file.
 """
 
 import contextlib
@@ -151,3 +150,41 @@ def sha256_of(file):
     while chunk := file.read(_CHUNK):
         digest.update(chunk)
     return digest.hexdigest()
+
+
+def first_not_finite(arrays):
+    """Name of the first array with NaN or infinity in it, or None.
+
+    Args:
+        arrays: Iterable of (name, array of numbers).
+    """
+    import numpy as np  # which takes its time, as Keras does
+
+    return next((name for name, array in arrays if not np.isfinite(array).all()), None)
+
+
+def arrays_of(variables):
+    """Yield (path, array) of Keras variables."""
+    import keras
+
+    for variable in variables:
+        yield variable.path, keras.ops.convert_to_numpy(variable)
+
+
+def require_finite_weights(model, received="a model"):
+    """Raise ValueError if a model has a weight that is NaN or infinite.
+
+    Args:
+        model: A built Keras model.
+        received: String, the model's name in the error, such as "path='a.keras'".
+
+    Example:
+        >>> require_finite_weights(translator.model, f"path={path!r}")
+    """
+    name = first_not_finite(arrays_of(model.weights))
+    if name is not None:
+        raise ValueError(
+            f"All weights of a model must be finite. Received: {received}, with NaN or infinity "
+            f"in {name!r}, as a training that diverged leaves it. Take a translator from before, "
+            "or train anew with a lower learning rate."
+        )

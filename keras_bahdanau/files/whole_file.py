@@ -1,11 +1,47 @@
-"""Files that appear, or are replaced, as a whole: what stood there outlives any failure."""
+"""Files read in part, and written as a whole: a failure leaves the old file."""
 
 import contextlib
 import gzip
 import json
+import math
 import os
 
-from keras_bahdanau.files.finite import as_json
+
+def content_of(one, most):
+    """The first bytes of an input.
+
+    Args:
+        one: Bytes, or the path of a file.
+        most: Integer, so many suffice.
+
+    Raises:
+        OSError: If the system can't read the file.
+    """
+    if isinstance(one, bytes):
+        return one[:most]
+    with open(one, "rb") as file:
+        return file.read(most)
+
+
+def size_of(one):
+    """Number of bytes of an input, as the system says it of a file.
+
+    Raises:
+        OSError: As in `content_of`.
+    """
+    return len(one) if isinstance(one, bytes) else os.path.getsize(one)
+
+
+def read_or(otherwise, read, one):
+    """The result of a function of an input; `otherwise` if the system can't read its file.
+
+    A file may be gone, or its reader may lack the permission, or its disk be damaged: an input
+    without a position, as one that is broken, so that the others are read and this one is named.
+    """
+    try:
+        return read(one)
+    except OSError:
+        return otherwise
 
 
 @contextlib.contextmanager
@@ -107,6 +143,19 @@ def _explained(path):
             f"({error.strerror}). Make room or choose another place, and run it again: what "
             "stood there before is as it was."
         ) from None
+
+
+def as_json(content):
+    """The same content with None for NaN and infinity, which JSON does not have.
+
+    Args:
+        content: Dictionary, list, or a value in one.
+    """
+    if isinstance(content, dict):
+        return {name: as_json(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [as_json(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def write_json(path, content, new=False):

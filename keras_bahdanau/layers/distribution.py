@@ -1,7 +1,8 @@
-"""Distribution of the next token: its log-probabilities and their entropy."""
+"""Distribution of the next token: log-probabilities, entropy, and the mixture with copying."""
 
 from typing import Any, NamedTuple
 
+import keras
 import numpy as np
 from keras import ops
 
@@ -82,3 +83,109 @@ def distribution_of(log_probs):
         return log_probs
     entropy = softmax_distribution(log_probs).entropy
     return Distribution(log_probs, ops.zeros_like(log_probs[..., :1]), entropy)
+
+
+SMALLEST = 1e-30  # probability below which nothing is copied or generated
+NOTHING = -1e9  # log-probability of copying a token that the source does not have
+
+
+class Copying(NamedTuple):
+    """All that a decoder copies by, beside its logits.
+
+    Attributes:
+        generation: Float32 tensor `(batch, [n])`, p_gen.
+        weights: Float32 tensor `(batch, [n,] source_time)`, alpha_i.
+        symbols: Int32 tensor `(batch, source_time)`, x_j as an id of the target; -1 for none.
+    """
+
+    generation: Any
+    weights: Any
+    symbols: Any
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class PointerGenerator(keras.layers.Layer):
+    """Probability with which a step generates its token, and does not copy one of the source.
+
+    p_gen = sigmoid(w_h c_i + w_s s_i + w_x y_{i-1} + b)      (See et al. 2017, eq. 8)
+
+    `log_mixture` is made of it.
+
+    Call arguments:
+        state: Float tensor `(..., state_units)`, s_i, or the output of the decoder cell.
+        context: Float tensor `(..., context_units)`, c_i.
+        embedded: Float tensor `(..., embedding_units)`, the previous token's embedding.
+
+    Output:
+        Float32 tensor `(...)`, in [0, 1].
+    """
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.projection = keras.layers.Dense(1, dtype=self.dtype_policy, name="projection")
+
+    def build(self, state_shape, context_shape, embedded_shape):
+        # [w_h; w_s; w_x]
+        self.projection.build((None, context_shape[-1] + state_shape[-1] + embedded_shape[-1]))
+
+    def call(self, state, context, embedded):
+        gate = self.projection(ops.concatenate([context, state, embedded], axis=-1))
+        return ops.sigmoid(ops.cast(ops.squeeze(gate, axis=-1), "float32"))
+
+    def compute_output_spec(self, state, context, embedded):
+        return keras.KerasTensor(state.shape[:-1], dtype="float32")
+
+
+def log_mixture(logits, copying):
+    """Logarithm of the probabilities of generating a token, or copying it.
+
+    p(w) = g_i P_vocab(w) + (1 - p_gen) sum_{j: x_j = w} alpha_ij     (See et al. 2017, eq. 9)
+    g_i  = 1 - (1 - p_gen) sum_{j: x_j known} alpha_ij
+
+    P_vocab is the softmax of the logits. Where the attention sums to 1 and the target has every
+    x_j, g_i is p_gen, as in the paper. What can't be copied is generated: the weight of positions
+    without a symbol, or the weight that an attention leaves out, is added to g_i. So p sums to 1,
+    and is P_vocab for a source with nothing real. The sums are taken in logarithms, which stay
+    finite: a g_i below 1e-30 counts as 1e-30, and less than that is not copied.
+
+    Args:
+        logits: Float32 tensor `(batch, [n,] vocabulary)`.
+        copying: `Copying`.
+
+    Returns:
+        Float32 tensor `(batch, [n,] vocabulary)`.
+    """
+    symbols = copying.symbols
+    if len(logits.shape) == 3:
+        symbols = ops.expand_dims(symbols, axis=1)  # -> (batch, 1, source_time)
+    known = ops.cast(symbols >= 0, "float32")
+    weights = copying.weights * known  # -> (batch, [n,] source_time)
+    generation = ops.expand_dims(copying.generation, axis=-1)  # -> (batch, [n,] 1)
+    # rounding makes a sum of 1 a little more
+    left = ops.maximum(1 - ops.sum(weights, axis=-1, keepdims=True), 0.0)
+    share = generation + (1 - generation) * left  # g_i: (batch, [n,] 1)
+    generated = ops.log(ops.maximum(share, SMALLEST)) + ops.log_softmax(logits, axis=-1)
+    copied = _of_tokens((1 - generation) * weights, ops.maximum(symbols, 0), logits.shape[-1])
+    copied = ops.where(copied > SMALLEST, ops.log(ops.maximum(copied, SMALLEST)), NOTHING)
+    larger = ops.stop_gradient(ops.maximum(generated, copied))
+    # log(exp(a) + exp(b)): (batch, [n,] vocabulary)
+    return larger + ops.log(ops.exp(generated - larger) + ops.exp(copied - larger))
+
+
+def _of_tokens(weights, symbols, vocabulary):
+    """Sum of the weights of all positions of a token: `(batch, [n,] vocabulary)`.
+
+    Args:
+        weights: `(batch, [n,] source_time)`.
+        symbols: Int32 `(batch, [1,] source_time)`.
+        vocabulary: Integer.
+    """
+    *rows, source_time = ops.shape(weights)
+    count = rows[0] if len(rows) == 1 else rows[0] * rows[1]
+    symbols = ops.reshape(ops.broadcast_to(symbols, ops.shape(weights)), (-1, source_time))
+    # place of each token in the flat result: (batch * n, source_time)
+    places = symbols + vocabulary * ops.expand_dims(ops.arange(count, dtype="int32"), axis=1)
+    flat = ops.segment_sum(
+        ops.reshape(weights, (-1,)), ops.reshape(places, (-1,)), num_segments=count * vocabulary
+    )
+    return ops.reshape(flat, (*rows, vocabulary))

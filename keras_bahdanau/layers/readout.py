@@ -1,8 +1,11 @@
-"""Readouts: from a finished step to the input of the output layer."""
+"""Readouts: from a step to the input of the output layer; in hard attention for each position."""
+
+from typing import Any, NamedTuple
 
 import keras
 from keras import ops
 
+from keras_bahdanau.layers.attention.hard_alignment import log_sum_exp
 from keras_bahdanau.settings import checks
 
 
@@ -133,3 +136,126 @@ class PlainReadout(ReadoutBase):
 
     def read(self, state, context, embedded):
         return state
+
+
+class Emitted(NamedTuple):
+    """Record of a step, for the probability of the token that is then chosen.
+
+    Attributes:
+        sums: Float tensor `(batch, [n,] units)`, W [s_i; y_{i-1}] + b.
+        dropout_masks: Tuple of the dropout mask of the step, `(batch, units)`, or ().
+        log_normalizers: Float32 tensor `(batch, [n,] source_time)`, log Z_ij.
+        steps: Float32 tensor `(batch, [n])`, 0 before the first step, 1 after it.
+    """
+
+    sums: Any
+    dropout_masks: Any
+    log_normalizers: Any
+    steps: Any
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class Emission(ReadoutBase):
+    """t_ij = tanh(W [s_i; y_{i-1}] + V h_j + b), one for each place j.
+
+    p(y_i = k | a_i = j, y_<i) = exp(l_ijk) / Z_ij,   l_ij = O t_ij + o
+    log p(y_i = k | y_<i)      = log sum_j f_i(j) exp(l_ijk) / Z_ij
+
+    (Wu et al. 2018, whose t_ij has no y_{i-1}; O is the output layer, f_i comes from
+    `HardAlignment`.) A step holds `source_time * vocabulary` numbers for each hypothesis;
+    in training they are made again for the gradient, so that those of one step alone are held.
+
+    Arguments and output: see `ReadoutBase`; a call reads a single h_j, given as the context.
+    """
+
+    def __init__(self, units, dropout=0.0, **kwargs):
+        super().__init__(units, dropout, **kwargs)
+        policy = {"dtype": self.dtype_policy}
+        self.projection = keras.layers.Dense(units, name="projection", **policy)  # W, b
+        self.value_projection = keras.layers.Dense(  # V
+            units, use_bias=False, name="value_projection", **policy
+        )
+
+    def build(self, state_shape, context_shape, embedded_shape):
+        self.projection.build((None, state_shape[-1] + embedded_shape[-1]))
+        self.value_projection.build((None, context_shape[-1]))
+
+    def read(self, state, context, embedded):
+        return ops.tanh(self.sums(state, embedded) + self.project(context))
+
+    def project(self, values):
+        """V h_j, once per source for all steps: `(batch, source_time, units)`."""
+        return self.value_projection(values)
+
+    def sums(self, state, embedded):
+        """W [s_i; y_{i-1}] + b: `(..., units)`."""
+        return self.projection(ops.concatenate([state, embedded], axis=-1))
+
+    def initial_state(self, keys):
+        """`Emitted` before the first step, of which nothing is read."""
+        batch, source_time, units = ops.shape(keys)
+        return Emitted(
+            sums=ops.zeros((batch, units), keys.dtype),
+            dropout_masks=(),
+            log_normalizers=ops.zeros((batch, source_time), "float32"),
+            steps=ops.zeros((batch,), "float32"),
+        )
+
+    def mixture(self, log_prior, sums, keys, output, dropout_masks=(), training=None):
+        """The prediction of a step.
+
+        Args:
+            log_prior: Float32 tensor `(batch, [n,] source_time)`, log f_i.
+            sums: From `sums`, `(batch, [n,] units)`.
+            keys: From `project`, without the axis n.
+            output: Pair of tensors `(vocabulary, units)` and `(vocabulary,)`, O and o.
+            dropout_masks: Tuple of a tensor `(batch, units)` that scales all t_ij, or ().
+            training: Python bool. True if the gradient makes anew what it needs.
+
+        Returns:
+            (log p(y_i = k | y_<i), float32 `(batch, [n,] vocabulary)`, `Emitted`).
+        """
+        mixed = keras.remat(_mixed) if training else _mixed
+        log_probs, log_normalizers = mixed(log_prior, sums, keys, *output, *dropout_masks)
+        steps = ops.ones_like(log_normalizers[..., 0])
+        return log_probs, Emitted(sums, dropout_masks, log_normalizers, steps)
+
+    def of_tokens(self, tokens, emitted, keys, output):
+        """Log p(y_i | a_i = j, y_<i) of the tokens that were chosen; 0 before the first step.
+
+        Args:
+            tokens: Int tensor `(batch, [n])`, y_i.
+            emitted: `Emitted` of step i.
+            keys: As in `mixture`.
+            output: As in `mixture`.
+
+        Returns:
+            Float32 tensor `(batch, [n,] source_time)`.
+        """
+        # one row of O and o for all places: (batch, [n,] 1, units), (batch, [n,] 1)
+        kernel, bias = (ops.expand_dims(ops.take(one, tokens, axis=0), -1) for one in output)
+        kernel = ops.cast(ops.swapaxes(kernel, -1, -2), "float32")
+        hidden = ops.cast(_hidden(emitted.sums, keys, *emitted.dropout_masks), "float32")
+        logits = ops.sum(hidden * kernel, axis=-1) + bias  # -> (batch, [n,] source_time)
+        return (logits - emitted.log_normalizers) * ops.expand_dims(emitted.steps, axis=-1)
+
+
+def _hidden(sums, keys, dropout_mask=None):
+    """t_ij: `(batch, [n,] source_time, units)`."""
+    if len(sums.shape) == 3:
+        keys = ops.expand_dims(keys, axis=1)  # -> (batch, 1, source_time, units)
+    hidden = ops.tanh(ops.expand_dims(sums, axis=-2) + keys)
+    return hidden if dropout_mask is None else hidden * ops.expand_dims(dropout_mask, axis=-2)
+
+
+def _mixed(log_prior, sums, keys, kernel, bias, *dropout_masks):
+    """(log p(y_i = k | y_<i), log Z_ij) of `Emission`, of tensors alone."""
+    hidden = _hidden(sums, keys, *dropout_masks)
+    # flat, since a product of more axes has no gradient in a loop under XLA
+    flat = ops.reshape(hidden, (-1, hidden.shape[-1]))
+    logits = ops.cast(ops.matmul(flat, ops.transpose(kernel)), "float32") + bias
+    # l_ijk: (batch, [n,] source_time, vocabulary)
+    logits = ops.reshape(logits, (*ops.shape(hidden)[:-1], kernel.shape[0]))
+    log_normalizers = log_sum_exp(logits, axis=-1)
+    joint = ops.expand_dims(log_prior - log_normalizers, axis=-1) + logits
+    return log_sum_exp(joint, axis=-2), log_normalizers

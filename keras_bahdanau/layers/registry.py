@@ -8,6 +8,7 @@ import copy
 import functools
 import importlib
 import inspect
+from collections.abc import Mapping
 
 import keras
 
@@ -107,7 +108,7 @@ def registered(name):
     return registered_class
 
 
-class Registry:
+class Registry(Mapping):
     """The layers of one family by name, like the `get` functions of Keras.
 
     ```python

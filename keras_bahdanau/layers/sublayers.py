@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers.normalizers.softmax import masked_softmax
-from keras_bahdanau.layers.step_seed import StepDropout
+from keras_bahdanau.layers.recurrence import StepDropout
 from keras_bahdanau.settings import checks
 
 EPSILON = 1e-6

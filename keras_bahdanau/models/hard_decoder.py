@@ -7,7 +7,7 @@ from keras_bahdanau.layers import scan
 from keras_bahdanau.layers.attention.hard_alignment import HardAlignment
 from keras_bahdanau.layers.decoder_cells.decoder_cell import DecoderCellBase
 from keras_bahdanau.layers.decoder_cells.unfed import UnfedCell
-from keras_bahdanau.layers.emission import Emission
+from keras_bahdanau.layers.readout import Emission
 from keras_bahdanau.models.decoder import Decoder
 from keras_bahdanau.settings.limits import HARD_VOCABULARY_SIZE
 

@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 from keras_bahdanau import __version__
-from keras_bahdanau.files.finite import require_finite_weights
+from keras_bahdanau.files.integrity import require_finite_weights
 from keras_bahdanau.files.whole_file import replacing
 from keras_bahdanau.pipelines.archive import CARD, by_version, hashes_of, read_verified
 from keras_bahdanau.pipelines.half_precision import halve_weights

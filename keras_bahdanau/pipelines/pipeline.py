@@ -20,7 +20,7 @@ from keras_bahdanau.pipelines.in_batches import in_batches
 from keras_bahdanau.pipelines.trace import trace
 from keras_bahdanau.pipelines.translation import read_translations
 from keras_bahdanau.search import SearchResult
-from keras_bahdanau.settings.counted import counted
+from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.sources.source import Source
 from keras_bahdanau.text.copies import decode_copying
 from keras_bahdanau.text.host_text import check_strings

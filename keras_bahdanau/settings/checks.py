@@ -1,4 +1,4 @@
-"""Argument checks that several layers share: what must hold, what came, what to do."""
+"""Checks of arguments: what must hold, what came, what to do; and counts in words."""
 
 import inspect
 import sys
@@ -83,3 +83,18 @@ def whole(name, part, arguments, kind):
             f"{name}={type(part).__name__}(...), {received}. Give them to that layer."
         )
     return part
+
+
+def counted(number, plural):
+    """A number of things in words.
+
+    Args:
+        number: Integer.
+        plural: String, the regular plural of what is counted.
+
+    Example:
+        >>> counted(1, "batches"), counted(2000, "training pairs")
+        ('1 batch', '2,000 training pairs')
+    """
+    singular = plural.removesuffix("es") if plural.endswith("ches") else plural.removesuffix("s")
+    return f"{number:,} {singular if number == 1 else plural}"

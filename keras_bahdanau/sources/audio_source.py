@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau.files.file_content import read_or
+from keras_bahdanau.files.whole_file import read_or
 from keras_bahdanau.layers.front_ends.audio_frames import NORMALIZATIONS, AudioFrames, Samples
 from keras_bahdanau.layers.front_ends.log_mel import BINS, HOP, RATE, frames_of, log_mel
 from keras_bahdanau.settings import checks

@@ -6,7 +6,7 @@ import concurrent.futures
 import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau.files.file_content import read_or
+from keras_bahdanau.files.whole_file import read_or
 from keras_bahdanau.settings.cores import usable_cores
 
 

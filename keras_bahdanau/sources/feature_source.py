@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau.layers.front_ends.frame_projection import FrameProjection, Frames
+from keras_bahdanau.layers.front_ends.frames import FrameProjection, Frames
 from keras_bahdanau.settings import checks
 from keras_bahdanau.sources.picture import Picture
 from keras_bahdanau.sources.source import Source, refuse_convolutions

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau.files.file_content import content_of, read_or, size_of
+from keras_bahdanau.files.whole_file import content_of, read_or, size_of
 from keras_bahdanau.layers.front_ends.image_patches import CELLS, PAPER, ImagePatches, Pixels
 from keras_bahdanau.settings import checks
 from keras_bahdanau.sources.decoded_rows import DecodedRows, side_by_side

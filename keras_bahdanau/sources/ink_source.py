@@ -5,7 +5,7 @@ import zlib
 import keras
 import numpy as np
 
-from keras_bahdanau.layers.front_ends.frame_convolutions import FrameConvolutions
+from keras_bahdanau.layers.front_ends.frames import FrameConvolutions
 from keras_bahdanau.sources.feature_source import FeatureSource
 from keras_bahdanau.sources.ink_picture import ink_picture
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau.files.file_content import content_of
+from keras_bahdanau.files.whole_file import content_of
 from keras_bahdanau.sources.wav import LOUDEST, MOST_CHANNELS, RATES, wav_format
 
 _FLAC = b"fLaC"

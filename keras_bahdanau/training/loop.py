@@ -14,7 +14,7 @@ from keras_bahdanau.layers.registry import is_registered_name, registered
 from keras_bahdanau.optimizers.rounded_weights import round_weights
 from keras_bahdanau.optimizers.schedules import learning_rate
 from keras_bahdanau.pipelines.by_source import kind_of, pipeline_of
-from keras_bahdanau.settings.counted import counted
+from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.sources.serialized import serialized_sides
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.training.adaptation import Adaptation

@@ -4,7 +4,7 @@ import dataclasses
 import json
 import math
 
-from keras_bahdanau.files.finite import as_json
+from keras_bahdanau.files.whole_file import as_json
 
 
 def _is_count(value):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from keras_bahdanau.data.corpora import as_pairs, check_mixed
 from keras_bahdanau.data.pairs import fingerprint_of
-from keras_bahdanau.files.finite import first_not_finite
+from keras_bahdanau.files.integrity import first_not_finite
 from keras_bahdanau.files.ownership import existing, lock_of, owned
 from keras_bahdanau.files.whole_file import write_json
-from keras_bahdanau.settings.counted import counted
+from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.training.teacher_files import check_teacher, teacher_prints
 

@@ -5,7 +5,7 @@ import os
 import keras
 
 from keras_bahdanau.data.shards.manifest import report_unreadable
-from keras_bahdanau.settings.counted import counted
+from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.text.unknown_parts import report_unknown_pairs
 
 NAMED, LONGEST = 3, 40  # inputs that are named, and characters of each

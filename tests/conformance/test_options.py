@@ -14,7 +14,7 @@ from keras_bahdanau import layers
 from keras_bahdanau.exporters.litert.device_signatures import decode_on_device
 from keras_bahdanau.exporters.saved_model.served_signatures import decode_with_alignment
 from keras_bahdanau.exporters.tracing import traced, weights_of
-from keras_bahdanau.layers.summaries import SUMMARIES
+from keras_bahdanau.layers.memory import SUMMARIES
 from keras_bahdanau.search import beam_search, greedy_search
 
 PAIRS = [("a b", "x y z"), ("", ""), ("b", "z")]

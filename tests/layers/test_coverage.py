@@ -7,7 +7,7 @@ import pytest
 import steps
 import tensorflow as tf
 
-from keras_bahdanau.layers.coverage import GridCoverage, LocationConvolution, NoCoverage
+from keras_bahdanau.layers.attention.coverage import GridCoverage, LocationConvolution, NoCoverage
 from keras_bahdanau.layers.registry import COVERAGES
 
 RANDOM = np.random.default_rng(7)

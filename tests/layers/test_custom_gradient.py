@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau.layers.custom_gradient import custom_gradient
+from keras_bahdanau.layers.recurrence import custom_gradient
 
 
 @custom_gradient

@@ -8,7 +8,7 @@ import tensorflow as tf
 from numpy.testing import assert_allclose
 
 from keras_bahdanau.layers import PointerGenerator
-from keras_bahdanau.layers.pointer_generator import Copying, log_mixture
+from keras_bahdanau.layers.distribution import Copying, log_mixture
 
 RANDOM = np.random.default_rng(3)
 BATCH, STEPS, PLACES, VOCABULARY = 2, 3, 5, 7

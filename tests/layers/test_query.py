@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keras_bahdanau.layers import Query
-from keras_bahdanau.layers.query import PARTS
+from keras_bahdanau.layers.memory import PARTS
 
 RANDOM = np.random.default_rng(25)
 WIDTHS = {"state": 3, "embedding": 2, "context": 4, "task": 5}

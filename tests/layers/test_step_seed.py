@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bahdanau.layers.step_seed import LoopDraws, StepDropout, StepSeedGenerator
+from keras_bahdanau.layers.recurrence import LoopDraws, StepDropout, StepSeedGenerator
 
 
 def draws_of(generator, steps, draws=1):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bahdanau.layers.summaries import first_value, last_value, masked_mean
+from keras_bahdanau.layers.memory import first_value, last_value, masked_mean
 
 VALUES = np.array(
     [[[1, 10], [2, 20], [6, 60]], [[4, 40], [5, 50], [9, 90]], [[7, 70], [8, 80], [9, 90]]],

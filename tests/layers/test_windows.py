@@ -8,8 +8,8 @@ import steps
 import tensorflow as tf
 from reference import sigmoid
 
+from keras_bahdanau.layers.attention.windows import LocalMedian, LocalMonotonic, LocalPredictive
 from keras_bahdanau.layers.registry import WINDOWS
-from keras_bahdanau.layers.windows import LocalMedian, LocalMonotonic, LocalPredictive
 
 RANDOM = np.random.default_rng(5)
 LENGTHS = (6, 3, 1, 0)

@@ -10,7 +10,7 @@ import pytest
 import keras_bahdanau as kb
 from keras_bahdanau.layers import ATTENTIONS, AudioFrames, FrameConvolutions, FrameProjection
 from keras_bahdanau.layers.front_ends.audio_frames import Samples
-from keras_bahdanau.layers.front_ends.frame_projection import Frames
+from keras_bahdanau.layers.front_ends.frames import Frames
 from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
 
 RANDOM = np.random.default_rng(3)

@@ -2,7 +2,7 @@
 
 from keras_bahdanau.cli.training_files import tell_held_out
 from keras_bahdanau.data.shards.ordered_work import with_rate
-from keras_bahdanau.settings.counted import counted
+from keras_bahdanau.settings.checks import counted
 
 
 def test_one_thing_has_the_singular():

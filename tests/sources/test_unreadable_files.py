@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_bahdanau.data.file_rows import FileRows
 from keras_bahdanau.data.shards.manifest import report_unreadable
-from keras_bahdanau.files.file_content import content_of, read_or
+from keras_bahdanau.files.whole_file import content_of, read_or
 from keras_bahdanau.sources import AudioSource, ImageSource
 from keras_bahdanau.sources.sounds import encoded
 

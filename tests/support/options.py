@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import keras
 
 from keras_bahdanau import Decoder, Encoder, HardDecoder, Seq2Seq, layers, presets, text
-from keras_bahdanau.layers.query import PARTS
+from keras_bahdanau.layers.memory import PARTS
 
 EMBEDDING_UNITS, UNITS = 4, 8
 SYMBOLS = (-1, *range(1, 10))  # one vocabulary: each id is copied as itself, but for padding

@@ -10,7 +10,7 @@ import threading
 import time
 from concurrent.futures.process import BrokenProcessPool
 
-from keras_bahdanau.settings.counted import counted
+from keras_bahdanau.settings.checks import counted
 
 AHEAD = 2  # jobs for each process that wait or are done, which bounds the memory
 

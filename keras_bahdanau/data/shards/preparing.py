@@ -26,8 +26,8 @@ from keras_bahdanau.data.shards.prepared_blocks import (
 from keras_bahdanau.data.shards.shards import Shards, write_card
 from keras_bahdanau.files.ownership import existing, owned
 from keras_bahdanau.files.whole_file import write_json
+from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.settings.cores import usable_cores
-from keras_bahdanau.settings.counted import counted
 from keras_bahdanau.settings.limits import MOST_SHARDS
 from keras_bahdanau.settings.option import check_value
 from keras_bahdanau.text.features import FIRST, LAST

@@ -7,7 +7,7 @@ import numpy as np
 from keras_bahdanau.exporters.litert.on_device import OnDevicePipeline
 from keras_bahdanau.pipelines.confidence import calibration_of
 from keras_bahdanau.pipelines.translation import Translation
-from keras_bahdanau.settings.counted import counted
+from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.settings.limits import FIXED_LENGTH
 from keras_bahdanau.settings.option import check_value
 from keras_bahdanau.text.subwords import Subwords

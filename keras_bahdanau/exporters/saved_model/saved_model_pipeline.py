@@ -6,7 +6,7 @@ import numpy as np
 
 from keras_bahdanau.exporters.cpp_loader.session import SavedModelSession
 from keras_bahdanau.exporters.saved_model.version_card import load_card
-from keras_bahdanau.files.file_content import content_of, read_or, size_of
+from keras_bahdanau.files.whole_file import content_of, read_or, size_of
 from keras_bahdanau.pipelines.confidence import calibration_of
 from keras_bahdanau.pipelines.translation import Translation
 

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 import keras
 
 from keras_bahdanau.layers.attention.base import Attended, AttentionBase, weighted_sum
-from keras_bahdanau.layers.coverage import NoCoverage
+from keras_bahdanau.layers.attention.coverage import NoCoverage
+from keras_bahdanau.layers.recurrence import StepDropout
 from keras_bahdanau.layers.registry import COVERAGES, NORMALIZERS, SCORES, WINDOWS
 from keras_bahdanau.layers.scores.additive import AdditiveScore
 from keras_bahdanau.layers.scores.score import check_shapes
-from keras_bahdanau.layers.step_seed import StepDropout
 from keras_bahdanau.settings import checks
 
 

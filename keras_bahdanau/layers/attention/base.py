@@ -6,9 +6,8 @@ import keras
 from keras import ops, tree
 
 from keras_bahdanau.layers.attention.part import AttentionPart
-from keras_bahdanau.layers.memory import Memory, ProjectedMemory
+from keras_bahdanau.layers.memory import Memory, ProjectedMemory, last_value
 from keras_bahdanau.layers.recurrence import scan
-from keras_bahdanau.layers.summaries import last_value
 
 
 class Attended(NamedTuple):

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.cells.projected import ProjectedCell, initializer_config
+from keras_bahdanau.layers.cells.cell import ProjectedCell, initializer_config
 from keras_bahdanau.layers.initializers import ORTHOGONAL
 from keras_bahdanau.settings import checks
 

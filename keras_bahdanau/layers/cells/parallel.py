@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.cells.projected import ProjectedCell
+from keras_bahdanau.layers.cells.cell import ProjectedCell
 
 
 class ParallelCell(ProjectedCell):

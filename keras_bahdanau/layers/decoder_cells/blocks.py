@@ -11,8 +11,8 @@ from keras_bahdanau.layers.decoder_cells.decoder_cell import (
     as_memory,
     kept,
 )
+from keras_bahdanau.layers.recurrence import StepDropout
 from keras_bahdanau.layers.registry import from_config
-from keras_bahdanau.layers.step_seed import StepDropout
 from keras_bahdanau.layers.sublayers import FeedForward, inner_units, layer_norm, positions
 from keras_bahdanau.settings import checks
 

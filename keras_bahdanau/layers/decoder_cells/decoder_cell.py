@@ -8,8 +8,7 @@ from keras import ops
 from keras_bahdanau.layers.cells.causal_attention import SelfAttentionCell
 from keras_bahdanau.layers.cells.keras_cell import CELLS
 from keras_bahdanau.layers.cells.stack import CellStack
-from keras_bahdanau.layers.memory import Memory, ProjectedMemory
-from keras_bahdanau.layers.query import Query
+from keras_bahdanau.layers.memory import Memory, ProjectedMemory, Query
 from keras_bahdanau.layers.recurrence import scan
 from keras_bahdanau.layers.registry import BRIDGES, from_config
 from keras_bahdanau.settings import checks

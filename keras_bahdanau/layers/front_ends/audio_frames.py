@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.front_ends import spec_augment
+from keras_bahdanau.layers.front_ends.augmentation import change_speed, visible_parts
 from keras_bahdanau.layers.front_ends.front_end import FrontEnd, until, widths_of, zeroed
 from keras_bahdanau.layers.front_ends.log_mel import BINS, HOP, frames_of, log_mel
 from keras_bahdanau.settings import checks
@@ -38,7 +38,7 @@ class AudioFrames(FrontEnd):
 
     Each convolution halves the time and the bands (Dong et al. 2018, "Speech-transformer",
     section 3.2), and padding is zeroed before it. In training, `augmentation` changes the speed
-    and hides parts of the spectrum: see `spec_augment`. Spectra are float32 under every policy.
+    and hides parts of the spectrum: see `augmentation`. Spectra are float32 under every policy.
 
     Args:
         units: Positive integer. Width of a vector.
@@ -140,14 +140,14 @@ class AudioFrames(FrontEnd):
         augmented = training and self.augmentation
         if augmented:
             strength, seed = self.augmentation, self.seed_generator
-            values, lengths = spec_augment.change_speed(values, lengths, strength, seed)
+            values, lengths = change_speed(values, lengths, strength, seed)
         spectra = log_mel(values, lengths, self.bands)  # y
         time = ops.shape(spectra)[1]
         mask = until(lengths, time)  # -> (batch, time)
         real = ops.expand_dims(mask, axis=-1)
         spectra = self._normalized(ops.where(real, spectra, 0.0), mask, training)
         if augmented:
-            real &= spec_augment.kept(lengths, time, self.bands, strength, seed)
+            real &= visible_parts(lengths, time, self.bands, strength, seed)
         return ops.where(real, spectra, 0.0), mask
 
     def _normalized(self, spectra, mask, training):

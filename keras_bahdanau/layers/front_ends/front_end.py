@@ -1,4 +1,4 @@
-"""Base of the front ends, and what several of them do: masks, and widths of convolutions."""
+"""Base of the front ends: masks, widths of convolutions, and the cells of a grid."""
 
 import keras
 from keras import ops, tree
@@ -61,3 +61,68 @@ def widths_of(convolutions, fewest=0):
         checks.positive_integer("convolutions", "the width of each", width)
         for width in convolutions
     )
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class GridCells(keras.layers.Layer):
+    """Vectors of the cells of a grid, with their places, in column order.
+
+    v_xy = W g_yx + b + r_y + p_x
+
+    r_y is a learned embedding of the row, since a source has a fixed number of rows. p_x is the
+    sinusoid of Vaswani et al. 2017, section 3.5, of the column: a grid may be wider than any in
+    training.
+
+    Args:
+        grid_height: Positive integer. Number of rows.
+        units: Positive integer. Width of a vector.
+
+    Call arguments:
+        grid: Float tensor `(batch, grid_height, columns, channels)`.
+
+    Output:
+        Float tensor `(batch, columns * grid_height, units)`; the cell of column x and row y
+        stands at x * grid_height + y.
+
+    Raises:
+        ValueError: If a size is not a positive integer.
+    """
+
+    def __init__(self, grid_height, units, **kwargs):
+        super().__init__(**kwargs)
+        self.grid_height = checks.positive_integer("grid_height", "the rows of a grid", grid_height)
+        self.units = checks.positive_integer("units", "the width of a vector", units)
+        self.projection = keras.layers.Dense(units, name="projection", dtype=self.dtype_policy)
+
+    def build(self, grid_shape):
+        self.projection.build(grid_shape)
+        self.rows = self.add_weight(
+            name="rows",
+            shape=(self.grid_height, self.units),
+            initializer=keras.initializers.RandomNormal(stddev=self.units**-0.5),
+        )
+
+    def call(self, grid):
+        # -> (batch, columns, grid_height, units)
+        vectors = ops.transpose(self.projection(grid), (0, 2, 1, 3))
+        batch, columns = ops.shape(vectors)[0], ops.shape(vectors)[1]
+        # r_y: (grid_height, units) + p_x: (columns, 1, units)
+        places = self.rows + ops.expand_dims(ops.cast(self.sinusoids(columns), self.rows.dtype), 1)
+        vectors = vectors + ops.cast(places, vectors.dtype)
+        return ops.reshape(vectors, (batch, columns * self.grid_height, self.units))
+
+    def sinusoids(self, columns):
+        """p_x of so many columns, float32 `(columns, units)`: sines, then cosines."""
+        half = -(-self.units // 2)
+        rates = 10_000.0 ** (-ops.arange(half, dtype="float32") / half)
+        steps = ops.cast(ops.arange(columns, dtype="int32"), "float32")
+        angles = ops.expand_dims(steps, axis=1) * rates  # -> (columns, half)
+        return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=1)[:, : self.units]
+
+    def compute_output_shape(self, grid_shape):
+        columns = grid_shape[2]
+        time = None if columns is None else columns * self.grid_height
+        return (grid_shape[0], time, self.units)
+
+    def get_config(self):
+        return {**super().get_config(), "grid_height": self.grid_height, "units": self.units}

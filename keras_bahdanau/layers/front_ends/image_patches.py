@@ -5,9 +5,8 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.front_ends.front_end import FrontEnd, until, widths_of, zeroed
-from keras_bahdanau.layers.front_ends.grid_cells import GridCells
-from keras_bahdanau.layers.front_ends.random_affine import moved_images
+from keras_bahdanau.layers.front_ends.augmentation import moved_images
+from keras_bahdanau.layers.front_ends.front_end import FrontEnd, GridCells, until, widths_of, zeroed
 from keras_bahdanau.settings import checks
 
 PAPER = 255  # of a pixel: nothing is there
@@ -52,7 +51,7 @@ class ImagePatches(FrontEnd):
             log2(cell), and those beyond that keep the size.
         cell: 2, 4, 8, 16, 32 or 64. Height and width of a cell in pixels.
         augmentation: Float in [0, 1]. Strength of random shear, rotation, zoom and translation in
-            training, around the middle of each image: see `random_affine`.
+            training, around the middle of each image: see `moved_images`.
         seed: Integer, for the same changes in each run.
 
     Call arguments:

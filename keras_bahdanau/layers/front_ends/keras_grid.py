@@ -5,8 +5,7 @@ import json
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.front_ends.front_end import FrontEnd, until
-from keras_bahdanau.layers.front_ends.grid_cells import GridCells
+from keras_bahdanau.layers.front_ends.front_end import FrontEnd, GridCells, until
 from keras_bahdanau.layers.front_ends.image_patches import PAPER
 from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.settings import checks

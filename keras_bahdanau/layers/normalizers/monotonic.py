@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_bahdanau.layers.normalizers.normalizer import Normalizer, first_marked
 from keras_bahdanau.layers.normalizers.softmax import masked_softmax
-from keras_bahdanau.layers.step_seed import StepSeedGenerator
+from keras_bahdanau.layers.recurrence import StepSeedGenerator
 from keras_bahdanau.settings import checks
 
 

@@ -3,9 +3,9 @@
 import keras
 from keras import ops
 
+from keras_bahdanau.layers.memory import first_value, last_value
 from keras_bahdanau.layers.readers.rnn import new_rnn, read_up_to
 from keras_bahdanau.layers.registry import from_config
-from keras_bahdanau.layers.summaries import first_value, last_value
 from keras_bahdanau.settings import checks
 
 

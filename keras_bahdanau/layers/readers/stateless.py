@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_bahdanau.layers.summaries import masked_mean
+from keras_bahdanau.layers.memory import masked_mean
 
 
 class StatelessReader(keras.layers.Layer):

@@ -2,8 +2,7 @@
 
 from keras import ops
 
-from keras_bahdanau.layers.custom_gradient import custom_gradient
-from keras_bahdanau.layers.recurrence import loop
+from keras_bahdanau.layers.recurrence import custom_gradient, loop
 
 AT_ONCE = 16  # queries whose pairs are held together: a beam, not a sentence
 

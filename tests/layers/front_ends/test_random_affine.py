@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_bahdanau.layers import ImagePatches
-from keras_bahdanau.layers.front_ends.random_affine import moved_images
+from keras_bahdanau.layers.front_ends.augmentation import moved_images
 
 RANDOM = np.random.default_rng(0)
 HEIGHT, WIDTHS = 12, np.array([20, 13, 0], "int32")

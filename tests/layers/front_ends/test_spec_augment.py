@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bahdanau.layers.front_ends import spec_augment
+from keras_bahdanau.layers.front_ends import augmentation
 
 
 def seed(number=0):
@@ -16,7 +16,7 @@ def seed(number=0):
 
 
 def changed(values, lengths, strength=1.0):
-    found = spec_augment.change_speed(tf.constant(values), tf.constant(lengths), strength, seed())
+    found = augmentation.change_speed(tf.constant(values), tf.constant(lengths), strength, seed())
     return [part.numpy() for part in found]
 
 
@@ -56,7 +56,7 @@ def test_lengths_follow_the_speed_and_fit_the_buffer(strength):
 
 def kept(lengths, time, bands, strength):
     lengths = tf.constant(lengths, tf.int32)
-    return spec_augment.kept(lengths, time, bands, strength, seed()).numpy()
+    return augmentation.visible_parts(lengths, time, bands, strength, seed()).numpy()
 
 
 @pytest.mark.few(1)
@@ -91,8 +91,8 @@ def test_they_run_in_graphs_and_under_xla():
     seeds = [seed() for _ in range(3)]
 
     def augmented(values, lengths, seed):
-        values, lengths = spec_augment.change_speed(values, lengths, 1.0, seed)
-        return values, lengths, spec_augment.kept(lengths, 6, 4, 1.0, seed)
+        values, lengths = augmentation.change_speed(values, lengths, 1.0, seed)
+        return values, lengths, augmentation.visible_parts(lengths, 6, 4, 1.0, seed)
 
     found = [
         mode(functools.partial(augmented, seed=seed), values, lengths)
