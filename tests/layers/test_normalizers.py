@@ -452,7 +452,7 @@ def test_the_width_of_a_chunk_is_a_positive_integer(width):
 
 
 def test_a_normalizer_has_a_known_name():
-    with pytest.raises(ValueError, match="'mocha-hard', .*Received: normalizer='sparsemax'"):
+    with pytest.raises(ValueError, match="'mocha-hard'. Received: normalizer='sparsemax'"):
         NORMALIZERS.get("sparsemax")
 
 
