@@ -38,7 +38,7 @@ MODULES = {  # module of the package -> its classes
     "front_ends.image_patches": ("ImagePatches", "Pixels", "Stage"),
     "front_ends.keras_grid": ("KerasGrid",),
     "front_ends.shape_context": ("ShapeContext",),
-    "front_ends.token_embedding": ("TokenEmbedding", "WordDropout"),
+    "front_ends.token_embedding": ("TokenEmbedding",),
     "initializers": ("BlockOrthogonal", "Orthogonal"),
     "memory": ("Memory", "ProjectedMemory", "Query"),
     "normalizers.monotonic": ("Monotonic", "MonotonicChunkwise"),
@@ -55,7 +55,7 @@ MODULES = {  # module of the package -> its classes
     "scores.location": ("LocationScore",),
     "scores.multiplicative": ("CosineScore", "DotScore", "GeneralScore", "ScaledDotScore"),
     "scores.score": ("Score",),
-    "sublayers": ("FeedForward",),
+    "sublayers": ("FeedForward", "WordDropout"),
 }
 MODULE_OF = {name: module for module, classes in MODULES.items() for name in classes}
 

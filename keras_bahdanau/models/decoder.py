@@ -6,9 +6,10 @@ from keras import ops
 from keras_bahdanau.layers.attention.by_name import ATTENTIONS
 from keras_bahdanau.layers.decoder_cells.decoder_cell import DecoderCellBase
 from keras_bahdanau.layers.distribution import Copying, PointerGenerator, log_mixture
-from keras_bahdanau.layers.front_ends.token_embedding import WordDropout, token_embedding
+from keras_bahdanau.layers.front_ends.token_embedding import token_embedding
 from keras_bahdanau.layers.memory import Memory
 from keras_bahdanau.layers.registry import DECODER_CELLS, READOUTS, from_config, untrack_sublayer
+from keras_bahdanau.layers.sublayers import WordDropout
 from keras_bahdanau.settings import checks
 from keras_bahdanau.settings.removed import drop_removed
 

@@ -6,9 +6,10 @@ from numbers import Integral
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding, WordDropout
+from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.layers.memory import SUMMARIES, Memory, first_value
 from keras_bahdanau.layers.registry import READERS, from_config
+from keras_bahdanau.layers.sublayers import WordDropout
 from keras_bahdanau.settings import checks
 
 

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bahdanau.layers.front_ends.token_embedding import WordDropout
+from keras_bahdanau.layers.sublayers import WordDropout
 
 EMBEDDED = np.ones((50, 40, 3), "float32")
 
