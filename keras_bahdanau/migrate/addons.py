@@ -11,20 +11,23 @@ from keras_bahdanau.layers import (
     Monotonic,
 )
 from keras_bahdanau.layers.normalizers.softmax import Hardmax, Softmax
-from keras_bahdanau.migrate.encoders import (
+from keras_bahdanau.migrate.recurrent_weights import (
+    assign,
+    cells_of,
     check_whole_state,
     encoder_of,
+    fill_cell,
     fill_dense,
+    kind_of,
     padded_rows,
 )
-from keras_bahdanau.migrate.recurrent_weights import assign, cells_of, fill_cell, kind_of
 from keras_bahdanau.migrate.saved_objects import SavedObjects
 from keras_bahdanau.models import Decoder, Seq2Seq
 from keras_bahdanau.settings import checks
 
 PROBABILITIES = {"softmax": Softmax, "hardmax": Hardmax}
 MODES = ("parallel", "recursive", "hard")
-BRIDGES = ("identity", "zeros")  # those without weights; anything else is a path
+BRIDGES = ("identity", "zeros")  # without weights; any other value is a path
 ACTIVATIONS = (None, "tanh", "relu", "sigmoid")
 
 
@@ -45,10 +48,10 @@ def from_addons(
 ):
     """A model of `tfa.seq2seq` (TensorFlow Addons 0.23), with its weights.
 
-    An encoder is an embedding and one GRU or LSTM, `Bidirectional` or not; a decoder an embedding,
-    an `AttentionWrapper` around cells, and a dense output layer. Its attention is
+    An encoder is an embedding and one GRU or LSTM, `Bidirectional` or not. A decoder is an
+    embedding, an `AttentionWrapper` around cells, and a dense output layer. Its attention is
     `BahdanauAttention`, `LuongAttention`, `BahdanauMonotonicAttention` or
-    `LuongMonotonicAttention`; `normalize` and `scale` are found by their weights. For a source
+    `LuongMonotonicAttention`; `normalize` and `scale` are inferred from the weights. For a source
     without padding, or one that the old program masks, the logits are the same:
 
     s_i  = f(s_{i-1}, [y_{i-1}; a_{i-1}])
@@ -72,14 +75,14 @@ def from_addons(
         wrapper: String. Path of the `AttentionWrapper`; None for the only one.
         bridge: First state of the cell: "identity", the last state of the encoder; "zeros"; or
             the path of a dense layer with tanh, which reads the last states of all directions.
-        output_attention: Bool. That of the `AttentionWrapper`.
-        attention_activation: Activation of an own `attention_layer`: None, "tanh", "relu" or
+        output_attention: Bool, as in the `AttentionWrapper`.
+        attention_activation: Activation of a custom `attention_layer`: None, "tanh", "relu" or
             "sigmoid".
         probability_fn: "softmax" or "hardmax" of an attention that is not monotonic. Training
             has no gradient through "hardmax": see `layers.Hardmax`.
         mode: "parallel", "recursive" or "hard" of a monotonic attention.
         sigmoid_noise: Float, at least 0, of a monotonic attention. Here it is added in training
-            only, in Addons in inference, too.
+            only; Addons adds it in inference, too.
 
     Returns:
         `Seq2Seq`, built.
@@ -134,15 +137,13 @@ def from_addons(
 
 def _wrapper_of(saved):
     """The path of the only AttentionWrapper."""
-    found = saved.with_parts("_cell", "_attention_mechanisms")
-    if len(found) != 1:
-        raise saved.missing(
-            "one AttentionWrapper",
-            f"Name one of {found} by `wrapper`."
-            if found
-            else "For a model of the TensorFlow tutorial take `from_tutorial`.",
-        )
-    return found[0]
+    wrappers = saved.paths_of("_cell", "_attention_mechanisms")
+    if len(wrappers) == 1:
+        return wrappers[0]
+    advice = "For a model of the TensorFlow tutorial take `from_tutorial`."
+    if wrappers:
+        advice = f"Name one of {wrappers} by `wrapper`."
+    raise saved.missing("one AttentionWrapper", advice)
 
 
 def _mechanism_of(saved, wrapper):
@@ -159,7 +160,7 @@ def _mechanism_of(saved, wrapper):
 
 
 def _new_attention(saved, path, probability_fn, mode, sigmoid_noise):
-    """The attention of the mechanism's kind, which its weights tell."""
+    """The attention of the mechanism's kind, inferred from its weights."""
     checks.choice("probability_fn", probability_fn, PROBABILITIES)
     checks.choice("mode", mode, MODES)
     normalizer = PROBABILITIES[probability_fn](name="normalizer")
@@ -187,29 +188,24 @@ def _fill_attention(attention, saved, path, values_units):
     if saved.has(path, "attention_v"):
         v = saved.array(path, "attention_v")
         if saved.has(path, "attention_b"):  # normalize=True
-            v = v / np.linalg.norm(v)
-            assign(
-                score.key_projection.bias, saved.array(path, "attention_b"), f"{path}/attention_b"
-            )
+            v, bias = v / np.linalg.norm(v), saved.array(path, "attention_b")
+            assign(score.key_projection.bias, bias, f"{path}/attention_b")
         assign(score.v, np.reshape(scale * v, (-1, 1)), f"{path}/attention_v")
         assign(score.key_projection.kernel, keys, where)
         fill_dense(score.query_projection, saved, f"{path}/query_layer")
     else:
         assign(score.key_projection.kernel, scale * keys, where)
     if saved.has(path, "attention_score_bias"):
-        assign(
-            attention.normalizer.r,
-            saved.array(path, "attention_score_bias"),
-            f"{path}/attention_score_bias",
-        )
+        bias = saved.array(path, "attention_score_bias")
+        assign(attention.normalizer.r, bias, f"{path}/attention_score_bias")
 
 
 def _fill_cells(cell, saved, paths, embedding_units):
     lowest, *upper = cell.stack.cells
     inputs, context = slice(embedding_units), slice(embedding_units, None)  # [y_{i-1}; a_{i-1}]
     fill_cell(lowest, saved, paths[0], inputs, context)
-    for one, path in zip(upper, paths[1:], strict=True):
-        fill_cell(one, saved, path)
+    for upper_cell, path in zip(upper, paths[1:], strict=True):
+        fill_cell(upper_cell, saved, path)
 
 
 def _new_attentional(saved, layer, activation, values_units, whole):
@@ -227,7 +223,7 @@ def _new_attentional(saved, layer, activation, values_units, whole):
 
 
 def _fill_attentional(cell, saved, path, values_units):
-    """Set the weights of that layer, whose inputs are [s_i; c_i] in Addons, [c_i; s_i] here."""
+    """Set the weights of the layer, whose inputs are [s_i; c_i] in Addons, [c_i; s_i] here."""
     if cell.attentional is None:
         return
     rows = cell.attentional.kernel.shape[0] - cell.units  # width of the context
@@ -236,6 +232,6 @@ def _fill_attentional(cell, saved, path, values_units):
         assign(cell.attentional.kernel, kernel, path)
         return
     kernel = saved.matrix(path, "kernel")
-    of_state, of_context = kernel[: cell.units], kernel[cell.units :]
-    of_context = padded_rows(of_context, values_units, rows)
-    fill_dense(cell.attentional, saved, path, np.concatenate([of_context, of_state]))
+    context = padded_rows(kernel[cell.units :], values_units, rows)
+    kernel = np.concatenate([context, kernel[: cell.units]])
+    fill_dense(cell.attentional, saved, path, kernel)

@@ -1,22 +1,16 @@
-"""Recurrent cells of Keras 2, whose gates lie in another order of weights than ours."""
+"""Weights of Keras 2 layers: recurrent cells, encoders and dense layers."""
 
 import keras
 import numpy as np
 from keras import ops
 
+from keras_bahdanau.models import Encoder
+
 KINDS = {1: "simple", 3: "gru", 4: "lstm"}  # by the number of gates
 
 
 def kind_of(saved, path):
-    """(name of `layers.CELLS`, units) of a cell of Keras, by the shapes of its weights.
-
-    Args:
-        saved: `SavedObjects`.
-        path: String, the path of the cell.
-
-    Raises:
-        ValueError: If there is no such cell.
-    """
+    """(name in `layers.CELLS`, units) of a Keras cell, by the shapes of its weights."""
     units, width = saved.matrix(path, "recurrent_kernel").shape
     kind = KINDS.get(width // units)
     if kind is None or width % units:
@@ -31,7 +25,7 @@ def kind_of(saved, path):
 
 
 def cells_of(saved, wrapper):
-    """The paths of the wrapped cells: one, or those of `StackedRNNCells`."""
+    """The paths of the wrapped cells, one or several of `StackedRNNCells`."""
     path = f"{wrapper}/_cell"
     if f"{path}/cells" not in saved:
         return [path]
@@ -48,11 +42,7 @@ def cells_of(saved, wrapper):
 
 
 def assign(variable, array, path):
-    """Set a variable, if the shapes agree.
-
-    Raises:
-        ValueError: If they do not.
-    """
+    """Set a variable; raise ValueError unless the shapes agree."""
     if tuple(variable.shape) != np.shape(array):
         raise ValueError(
             f"{path!r} must be of shape {tuple(variable.shape)} to fit the other parts. Received: "
@@ -62,7 +52,7 @@ def assign(variable, array, path):
 
 
 def fill_keras(cell, saved, path):
-    """Set the weights of a Keras cell, or of its layer, to those of a checkpoint."""
+    """Set the weights of a Keras cell, or of its layer, from a checkpoint."""
     biases = [np.zeros(weight.shape, "float32") for weight in cell.weights[2:]]
     if saved.has(path, "bias"):
         biases = [saved.array(path, "bias")]
@@ -72,17 +62,17 @@ def fill_keras(cell, saved, path):
 
 
 def fill_cell(cell, saved, path, inputs=None, context=None):
-    """Set the weights of a cell of ours to those of a cell of Keras.
+    """Set the weights of a cell of this package from a Keras cell.
 
-    The gates have one order, z r h and i f c o. Keras' kernel of [x; c] is two kernels here, and
-    the bias of Keras' forget gate has the 1 that is a constant of `layers.LSTMCell`.
+    Both order the gates z r h and i f c o. Keras' kernel of [x; c] is two kernels here, and
+    the bias of Keras' forget gate includes the constant 1 of `layers.LSTMCell`.
 
     Args:
-        cell: `layers.GRUCell` or another of the cells that `kind_of` names, built.
+        cell: `layers.GRUCell` or another cell of `kind_of`, built.
         saved: `SavedObjects`.
-        path: String, the path of the cell of Keras.
+        path: String, the path of the Keras cell.
         inputs: Slice of the rows of its kernel that read the inputs; all if None.
-        context: Slice of those that read the context, or None.
+        context: Slice of the rows that read the context, or None.
     """
     kernel, recurrent = saved.matrix(path, "kernel"), saved.matrix(path, "recurrent_kernel")
     units = cell.units
@@ -104,11 +94,92 @@ def fill_cell(cell, saved, path, inputs=None, context=None):
         assign(cell.candidate_projection.kernel, recurrent[:, width:], f"{path}/recurrent_kernel")
 
 
+def encoder_of(saved, embedding, recurrent, whole_state=False):
+    """The `Encoder` of an embedding and a GRU or LSTM, of one direction or `Bidirectional`.
+
+    Args:
+        saved: `SavedObjects`.
+        embedding: String, the path of a `tf.keras.layers.Embedding`.
+        recurrent: String, the path of the recurrent layer.
+        whole_state: Bool. True if the decoder begins with the state of the recurrent layer. The
+            values of an LSTM then are [h_j; c_j].
+
+    Returns:
+        Pair of the encoder, built, and the width of h_j in its values.
+    """
+    embeddings = saved.matrix(embedding, "embeddings")
+    both = f"{recurrent}/backward_layer" in saved
+    paths = [f"{recurrent}/forward_layer/cell", f"{recurrent}/backward_layer/cell"]
+    paths = paths if both else [f"{recurrent}/cell"]
+    kind, units = kind_of(saved, paths[0])
+    whole_lstm = whole_state and kind == "lstm"
+    if whole_lstm and both:
+        raise ValueError(
+            "A decoder can begin with the state of an LSTM of one direction. Received: "
+            f"bridge='identity', encoder={recurrent!r}, which has two. Give 'zeros', or the path "
+            "of a dense layer."
+        )
+    encoder = Encoder(
+        vocabulary_size=embeddings.shape[0],
+        embedding_units=embeddings.shape[1],
+        units=2 * units if whole_lstm else units,
+        cell=WholeStateLSTMCell(units) if whole_lstm else kind,
+        kind="bidirectional" if both else "unidirectional",
+        summary="last",
+    )
+    encoder.build()
+    assign(encoder.front_end.embedding.embeddings, embeddings, f"{embedding}/embeddings")
+    reader = encoder.readers[0]
+    layers = [reader.forward_layer, *([reader.backward_layer] if both else [])]
+    for layer, path in zip(layers, paths, strict=True):
+        cell = layer.cell.cell if whole_lstm else layer.cell
+        fill_keras(cell, saved, path)
+    return encoder, units * len(paths)
+
+
+def check_whole_state(reader, encoder, kind, units, depth):
+    """Raise ValueError unless the last state of an encoder is as wide as the cells' states."""
+    width = depth * units * (2 if kind == "lstm" else 1)
+    if reader.values_units != width:
+        raise ValueError(
+            "A decoder that begins with the last state of the encoder must have states as wide, "
+            f"{reader.values_units} together. Received: bridge='identity', encoder={encoder!r}, "
+            f"cell={kind!r}, units={units}, depth={depth}. Give 'zeros', or the path of a dense "
+            "layer."
+        )
+
+
+def fill_dense(layer, saved, path, kernel=None):
+    """Set the weights of a dense layer from a checkpoint; a missing bias is zero.
+
+    `kernel` replaces the checkpoint's kernel, such as one with moved rows.
+    """
+    kernel = saved.matrix(path, "kernel") if kernel is None else kernel
+    assign(layer.kernel, kernel, f"{path}/kernel")
+    if layer.use_bias:
+        bias = saved.array(path, "bias") if saved.has(path, "bias") else np.zeros(layer.units)
+        assign(layer.bias, bias, f"{path}/bias")
+    elif saved.has(path, "bias"):
+        raise ValueError(
+            f"{path!r} must be a layer without bias. Received: bias={path}/bias. Check which "
+            "part of the program each path names."
+        )
+
+
+def padded_rows(kernel, units, rows):
+    """A kernel of `units` inputs, padded with zeros to a number of rows.
+
+    A kernel of other inputs is unchanged, for `assign` to refuse.
+    """
+    more = rows - units if len(kernel) == units else 0
+    return np.concatenate([kernel, np.zeros((more, kernel.shape[1]), "float32")])
+
+
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class WholeStateLSTMCell(keras.layers.LSTMCell):
-    """Keras' LSTM cell that gives its memory c beside its output h: [h; c].
+    """Keras' LSTM cell with output [h; c].
 
-    So the last value of an encoder is the whole state, from which a decoder goes on.
+    So the last value of an encoder is the whole state, the initial state of a decoder.
 
     Args:
         units: Positive integer. Width of h and of c.
@@ -132,22 +203,22 @@ class WholeStateLSTMCell(keras.layers.LSTMCell):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class RestartedGRUCell(keras.layers.GRUCell):
-    """Keras' GRU cell that begins with zeros at each step.
+    """Keras' GRU cell that restarts from zeros at each step.
 
-    h_t = f(x_t, 0), as the decoder of TensorFlow's tutorial of 2019, which calls its GRU without
-    the state of the step before.
+    h_t = f(x_t, 0), as in TensorFlow's tutorial of 2019, which calls its GRU without
+    the previous state.
 
     Args:
         units: Positive integer. Width of the state.
 
     Call arguments:
         inputs: Float tensor `(batch, input_units)`.
-        states: List of a float tensor `(batch, units)`, whose values are not read.
+        states: List of a float tensor `(batch, units)`, which is ignored.
 
     Output:
         Float tensor `(batch, units)`, and the states.
     """
 
     def call(self, inputs, states, training=False):
-        nothing = keras.tree.map_structure(ops.zeros_like, states)
-        return super().call(inputs, nothing, training=training)
+        zeros = keras.tree.map_structure(ops.zeros_like, states)
+        return super().call(inputs, zeros, training=training)

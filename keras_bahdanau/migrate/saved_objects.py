@@ -1,4 +1,4 @@
-"""The objects of a TensorFlow checkpoint, by the names that they have in the program."""
+"""Objects of a TensorFlow checkpoint, by their names in the program."""
 
 import os
 
@@ -12,9 +12,8 @@ OPTIMIZERS = ({"_iterations", "_variables"}, {"iter", "decay"})  # their parts, 
 class SavedObjects:
     """The objects of a checkpoint of TensorFlow 2, and the variables that they hold.
 
-    A checkpoint keeps the graph of its objects: an edge is an attribute, or the index of a list.
-    An object is named by any path of edges from the root, such as "decoder/rnn_cell/_cell", be
-    it the path that the checkpoint names its variables by or another one.
+    A checkpoint stores the graph of its objects: an edge is an attribute, or the index of a list.
+    Any path of edges from the root, such as "decoder/rnn_cell/_cell", names an object.
 
     ```python
     saved = kb.migrate.SavedObjects("training_checkpoints/ckpt-10")
@@ -27,7 +26,7 @@ class SavedObjects:
 
     Raises:
         FileNotFoundError: If there is no checkpoint.
-        ValueError: If it is not one of objects.
+        ValueError: If it is damaged, or stores no objects.
     """
 
     def __init__(self, path):
@@ -63,7 +62,7 @@ class SavedObjects:
         )
 
     def _shortest_paths(self):
-        """The shortest path of each object, by its number; none of those of an optimizer."""
+        """The shortest path of each object by its number, without the parts of optimizers."""
         paths, queue = {0: ""}, [0]
         for node in queue:
             if any(parts <= self._edges[node].keys() for parts in OPTIMIZERS):
@@ -86,8 +85,8 @@ class SavedObjects:
     def __contains__(self, path):
         return self._find(path) is not None
 
-    def with_parts(self, *names):
-        """Paths of the objects that have all of these attributes."""
+    def paths_of(self, *names):
+        """Paths of the objects with all of these attributes."""
         return [
             path for node, path in self._paths.items() if set(names).issubset(self._edges[node])
         ]
@@ -95,8 +94,8 @@ class SavedObjects:
     def variables(self):
         """Dictionary from the path of each variable to its shape, those of optimizers left out."""
         shapes = self._reader.get_variable_to_shape_map()
-        found = {path: self._key(node) for node, path in self._paths.items()}
-        return {path: tuple(shapes[key]) for path, key in sorted(found.items()) if key in shapes}
+        keys = {path: self._key(node) for node, path in self._paths.items()}
+        return {path: tuple(shapes[key]) for path, key in sorted(keys.items()) if key in shapes}
 
     def _key(self, node):
         for attribute in self._nodes[node].attributes:
@@ -106,9 +105,9 @@ class SavedObjects:
 
     def listed(self):
         """The variables and their shapes, as one line."""
-        found = [f"{path} {shape}" for path, shape in self.variables().items()]
-        more = f" and {len(found) - LISTED} more" if len(found) > LISTED else ""
-        return (", ".join(found[:LISTED]) or "none") + more
+        lines = [f"{path} {shape}" for path, shape in self.variables().items()]
+        more = f" and {len(lines) - LISTED} more" if len(lines) > LISTED else ""
+        return (", ".join(lines[:LISTED]) or "none") + more
 
     def has(self, path, name):
         """True if the object has a variable of this name."""
@@ -118,14 +117,14 @@ class SavedObjects:
         """A variable of an object.
 
         Args:
-            path: String, that of the object.
+            path: String, the path of the object.
             name: String, the attribute that holds the variable.
 
         Returns:
             Float32 NumPy array.
 
         Raises:
-            ValueError: If there is none; the message lists those that there are.
+            ValueError: If it is missing; the message lists the variables.
         """
         node = self._find(f"{path}/{name}")
         if node is None or not self._key(node):
@@ -136,11 +135,7 @@ class SavedObjects:
             raise self._damaged(error) from error
 
     def matrix(self, path, name):
-        """`array` of two axes, neither of them empty.
-
-        Raises:
-            ValueError: If it has others.
-        """
+        """`array` with two axes that are not empty; else ValueError."""
         array = self.array(path, name)
         if array.ndim != 2 or not array.size:
             raise ValueError(
@@ -150,11 +145,11 @@ class SavedObjects:
         return array
 
     def missing(self, path, advice="Name the parts by the attributes of your own program."):
-        """The ValueError of a part that is not there, with those that have its last name."""
+        """ValueError of a missing part, which lists the paths with its last name."""
         _, _, name = path.rpartition("/")
-        others = ", ".join(sorted(self.with_parts(name))[:LISTED])
-        found = f"{name!r} at {others}" if others else f"the variables {self.listed()}"
+        paths = ", ".join(sorted(self.paths_of(name))[:LISTED])
+        content = f"{name!r} at {paths}" if paths else f"the variables {self.listed()}"
         return ValueError(
             f"The checkpoint must have {path!r}. Received: checkpoint={str(self.path)!r} with "
-            f"{found}. {advice}"
+            f"{content}. {advice}"
         )

@@ -3,11 +3,12 @@
 import numpy as np
 
 from keras_bahdanau.layers import AdditiveScore, Attention, DecoderCell, KerasCell, UnfedCell
-from keras_bahdanau.migrate.encoders import encoder_of, fill_dense
 from keras_bahdanau.migrate.recurrent_weights import (
     RestartedGRUCell,
     assign,
+    encoder_of,
     fill_cell,
+    fill_dense,
     fill_keras,
     kind_of,
 )
@@ -19,14 +20,14 @@ def from_tutorial(checkpoint, *, encoder="encoder", decoder="decoder", restarts=
     """A model of the tutorial "nmt_with_attention" of 2019 or of 2021, with its weights.
 
     2019: s_i = f(0, [c_i; y_{i-1}]), c_i by additive attention from s_{i-1}. The tutorial calls
-    its GRU without the last state, which then serves as the query alone; `restarts=False` is for
-    programs that mended that.
+    its GRU without the last state, which is the query alone; `restarts=False` is for
+    programs that pass the state.
 
     2021: s_i = f(s_{i-1}, y_{i-1}), c_i by additive attention from s_i, and the output layer reads
     tanh(W_c [c_i; s_i]).
 
     The decoder begins with the last state of the encoder. Both tutorials read the padding of a
-    shorter source, this package never does: the logits are those of each source alone.
+    shorter source. This package never does: the logits do not depend on the batch.
 
     ```python
     model = kb.migrate.from_tutorial("training_checkpoints")

@@ -1,13 +1,14 @@
-"""The words of an old program as vocabularies, so that its model reads and writes texts."""
+"""Vocabularies from the words of an old program, for a model that reads and writes texts."""
+
+import copy
 
 import keras
 import numpy as np
 
+from keras_bahdanau.models import Seq2Seq
 from keras_bahdanau.pipelines import Translator
-from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN
-from keras_bahdanau.training.adaptation import resized
 
 NEVER = -1e4  # logit of a token that the old program did not have: exp(NEVER) is 0 in float32
 
@@ -18,11 +19,10 @@ def to_translator(
     """A `Translator` of a migrated model and the words of its program.
 
     The words become vocabularies of one token a word. Padding, unknown word, start and end have
-    the ids 0, 1, 2 and 3 here, so the rows of the embeddings and of the output layer move to
-    these; the probabilities stay the same. Words of the old program stand between spaces, so
-    give texts as that program split them: in small letters, without punctuation or with spaces
-    around it. A source gets its end token here; its start token, if the program has one, is a
-    word of the text.
+    the ids 0, 1, 2 and 3 here: the rows of the embeddings and of the output layer move, and
+    the probabilities stay the same. Words are separated by spaces: give texts as the old program
+    split them, in lowercase, without punctuation or with spaces around it. The end token of a
+    source is added here; its start token, if the program has one, is a word of the text.
 
     ```python
     words = ["", *tokenizer.index_word.values()]  # of Keras' Tokenizer
@@ -33,20 +33,20 @@ def to_translator(
 
     Args:
         model: `Seq2Seq` of `from_addons` or `from_tutorial`.
-        source_words: List of strings, the word of each id of the source, that of padding, id 0,
-            first. "" for an id without a word.
-        target_words: Likewise, of the target.
+        source_words: List of strings, the word of each id of the source, from padding, id 0,
+            on. "" for an id without a word.
+        target_words: The same of the target.
         start: String, the word that every target begins with.
         end: String, the word that every source and every target ends with.
         unknown: String, the word of unknown words, if the program has one.
         search: `SearchOptions`; the default ones if None.
 
     Returns:
-        `Translator` of a new model; the given one stays as it is.
+        `Translator` of a new model; `model` is unchanged.
 
     Raises:
-        ValueError: If there are not as many words as ids, a word is there twice or can't be one,
-            or `start`, `end` or `unknown` is not among them.
+        ValueError: If there are not as many words as ids, a word is repeated or not a word,
+            or `start`, `end` or `unknown` is missing.
     """
     source_words, target_words = list(source_words), list(target_words)
     source_ids = _ids_of("source_words", source_words, model.source_size, (unknown, None, end))
@@ -55,8 +55,7 @@ def to_translator(
     )
     source = _vocabulary(source_words, source_ids)
     target = _vocabulary(target_words, target_ids)
-    renumbered = resized(model.get_config(), as_source(source), target)
-    renumbered.build()
+    renumbered = _resized(model, len(source_ids), len(target_ids))
     decoder, output = renumbered.decoder, renumbered.decoder.output_layer
     moved = {  # axis of the ids, their old ones, value of a new one
         id(renumbered.encoder.front_end.embedding.embeddings): (0, source_ids, 0.0),
@@ -64,35 +63,47 @@ def to_translator(
         id(output.kernel): (1, target_ids, 0.0),
         id(output.bias): (0, target_ids, NEVER),
     }
-    for weight, old in zip(renumbered.weights, model.weights, strict=True):
-        array = keras.ops.convert_to_numpy(old)
+    for weight, previous in zip(renumbered.weights, model.weights, strict=True):
+        array = keras.ops.convert_to_numpy(previous)
         weight.assign(_moved(array, *moved[id(weight)]) if id(weight) in moved else array)
     return Translator(source, renumbered, target, search)
 
 
+def _resized(model, source_size, target_size):
+    """A new model with other sizes of the vocabularies."""
+    config = copy.deepcopy(model.get_config())
+    for part in ("encoder", "decoder"):
+        config[part].pop("build_config", None)  # it may hold the old sizes
+    config["encoder"]["config"]["front_end"]["config"]["vocabulary_size"] = source_size
+    config["decoder"]["config"]["vocabulary_size"] = target_size
+    resized = Seq2Seq.from_config(config)
+    resized.build()
+    return resized
+
+
 def _ids_of(name, words, size, special):
-    """The old id of each new one, None for one that the old program does not have.
+    """The old id of each new one, None for a special id without an old one.
 
     Args:
-        name: String, that of the argument.
+        name: String, the name of the argument.
         words: The words by their old ids.
         size: Integer, the number of old ids.
         special: The words, or None, of the ids 1, 2 and 3.
     """
-    given = [word for word in words if word]
-    if len(words) != size or len(set(given)) < len(given):
+    present = [word for word in words if word]
+    if len(words) != size or len(set(present)) < len(present):
         raise ValueError(
             f"`{name}` must be different words, one for each of the {size} ids of the model. "
-            f"Received: {len(words)} words, {len(set(given))} different ones. Put that of padding "
+            f"Received: {len(words)} words, {len(set(present))} different ones. Put padding "
             'first, and "" for an id without a word.'
         )
-    broken = [word for word in given if word.split() != [word] or "▁" in word]
+    broken = [word for word in present if word.split() != [word] or "▁" in word]
     if broken:
         raise ValueError(
             f"`{name}` must be words without white space and `▁`. Received: {broken[0]!r}. Give "
             '"" for it.'
         )
-    missing = [word for word in special if word is not None and word not in given]
+    missing = [word for word in special if word is not None and word not in present]
     if missing:
         raise ValueError(
             f"`{name}` must have the words of `start`, `end` and `unknown`. Received: "
@@ -100,7 +111,7 @@ def _ids_of(name, words, size, special):
             "program."
         )
     fixed = [PAD, *(None if word is None else words.index(word) for word in special)]
-    return [*fixed, *(one for one in range(size) if one not in fixed)]
+    return [*fixed, *(index for index in range(size) if index not in fixed)]
 
 
 def _vocabulary(words, ids):
@@ -113,7 +124,7 @@ def _vocabulary(words, ids):
     trainer.pad_id, trainer.unk_id, trainer.bos_id, trainer.eos_id = PAD, UNKNOWN, START, END
     proto.normalizer_spec.name = "identity"
     kinds = {"<pad>": "CONTROL", "<unk>": "UNKNOWN", "<s>": "CONTROL", "</s>": "CONTROL"}
-    ordinary = {f"▁{words[one] or f'<{one}>'}": "NORMAL" for one in ids[END + 1 :]}
+    ordinary = {f"▁{words[index] or f'<{index}>'}": "NORMAL" for index in ids[END + 1 :]}
     for text, kind in {**kinds, **ordinary}.items():
         piece = proto.pieces.add()
         piece.piece, piece.type = text, piece.Type.Value(kind)
@@ -121,7 +132,7 @@ def _vocabulary(words, ids):
 
 
 def _moved(array, axis, ids, value):
-    """The array with its old ids along an axis in a new order."""
+    """Reorder the ids along an axis of an array; `value` fills new ones."""
     old = np.moveaxis(array, axis, 0)
     empty = np.full_like(old[0], value)
-    return np.moveaxis(np.stack([empty if one is None else old[one] for one in ids]), 0, axis)
+    return np.moveaxis(np.stack([empty if index is None else old[index] for index in ids]), 0, axis)

@@ -61,7 +61,7 @@ def test_an_object_has_each_of_its_names(tmp_path):
     for path in ("short", "long/first", "long/second"):
         np.testing.assert_array_equal(saved.array(path, "kernel"), [[1.0, 2.0]])
     assert saved.variables() == {"short/kernel": (1, 2)}
-    assert set(saved.with_parts("first", "second")) == {"long"}
+    assert set(saved.paths_of("first", "second")) == {"long"}
 
 
 def test_the_variables_of_an_optimizer_are_not_listed(tmp_path):
