@@ -9,9 +9,10 @@ from typing import Annotated, get_args
 
 import typer
 
-from keras_bahdanau.cli.console import load_tensorflow, without_greetings
+from keras_bahdanau.cli.console import load_tensorflow
 from keras_bahdanau.pipelines.file import find_translator, read_card
 from keras_bahdanau.search import SearchOptions
+from keras_bahdanau.settings.greetings import without_greetings
 from keras_bahdanau.settings.limits import PRECISIONS
 
 ModelOption = Annotated[

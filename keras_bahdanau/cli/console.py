@@ -12,12 +12,9 @@ import sys
 import typer
 
 from keras_bahdanau.settings.cores import usable_cores
+from keras_bahdanau.settings.greetings import without_greetings
 
 PROGRAM = "keras-bahdanau"
-GREETINGS = (
-    *(b"I0000 ", b"WARNING: All log messages before absl", b"INFO: Created TensorFlow Lite"),
-    b"normalizer.cc(",  # SentencePiece inside of TensorFlow, whose log level nothing sets
-)
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes, as typer and shells have them
 
 
@@ -120,6 +117,7 @@ def load_tensorflow(threads=None):
         return
     for name, number in _threads(threads).items():
         os.environ.setdefault(name, str(number))
+    faulthandler.enable()
     with without_greetings(), _without_matplotlib(), _without_collection():
         import tensorflow  # noqa: F401
 
@@ -151,40 +149,6 @@ def _without_matplotlib():
         yield
     finally:
         del sys.modules[name]
-
-
-@contextlib.contextmanager
-def without_greetings():
-    """Hold back the greetings of TensorFlow's and LiteRT's libraries, which no setting silences.
-
-    Only these lines are held back; all other output is printed in the end, and so is the
-    traceback of a crash. TF_CPP_MIN_LOG_LEVEL=1 prints everything.
-    """
-    if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "3") < "2":
-        yield
-        return
-    sys.stderr.flush()
-    screen, (held, end) = os.dup(2), os.pipe()
-    os.set_blocking(held, False)
-    os.set_blocking(end, False)
-    faulthandler.enable(screen)
-    os.dup2(end, 2)
-    try:
-        yield
-    finally:
-        os.dup2(screen, 2)
-        faulthandler.enable(2)
-        for line in _read_held(held).splitlines(keepends=True):
-            if not line.startswith(GREETINGS):
-                os.write(2, line)
-        for descriptor in (screen, held, end):
-            os.close(descriptor)
-
-
-def _read_held(descriptor):
-    with contextlib.suppress(BlockingIOError):
-        return os.read(descriptor, 2**20)
-    return b""
 
 
 def say(line):

@@ -1,6 +1,5 @@
 """`keras-bahdanau export` and `check`."""
 
-import contextlib
 import dataclasses
 import enum
 import functools
@@ -21,7 +20,6 @@ from keras_bahdanau.cli.console import (
     ends_well,
     interrupted_by_sigterm,
     load_tensorflow,
-    without_greetings,
 )
 from keras_bahdanau.cli.inputs import inputs_of, read_examples
 from keras_bahdanau.cli.own_modules import with_imports
@@ -32,6 +30,7 @@ from keras_bahdanau.exporters.publishing import next_version
 from keras_bahdanau.exporters.saved_model import saved_model_exporter
 from keras_bahdanau.files.ownership import check_unowned
 from keras_bahdanau.pipelines.file import find_translator
+from keras_bahdanau.settings.greetings import without_greetings
 
 ALL = "all"
 IN_BFLOAT16 = "saved-model", "saved-model-ids"  # formats
@@ -151,7 +150,7 @@ def export(
     }
     exporter = _new_exporter(format.value, own, **settings)
     load_tensorflow(THREADS)
-    translator = _loaded(path, format.value in ("saved-model", ALL), precision)
+    translator = _loaded(path, precision)
     compared = {
         "sentences": lines,
         "references": translations,
@@ -196,17 +195,12 @@ def _check_precision(format, precision):
         )
 
 
-def _loaded(path, splits_text, precision):
-    """The pipeline of a file; with the graphs of its vocabularies, where an export has them."""
+def _loaded(path, precision):
+    """The pipeline of a file."""
     from keras_bahdanau.pipelines.by_source import load_pipeline
 
     with without_greetings():
-        translator = load_pipeline(path, precision and precision.value)
-        sides = (getattr(translator.source, "subwords", None), translator.target)
-        for side in filter(None, sides if splits_text else ()):
-            with contextlib.suppress(ImportError):  # which the export says in its own words
-                side.graph  # noqa: B018
-    return translator
+        return load_pipeline(path, precision and precision.value)
 
 
 def _compared_on(inputs, sentences, references):

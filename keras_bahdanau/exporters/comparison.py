@@ -5,7 +5,8 @@ import statistics
 import time
 from pathlib import Path
 
-from keras_bahdanau.exporters.parity import Parity, differences, list_differences
+from keras_bahdanau.exporters.parity import LISTED, Case, Parity, list_summary, summary
+from keras_bahdanau.exporters.rounding import with_roundings
 
 
 class Comparison:
@@ -30,16 +31,18 @@ class Comparison:
     """
 
     def __init__(self, pipeline, sentences=None, references=None, say=None):
-        own = list(sentences or [])
-        _check_references(own, references)
+        sentences = list(sentences or [])
+        _check_references(sentences, references)
         self.pipeline = pipeline
         self._references = references and list(references)
         self._edge_cases = len(pipeline.source.edge_cases)
-        self._sentences = [*pipeline.source.edge_cases, *own]
+        self._sentences = [*pipeline.source.edge_cases, *sentences]
         self.say = say or (lambda line: None)
         self._begin("Keras")
         pipeline.decode(pipeline.source.edge_cases)  # the first call is slow
-        self._answers, seconds = _timed(lambda one: pipeline.decode([one])[0], self._sentences)
+        self._answers, seconds = _timed(
+            lambda source: pipeline.decode([source])[0], self._sentences
+        )
         self.keras = Parity(
             artefact="Keras",
             sentences=len(self._sentences),
@@ -48,33 +51,31 @@ class Comparison:
         )
 
     def row(self, exporter, path):
-        """The `Parity` of an artefact; sentences that are too long for it are counted.
+        """Compare an artefact with Keras; sentences that are too long for it are counted.
 
         Args:
             exporter: `Exporter` of its format.
             path: Path of the artefact.
+
+        Returns:
+            `Parity`.
         """
         from keras_bahdanau.models.precision import precision_of
 
         self._begin(exporter.artefact)
         answers = exporter.answers(path, self.pipeline, self._sentences)
-        asked = [row for row, received in enumerate(answers.received) if received]
-        expected = self._within(answers)
-        found = differences(
-            [self._sentences[row] for row in asked],
-            [expected[row] for row in asked],
-            [answers.received[row] for row in asked],
-        )
+        rows = [row for row, received in enumerate(answers.received) if received]
+        exact = exporter.exact and precision_of(self.pipeline.model) == "float32"
         return Parity(
             artefact=exporter.artefact,
             sentences=len(self._sentences),
-            refused=len(self._sentences) - len(asked),
-            exact=exporter.exact and precision_of(self.pipeline.model) == "float32",
+            refused=len(self._sentences) - len(rows),
+            exact=exact,
             megabytes=_megabytes(_size(Path(path))),
-            **self._with_lists(found, answers),
+            **self._agreement(answers, rows, exact),
             **self._measured(
-                {row: answers.received[row][0] for row in asked},  # the answer to it alone
-                {row: answers.seconds[row] for row in asked},
+                {row: answers.received[row][0] for row in rows},  # the answer to it alone
+                {row: answers.seconds[row] for row in rows},
             ),
         )
 
@@ -84,44 +85,64 @@ class Comparison:
             f"{self._edge_cases:,} of them edge cases"
         )
 
-    def _with_lists(self, found, given):
-        """The result of `differences`, with that of the lists of hypotheses, if there are any."""
-        if not given.lists:
-            return found
-        prefixes = [one.prefix for one in given.lists]
-        listed = self.pipeline.decode_nbest(
-            [self._sentences[one.row] for one in given.lists],
-            search=self._limited(given),
+    def _agreement(self, answers, rows, exact):
+        """The fields of a `Parity` that compare answers, as a dictionary."""
+        expected = self._within(answers)
+        texts = [Case(self._sentences[r], [expected[r]], answers.received[r]) for r in rows]
+        lists = self._list_cases(answers)
+        if exact:
+            cases = with_roundings([*texts, *lists], self.pipeline, self._limited(answers))
+            texts, lists = cases[: len(texts)], cases[len(texts) :]
+        fields = summary(texts)
+        misses = [miss for case in [*texts, *lists] for miss in case.misses()] if exact else []
+        if answers.lists:
+            listed = list_summary(lists)
+            for name in ("score", "alignment", "tokens"):
+                listed[name] = max(fields[name] or 0.0, listed[name] or 0.0)
+            fields |= listed
+            share = list_summary([case for case in lists if case.is_steady()])["nbest"]
+            if exact and share < LISTED:
+                misses.append(f"{share:.2%} of the hypotheses are among those of Keras")
+        return {**fields, "misses": tuple(misses)}
+
+    def _list_cases(self, answers):
+        """A `Case` for each list of hypotheses of an artefact."""
+        if not answers.lists:
+            return []
+        sources = [self._sentences[listed.row] for listed in answers.lists]
+        prefixes = [listed.prefix for listed in answers.lists]
+        expected = self.pipeline.decode_nbest(
+            sources,
+            search=self._limited(answers),
             prefixes=prefixes if any(prefixes) else None,
         )
-        others = list_differences(listed, [one.hypotheses for one in given.lists])
-        larger = {
-            name: max(found[name] or 0.0, others[name] or 0.0)
-            for name in ("score", "alignment", "tokens")
-        }
-        return {**found, **others, **larger}
+        return [
+            Case(source, hypotheses, listed.hypotheses, listed.prefix)
+            for source, hypotheses, listed in zip(sources, expected, answers.lists, strict=True)
+        ]
 
-    def _limited(self, given):
+    def _limited(self, answers):
         """The `SearchOptions` of Keras under the limits of an artefact."""
         options = self.pipeline.search
         limits = {
-            "max_length": min(given.longest or options.max_length, options.max_length),
-            "max_source_length": given.longest_source or options.max_source_length,
+            "max_length": min(answers.longest or options.max_length, options.max_length),
+            "max_source_length": answers.longest_source or options.max_source_length,
         }
         return dataclasses.replace(options, **limits)
 
-    def _within(self, given):
+    def _within(self, answers):
         """Answers of Keras under the limits of an artefact that gave these `Answers`."""
-        options, within, answers = self.pipeline.search, self._limited(given), list(self._answers)
+        options, within = self.pipeline.search, self._limited(answers)
+        expected = list(self._answers)
         longest = within.max_length
         _, _, cut = self.pipeline.source.cut(self._sentences, self.pipeline.longest(within))
         for row, (sentence, answer) in enumerate(zip(self._sentences, self._answers, strict=True)):
             source_time = len(answer.source_tokens)
             limit = source_time * options.max_length_ratio + options.max_length_offset
             shorter = max(limit, options.min_length) > longest < options.max_length
-            if given.received[row] and (shorter or cut[row] or answer.truncated):
-                (answers[row],) = self.pipeline.decode([sentence], search=within)
-        return answers
+            if answers.received[row] and (shorter or cut[row] or answer.truncated):
+                (expected[row],) = self.pipeline.decode([sentence], search=within)
+        return expected
 
     def _measured(self, answers, seconds):
         """Speed and quality, as fields of a `Parity`.
@@ -133,13 +154,13 @@ class Comparison:
             answers: Dictionary of translations, by row.
             seconds: Dictionary of what they took, by row.
         """
-        own = range(self._edge_cases, len(self._sentences)) or range(self._edge_cases)
-        taken = [seconds[row] for row in own if row in seconds]
+        rows = range(self._edge_cases, len(self._sentences)) or range(self._edge_cases)
+        taken = [seconds[row] for row in rows if row in seconds]
         measured = {"milliseconds": 1000 * statistics.median(taken) if taken else None}
         if self._references:
             from keras_bahdanau.evaluation.corpus_metrics import metrics_of  # which loads sacreBLEU
 
-            texts = [answers[row].text if row in answers else "" for row in own]
+            texts = [answers[row].text if row in answers else "" for row in rows]
             measured["quality"] = {}
             for metric in metrics_of(self.pipeline.metrics):
                 if metric.nbest > 1:  # an answer is one text here

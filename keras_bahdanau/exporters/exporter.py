@@ -251,7 +251,7 @@ def require_plain_copies(pipeline, artefact):
         )
 
 
-def begun_texts(pipeline, inputs):
+def text_beginnings(pipeline, inputs):
     """The beginning of a text for each input, as somebody types it: half of Keras' last hypothesis.
 
     Args:

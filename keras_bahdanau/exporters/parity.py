@@ -1,10 +1,17 @@
 """Agreement of an artefact with the `Pipeline` it was made from, and its cost."""
 
 import dataclasses
+from typing import NamedTuple
 
-TOLERANCE = 1e-4  # of all numbers: float32 in another order, through a network of fifty layers
-LISTED = 0.9  # of hypotheses: two that are as good may change places at the end of a beam
-_SHOWN = 200  # bytes of an input in an error
+TOLERANCE = 1e-4  # of all figures: nobody sees less, and it is not looked into
+LISTED = 0.9  # of hypotheses: the last of a beam depend on what it left out on the way
+_FIGURES = {
+    "score": "the score",
+    "alignment": "the alignment",
+    "tokens": "a probability or entropy of the tokens",
+}
+_SHOWN = 200  # characters of an input in an error
+_MOST_SHOWN = 3  # misses in an error
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -16,6 +23,8 @@ class Parity:
         sentences: Integer, number of sentences that it was given.
         refused: Integer, how many of them it refused, as too long for it.
         equal: Float, the share of the rest with the same text.
+        ties: Integer, how many of these have another text, which Keras gives, too, once its
+            weights are rounded otherwise, or which it scores as high: see `rounding`.
         unstable: Integer, how many got another text alone than in a batch, or than in another one.
         nbest: Float, the share of hypotheses that are among those of Keras, in lists of the best
             few and of those with a prefix; None if the artefact gives no lists.
@@ -32,13 +41,15 @@ class Parity:
             likewise.
         exact: True if this artefact must give the same texts, scores and alignments. One with
             weights or products in fewer bits need not.
-        examples: Tuple of (source, expected, received), the first few that differ.
+        misses: Tuple of strings: each names an input and what of its answer is further from Keras
+            than rounding explains. Empty unless `exact`.
     """
 
     artefact: str
     sentences: int
     refused: int = 0
     equal: float = 1.0
+    ties: int = 0
     unstable: int = 0
     nbest: float | None = None
     score: float = 0.0
@@ -50,86 +61,179 @@ class Parity:
     chrf: float | None = None
     quality: dict = dataclasses.field(default_factory=dict)
     exact: bool = True
-    examples: tuple = ()
+    misses: tuple = ()
 
     @property
     def holds(self):
         """True if nothing differs that must not."""
-        return not self.exact or (
-            self.equal == 1
-            and self.unstable == 0
-            and (self.nbest is None or self.nbest >= LISTED)
-            and self.score <= TOLERANCE
-            and self.alignment <= TOLERANCE
-            and (self.tokens or 0.0) <= TOLERANCE
-        )
+        return not self.exact or not self.misses
 
     def __str__(self):
+        ties = f", {self.ties} of the others as good" if self.ties else ""
         unstable = f", {self.unstable} that depend on their batch" if self.unstable else ""
         tokens = "" if self.tokens is None else f", tokens to {self.tokens:.1e}"
         listed = "" if self.nbest is None else f", {self.nbest:.2%} of all hypotheses"
         return (
             f"{self.artefact}: {self.equal:.2%} of {self.sentences - self.refused:,} texts equal"
-            f"{unstable}{listed}, scores to {self.score:.1e}, alignments to {self.alignment:.1e}"
-            f"{tokens}"
+            f"{ties}{unstable}{listed}, scores to {self.score:.1e}, alignments to "
+            f"{self.alignment:.1e}{tokens}"
         )
 
 
-def differences(sentences, expected, received):
-    """The fields of a `Parity` that compare answers, as a dictionary.
+class Case(NamedTuple):
+    """Answers to one request: by Keras, by an artefact, and by Keras with its weights rounded.
+
+    Attributes:
+        source: The input.
+        expected: List of `Translation` of Keras: the best one, or all, best first.
+        received: List of `Answer`: all answers with the best text, from several batches, or one
+            list of hypotheses.
+        prefix: String that each text of a list begins with; None for best texts.
+        rounded: List of lists like `expected`, one for each rounding; empty before `rounding`.
+    """
+
+    source: object
+    expected: list
+    received: list
+    prefix: str | None = None
+    rounded: tuple = ()
+
+    def compared(self):
+        """(pairs, others): pairs of a hypothesis of Keras and an equal answer, and the rest."""
+        if self.prefix is not None:
+            return _paired(self.expected, self.received)
+        (best,) = self.expected
+        pairs = [(best, answer) for answer in self.received if _equal(best, answer)]
+        return pairs, [answer for answer in self.received if not _equal(best, answer)]
+
+    def bounds(self):
+        """Dictionary from a figure to the most that it may differ by."""
+        largest = dict.fromkeys(_FIGURES, TOLERANCE)
+        for hypotheses in self.rounded:
+            moved = figures(_paired(self.expected, hypotheses)[0])
+            largest = {name: max(largest[name], moved[name] or 0.0) for name in largest}
+        return largest
+
+    def is_suspect(self):
+        """True if anything differs by more than the tolerance: then rounding may explain it."""
+        pairs, others = self.compared()
+        return bool(others) or any((value or 0.0) > TOLERANCE for value in figures(pairs).values())
+
+    def is_steady(self):
+        """True if Keras keeps to its text, or texts, with other roundings."""
+        if self.prefix is None:
+            return len({hypotheses[0].text for hypotheses in self.rounded}) <= 2
+        least = LISTED * len(self.expected)
+        return all(len(_paired(self.expected, texts)[0]) >= least for texts in self.rounded)
+
+    def is_tie(self, answer):
+        """True for an answer with another text that Keras may give, too.
+
+        That is one of another rounding, one that Keras scores as high, or any where Keras has
+        another text at each rounding, as a model that has hardly learnt.
+        """
+        if not self.is_steady():
+            return True
+        bound = self.bounds()["score"]
+        nearly = [hypotheses[0].score - bound for hypotheses in self.rounded]
+        return any(
+            _equal(hypothesis, answer) and (rank == 0 or hypothesis.score >= least)
+            for hypotheses, least in zip(self.rounded, nearly, strict=True)
+            for rank, hypothesis in enumerate(hypotheses)
+        )
+
+    def misses(self):
+        """Yield a sentence about each figure and text that rounding does not explain."""
+        pairs, others = self.compared()
+        bounds = self.bounds()
+        for name, value in figures(pairs).items():
+            if (value or 0.0) > bounds[name]:
+                yield (
+                    f"of {_shown(self.source)!r} {_FIGURES[name]} is off by {value:.1e}, and "
+                    f"rounding explains {bounds[name]:.1e}"
+                )
+        for answer in others if self.prefix is None else ():
+            if not self.is_tie(answer):
+                yield (
+                    f"of {_shown(self.source)!r} the text is {_shown(answer.text)!r}, and that of "
+                    f"Keras {_shown(self.expected[0].text)!r}"
+                )
+                return
+
+
+def summary(cases):
+    """The fields of a `Parity` that compare best texts, as a dictionary.
 
     Args:
-        sentences: List of inputs.
-        expected: List of `Translation`, from Keras.
-        received: List of lists of `Answer`: all answers to each sentence.
+        cases: List of `Case`, one an input.
     """
-    rows = list(zip(sentences, expected, received, strict=True))
-    different = [
-        (source, one, wrong) for source, one, answers in rows for wrong in _wrong(one, answers)
-    ]
-    alike = [(one, a) for _, one, answers in rows for a in answers if _equal(one, a)]
-    equal = [not _wrong(one, answers) for _, one, answers in rows] or [True]
+    compared = [case.compared() for case in cases]
+    pairs = [pair for pairs, _ in compared for pair in pairs]
+    equal = [not others for _, others in compared] or [True]
     return {
         "equal": sum(equal) / len(equal),
-        "unstable": sum(len({answer.text for answer in answers}) > 1 for *_, answers in rows),
-        "score": max((abs(one.score - other.score) for one, other in alike), default=0.0),
-        "alignment": max((_distance(one, other) for one, other in alike), default=0.0),
-        "tokens": _largest(alike),
-        "examples": tuple(
-            (_shown(s), _shown(one.text), _shown(wrong.text)) for s, one, wrong in different[:3]
+        "ties": sum(
+            bool(others) and all(map(case.is_tie, others))
+            for case, (_, others) in zip(cases, compared, strict=True)
         ),
+        "unstable": sum(len({answer.text for answer in case.received}) > 1 for case in cases),
+        **_floats(figures(pairs)),
     }
 
 
-def list_differences(expected, received):
+def list_summary(cases):
     """The fields of a `Parity` that compare lists of hypotheses, as a dictionary.
 
     Args:
-        expected: List of lists of `Translation`, from Keras.
-        received: List of lists of `Answer`, as many.
+        cases: List of `Case`, one a list.
     """
-    rows = list(zip(expected, received, strict=True))
-    pairs = [pair for hypotheses, answers in rows for pair in _paired(hypotheses, answers)]
-    count = sum(max(len(hypotheses), len(answers)) for hypotheses, answers in rows)
+    compared = [case.compared()[0] for case in cases]
+    count = sum(max(len(case.expected), len(case.received)) for case in cases)
+    pairs = [pair for pairs in compared for pair in pairs]
+    return {"nbest": len(pairs) / count if count else 1.0, **_floats(figures(pairs))}
+
+
+def figures(pairs):
+    """Largest differences of score, alignment and tokens; None for what no pair has."""
+    import numpy as np  # which takes time
+
+    names = "token_log_probs", "token_entropies", "confidence"
+    tokens = [
+        float(np.abs(np.subtract(getattr(expected, name), getattr(answer, name))).max(initial=0.0))
+        for expected, answer in pairs
+        for name in names
+        if getattr(answer, name) is not None and getattr(expected, name) is not None
+    ]
+    alignments = [
+        float(abs(expected.alignment - answer.alignment).max(initial=0.0))
+        for expected, answer in pairs
+        if answer.alignment is not None
+    ]
     return {
-        "nbest": len(pairs) / count if count else 1.0,
-        "score": max((abs(one.score - other.score) for one, other in pairs), default=0.0),
-        "alignment": max((_distance(one, other) for one, other in pairs), default=0.0),
-        "tokens": _largest(pairs),
+        "score": max((abs(expected.score - answer.score) for expected, answer in pairs), default=0),
+        "alignment": max(alignments, default=None),
+        "tokens": max(tokens, default=None),
     }
 
 
+def _floats(values):
+    return {**values, "score": float(values["score"]), "alignment": values["alignment"] or 0.0}
+
+
 def _paired(hypotheses, answers):
-    """Pairs of a hypothesis of Keras and the answer that is equal to it, each at most once.
+    """(pairs, others): pairs of a hypothesis and an equal answer, each at most once, and the rest.
 
     Of several with one text, split into other tokens, the one with the nearest score is taken.
     """
-    left = dict(enumerate(hypotheses))
+    unused, pairs, others = dict(enumerate(hypotheses)), [], []
     for answer in answers:
-        equal = [rank for rank, one in left.items() if _equal(one, answer)]
+        equal = [rank for rank, hypothesis in unused.items() if _equal(hypothesis, answer)]
         if equal:
-            nearest = min(equal, key=lambda rank: abs(left[rank].score - answer.score))
-            yield left.pop(nearest), answer
+            nearest = min(equal, key=lambda rank: abs(unused[rank].score - answer.score))
+            pairs.append((unused.pop(nearest), answer))
+        else:
+            others.append(answer)
+    return pairs, others
 
 
 def require(parity, allow_differences):
@@ -140,10 +244,11 @@ def require(parity, allow_differences):
         allow_differences: True if it may fail all the same.
     """
     if not parity.holds and not allow_differences:
+        more = len(parity.misses) - _MOST_SHOWN
+        misses = "; ".join(parity.misses[:_MOST_SHOWN]) + (f"; and {more} more" if more > 0 else "")
         raise ValueError(
-            f"An export must answer as Keras does. Received: {parity}; the first that differ "
-            f"(source, Keras, {parity.artefact}): {list(parity.examples)}. Allow differences to "
-            "write it all the same."
+            f"An export must answer as Keras does. Received: {parity}: {misses}. Allow "
+            "differences to write it all the same, and report it: rounding does not explain this."
         )
 
 
@@ -184,51 +289,26 @@ def table(rows):
         lines.append([row.artefact, *(_cell(row, name, row is rows[0]) for name in headings)])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     rows_of_text = [
-        "  ".join([first.ljust(widths[0]), *map(str.rjust, others, widths[1:])])
-        for first, *others in lines
+        "  ".join([name.ljust(widths[0]), *map(str.rjust, cells, widths[1:])])
+        for name, *cells in lines
     ]
     return "\n".join([*rows_of_text, LEGEND])
 
 
-def _cell(row, name, of_keras):
+def _cell(row, name, is_keras):
     field, form = _COLUMNS.get(name, (None, ".2f"))
     value = row.quality.get(name) if field is None else getattr(row, field)
-    return "" if value is None or of_keras and name in _AGAINST_KERAS else format(value, form)
+    return "" if value is None or is_keras and name in _AGAINST_KERAS else format(value, form)
 
 
-def _wrong(one, answers):
-    """The answers that differ from that of Keras."""
-    return [answer for answer in answers if not _equal(one, answer)]
-
-
-def _equal(one, answer):
-    return one.text == answer.text and (
-        answer.alignment is None or one.alignment.shape == answer.alignment.shape
+def _equal(expected, answer):
+    return expected.text == answer.text and (
+        answer.alignment is None or expected.alignment.shape == answer.alignment.shape
     )
 
 
-def _distance(one, answer):
-    if answer.alignment is None:
-        return 0.0
-    return float(abs(one.alignment - answer.alignment).max(initial=0.0))
-
-
-def _largest(pairs):
-    """The largest difference of what tokens and texts are sure of; None if no answer says it."""
-    import numpy as np  # which takes time
-
-    names = "token_log_probs", "token_entropies", "confidence"
-    found = [
-        float(np.abs(np.subtract(getattr(one, name), getattr(answer, name))).max(initial=0.0))
-        for one, answer in pairs
-        for name in names
-        if getattr(answer, name) is not None and getattr(one, name) is not None
-    ]
-    return max(found, default=None)
-
-
-def _shown(one):
+def _shown(value):
     """The beginning of an input, or of a text, as a string."""
-    if isinstance(one, bytes):
-        return one[:_SHOWN].decode("utf-8", "backslashreplace")
-    return str(one)[:_SHOWN]
+    if isinstance(value, bytes):
+        return value[:_SHOWN].decode("utf-8", "backslashreplace")
+    return " ".join(str(value)[:_SHOWN].split())

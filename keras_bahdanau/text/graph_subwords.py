@@ -4,6 +4,7 @@ import hashlib
 
 import tensorflow as tf
 
+from keras_bahdanau.settings.greetings import without_greetings
 from keras_bahdanau.text.graphemes import composes
 from keras_bahdanau.text.ids import graph_is_text, known_ids
 from keras_bahdanau.text.vocabulary import END, PAD, check_model
@@ -33,7 +34,8 @@ class GraphSubwords(tf.Module):
         super().__init__(name="subwords")
         self.vocabulary_size = check_model(model, "model")
         self._composes = composes(model)
-        with tf.init_scope():  # outlives the graph that is being traced, if any
+        # outlives the graph that is being traced, if any
+        with tf.init_scope(), without_greetings():
             self._tokenizer = tensorflow_text.SentencepieceTokenizer(model)
             self._tokenizer._model_resource = _Vocabulary(model)
 

@@ -151,13 +151,6 @@ import matplotlib.figure
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_what_libraries_say_is_held_back_but_for_their_greetings(capfd):
-    with console.without_greetings():
-        for line in (*console.GREETINGS, b"a warning", b"INFO: another"):
-            os.write(2, line + b"\n")
-    assert capfd.readouterr().err == "a warning\nINFO: another\n"
-
-
 def test_a_module_hidden_for_a_while_is_as_it_was(monkeypatch):
     monkeypatch.delitem(sys.modules, "matplotlib", raising=False)
     with console._without_matplotlib(), pytest.raises(ImportError):

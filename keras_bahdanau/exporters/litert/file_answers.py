@@ -9,9 +9,10 @@ from keras_bahdanau.exporters.exporter import (
     Answer,
     Answers,
     Listed,
-    begun_texts,
+    text_beginnings,
 )
 from keras_bahdanau.exporters.litert.on_device import OnDevicePipeline
+from keras_bahdanau.settings.greetings import without_greetings
 
 
 def answers_of(path, pipeline, inputs):
@@ -29,32 +30,43 @@ def answers_of(path, pipeline, inputs):
         `Answers`.
     """
     on_device = OnDevicePipeline(path)
-    card, received, seconds = on_device.card, [], []
-    for one in [inputs[0], *inputs]:  # the first call is slow, and does not count
-        began = time.perf_counter()
-        features = _features(pipeline, one, on_device)
-        received.append([] if features is None else [_answer(on_device.decode(**features))])
-        seconds.append(None if features is None else time.perf_counter() - began)
-    limits = card["max_target_length"], card["max_source_length"]
-    lists = _lists(on_device, pipeline, inputs[:MOST_LISTED])
-    return Answers(received[1:], seconds[1:], *limits, lists)
+    with without_greetings():  # of the first call, which is slow, and does not count
+        _timed_answer(on_device, pipeline, inputs[0])
+    timed = [_timed_answer(on_device, pipeline, source) for source in inputs]
+    return Answers(
+        received=[answers for answers, _ in timed],
+        seconds=[seconds for _, seconds in timed],
+        longest=on_device.card["max_target_length"],
+        longest_source=on_device.card["max_source_length"],
+        lists=_lists(on_device, pipeline, inputs[:MOST_LISTED]),
+    )
 
 
-def _features(pipeline, one, on_device):
+def _timed_answer(on_device, pipeline, source):
+    """(list of the `Answer`, seconds) for an input; ([], None) if it is too long."""
+    began = time.perf_counter()
+    features = _features(pipeline, source, on_device)
+    if features is None:
+        return [], None
+    answer = _answer(on_device.decode(**features))
+    return [answer], time.perf_counter() - began
+
+
+def _features(pipeline, source, on_device):
     """Arguments by which a file decodes an input; None if the input is too long."""
     longest = on_device.card["max_source_length"]
-    rows = pipeline.source.rows([one])
+    rows = pipeline.source.rows([source])
     if rows.lengths[0] > longest:
         return None
     features = rows.padded(np.arange(1), (1, longest))
     tensors = {name: tensor[0] for name, tensor in pipeline.source.named(features).items()}
     (labels,) = pipeline.labels(features)
-    return {"features": tensors, "labels": labels, "surfaces": on_device.surfaces(one)}
+    return {"features": tensors, "labels": labels, "surfaces": on_device.surfaces(source)}
 
 
-def _answer(found):
-    of_tokens = found.token_log_probs, found.token_entropies
-    return Answer(found.text, found.score, found.alignment, *of_tokens, found.confidence)
+def _answer(result):
+    tokens = result.token_log_probs, result.token_entropies
+    return Answer(result.text, result.score, result.alignment, *tokens, result.confidence)
 
 
 def _lists(on_device, pipeline, inputs):
@@ -62,12 +74,13 @@ def _lists(on_device, pipeline, inputs):
     if on_device.most == 1 and not on_device.longest_prefix:
         return []
     lists = []
-    for row, (one, begun) in enumerate(zip(inputs, begun_texts(pipeline, inputs), strict=True)):
-        features = _features(pipeline, one, on_device)
+    prefixes = text_beginnings(pipeline, inputs)
+    for row, (source, beginning) in enumerate(zip(inputs, prefixes, strict=True)):
+        features = _features(pipeline, source, on_device)
         if features is None:
             continue
-        length = len(pipeline.target.encode([begun])[0]) - 1
-        for prefix in ["", begun] if 0 < length <= on_device.longest_prefix else [""]:
-            found = on_device.decode_nbest(**features, prefix=prefix)
-            lists.append(Listed(row, prefix, [*map(_answer, found)]))
+        length = len(pipeline.target.encode([beginning])[0]) - 1
+        for prefix in ["", beginning] if 0 < length <= on_device.longest_prefix else [""]:
+            results = on_device.decode_nbest(**features, prefix=prefix)
+            lists.append(Listed(row, prefix, [*map(_answer, results)]))
     return lists

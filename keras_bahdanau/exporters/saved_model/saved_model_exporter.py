@@ -15,7 +15,7 @@ from keras_bahdanau.exporters.exporter import (
     Answers,
     Exporter,
     Listed,
-    begun_texts,
+    text_beginnings,
 )
 from keras_bahdanau.exporters.publishing import (
     export,
@@ -217,7 +217,7 @@ class SavedModelExporter(Exporter):
         endings = ("", "_with_alignment") if "alignments" in self.signatures else ("",)
         asked += [(nbest + ending, first, None) for ending in endings]
         if "prefix" in self.signatures:
-            begun = begun_texts(pipeline, [inputs[row] for row in first])
+            begun = text_beginnings(pipeline, [inputs[row] for row in first])
             asked += [(prefix + ending, first, begun) for ending in endings]
         return asked
 
