@@ -5,8 +5,6 @@ import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-BETWEEN_TEXTS = "\0"  # of an n-best list, which sacreBLEU takes as one string
-
 
 class MetricKind(NamedTuple):
     """Entry of `METRICS`.
@@ -144,7 +142,8 @@ class CorpusMetric:
                 f"Received: len(hypotheses)={len(hypotheses)}, len(references)={len(references)}. "
                 "Give the references of the sentences that were translated."
             )
-        lines = [BETWEEN_TEXTS.join(_listed(texts)[: self.nbest]) for texts in hypotheses]
+        separator = getattr(self.scorer, "separator", "")
+        lines = [separator.join(_listed(texts)[: self.nbest]) for texts in hypotheses]
         streams = itertools.zip_longest(*map(_listed, references))  # None where there is none
         return lines, [*map(list, streams)]
 

@@ -7,8 +7,6 @@ from rapidfuzz.distance import Levenshtein
 from sacrebleu.metrics import BLEU, CHRF, TER  # noqa: F401, for the entries of `METRICS`
 from sacrebleu.metrics.base import Metric, Score
 
-from keras_bahdanau.evaluation.corpus_metrics import BETWEEN_TEXTS
-
 
 class Rate(Metric):
     """Sum of one count over the sum of another, in percent.
@@ -29,6 +27,7 @@ class Rate(Metric):
     """
 
     by_source = True
+    separator = "\0"  # of the texts of an n-best list, one string for sacreBLEU
 
     def __init__(self, label, counts, unit, lowercase=False, *, hits=False, nbest=1):
         super().__init__()
@@ -53,14 +52,14 @@ class Rate(Metric):
         return signature
 
     def _preprocess_segment(self, sent):
-        texts = (text.strip() for text in sent.split(BETWEEN_TEXTS))
-        return BETWEEN_TEXTS.join(text.lower() if self.lowercase else text for text in texts)
+        texts = (text.strip() for text in sent.split(self.separator))
+        return self.separator.join(text.lower() if self.lowercase else text for text in texts)
 
     def _extract_reference_info(self, refs):
         return {"references": refs}
 
     def _compute_segment_statistics(self, hypothesis, ref_kwargs):
-        texts = hypothesis.split(BETWEEN_TEXTS)
+        texts = hypothesis.split(self.separator)
         pairs = itertools.product(texts, ref_kwargs["references"])
         counts = [self.counts(text, reference) for text, reference in pairs]
         if self.hits:
