@@ -1,7 +1,8 @@
-"""The choice among a teacher's hypotheses, and the filters of what is chosen."""
+"""Choice among a teacher's hypotheses, filters, and the files of the chosen pairs."""
 
 import functools
 import itertools
+import os
 from typing import NamedTuple
 
 import numpy as np
@@ -16,21 +17,25 @@ from keras_bahdanau.data.filters import (
     examples_of,
     verdicts_of,
 )
+from keras_bahdanau.data.pair_file import cell_of
 from keras_bahdanau.data.shards.ordered_work import Workers, with_rate
 from keras_bahdanau.distillation.hypotheses import CUT, UNFINISHED, WHOLE, Hypothesis
+from keras_bahdanau.files.whole_file import replacing
 from keras_bahdanau.text.vocabulary import NO_WORD
 
 REASONS = (*FILTERS, CUT, UNFINISHED, "unknown", "score", "closeness", "worst")
 BLOCK = 1000  # pairs that a process compares at once
+SOURCE, TARGET, MANIFEST = "source.txt", "target.txt", "manifest.tsv"
+SCORES, ATTENTION = "scores.txt", "attention.txt"
 
 
-class Chosen(NamedTuple):
+class Choice(NamedTuple):
     """A hypothesis that the student may learn from.
 
     Attributes:
         pair: Integer, number of its pair, from 0.
         hypothesis: `Hypothesis`.
-        closeness: Float, in percent; NaN where nothing asks for it.
+        closeness: Float, in percent; NaN if no setting needs it.
     """
 
     pair: int
@@ -38,41 +43,43 @@ class Chosen(NamedTuple):
     closeness: float
 
 
-def chosen(pairs, hypotheses, settings, source=None, workers=1, say=print):
-    """The hypotheses that a student learns from.
+def choose_hypotheses(pairs, hypotheses, settings, source=None, workers=1, say=print):
+    """Choose the hypotheses that a student learns from.
 
-    First `settings.choose` takes one hypothesis of each source, or all: only these are kept in
-    memory. Then the filters drop some of them: the first that does, in the order of `REASONS`,
-    counts it.
+    First `settings.choose` takes one hypothesis of each source, or all: only these are in
+    memory. Then the filters drop some of them. The first filter that applies, in the order of
+    `REASONS`, counts it.
 
     Args:
         pairs: List of (input, true target).
         hypotheses: Iterable of lists of `Hypothesis`, one list a pair, of at most `n_best` unless
-            it is a list.
+            it is a list, of any length.
         settings: `Distillation`.
         source: `Source` that reads the inputs; None for text.
         workers: Positive integer, number of processes.
         say: Function of one string, which reports the progress.
 
     Returns:
-        (list of `Chosen`, `FilterReport`).
+        (list of `Choice`, `FilterReport`).
     """
-    given = isinstance(hypotheses, list)  # of a file, which has as many as it likes
-    measures = settings.measures(max(map(len, hypotheses), default=0) if given else settings.n_best)
+    most = settings.n_best
+    if isinstance(hypotheses, list):  # of a file, with any number
+        most = max(map(len, hypotheses), default=0)
+    measures = settings.measures(most)
     blocks = _blocks(pairs, hypotheses)
     workers = max(1, min(workers, len(pairs) // BLOCK)) if measures else 1
     with Workers(workers) as processes:
-        work = processes.in_order(functools.partial(_taken, settings, measures), blocks)
+        work = processes.in_order(functools.partial(_choices, settings, measures), blocks)
         if measures:
             work = with_rate(work, len, "compared", say, total=len(pairs))
-        rows = [row for block in work for several in block for row in several]
+        rows = [row for block in work for choices in block for row in choices]
     verdicts = _verdicts(pairs, rows, settings, source)
     report = FilterReport(REASONS, "hypotheses")
     texts = [row.hypothesis.text for row in rows]
     inputs = [pairs[row.pair][0] for row in rows]
     examples = {
-        name: [(rows[place].pair + 1, *shown) for place, *shown in several]
-        for name, several in examples_of(verdicts, 0, inputs, texts, REASONS).items()
+        name: [(rows[row].pair + 1, *sides) for row, *sides in dropped]
+        for name, dropped in examples_of(verdicts, 0, inputs, texts, REASONS).items()
     }
     report.add(len(rows), counts_of(verdicts, REASONS), examples)
     return [row for row, verdict in zip(rows, verdicts, strict=True) if verdict == KEPT], report
@@ -105,45 +112,77 @@ def _scorer(name):
     return CHRF() if name == "chrf" else BLEU(effective_order=True)
 
 
+def write_pairs(directory, pairs, rows, guides=False):
+    """Write the chosen pairs, line by line.
+
+    `source.txt` and `target.txt`, or `manifest.tsv` of files, are input files of `train`.
+    `scores.txt` has the teacher's scores, and `attention.txt` its weights between words. Sources
+    that are arrays are not written.
+
+    Args:
+        directory: `Path` of a directory.
+        pairs: List of (input, text), the pairs to train on.
+        rows: List of `Choice`, one for each.
+        guides: True for `attention.txt`.
+    """
+    files = {SCORES: (f"{row.hypothesis.score:.4f}" for row in rows)}
+    files[TARGET] = (text for _, text in pairs)
+    if all(isinstance(source, str) for source, _ in pairs):
+        files[SOURCE] = (cell_of(source) for source, _ in pairs)
+    elif all(isinstance(path, os.PathLike) for path, _ in pairs):
+        del files[TARGET]
+        files[MANIFEST] = (f"{os.path.relpath(path, directory)}\t{text}" for path, text in pairs)
+    if guides:
+        files[ATTENTION] = (row.hypothesis.weights for row in rows)
+    for name, lines in files.items():
+        path = directory / name
+        with replacing(path, directory / f".unfinished-{name}") as unfinished:
+            with open(unfinished, "w", encoding="utf-8", newline="") as file:
+                file.writelines(f"{line}\n" for line in lines)
+
+
 def _blocks(pairs, hypotheses):
     """Yield (number of the first pair, lists of hypotheses, true targets) of some pairs."""
     hypotheses = iter(hypotheses)
     blocks = iter(lambda: [*itertools.islice(hypotheses, BLOCK)], [])
-    for first, found in zip(itertools.count(0, BLOCK), blocks):  # noqa: B905, one has no end
-        yield first, found, [target for _, target in pairs[first : first + len(found)]]
+    for first, block in zip(itertools.count(0, BLOCK), blocks):  # noqa: B905, count has no end
+        yield first, block, [target for _, target in pairs[first : first + len(block)]]
 
 
-def _taken(settings, measures, block):
-    """Lists of `Chosen`, one list a pair."""
-    first, found, targets = block
-    taken = []
-    for number, (several, target) in enumerate(zip(found, targets, strict=True), start=first):
-        percents = [float("nan")] * len(several)
+def _choices(settings, measures, block):
+    """Lists of `Choice`, one list a pair."""
+    first, nbest_lists, targets = block
+    choices = []
+    for number, (nbest, target) in enumerate(zip(nbest_lists, targets, strict=True), start=first):
+        percents = [float("nan")] * len(nbest)
         if measures:
-            texts = [one.text for one in several]
+            texts = [hypothesis.text for hypothesis in nbest]
             percents = sentence_closeness(settings.closeness, texts, target)
-        ranks = _ranks(several, percents, settings.choose)
-        taken.append([Chosen(number, several[rank], percents[rank]) for rank in ranks])
-    return taken
+        ranks = _ranks(nbest, percents, settings.choose)
+        choices.append([Choice(number, nbest[rank], percents[rank]) for rank in ranks])
+    return choices
 
 
 def _ranks(hypotheses, percents, choose):
-    """Places of the hypotheses of a source that are kept, in their order."""
+    """Ranks of the chosen hypotheses of a source, in their order."""
     if choose == "all" or len(hypotheses) < 2:
         return range(len(hypotheses))
-    places = [rank for rank, one in enumerate(hypotheses) if one.state == WHOLE and one.text]
-    places = places or [0]  # for a filter to drop
+    candidates = [
+        rank
+        for rank, hypothesis in enumerate(hypotheses)
+        if hypothesis.state == WHOLE and hypothesis.text
+    ]
 
     def value(rank):
         score = hypotheses[rank].score
         score = -np.inf if np.isnan(score) else score
         return (percents[rank] if choose == "closest" else 0.0, score)
 
-    return [max(places, key=value)]  # the first of several
+    return [max(candidates or [0], key=value)]  # the first maximum; 0 is for a filter to drop
 
 
 def _verdicts(pairs, rows, settings, source):
-    """Uint8 `(rows,)`: `KEPT`, or 1 and the place in `REASONS` of what drops a row."""
+    """Uint8 `(rows,)`: `KEPT`, or 1 + the index in `REASONS` of the filter that drops a row."""
     inputs, texts = [pairs[row.pair][0] for row in rows], [row.hypothesis.text for row in rows]
     verdicts = verdicts_of(settings, inputs, texts, functools.partial(_side, source))
 
@@ -169,11 +208,11 @@ def _verdicts(pairs, rows, settings, source):
 
 
 def _repeated(pairs, rows):
-    """List of bools: True for a text of a source that has come before with it."""
+    """List of bools: True for a repeated pair of source and text."""
     seen, repeated = set(), []
     for row in rows:
-        one = pairs[row.pair][0]
-        key = (one if isinstance(one, str) else row.pair, row.hypothesis.text)
+        source = pairs[row.pair][0]
+        key = (source if isinstance(source, str) else row.pair, row.hypothesis.text)
         repeated.append(key in seen)
         seen.add(key)
     return repeated
@@ -187,7 +226,7 @@ def _side(source, inputs):
 
 
 class _NoText:
-    """The side of sources that are neither text nor files, which no filter drops."""
+    """Sources that are neither text nor files, which no filter drops."""
 
     def __init__(self, count):
         self.lines, self.lengths = [None] * count, np.zeros(count, np.int64)

@@ -1,4 +1,4 @@
-"""Teacher and student side by side: quality, size and speed."""
+"""Quality, size and speed of teacher, baseline and student."""
 
 import os
 import time
@@ -18,7 +18,7 @@ class Row(NamedTuple):
         scores: Dictionary from the labels of metrics to floats, in percent.
         parameters: Integer, number of weights.
         size: Integer, bytes of its files.
-        speed: Float, sources a second, on this machine, by its own search.
+        speed: Float, sources a second, with the search of its file.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Row(NamedTuple):
     speed: float
 
 
-def compared(name, pipeline, paths, pairs, metrics, batch_size=64):
+def measure(name, pipeline, paths, pairs, metrics, batch_size=64):
     """Measure one model.
 
     Args:
@@ -44,12 +44,12 @@ def compared(name, pipeline, paths, pairs, metrics, batch_size=64):
     """
     measured = evaluate(pipeline, pairs, batch_size, metrics=metrics).by_metric.values()
     sources = answers_by_source(pairs).sources[:TIMED]
-    began = time.perf_counter()  # the search is traced by now
+    start = time.perf_counter()  # the search is traced by now
     pipeline.decode(sources, batch_size)
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - start
     return Row(
         name,
-        {one.label: one.score for one in measured},
+        {metric.label: metric.score for metric in measured},
         pipeline.model.count_params(),
         sum(os.path.getsize(path) for path in paths),
         len(sources) / seconds,
@@ -61,7 +61,7 @@ def table_of(rows, plural):
 
     Args:
         rows: List of `Row` of the same metrics.
-        plural: String, what is read a second, such as "sentences".
+        plural: String, name of the sources, such as "sentences".
 
     Example:
         >>> print(*table_of([Row("teacher", {"BLEU": 35.8}, 5_200_000, 20_000_000, 98.2)],

@@ -1,4 +1,4 @@
-"""Demands of a distillation on what it is given, checked before anything slow."""
+"""Demands on the arguments of a distillation, checked before anything slow."""
 
 import contextlib
 import dataclasses
@@ -12,17 +12,17 @@ from keras_bahdanau.training.inheritance import check_no_adaptation
 from keras_bahdanau.training.options import TrainingOptions
 
 
-def check_demands(work):
-    """Raise ValueError unless all that a distillation is given goes together.
+def check_demands(plan):
+    """Raise ValueError unless the arguments of a distillation are consistent.
 
     Args:
-        work: `distill._Distilling`.
+        plan: `student.DistillationPlan`.
     """
-    check_value("workers", work.workers, WORKERS)
-    check_no_adaptation(work.options)
-    for demand, met, received, mend in _demands(work):
-        if not met:
-            raise ValueError(f"{demand}. Received: {received}. {mend}")
+    check_value("workers", plan.workers, WORKERS)
+    check_no_adaptation(plan.options)
+    for demand, is_met, received, advice in _demands(plan):
+        if not is_met:
+            raise ValueError(f"{demand}. Received: {received}. {advice}")
 
 
 def check_student(options, source, target):
@@ -46,66 +46,51 @@ def check_student(options, source, target):
 
 
 def check_same_pairs(run, pairs, valid_pairs, weights, teacher):
-    """Raise ValueError if a student has begun with other pairs, before those are overwritten.
+    """Raise ValueError if a student has begun with other pairs, before they are overwritten.
 
     Args:
         run: `Run` of the student.
         pairs: List of pairs, or of `Corpus`.
         valid_pairs: List of pairs.
         weights: List of weights between words, or None.
-        teacher: Tuple of the files of a teacher of words; () for none.
+        teacher: Tuple of the files of a word-level teacher; () for none.
     """
     if run.begun():
-        with contextlib.suppress(FileExistsError):  # a training that is over has the same pairs
+        with contextlib.suppress(FileExistsError):  # a finished training has the same pairs
             run.check(run.options(TrainingOptions), pairs, valid_pairs, weights, teacher=teacher)
 
 
-def _demands(work):
-    """Tuples (demand, bool: it is met, what was received, mend)."""
-    given, models = work.hypotheses and os.fspath(work.hypotheses), [*map(str, work.paths)]
+def _demands(plan):
+    """Tuples (demand, bool: it is met, what was received, advice)."""
+    file, models = plan.hypotheses and os.fspath(plan.hypotheses), [*map(str, plan.paths)]
+    received_file = f"hypotheses={file!r}"
     yield (
         "A distillation needs a teacher, or hypotheses in the place of one",
-        bool(models) != bool(given),
-        f"teacher={models}, hypotheses={given!r}",
+        bool(models) != bool(file),
+        f"teacher={models}, {received_file}",
         "Give one of them.",
     )
-    pairs = as_pairs(work.pairs)
+    pairs = as_pairs(plan.pairs)
     yield (
         "A teacher reads one list of pairs, of inputs and texts",
         pairs.in_memory and not pairs.corpora,
         f"pairs of type {type(pairs).__name__}",
         "Give no shards, and no several corpora.",
     )
-    kinds = [_kind(path) for path in (*work.paths[:1], work.baseline) if path]
+    kinds = [_source_class(path) for path in (*plan.paths[:1], plan.baseline) if path]
     yield (
         "A baseline must have the kind of source that the teacher has",
         len({*kinds}) < 2,
-        f"baseline={str(work.baseline)!r}, of {kinds[-1:]}, with teacher={models}, of {kinds[:1]}",
+        f"baseline={str(plan.baseline)!r}, of {kinds[-1:]}, with teacher={models}, of {kinds[:1]}",
         "Give another one, or leave it out.",
     )
+    options, settings = plan.resolved, plan.settings
     yield (
         "`temperature` is for several corpora; texts are drawn with that of the teacher's search",
-        work.options.resolved().temperature == 1,
-        f"temperature={work.options.temperature!r}",
+        options.temperature == 1,
+        f"temperature={options.temperature!r}",
         "Leave it out.",
     )
-    yield from _of_attention(work, given, models)
-    yield from _of_words(work, given)
-    for name, asked in {
-        "vocabulary": work.settings.vocabulary == "teacher",
-        "sample": work.settings.sample,
-        "beam_width": work.settings.beam_width is not None,
-    }.items():
-        yield (
-            f"`{name}` is for a teacher that is a model",
-            not (given and asked),
-            f"{name}={getattr(work.settings, name)!r}, hypotheses={given!r}",
-            "Leave it out.",
-        )
-
-
-def _of_attention(work, given, models):
-    options, mix = work.options.resolved(), work.settings.mix
     yield (
         "The attention 'forced' needs alignments of the validation pairs, too",
         options.attention != "forced",
@@ -115,42 +100,49 @@ def _of_attention(work, given, models):
     weight, leave = f"guided_alignment={options.guided_alignment!r}", "leave guided_alignment out."
     yield (
         "Attention is guided by a teacher that is a model",
-        not (work.guides and given),
-        f"{weight}, hypotheses={given!r}",
+        not (plan.guides and file),
+        f"{weight}, {received_file}",
         f"Give one, or {leave}",
     )
     yield (
         "Attention is guided in one list of pairs",
-        not (work.guides and mix),
-        f"{weight}, mix={mix!r}",
+        not (plan.guides and settings.mix),
+        f"{weight}, mix={settings.mix!r}",
         f"Give mix=0, or {leave}",
     )
-    inputs = [read_card(path).get("inputs", "lines") for path in work.paths[:1]]
+    inputs = [read_card(path).get("inputs", "lines") for path in plan.paths[:1]]
     yield (
         "Attention is guided between the words of two texts",
-        not work.guides or inputs == ["lines"],
+        not plan.guides or inputs == ["lines"],
         f"{weight}, teacher={models}, which reads {'/'.join(inputs)}",
         f"L{leave[1:]}",
     )
-
-
-def _of_words(work, given):
-    share = work.options.resolved().word_distillation
-    received = f"word_distillation={share!r}"
+    share = f"word_distillation={options.word_distillation!r}"
     yield (
         "Word-level distillation takes a teacher that is a model",
-        not (share and given),
-        f"{received}, hypotheses={given!r}",
+        not (options.word_distillation and file),
+        f"{share}, {received_file}",
         "Give one, or leave word_distillation out.",
     )
     yield (
         "Word-level distillation takes one vocabulary of teacher and student",
-        not share or work.settings.vocabulary == "teacher",
-        f"{received}, vocabulary={work.settings.vocabulary!r}",
+        not options.word_distillation or settings.vocabulary == "teacher",
+        f"{share}, vocabulary={settings.vocabulary!r}",
         "Give vocabulary='teacher'.",
     )
+    for name, is_set in {
+        "vocabulary": settings.vocabulary == "teacher",
+        "sample": settings.sample,
+        "beam_width": settings.beam_width is not None,
+    }.items():
+        yield (
+            f"`{name}` is for a teacher that is a model",
+            not (file and is_set),
+            f"{name}={getattr(settings, name)!r}, {received_file}",
+            "Leave it out.",
+        )
 
 
-def _kind(path):
+def _source_class(path):
     """Name of the class of a model's source, such as "ImageSource"."""
     return str(read_card(path).get("source", {}).get("class_name"))

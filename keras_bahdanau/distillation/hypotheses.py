@@ -1,16 +1,23 @@
-"""Hypotheses of a teacher, and the file that holds them.
+"""Hypotheses of a teacher, and the files that hold them.
 
 `hypotheses.tsv` has a line each: the number of the pair, the score, the state ("whole",
-"unfinished" or "cut"), the text, and, where they are asked for, the weights of its words.
+"unfinished" or "cut"), the text, and, if requested, the weights between words. Files of other
+teachers have plain lines, or n-best lists in the format of Moses.
 """
 
 import itertools
 import operator
+import os
+import re
 from typing import NamedTuple
 
 from keras_bahdanau.data.pair_file import cell_of
+from keras_bahdanau.data.reading import read_lines
 
 WHOLE, UNFINISHED, CUT = "whole", "unfinished", "cut"
+_BAR = re.compile(r" \|\|\|(?= |$)")
+_NUMBER = re.compile(r" *[0-9]{1,9} *")
+_EXCERPT = 60  # characters of a line in a message
 
 
 class Hypothesis(NamedTuple):
@@ -18,9 +25,9 @@ class Hypothesis(NamedTuple):
 
     Attributes:
         text: String.
-        score: Float; NaN if it is not known.
-        state: String: `WHOLE`; `UNFINISHED`, if it was as long as the search allows; or `CUT`, if
-            its source was longer than the teacher reads.
+        score: Float; NaN if unknown.
+        state: String: `WHOLE`; `UNFINISHED`, if it reached the longest length of the search; or
+            `CUT`, if its source was longer than the teacher reads.
         weights: String, the attention between words: see `word_weights.format_weights`.
     """
 
@@ -31,10 +38,10 @@ class Hypothesis(NamedTuple):
 
 
 def line_of(number, hypothesis, weighted=False):
-    r"""A line of the file.
+    r"""A line of `hypotheses.tsv`.
 
     Args:
-        number: Positive integer, that of the pair.
+        number: Positive integer, the number of the pair.
         hypothesis: `Hypothesis`.
         weighted: True for a line with the weights of its words.
 
@@ -48,15 +55,14 @@ def line_of(number, hypothesis, weighted=False):
 
 
 def read_hypotheses(path, count):
-    """Read the file, one input after the other.
+    """Read `hypotheses.tsv`, one input after the other.
 
     Args:
         path: Path of the file.
         count: Integer, number of the inputs.
 
     Yields:
-        Lists of `Hypothesis`, one list an input; so no more of a large file is in memory than is
-        asked for.
+        Lists of `Hypothesis`, one list an input; so a large file is never in memory as a whole.
 
     Raises:
         ValueError: If it is damaged.
@@ -70,14 +76,14 @@ def read_hypotheses(path, count):
         rows = (line.removesuffix("\n").split("\t") for line in file)
         groups = itertools.groupby(rows, operator.itemgetter(0))
         try:
-            for number, (name, several) in enumerate(groups, start=1):
-                found = [
+            for number, (name, group) in enumerate(groups, start=1):
+                hypotheses = [
                     Hypothesis(text, float(score), state, *weights)
-                    for _, score, state, text, *weights in several
+                    for _, score, state, text, *weights in group
                 ]
                 if name != str(number) or number > count:
                     break
-                yield found
+                yield hypotheses
             else:
                 if number == count:
                     return
@@ -87,3 +93,79 @@ def read_hypotheses(path, count):
         f"Hypotheses must be as they were written. Received: path={str(path)!r}, which is "
         "not. Remove it: the same command writes it again."
     )
+
+
+def read_external(path, count, n_best=1):
+    """Read hypotheses of any other teacher from a file.
+
+    Args:
+        path: Path of a text in UTF-8, plain or .gz, with `n_best` lines for each source, best
+            first; or with lines `number ||| text ||| score`, as `translate --nbest` prints them,
+            where the numbers of the sources count from 0. The score is the last
+            field that is a number; other fields are ignored.
+        count: Integer, number of the sources.
+        n_best: Positive integer.
+
+    Returns:
+        List of lists of `Hypothesis`, one list a source; a missing score is NaN.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is not a text, has another number of hypotheses, or only some
+            lines have the form of an n-best list.
+
+    Example:
+        >>> read_external("train.hyp.de", 2)
+        [[Hypothesis(text='ein Mann', score=nan)], [Hypothesis(text='eine Katze', score=nan)]]
+    """
+    lines = read_lines(path)
+    items = [_numbered(line) for line in lines]
+    if any(items):
+        _check_form(path, lines, items)
+        numbers = {number for number, _ in items}
+        if len(numbers) == count == max(numbers) + 1:
+            hypotheses = [[] for _ in range(count)]
+            for number, hypothesis in items:
+                hypotheses[number].append(hypothesis)
+            return hypotheses
+        received = f"numbers from {min(numbers)} to {max(numbers)}, {len(numbers):,} different"
+    elif len(lines) == count * n_best:
+        texts = [Hypothesis(cell_of(line), float("nan")) for line in lines]
+        return [texts[first : first + n_best] for first in range(0, len(texts), n_best)]
+    else:
+        received = f"{len(lines):,} lines, n_best={n_best}"
+    raise ValueError(
+        "A file of hypotheses must have n_best lines for each source. "
+        f"Received: hypotheses={os.fspath(path)!r} with {received}, for {count:,} sources. Give "
+        "the hypotheses of these sources, with an empty line where there is none."
+    )
+
+
+def _numbered(line):
+    """(number of the source, `Hypothesis`) of a line `number ||| text ...`, or None."""
+    number, *fields = _BAR.split(f" {line.strip()}")
+    if not fields or not _NUMBER.fullmatch(number):
+        return None
+    text, *scores = fields
+    scores = [score for score in map(_score, scores) if score is not None]
+    score = scores[-1] if scores else float("nan")
+    return int(number), Hypothesis(cell_of(text.removeprefix(" ")), score)
+
+
+def _score(field):
+    try:
+        return float(field)
+    except ValueError:
+        return None
+
+
+def _check_form(path, lines, items):
+    """Raise ValueError if only some lines have the form of an n-best list."""
+    if None in items:
+        index = items.index(None)
+        raise ValueError(
+            "Either all lines of hypotheses have the form 'number ||| text ||| score', or none. "
+            f"Received: hypotheses={os.fspath(path)!r} with line {index + 1:,}, "
+            f"{lines[index][:_EXCERPT]!r}, and {len(items) - items.count(None):,} lines of that "
+            "form. Correct the line, or give texts alone."
+        )

@@ -1,4 +1,4 @@
-"""Settings of a distillation: what the teacher writes, and which of it the student learns from."""
+"""Settings of a distillation: the teacher's search, and the choice among its hypotheses."""
 
 import dataclasses
 
@@ -88,29 +88,29 @@ class Distillation(Filters):
             )
 
     @property
-    def of_scores(self):
-        """Dictionary of the settings that ask for scores, as far as they are given."""
-        given = {"min_score": self.min_score, "drop_worst": self.drop_worst or None}
-        return {name: value for name, value in given.items() if value is not None}
+    def score_filters(self):
+        """Dictionary of the settings that need scores, without those that are off."""
+        filters = {"min_score": self.min_score, "drop_worst": self.drop_worst or None}
+        return {name: value for name, value in filters.items() if value is not None}
 
     def measures(self, most):
-        """True if the closeness to the true targets is asked for.
+        """True if the closeness to the true targets is needed.
 
         Args:
             most: Integer, the most hypotheses of a source.
         """
         return self.min_closeness > 0 or self.choose == "closest" and most > 1
 
-    def search(self, own, seed):
-        """The teacher's `SearchOptions`.
+    def search(self, options, seed):
+        """The teacher's search.
 
         Args:
-            own: `SearchOptions` of its file.
-            seed: Integer, of draws at random.
+            options: `SearchOptions` of its file.
+            seed: Integer, of random draws.
         """
         if self.sample:
-            drawn = {"beam_width": self.n_best, "temperature": own.temperature or 1.0}
-            return dataclasses.replace(own, ctc_weight=0.0, seed=seed, **drawn)
-        width = self.beam_width or max(own.beam_width, self.n_best)
+            drawn = {"beam_width": self.n_best, "temperature": options.temperature or 1.0}
+            return dataclasses.replace(options, ctc_weight=0.0, seed=seed, **drawn)
+        width = self.beam_width or max(options.beam_width, self.n_best)
         plain = dict.fromkeys(("temperature", "top_k", "top_p"))
-        return dataclasses.replace(own, beam_width=width, **plain)
+        return dataclasses.replace(options, beam_width=width, **plain)

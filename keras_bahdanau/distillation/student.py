@@ -1,21 +1,16 @@
-"""Distillation in one call: the teacher writes, the student is trained on it, both are compared."""
+"""Distillation: a teacher writes targets, a student is trained on them, both are compared."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from keras_bahdanau.data.corpora import Corpus
-from keras_bahdanau.distillation.choosing import chosen
-from keras_bahdanau.distillation.demands import (
-    check_demands,
-    check_same_pairs,
-    check_student,
-)
-from keras_bahdanau.distillation.given_hypotheses import read_given
-from keras_bahdanau.distillation.pair_files import write_pairs
+from keras_bahdanau.distillation.choosing import choose_hypotheses, write_pairs
+from keras_bahdanau.distillation.demands import check_demands, check_same_pairs, check_student
+from keras_bahdanau.distillation.hypotheses import read_external
 from keras_bahdanau.distillation.settings import Distillation
-from keras_bahdanau.distillation.teacher import Teacher, taught
+from keras_bahdanau.distillation.teacher import Teacher, teacher_hypotheses
 from keras_bahdanau.files.ownership import existing, owned
 from keras_bahdanau.files.whole_file import write_json
 from keras_bahdanau.pipelines.file import find_translator, read_card
@@ -28,7 +23,7 @@ from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.run import Run
 from keras_bahdanau.training.word_teacher import teacher_files
 
-REPORT, COMPARISON = "report.json", "comparison.json"  # beside the pairs
+REPORT, COMPARISON = "report.json", "comparison.json"  # in the directory of the pairs
 
 
 def distill(
@@ -48,33 +43,33 @@ def distill(
     cache=None,
     load=None,
 ):
-    """Train a student on what a teacher makes of the sources; or resume what was killed.
+    """Train a student on a teacher's texts, or resume after a kill.
 
-    Sequence-level knowledge distillation (Kim and Rush 2016): in the place of each true target
-    stands a text of the teacher's beam, or one that is drawn from it. A small model learns the
-    one translation of its teacher more easily than the many of people.
+    Sequence-level knowledge distillation (Kim and Rush 2016): a text of the teacher's beam, or a
+    sampled one, replaces each true target. A small model learns the
+    consistent translations of its teacher more easily than those of people.
 
-    `DIRECTORY/distilled` holds all hypotheses, those that were chosen as plain files, and the
-    report of the filters; the directory itself is the student's run, as `train` makes it. With
+    `DIRECTORY/distilled` holds all hypotheses, the chosen ones as plain files, and the
+    report of the filters. The directory itself is the student's run, as of `train`. With
     `guided_alignment` among the options, the student's attention learns from the teacher's: see
-    `losses.GuidedAlignment`, of weights between words. With `word_distillation` the student also
-    learns the teacher's distribution of each token of these texts: see `WordDistillation`.
+    `losses.GuidedAlignment`. With `word_distillation` the student also
+    learns the teacher's distribution of each token: see `WordDistillation`.
 
     Args:
         pairs: List of (input, true target).
-        valid_pairs: List of such pairs, true ones, that decide which epoch was best.
+        valid_pairs: List of such pairs, which decide which epoch is best.
         directory: Path of the student's run.
         teacher: Path of a `.keras` file or of a run, or a list of several: their ensemble.
-        options: `TrainingOptions` of the student. Its seed is that of draws at random, too.
+        options: `TrainingOptions` of the student. Their seed also seeds random draws.
         settings: `Distillation`.
-        hypotheses: Path of a file with hypotheses of any other teacher: see `read_given`.
+        hypotheses: Path of a file with hypotheses of any other teacher: see `read_external`.
         baseline: Path of a model to compare with, such as a student without a teacher.
         workers: Positive integer, number of processes of the teacher. With several, the calling
             program must be importable: `if __name__ == "__main__":`.
         verbose: As in `keras.Model.fit`.
         say: Function of one string, which reports progress.
         source: `Source` of the student, or the `Subwords` of its text; None for the teacher's
-            own if that is no text, else for one that is learnt.
+            source, or a learnt vocabulary if that is text.
         symbols: As in `train`.
         cache: As in `train`.
         load: Function of a module that loads TensorFlow in its own way; None for none.
@@ -96,34 +91,35 @@ def distill(
         >>> path = distill(pairs, valid, "runs/student", "runs/big", options)
         >>> Translator.load(path).translate(["A man in an orange hat."])[0].text
     """
-    work = _Distilling(
-        Run(directory),
-        pairs,
-        teacher_files(teacher),
-        options or TrainingOptions(),
-        settings or Distillation(),
-        hypotheses,
-        baseline and find_translator(baseline),
-        workers,
-        say,
-        load,
-        symbols,
+    options = options or TrainingOptions()
+    plan = DistillationPlan(
+        run=Run(directory),
+        pairs=pairs,
+        paths=teacher_files(teacher),
+        options=options,
+        resolved=options.resolved(),
+        settings=settings or Distillation(),
+        hypotheses=hypotheses,
+        baseline=baseline and find_translator(baseline),
+        workers=workers,
+        say=say,
+        load=load,
     )
-    check_demands(work)
+    check_demands(plan)
     checked_symbols(symbols)  # or an error, before the teacher writes for long
-    work.check_output()
-    given = work.given()
+    plan.check_output()
+    external = plan.external_hypotheses()
     if load is not None:
         load()
-    work.check_baseline(valid_pairs)
-    # as they are given: `train` finds the place of their features
+    plan.check_baseline(valid_pairs)
+    # unchanged: `train` finds the place of their features
     subwords = source if isinstance(source, Subwords) else None
-    source, target = work.sides(source)
-    if not work.run.begun():
-        check_student(work.options, source, target)
-    trained, weights = work.pairs_to_train(source, given, valid_pairs)
-    work.train(
-        trained,
+    source, target = plan.sides(source)
+    if not plan.run.begun():
+        check_student(plan.options, source, target)
+    student_pairs, weights = plan.student_pairs(source, external, valid_pairs)
+    plan.train(
+        student_pairs,
         valid_pairs,
         verbose=verbose,
         alignments=weights,
@@ -132,48 +128,48 @@ def distill(
         symbols=symbols,
         cache=cache,
     )
-    work.compare(valid_pairs)
-    return work.run.translator
+    plan.compare(valid_pairs)
+    return plan.run.translator
 
 
-class _Distilling(NamedTuple):
-    """A distillation whose models are known to be there.
+class DistillationPlan(NamedTuple):
+    """Arguments of a distillation, whose models exist.
 
     Attributes:
         run: `Run` of the student.
         pairs: List of (input, true target).
         paths: Tuple of the files of the teacher; () with hypotheses.
-        options: `TrainingOptions`.
+        options: `TrainingOptions` of the caller.
+        resolved: The same without undecided ones.
         settings: `Distillation`.
         hypotheses: Path, or None.
         baseline: Path of a file, or None.
         workers: Integer.
         say: Function of one string.
         load: Function without arguments, or None.
-        symbols: List of strings.
     """
 
     run: Run
     pairs: list
     paths: tuple
     options: TrainingOptions
+    resolved: TrainingOptions
     settings: Distillation
     hypotheses: Any
     baseline: Path | None
     workers: int
     say: Callable
     load: Callable | None
-    symbols: Sequence
 
     @property
     def guides(self):
         """True if the teacher's attention guides that of the student."""
-        return self.options.resolved().guided_alignment > 0
+        return self.resolved.guided_alignment > 0
 
     @property
     def word_teacher(self):
         """The files of the teacher, if the student learns its distributions; otherwise ()."""
-        return self.paths if self.options.resolved().word_distillation else ()
+        return self.paths if self.resolved.word_distillation else ()
 
     def check_output(self):
         """Raise FileExistsError if the directory holds something else, such as another run."""
@@ -189,25 +185,25 @@ class _Distilling(NamedTuple):
         if self.baseline is not None:
             from keras_bahdanau.pipelines.file import read_source  # which loads Keras
 
-            source = read_source(read_card(self.baseline)["source"])
-            source.check("valid_pairs", [one for one, _ in valid_pairs[:1]])
+            baseline = read_source(read_card(self.baseline)["source"])
+            baseline.check("valid_pairs", [source for source, _ in valid_pairs[:1]])
 
-    def given(self):
-        """Lists of `Hypothesis` of the file, one list a pair; None for a teacher."""
+    def external_hypotheses(self):
+        """Lists of `Hypothesis` of the file, one list a pair; None with a teacher."""
         if not self.hypotheses:
             return None
-        found = read_given(self.hypotheses, len(self.pairs), self.settings.n_best)
-        asked = self.settings.of_scores
-        if asked and any(math.isnan(one.score) for several in found for one in several):
+        hypotheses = read_external(self.hypotheses, len(self.pairs), self.settings.n_best)
+        filters = self.settings.score_filters
+        if filters and any(math.isnan(text.score) for nbest in hypotheses for text in nbest):
             raise ValueError(
                 "A filter of scores needs hypotheses with scores, in lines 'number ||| text ||| "
-                f"score'. Received: hypotheses={str(self.hypotheses)!r} without, and {asked}. "
+                f"score'. Received: hypotheses={str(self.hypotheses)!r} without, and {filters}. "
                 "Leave that out."
             )
-        return found
+        return hypotheses
 
     def sides(self, source):
-        """(source, target) of the student, as far as they are given or the teacher's."""
+        """(source, target) of the student, given or the teacher's; None for a learnt one."""
         from keras_bahdanau.pipelines.ensembling import check_same_sides
         from keras_bahdanau.sources.serialized import read_sides
         from keras_bahdanau.sources.source import as_source  # which loads TensorFlow
@@ -217,55 +213,59 @@ class _Distilling(NamedTuple):
             return source, None
         sides = [read_sides(read_card(path)) for path in self.paths]
         check_same_sides(sides)  # or an error before the directory is begun
-        own, target = sides[0]
-        if source is not None and type(source) is not type(own):
+        teacher_source, target = sides[0]
+        if source is not None and type(source) is not type(teacher_source):
             raise ValueError(
                 "Teacher and student must have the same kind of source. Received: a "
-                f"{type(own).__name__} of the teacher, and a {type(source).__name__}. "
+                f"{type(teacher_source).__name__} of the teacher, and a {type(source).__name__}. "
                 "Leave the student's out."
             )
         if self.settings.vocabulary == "teacher":
             if not self.run.begun():
-                check_none_learnt(self.options, own, target)
-            return source or own, target
-        return source or (own if own.subwords is None else None), None
+                check_none_learnt(self.options, teacher_source, target)
+            return source or teacher_source, target
+        return source or (teacher_source if teacher_source.subwords is None else None), None
 
-    def pairs_to_train(self, source, given, valid_pairs):
-        """(pairs, or list of `Corpus`; weights between words, or None): they are written, too."""
+    def student_pairs(self, source, hypotheses, valid_pairs):
+        """Write the chosen pairs; return (pairs or list of `Corpus`, weights of words or None)."""
         directory = self.run.distilled
         with existing(self.run.directory), owned(directory, self.say), existing(directory):
-            found = given or self._taught(directory)
-            rows, report = chosen(self.pairs, found, self.settings, source, self.workers, self.say)
+            hypotheses = hypotheses or self._teacher_hypotheses(directory)
+            rows, report = choose_hypotheses(
+                self.pairs, hypotheses, self.settings, source, self.workers, self.say
+            )
             self.say(report.text())
             if not rows:
                 raise ValueError(
                     "At least one hypothesis must pass the filters. "
                     f"Received: {report.pairs:,} of them, of which none does. Switch off a filter."
                 )
-            pairs = own = [(self.pairs[row.pair][0], row.hypothesis.text) for row in rows]
+            pairs = distilled = [(self.pairs[row.pair][0], row.hypothesis.text) for row in rows]
             if mix := self.settings.mix:
-                pairs = [Corpus("distilled", own, 1 - mix), Corpus("true", self.pairs, mix)]
+                pairs = [Corpus("distilled", distilled, 1 - mix), Corpus("true", self.pairs, mix)]
             weights = None
             if self.guides:
                 weights = [parse_weights(row.hypothesis.weights) for row in rows]
             check_same_pairs(self.run, pairs, valid_pairs, weights, self.word_teacher)
-            write_pairs(directory, own, rows, self.guides)
+            write_pairs(directory, distilled, rows, self.guides)
             write_json(directory / REPORT, report.as_json())
         return pairs, weights
 
-    def _taught(self, directory):
+    def _teacher_hypotheses(self, directory):
         """Iterator of lists of the teacher's `Hypothesis`, one list a pair."""
-        seed, inputs = self.options.resolved().seed, [one for one, _ in self.pairs]
-        teacher = Teacher(self.paths, self.settings, seed, self.guides, load=self.load)
-        return taught(teacher, inputs, directory, self.workers, self.say)
+        inputs = [source for source, _ in self.pairs]
+        teacher = Teacher(
+            self.paths, self.settings, self.resolved.seed, self.guides, load=self.load
+        )
+        return teacher_hypotheses(teacher, inputs, directory, self.workers, self.say)
 
-    def train(self, pairs, valid_pairs, verbose, **given):
-        """Train the student, unless that has ended already."""
+    def train(self, pairs, valid_pairs, **arguments):
+        """Train the student, unless its training has ended."""
         from keras_bahdanau import training
 
-        given |= {"verbose": verbose, "say": self.say, "teacher": self.word_teacher}
+        arguments |= {"say": self.say, "teacher": self.word_teacher}
         try:
-            training.train(pairs, valid_pairs, self.run.directory, self.options, **given)
+            training.train(pairs, valid_pairs, self.run.directory, self.options, **arguments)
         except FileExistsError:
             if not self.run.is_over():
                 raise
@@ -273,7 +273,7 @@ class _Distilling(NamedTuple):
 
     def compare(self, pairs):
         """Print and write the table of teacher, baseline and student on validation pairs."""
-        from keras_bahdanau.distillation.comparing import compared, table_of
+        from keras_bahdanau.distillation.comparing import measure, table_of
         from keras_bahdanau.pipelines.by_source import load_pipeline
         from keras_bahdanau.pipelines.ensembling import ensemble
 
@@ -283,8 +283,8 @@ class _Distilling(NamedTuple):
         rows = []
         for name, paths in systems.items():
             if paths:
-                one = load_pipeline(paths[0]) if len(paths) == 1 else ensemble(paths)
-                rows.append(compared(name, one, paths, pairs, student.metrics))
-        rows.append(compared("student", student, [self.run.translator], pairs, student.metrics))
+                system = load_pipeline(paths[0]) if len(paths) == 1 else ensemble(paths)
+                rows.append(measure(name, system, paths, pairs, student.metrics))
+        rows.append(measure("student", student, [self.run.translator], pairs, student.metrics))
         write_json(self.run.distilled / COMPARISON, [row._asdict() for row in rows])
         self.say("\n".join(table_of(rows, student.plural)))

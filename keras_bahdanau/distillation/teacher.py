@@ -1,4 +1,4 @@
-"""A teacher at work on many sources: in several processes, resumed after a kill."""
+"""Decoding of many sources by a teacher, in several processes, resumed after a kill."""
 
 import functools
 import json
@@ -26,19 +26,19 @@ from keras_bahdanau.settings.limits import HYPOTHESES as MOST_HYPOTHESES
 from keras_bahdanau.training.teacher_files import teacher_prints
 
 HYPOTHESES, PLAN, PIECES = "hypotheses.tsv", "plan.json", "pieces"
-BATCHES = 8  # of a piece, at most, which a process translates and writes as a whole
+BATCHES = 8  # most batches of a piece, which a process translates and writes as a whole
 
 
 class Teacher(NamedTuple):
-    """A teacher as far as another process must know it.
+    """A teacher, as it is sent to another process.
 
     Attributes:
         paths: Tuple of the paths of `.keras` files, of one model or of an ensemble.
         settings: `Distillation`.
-        seed: Integer, of draws at random.
-        guides: True if the weights of its attention are wanted.
-        threads: Integer, cores of a process; None for those that this process has.
-        load: Function at the top of a module, or what is equal by value in another process, that
+        seed: Integer, of random draws.
+        guides: True to write the weights of its attention.
+        threads: Integer, cores of a process; None for the cores of this process.
+        load: Function at the top of a module, or an object that can be pickled, that
             loads TensorFlow in its own way; None for none.
     """
 
@@ -50,34 +50,30 @@ class Teacher(NamedTuple):
     load: Callable | None = None
 
     @property
-    def sources_of_a_piece(self):
-        """Integer: as many as a process holds with all their hypotheses."""
+    def piece_size(self):
+        """Integer, sources of a piece: a process holds all their hypotheses."""
         size, n_best = self.settings.batch_size, self.settings.n_best
         return size * max(1, min(BATCHES, MOST_HYPOTHESES // (size * n_best)))
 
-    @property
-    def own_search(self):
-        """`SearchOptions` of the first file."""
-        return SearchOptions.from_config(read_card(self.paths[0])["search"])
-
     def plan(self, inputs):
-        """Dictionary of all that the hypotheses follow from."""
+        """Dictionary of everything that determines the hypotheses."""
         settings = self.settings
+        options = SearchOptions.from_config(read_card(self.paths[0])["search"])
         return {
             "teacher": teacher_prints(self.paths),
-            "search": vars(settings.search(self.own_search, self.seed)),
+            "search": vars(settings.search(options, self.seed)),
             "n_best": settings.n_best,
             "batch_size": settings.batch_size,
             "attention": self.guides,
-            "sources": fingerprint_of((one, "") for one in inputs),
+            "sources": fingerprint_of((source, "") for source in inputs),
         }
 
 
-def taught(teacher, inputs, directory, workers=1, say=print):
-    """The hypotheses of a teacher, which are written unless they are there.
+def teacher_hypotheses(teacher, inputs, directory, workers=1, say=print):
+    """The hypotheses of a teacher, read from `hypotheses.tsv`, which is written if missing.
 
-    Each process writes whole pieces of the corpus. A call after a kill writes those that are
-    missing, and all pieces together are the file of an undisturbed call.
+    Each process writes whole pieces of the corpus. A call after a kill writes the missing
+    pieces; together they equal the file of an uninterrupted call.
 
     Args:
         teacher: `Teacher`.
@@ -91,8 +87,8 @@ def taught(teacher, inputs, directory, workers=1, say=print):
 
     Raises:
         RuntimeError: If a process was killed.
-        ValueError: If the directory has hypotheses of another teacher, search or corpus, or damaged
-            ones; if the models make no ensemble, or an input is not valid for the source.
+        ValueError: If the directory has damaged hypotheses, or those of another teacher, search
+            or corpus; if the models make no ensemble, or an input is not valid for the source.
     """
     _check_plan(directory / PLAN, teacher.plan(inputs))
     path, pieces = directory / HYPOTHESES, directory / PIECES
@@ -108,13 +104,13 @@ def taught(teacher, inputs, directory, workers=1, say=print):
 
 
 def _write_pieces(teacher, inputs, pieces, workers, say):
-    """Write the pieces that are missing; the list of the paths of all."""
-    size = teacher.sources_of_a_piece
+    """Write the missing pieces; return the paths of all."""
+    size = teacher.piece_size
     firsts = range(0, len(inputs), size)
     paths = [pieces / f"{number:06d}.tsv" for number in range(len(firsts))]
     missing = [pair for pair in zip(paths, firsts, strict=True) if not pair[0].is_file()]
     total = sum(len(inputs[first : first + size]) for _, first in missing)
-    say(f"{total:,} of {len(inputs):,} sources are to be translated")
+    say(f"{total:,} of {len(inputs):,} sources to translate")
     workers = max(1, min(workers, len(missing)))
     if workers > 1:
         teacher = teacher._replace(threads=max(1, usable_cores() // workers))
@@ -128,20 +124,20 @@ def _write_pieces(teacher, inputs, pieces, workers, say):
 
 
 def _write_piece(teacher, job):
-    """Write the hypotheses of some inputs; the number of these."""
+    """Write the hypotheses of some inputs; return their number."""
     path, first, inputs = job
     pipeline = _pipeline(teacher.paths, teacher.threads, teacher.load)
     settings = teacher.settings
     search = settings.search(pipeline.search, teacher.seed)
-    found = pipeline.decode_nbest(inputs, settings.n_best, settings.batch_size, search)
+    results = pipeline.decode_nbest(inputs, settings.n_best, settings.batch_size, search)
     words = pipeline.words(inputs, pipeline.longest(search)) if teacher.guides else None
     with replacing(path, path.with_name(f".unfinished-{path.name}")) as unfinished:
         with open(unfinished, "w", encoding="utf-8", newline="") as file:
-            for row, hypotheses in enumerate(found):
-                for one in hypotheses:
-                    weights = _weights(words[row], one) if teacher.guides else ""
-                    written = Hypothesis(one.text, one.score, _state(one), weights)
-                    file.write(line_of(first + row + 1, written, teacher.guides))
+            for row, nbest in enumerate(results):
+                for result in nbest:
+                    weights = _weights(words[row], result) if teacher.guides else ""
+                    hypothesis = Hypothesis(result.text, result.score, _state(result), weights)
+                    file.write(line_of(first + row + 1, hypothesis, teacher.guides))
     return len(inputs)
 
 
@@ -153,7 +149,7 @@ def _state(translation):
 
 
 def _weights(source_words, translation):
-    """The attention between words; "" where the tokens do not say which words the text has."""
+    """The attention between words; "" if the tokens do not determine the words."""
     from keras_bahdanau.text.alignments import word_spans
     from keras_bahdanau.text.word_weights import format_weights, word_weights
 
@@ -181,15 +177,15 @@ def _pipeline(paths, threads, load):
 
 
 def _check_plan(path, plan):
-    """Compare hypotheses with those that a directory was begun with; write down what is new."""
-    plan = json.loads(json.dumps(plan))  # as JSON has it
+    """Compare a plan with the plan of the directory, or write it to a new directory."""
+    plan = json.loads(json.dumps(plan))  # tuples become lists
     if not path.exists():
         write_json(path, plan)
     try:
-        begun = json.loads(path.read_text(encoding="utf-8"))
+        saved = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
-        begun = {}
-    if different := [name for name in plan if begun.get(name) != plan[name]]:
+        saved = {}
+    if different := [name for name in plan if saved.get(name) != plan[name]]:
         raise ValueError(
             "A distillation resumes with what it began with. Received: another "
             f"{' and '.join(different)} than that in {str(path.parent)!r}. Use that, or another "

@@ -20,12 +20,11 @@ from noting import Noting
 from keras_bahdanau import cli
 from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.distillation import Distillation, distill
-from keras_bahdanau.distillation.choosing import chosen, sentence_closeness
+from keras_bahdanau.distillation.choosing import choose_hypotheses, sentence_closeness
 from keras_bahdanau.distillation.comparing import Row, table_of
 from keras_bahdanau.distillation.demands import check_student
-from keras_bahdanau.distillation.given_hypotheses import read_given
-from keras_bahdanau.distillation.hypotheses import Hypothesis, read_hypotheses
-from keras_bahdanau.distillation.teacher import Teacher, taught
+from keras_bahdanau.distillation.hypotheses import Hypothesis, read_external, read_hypotheses
+from keras_bahdanau.distillation.teacher import Teacher, teacher_hypotheses
 from keras_bahdanau.models.losses import guided_alignment
 from keras_bahdanau.pipelines import ensemble
 from keras_bahdanau.pipelines.by_source import load_pipeline
@@ -59,7 +58,9 @@ def hypotheses(*texts):
 
 def kept(pairs, found, source=None, **settings):
     """((number of the pair, text) of each that is kept, counts of those that are dropped)."""
-    rows, report = chosen(pairs, found, Distillation(**settings), source, say=lambda line: None)
+    rows, report = choose_hypotheses(
+        pairs, found, Distillation(**settings), source, say=lambda line: None
+    )
     dropped = {name: count for name, count in report.dropped.items() if count}
     return [(row.pair, row.hypothesis.text) for row in rows], dropped
 
@@ -85,7 +86,9 @@ def test_the_closest_is_kept_of_a_file_with_several_though_n_best_is_left_out():
     pairs = [("one", "ac"), ("two", "zwei")]
     found = [hypotheses("ab", "ac"), hypotheses("zwei")]
     assert kept(pairs, found)[0] == [(0, "ac"), (1, "zwei")]
-    rows, _ = chosen(pairs, found[1:] * 2, Distillation(), say=print)  # nothing to choose from
+    rows, _ = choose_hypotheses(
+        pairs, found[1:] * 2, Distillation(), say=print
+    )  # nothing to choose from
     assert all(math.isnan(row.closeness) for row in rows)
 
 
@@ -134,7 +137,7 @@ def test_filters_count_each_pair_once_for_the_first_that_drops_it():
 def test_the_report_counts_hypotheses_and_numbers_their_pairs():
     pairs = [("one", "eins"), ("two", "zwei")]
     found = [hypotheses("eins", "ein"), hypotheses("zwei", "")]
-    _, report = chosen(pairs, found, Distillation(n_best=2, choose="all"), say=print)
+    _, report = choose_hypotheses(pairs, found, Distillation(n_best=2, choose="all"), say=print)
     assert report.text().splitlines() == [
         "4 hypotheses read, 3 kept (75.0 %)",
         "  empty                  1 dropped",
@@ -167,10 +170,10 @@ def test_sources_that_are_no_text_are_filtered_by_their_texts_alone():
 def test_a_file_of_hypotheses_has_lines_or_an_n_best_list(tmp_path):
     path = tmp_path / "hyp"
     path.write_text("a\n\nb\nc\n")
-    texts = [[one.text for one in several] for several in read_given(path, 2, n_best=2)]
+    texts = [[one.text for one in several] for several in read_external(path, 2, n_best=2)]
     assert texts == [["a", ""], ["b", "c"]]
     path.write_text("1 ||| b ||| -2.5\n0 ||| a x ||| F= 1 ||| -1\n1 ||| c ||| 0-0 1-1\n")
-    (first,), (second, third) = read_given(path, 2)
+    (first,), (second, third) = read_external(path, 2)
     assert (first, second) == (Hypothesis("a x", -1.0), Hypothesis("b", -2.5))
     assert third.text == "c" and math.isnan(third.score)
     for content, received in (
@@ -179,7 +182,7 @@ def test_a_file_of_hypotheses_has_lines_or_an_n_best_list(tmp_path):
     ):
         path.write_text(content)
         with pytest.raises(ValueError, match=f"Received: hypotheses='{path}' with .*{received}"):
-            read_given(path, 2)
+            read_external(path, 2)
 
 
 def test_a_list_may_have_spaces_empty_texts_and_alignments(tmp_path):
@@ -194,15 +197,15 @@ def test_a_list_may_have_spaces_empty_texts_and_alignments(tmp_path):
         ("0 ||| a", "a", math.nan),
     ):
         path.write_text(f"{line}\n1 ||| x ||| -1\n")
-        (found,), _ = read_given(path, 2)
+        (found,), _ = read_external(path, 2)
         assert (found.text, str(found.score)) == (text, str(score)), line
 
 
 def test_a_line_that_is_none_of_the_list_is_named(tmp_path):
     path = tmp_path / "list"
     path.write_text("0 ||| ein Mann ||| -0.1\n1 || zwei\n2 ||| drei ||| -0.3\n\n")
-    with pytest.raises(ValueError, match=f"='{path}' with line 2, '1 .. zwei', beside 2 lines"):
-        read_given(path, 4)
+    with pytest.raises(ValueError, match=f"='{path}' with line 2, '1 .. zwei', and 2 lines"):
+        read_external(path, 4)
 
 
 def test_the_table_has_a_line_for_each_model():
@@ -455,7 +458,7 @@ def test_an_ensemble_teaches_what_it_translates_in_two_processes(teacher, tmp_pa
     directory.mkdir()
     loaded = tmp_path / "loaded"
     one = one._replace(load=Noting(loaded))
-    found = [*taught(one, inputs, directory, workers=2, say=lambda line: None)]
+    found = [*teacher_hypotheses(one, inputs, directory, workers=2, say=lambda line: None)]
     # three pieces: each process loads TensorFlow, as the command does, and the models once
     assert 1 <= len(loaded.read_text()) <= 2
     expected = ensemble([teacher, other]).translate(inputs, batch_size=4)
@@ -465,7 +468,7 @@ def test_an_ensemble_teaches_what_it_translates_in_two_processes(teacher, tmp_pa
     )
     assert not (directory / "pieces").exists()
     with pytest.raises(ValueError, match="Received: another teacher than that in "):
-        taught(Teacher((teacher,), settings), inputs, directory)
+        teacher_hypotheses(Teacher((teacher,), settings), inputs, directory)
 
 
 @pytest.mark.slow
