@@ -59,8 +59,8 @@ def _ids(random, lengths):
 
 def measured(directory, read, steps, rounds):
     """Dictionary of what a training on a corpus takes."""
-    from keras_bahdanau.training import TrainingOptions
-    from keras_bahdanau.training.compiling import compiled_model
+    from keras_bahdanau.training import TrainingOptions, TrainingPlan
+    from keras_bahdanau.training.model import compiled_model
 
     began, used = time.perf_counter(), time.process_time()
     shards = Shards(directory)
@@ -72,7 +72,8 @@ def measured(directory, read, steps, rounds):
         "of_processor": time.process_time() - used,
     }
     options = TrainingOptions(units=128, embedding_units=128, attention_units=128)
-    model = compiled_model(shards.source, shards.target, options, 1e-3)
+    plan = TrainingPlan(options.resolved(), shards.source, shards.target)
+    model = compiled_model(plan, 1e-3)
     model.train_on_batch(*first)
     result["gigabytes_of_first_step"] = _peak()
     rate, pairs = _read(data, read)

@@ -36,7 +36,7 @@ ASKING_FOR_SUBWORDS = {
     "data/tags.py": (1, "a tag is one source token"),
     "exporters/litert/conversion.py": (1, "a file holds the subwords of both sides"),
     "pipelines/graph.py": (1, "words to copy are source tokens"),
-    "training/adaptation.py": (3, "an old vocabulary gets new pieces"),
+    "training/fine_tuning.py": (3, "an old vocabulary gets new pieces"),
     "training/vocabularies.py": (1, "symbols are tokens of a source that has subwords"),
     "distillation/student.py": (1, "a student learns a vocabulary of its own"),
 }

@@ -14,7 +14,7 @@ from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
 from keras_bahdanau.models.losses import TokenCrossentropy
 from keras_bahdanau.models.precision import computing_in
 from keras_bahdanau.search import SearchOptions, search
-from keras_bahdanau.training.presets import PRESETS
+from keras_bahdanau.training import presets
 
 FIRST, START, NEVER = 4, 2, -1  # the first id of a word; what begins; an end that no id is
 POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
@@ -73,7 +73,7 @@ def preset_model(preset, overrides, vocabulary, precision="float32"):
     keras.utils.set_random_seed(0)
     ids = Ids(vocabulary)
     with computing_in(POLICIES[precision]):
-        model = PRESETS[preset].model(ids, ids, **{"dropout": 0.0, **overrides})
+        model = presets.new_model(preset, ids, ids, **{"dropout": 0.0, **overrides})
         model.build()
     return model
 

@@ -38,8 +38,8 @@ def measured(corpus, subwords, configuration, size=SIZE, training=TRAINING, seed
     """
     keras.backend.clear_session()
     keras.utils.set_random_seed(seed)
-    preset = kb.presets.PRESETS[configuration.preset]
-    model = preset.model(subwords, subwords, **{**size, **configuration.overrides})
+    settings = {**size, **configuration.overrides}
+    model = kb.presets.new_model(configuration.preset, subwords, subwords, **settings)
     model.build()
     row = _trained(model, corpus, subwords, training, seed, say)
     translator = kb.Translator(subwords, model, subwords)

@@ -27,7 +27,8 @@ import keras_bahdanau as kb
 from keras_bahdanau.models.precision import computing_in
 from keras_bahdanau.optimizers import Cosine
 from keras_bahdanau.sources.ink_source import pen_frames
-from keras_bahdanau.training import Run, TrainingOptions
+from keras_bahdanau.training import Run, TrainingOptions, TrainingPlan
+from keras_bahdanau.training.data import TrainingData
 
 OPTIONS = {"preset": "images", **COMMON, **SETTINGS["image"]}
 NO_DROPOUT = {"dropout": 0.0, "embedding_dropout": 0.0}  # it would add an error of its own
@@ -53,8 +54,7 @@ def main(arguments=None):
     take_weights(pupil.encoder, encoder)
     take_weights(pupil.decoder, teacher.model.decoder)
     run = Run(arguments.out)
-    sides = {"source": source.get_config(), "target": teacher.target.get_config()}
-    run.begin(options, [], [], sides)
+    run.begin(TrainingPlan(options, source, teacher.target, TrainingData.of([], [])))
     search = kb.SearchOptions(beam_width=5)
     kb.ImageToText(source, pupil, teacher.target, search, teacher.metrics).save(run.translator)
     print(f"a model to go on from, with the decoder of the model of ink: {arguments.out}")
@@ -63,7 +63,7 @@ def main(arguments=None):
 def new_model(source, target, options):
     """An image model of these options, with new weights."""
     settings = {name: getattr(options, name) for name in kb.training.MODEL_OPTIONS}
-    model = kb.presets.PRESETS["images"].model(source, target, **settings)
+    model = kb.presets.images(source, target, **settings)
     model.build()
     return model
 

@@ -28,8 +28,8 @@ import tensorflow as tf
 import keras_bahdanau as kb
 from keras_bahdanau.data.padding import padded_batch
 from keras_bahdanau.text.id_rows import IdRows
-from keras_bahdanau.training import TrainingOptions
-from keras_bahdanau.training.compiling import validated_model
+from keras_bahdanau.training import TrainingOptions, TrainingPlan
+from keras_bahdanau.training.model import validated_model
 
 SENTENCES = 32  # of a batch
 MULTIPLE = 8  # of each width
@@ -158,7 +158,9 @@ def narrow(given):
     if given.plain:
         target = plain(wide.target)
         source = target if wide.model.share_embeddings else plain(wide.source.subwords)
-    made = kb.Translator(source, validated_model(source, target, options), target, wide.search)
+    made = kb.Translator(
+        source, validated_model(TrainingPlan(options, source, target)), target, wide.search
+    )
     for weight, old in zip(made.model.weights, wide.model.weights, strict=True):
         weight.assign(_selected(old.numpy(), places.axes_of(old), sizes, kept))
     made.training = dataclasses.asdict(options)
@@ -168,7 +170,7 @@ def narrow(given):
 
 def importances(translator, options, pairs):
     """The importance of each unit: a dictionary from each kind to a vector."""
-    model = validated_model(translator.source, translator.target, options)
+    model = validated_model(TrainingPlan(options, translator.source, translator.target))
     model.set_weights(translator.model.get_weights())
     sources, targets = zip(*pairs, strict=True)
     rows = [

@@ -29,9 +29,8 @@ from keras_bahdanau.data.bucketing import ByTokens, bucket_shapes
 from keras_bahdanau.data.padding import padded_batch
 from keras_bahdanau.optimizers.adam import averaged_weights
 from keras_bahdanau.text.id_rows import IdRows
-from keras_bahdanau.training import training_option
-from keras_bahdanau.training.compiling import compiled_model
-from keras_bahdanau.training.options import MODEL_OPTIONS, TrainingOptions
+from keras_bahdanau.training import MODEL_OPTIONS, TrainingOptions, TrainingPlan, training_option
+from keras_bahdanau.training.model import compiled_model
 
 MOST_EPOCHS, MOST_MINUTES = 100_000, 7 * 24 * 60
 VALID_SHAPES = 2
@@ -112,13 +111,13 @@ def finish(given):
 
 
 def _options(arrays, given):
-    """The `TrainingOptions` of MODEL, with what is set."""
+    """The `ResolvedOptions` of MODEL, with what is set."""
     options = json.loads(str(arrays["options"])) | dict(given.set)
     options |= {"jit_compile": keras.backend.backend() == "jax", "seed": given.seed}
     options |= {"freeze": "", "quantization_aware": False, "guided_alignment": 0.0}
     if options["batch_tokens"]:
         options["batch_sentences"] = 0
-    options = TrainingOptions(**options)
+    options = TrainingOptions(**options).resolved()
     if not options.batch_tokens:
         raise ValueError("Batches are measured in tokens here: give --set batch_tokens=4096.")
     return options
@@ -130,7 +129,7 @@ def _model(arrays, options):
     source = target if arrays["joint"] else source
     keras.utils.set_random_seed(options.seed)
     # a number, and no schedule: a callback changes it
-    model = compiled_model(source, target, options, options.learning_rate)
+    model = compiled_model(TrainingPlan(options, source, target), options.learning_rate)
     shapes = [list(one.shape) for one in model.trainable_variables]
     if shapes != json.loads(str(arrays["shapes"])):
         raise ValueError(

@@ -90,8 +90,8 @@ def read(arguments, part):
 
 def options_of(arguments, run):
     """The options a run began with, or new ones."""
-    if run.begun():
-        return TrainingOptions(**run.read_card()["options"]).resolved()
+    if run.exists():
+        return run.options()
     said = {"seed": arguments.seed, "minutes": arguments.minutes}
     options = {**said, **TIERS[arguments.tier], **dict(arguments.set)}
     return TrainingOptions(**options).resolved()

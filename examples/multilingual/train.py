@@ -39,7 +39,7 @@ def main(arguments=None):
 
 def check_same(run, arguments, name):
     """End the program if a system was begun with other options than those that are given."""
-    if not run.begun():
+    if not run.exists():
         return
     begun, asked = run.read_card()["options"], vars(options_of(arguments, name).resolved())
     others = [

@@ -31,11 +31,12 @@ from keras_bahdanau.settings.limits import WORKERS
 from keras_bahdanau.settings.option import check_value
 from keras_bahdanau.sources.named_source import inputs_by_name, preset_by_name, source_by_name
 from keras_bahdanau.training import Run, TrainingOptions
+from keras_bahdanau.training.options import DEFAULTS
 
 
 @ends_well("The same command goes on.")
 @options_of(Distillation, Distillation())
-@options_of(TrainingOptions, TrainingOptions().resolved())
+@options_of(TrainingOptions, DEFAULTS)
 def distill(
     source: Annotated[
         Path,

@@ -34,13 +34,15 @@ from keras_bahdanau.cli.training_files import (
 from keras_bahdanau.files.ownership import check_unowned
 from keras_bahdanau.sources.named_source import inputs_by_name, preset_by_name, source_by_name
 from keras_bahdanau.training import TrainingOptions
+from keras_bahdanau.training.data import TrainingData
 from keras_bahdanau.training.inheritance import check_no_adaptation, initial_model
+from keras_bahdanau.training.options import DEFAULTS
+from keras_bahdanau.training.plan import check_start
 from keras_bahdanau.training.run import Run
-from keras_bahdanau.training.word_teacher import teacher_files
 
 
 @ends_well("The same command resumes from the last checkpoint.")
-@options_of(TrainingOptions, TrainingOptions().resolved())
+@options_of(TrainingOptions, DEFAULTS)
 @with_imports
 def train(
     context: typer.Context,
@@ -176,16 +178,15 @@ def train(
     show_progress("reading the pairs")
     data, valid = read_data(inputs, files, valid_files, **table)
     show_progress("")
-    beside = {"alignments": data.alignments, "valid_alignments": valid.alignments}
-    beside["teacher"] = teacher_files(teacher)
+    links = {"alignments": data.alignments, "valid_alignments": valid.alignments}
+    planned = TrainingData.of(data.pairs, valid.pairs, **links, teacher=teacher)
     new_text = None
     if vocabulary_pairs is not None:
         new_text = Data.read(inputs, vocabulary_pairs, None, None, **table)
     if begins_with is not None:
         load_tensorflow()  # the source of a file says what its preset is
-        options = begins_with.inherited(options)
     if not is_launched():
-        run.check(options, data.pairs, valid.pairs, **beside)
+        check_start(run, options, planned, begins_with)
         check_unowned(run.translator, say)
     if valid_source is None and not valid_corpus:
         tell_held_out(valid.pairs, say)
@@ -211,7 +212,8 @@ def train(
         vocabulary_pairs=None if new_text is None else new_text.pairs,
         strategy=strategy,
         show=show_progress,
-        **beside,
+        **links,
+        teacher=planned.teacher,
     )
     say(f"The model: {path}")
 

@@ -45,7 +45,7 @@ class Pairs(abc.ABC):
     ):
         """The batches of a training.
 
-        Arguments that are for other pairs are ignored: `Run.check` has refused their options.
+        Arguments for other pairs are ignored: `TrainingData.check` has refused their options.
 
         Args:
             source: `Source`.

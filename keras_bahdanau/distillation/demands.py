@@ -1,15 +1,13 @@
 """Demands on the arguments of a distillation, checked before anything slow."""
 
-import contextlib
-import dataclasses
 import os
 
 from keras_bahdanau.data.corpora import as_pairs
 from keras_bahdanau.pipelines.file import read_card
 from keras_bahdanau.settings.limits import WORKERS
 from keras_bahdanau.settings.option import check_value
+from keras_bahdanau.training.data import TrainingData
 from keras_bahdanau.training.inheritance import check_no_adaptation
-from keras_bahdanau.training.options import TrainingOptions
 
 
 def check_demands(plan):
@@ -25,26 +23,6 @@ def check_demands(plan):
             raise ValueError(f"{demand}. Received: {received}. {advice}")
 
 
-def check_student(options, source, target):
-    """Raise ValueError unless a student with such options can be made.
-
-    Args:
-        options: `TrainingOptions`.
-        source: `Source`; None for a text whose vocabulary is yet to be learnt.
-        target: `Subwords`; None likewise.
-    """
-    from keras_bahdanau.text.subwords import Subwords  # which loads TensorFlow, as the next do
-    from keras_bahdanau.training.compiling import validated_model
-    from keras_bahdanau.training.model_types import with_given_types
-    from keras_bahdanau.training.training_data import check_sides
-
-    options = dataclasses.replace(options, preset=options.preset or getattr(source, "preset", None))
-    options = with_given_types(options, source, target).resolved()
-    check_sides(options, source, target)
-    small = Subwords.train(["a b"], 10, model_type="char", exact=False)  # for one to be learnt
-    validated_model(source or small, target or small, options)
-
-
 def check_same_pairs(run, pairs, valid_pairs, weights, teacher):
     """Raise ValueError if a student has begun with other pairs, before they are overwritten.
 
@@ -55,9 +33,8 @@ def check_same_pairs(run, pairs, valid_pairs, weights, teacher):
         weights: List of weights between words, or None.
         teacher: Tuple of the files of a word-level teacher; () for none.
     """
-    if run.begun():
-        with contextlib.suppress(FileExistsError):  # a finished training has the same pairs
-            run.check(run.options(TrainingOptions), pairs, valid_pairs, weights, teacher=teacher)
+    if run.exists():
+        run.check_data(TrainingData.of(pairs, valid_pairs, weights, teacher=teacher))
 
 
 def _demands(plan):

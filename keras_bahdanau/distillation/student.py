@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from keras_bahdanau.data.corpora import Corpus
 from keras_bahdanau.distillation.choosing import choose_hypotheses, write_pairs
-from keras_bahdanau.distillation.demands import check_demands, check_same_pairs, check_student
+from keras_bahdanau.distillation.demands import check_demands, check_same_pairs
 from keras_bahdanau.distillation.hypotheses import read_external
 from keras_bahdanau.distillation.settings import Distillation
 from keras_bahdanau.distillation.teacher import Teacher, teacher_hypotheses
@@ -18,10 +18,11 @@ from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import checked_symbols
 from keras_bahdanau.text.word_weights import parse_weights
-from keras_bahdanau.training.inheritance import check_none_learnt
-from keras_bahdanau.training.options import TrainingOptions
+from keras_bahdanau.training.data import Sides, teacher_files
+from keras_bahdanau.training.inheritance import check_none_learned
+from keras_bahdanau.training.options import ResolvedOptions, TrainingOptions, resolve
+from keras_bahdanau.training.plan import check_new_model
 from keras_bahdanau.training.run import Run
-from keras_bahdanau.training.word_teacher import teacher_files
 
 REPORT, COMPARISON = "report.json", "comparison.json"  # in the directory of the pairs
 
@@ -97,7 +98,7 @@ def distill(
         pairs=pairs,
         paths=teacher_files(teacher),
         options=options,
-        resolved=options.resolved(),
+        resolved=resolve(options.explicit()),
         settings=settings or Distillation(),
         hypotheses=hypotheses,
         baseline=baseline and find_translator(baseline),
@@ -115,8 +116,8 @@ def distill(
     # unchanged: `train` finds the place of their features
     subwords = source if isinstance(source, Subwords) else None
     source, target = plan.sides(source)
-    if not plan.run.begun():
-        check_student(plan.options, source, target)
+    if not plan.run.exists():
+        check_new_model(plan.options, Sides(source, target))
     student_pairs, weights = plan.student_pairs(source, external, valid_pairs)
     plan.train(
         student_pairs,
@@ -140,7 +141,7 @@ class DistillationPlan(NamedTuple):
         pairs: List of (input, true target).
         paths: Tuple of the files of the teacher; () with hypotheses.
         options: `TrainingOptions` of the caller.
-        resolved: The same without undecided ones.
+        resolved: The same, resolved.
         settings: `Distillation`.
         hypotheses: Path, or None.
         baseline: Path of a file, or None.
@@ -153,7 +154,7 @@ class DistillationPlan(NamedTuple):
     pairs: list
     paths: tuple
     options: TrainingOptions
-    resolved: TrainingOptions
+    resolved: ResolvedOptions
     settings: Distillation
     hypotheses: Any
     baseline: Path | None
@@ -174,7 +175,7 @@ class DistillationPlan(NamedTuple):
     def check_output(self):
         """Raise FileExistsError if the directory holds something else, such as another run."""
         self.run.check_free()
-        if self.run.begun() and not self.run.distilled.is_dir():
+        if self.run.exists() and not self.run.distilled.is_dir():
             raise FileExistsError(
                 "A distillation goes on in a directory that it began itself. Received: "
                 f"out={str(self.run.directory)!r}, with a run of `train`. Choose another name."
@@ -221,8 +222,8 @@ class DistillationPlan(NamedTuple):
                 "Leave the student's out."
             )
         if self.settings.vocabulary == "teacher":
-            if not self.run.begun():
-                check_none_learnt(self.options, teacher_source, target)
+            if not self.run.exists():
+                check_none_learned(self.options, teacher_source, target)
             return source or teacher_source, target
         return source or (teacher_source if teacher_source.subwords is None else None), None
 

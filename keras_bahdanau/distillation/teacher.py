@@ -23,7 +23,7 @@ from keras_bahdanau.pipelines.file import read_card
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.settings.cores import usable_cores
 from keras_bahdanau.settings.limits import HYPOTHESES as MOST_HYPOTHESES
-from keras_bahdanau.training.teacher_files import teacher_prints
+from keras_bahdanau.training.data import teacher_prints
 
 HYPOTHESES, PLAN, PIECES = "hypotheses.tsv", "plan.json", "pieces"
 BATCHES = 8  # most batches of a piece, which a process translates and writes as a whole

@@ -112,7 +112,7 @@ def new_optimizer(options, learning_rate, variables):
     """Optimizer of a training.
 
     Args:
-        options: `TrainingOptions`.
+        options: `ResolvedOptions` of a training.
         learning_rate: Float or schedule.
         variables: List of the variables to train. Embeddings, biases and gains among them are
             exempt from weight decay.

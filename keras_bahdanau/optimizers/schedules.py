@@ -151,10 +151,9 @@ def learning_rate(options, steps):
     """The learning rate of a training: a schedule.
 
     Args:
-        options: `TrainingOptions`.
+        options: `ResolvedOptions` of a training.
         steps: Integer, batches of an epoch.
     """
-    options = options.resolved()
     return _SCHEDULES[options.schedule](options, steps)
 
 

@@ -8,8 +8,10 @@ from keras_bahdanau.settings.lazy import lazy_names
 _MODULE_OF = {
     "MODEL_OPTIONS": "options",
     "Progress": "progress",
+    "ResolvedOptions": "options",
     "Run": "run",
     "TrainingOptions": "options",
+    "TrainingPlan": "plan",
     "Workers": "workers",
     "presets": "presets",
     "strategy_of_environment": "workers",

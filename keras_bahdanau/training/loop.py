@@ -1,7 +1,5 @@
 """From pairs to a trained pipeline, in one `fit`."""
 
-import dataclasses
-
 import keras
 
 from keras_bahdanau.callbacks import (
@@ -10,45 +8,24 @@ from keras_bahdanau.callbacks import (
     EndInTime,
     StopAtDivergence,
 )
-from keras_bahdanau.layers.registry import is_registered_name, registered
 from keras_bahdanau.optimizers.rounded_weights import round_weights
 from keras_bahdanau.optimizers.schedules import learning_rate
-from keras_bahdanau.pipelines.by_source import kind_of, pipeline_of
 from keras_bahdanau.settings.checks import counted
-from keras_bahdanau.sources.serialized import serialized_sides
-from keras_bahdanau.sources.source import as_source
-from keras_bahdanau.training.adaptation import Adaptation
-from keras_bahdanau.training.compiling import compiled_model, validated_model
+from keras_bahdanau.training.data import TrainingData
 from keras_bahdanau.training.distributed import fit_of
-from keras_bahdanau.training.first_search import first_search
-from keras_bahdanau.training.inheritance import (
-    check_no_adaptation,
-    check_none_learnt,
-    check_vocabulary_pairs,
-    initial_model,
-    record_of,
-)
-from keras_bahdanau.training.model_types import with_given_types
+from keras_bahdanau.training.model import compiled_model, word_distillation
 from keras_bahdanau.training.options import TrainingOptions
+from keras_bahdanau.training.plan import plan_training
 from keras_bahdanau.training.progress import Progress
-from keras_bahdanau.training.resumption import check_workers, kept_search, resumed
-from keras_bahdanau.training.skipped_pairs import (
-    TellBroken,
-    tell_pathless,
-    tell_skipped,
-    tell_unknown,
+from keras_bahdanau.training.reports import (
+    ReportBroken,
+    ReportSteps,
+    report_pairs_without_ctc_path,
+    report_skipped,
+    report_unknown,
 )
-from keras_bahdanau.training.slow_steps import TellSteps
-from keras_bahdanau.training.training_data import (
-    LONGEST_VALID,
-    check_sides,
-    longest_source,
-    longest_valid_source,
-    training_data,
-)
+from keras_bahdanau.training.saved_pipeline import new_pipeline
 from keras_bahdanau.training.validation import ValidateAndSave
-from keras_bahdanau.training.vocabularies import vocabularies
-from keras_bahdanau.training.word_teacher import word_distillation
 from keras_bahdanau.training.workers import FollowChief, Workers
 
 
@@ -111,7 +88,7 @@ def train(
             batch. The first one, the chief, alone writes files, reports, and calls `callbacks`.
         devices: Dictionary from "encoder", "decoder" and "attention", or some of them, to names
             of devices, such as {"encoder": "GPU:0", "decoder": "GPU:1"}, where a model does not
-            fit on one: see `placement.place`.
+            fit on one: see `model.place`.
         show: Function of one string, which shows what is being prepared, "" when all is; None for
             none.
         teacher: Path of a `.keras` file or of a run, or a list of several, their ensemble, for
@@ -137,30 +114,23 @@ def train(
             there is a `cache` for a source that decodes no files; or if options or vocabularies
             contradict the `initial` model or the teacher.
     """
-    options = options or TrainingOptions()
-    data = training_data(pairs, valid_pairs, alignments, valid_alignments, teacher)
+    data = TrainingData.of(pairs, valid_pairs, alignments, valid_alignments, teacher)
     sides = data.sides(source, target, symbols)
-    are_given = None not in (sides.source, sides.target)
-    check_vocabulary_pairs(options, vocabulary_pairs, are_given)
     workers = Workers(strategy)
     say = say if workers.is_chief else _say_nothing
     show = show if show and workers.is_chief else _say_nothing
     run = workers.run_in(directory)
     with workers.together(), run.owned(say):
-        begins_with = initial_model(run, initial)
-        if data.shards and begins_with is None and not run.begun():
-            check_none_learnt(options, sides.source, sides.target)
-        options = _asked(options, begins_with, sides.source)
-        if not run.begun():
-            options = with_given_types(options, sides.source, sides.target, say)
-        run.check(options, *data)
-        options = data.with_found(run.kept(options), sides, say).resolved()
-        if is_registered_name(options.attention):
-            registered(options.attention)  # or say so before the vocabularies are learnt
-        if begins_with is None and not run.begun():
-            check_sides(options, sides.source, sides.target)
-        training = _Training(run, options, data, workers, say, show)
-        training.prepare(sides, begins_with, vocabulary_pairs, cache, devices)
+        run.check_workers(workers.count)
+        plan = plan_training(
+            *(run, options or TrainingOptions(), data, sides, initial, vocabulary_pairs),
+            is_chief=workers.is_chief,
+            cache=cache,
+            say=say,
+            show=show,
+        )
+        training = _Training(run, plan, workers, say)
+        training.prepare(devices, show)
         with training.batches.errors(), training.validation.errors():
             training.fit(callbacks or (), verbose)
     return run.translator
@@ -170,120 +140,67 @@ def _say_nothing(line):
     pass
 
 
-def _asked(options, begins_with, source):
-    """The options of a training, with those of the model that it begins with, if there is one."""
-    if begins_with is not None:
-        return begins_with.inherited(options)
-    check_no_adaptation(options)
-    if options.preset is None and source is not None:
-        return dataclasses.replace(options, preset=as_source(source).preset)
-    return options
-
-
 class _Training:
-    """A run that this process owns, or its chief, from its data to the end of `fit`.
+    """A run that this process owns, or its chief, from its plan to the end of `fit`.
 
     Args:
         run: `Run`.
-        options: `TrainingOptions`, resolved.
-        data: `TrainingData`.
+        plan: `TrainingPlan`.
         workers: `Workers`.
         say: Function of one string, which reports progress.
-        show: Function of one string, which shows what is being prepared.
     """
 
-    def __init__(self, run, options, data, workers, say, show):
-        self.run, self.options, self.data = run, options, data
-        self.workers, self.say, self.show = workers, say, show
+    def __init__(self, run, plan, workers, say):
+        self.run, self.plan, self.workers, self.say = run, plan, workers, say
 
-    def prepare(self, sides, begins_with, vocabulary_pairs, cache, devices):
-        """Make vocabularies, batches and model; begin the run, or restore its checkpoint."""
-        run, options, data, say = self.run, self.options, self.data, self.say
-        check_workers(run, self.workers.count)
-        old = None  # its weights are those of the checkpoint, if there is one, or the chief's
-        if begins_with is not None and self.workers.is_chief and not run.checkpoint.is_file():
-            old = Adaptation(begins_with)
-        self.initial = run.initial() if run.begun() else old and old.card
-        new_text = data.pairs if vocabulary_pairs is None else vocabulary_pairs
-        self.show("making vocabularies")
-        source, target = vocabularies(run, options, data.pairs, sides, old, new_text, say)
-        self.source = source = source if cache is None else source.cached(cache, say=say)
-        self.target = target
-        self.show("making batches")
-        self.batches, self.validation = data.batches(source, target, options, self.workers)
-        longest = longest_source(source, options)
-        limits = longest and (longest, source.unit)
-        tell_skipped("training", self.batches, data.inputs, options.max_length, say, limits)
-        limits = longest and (longest_valid_source(source, longest), source.unit)
-        tell_skipped("validation", self.validation, data.valid_inputs, LONGEST_VALID, say, limits)
-        tell_unknown(data.valid_pairs, source, target, say)
-        self.show("making the model")
-        keras.utils.set_random_seed(options.seed)
-        self.rate = learning_rate(options, self.batches.steps)
-        config = self.initial and self.initial["model"]
-        settings = config, devices, self._window()
-        self.model = compiled_model(source, target, options, self.rate, *settings)
-        if data.teacher:
-            self.show("loading the teacher")
-            taught = word_distillation(data.teacher, (source, target), options)
-            self.model.word_distillation = taught
-        tell_pathless(self.batches, self.model, say)
-        if old is not None:
-            old.give_weights(self.model, source, target)
+    def prepare(self, devices, show):
+        """Make batches and model; begin the run, or restore its checkpoint."""
+        plan, say = self.plan, self.say
+        show("making batches")
+        self.batches, self.validation = plan.batches(self.workers)
+        report_skipped(plan, self.batches, self.validation, say)
+        report_unknown(plan, say)
+        show("making the model")
+        keras.utils.set_random_seed(plan.options.seed)
+        self.rate = learning_rate(plan.options, self.batches.steps)
+        self.model = compiled_model(plan, self.rate, devices)
+        if plan.data.teacher:
+            show("loading the teacher")
+            self.model.word_distillation = word_distillation(plan)
+        report_pairs_without_ctc_path(self.batches, self.model, say)
+        if plan.adaptation is not None:
+            plan.adaptation.give_weights(self.model, plan.source, plan.target)
         say(
             f"{self._count_of_pairs()}, {counted(self.batches.steps, 'batches')} an epoch, "
             f"{self.batches.tokens:,} target tokens; {self.model.count_params():,} weights"
         )
-        self.progress = self._begun()
-        self.workers.begin(run, self.model, self.progress)
-        self.show("")
-
-    def _window(self):
-        """Steps that the model it begins with keeps; 0 for none, and in cards of old versions."""
-        return (self.initial or {}).get("window", 0)
+        self.progress = self._begin_or_resume()
+        self.workers.begin(self.run, self.model, self.progress)
+        show("")
 
     def _count_of_pairs(self):
         """The number of pairs that are trained on, and of how many if some are left out."""
-        every, skipped = len(self.data.pairs), self.batches.skipped
-        kept = every - skipped.empty - skipped.too_long
-        return f"{every:,} pairs" if kept == every else f"{kept:,} of {every:,} pairs"
+        total, skipped = len(self.plan.data.pairs), self.batches.skipped
+        count = total - skipped.empty - skipped.too_long
+        return f"{total:,} pairs" if count == total else f"{count:,} of {total:,} pairs"
 
-    def _begun(self):
-        """The progress of the run: of its checkpoint, or of one that begins now."""
-        run, data = self.run, self.data
+    def _begin_or_resume(self):
+        """The progress of the run: of its checkpoint, or of a run that begins now."""
+        run, options = self.run, self.plan.options
         if run.checkpoint.is_file():
-            return resumed(run, self.model, self.batches.steps, self.say)
-        if not run.begun():
-            card = serialized_sides(self.source, self.target)
-            card |= {} if self.initial is None else {"initial": self.initial}
-            card |= {"workers": self.workers.count} if data.shards else {}
-            beside = data.alignments, data.valid_alignments, data.teacher
-            run.begin(self.options, data.pairs, data.valid_pairs, card, *beside)
-        if self.options.quantization_aware:
-            round_weights(self.model, self.options.quantization, self.model.optimizer.remainders)
+            return self._resume()
+        if not run.exists():
+            run.begin(self.plan, self.workers.count)
+        if options.quantization_aware:
+            round_weights(self.model, options.quantization, self.model.optimizer.remainders)
         return Progress()
 
-    def _pipeline(self):
-        """The pipeline that validation decodes with, and that is saved."""
-        options, initial, model = self.options, self.initial, self.model
-        if options.precision != "float32":
-            config = initial and initial["model"]
-            model = validated_model(self.source, self.target, options, config, self._window())
-        metrics = _metrics(self.source, self.target, options)
-        if initial is not None and options.best_by == "perplexity":
-            metrics = initial["metrics"]
-        pipeline = pipeline_of(self.source, model, self.target, self._search(model), metrics)
-        pipeline.training = record_of(options, initial)
-        return pipeline
-
-    def _search(self, model):
-        """Its search options: as the run has saved them, or as it begins."""
-        if self.run.translator.is_file():
-            return kept_search(self.run.translator, self.say)
-        before = None if self.initial is None else self.initial["search"]
-        symbols = self.data.write_symbols(self.target)
-        found = {"ctc_weight": model.ctc_weight, "write_symbols": symbols}
-        return first_search(self.source, self.target, self.options, before, **found)
+    def _resume(self):
+        """Restore model and optimizer from the checkpoint; return the `Progress` in it."""
+        restore(self.run.checkpoint, self.model)
+        progress = self.run.progress()
+        self.say(f"resuming at epoch {progress.epoch + 1}, batch {progress.step}")
+        return progress
 
     def fit(self, callbacks, verbose):
         """Fit the model from where its progress stands to the end.
@@ -291,58 +208,56 @@ class _Training:
         Keras gives each epoch of a `fit` as many steps as the first one, so the rest of an epoch
         that was interrupted is a `fit` of its own.
         """
-        progress, options = self.progress, self.options
+        progress, options = self.progress, self.plan.options
         settings = {"callbacks": self._callbacks(callbacks, verbose), "shuffle": False}
         settings["verbose"] = verbose if self.workers.is_chief else 0
         fit = fit_of(self.workers, options.accumulate)
         if progress.step:
             epoch = progress.epoch
-            rest = self.batches.epoch(epoch, first_step=progress.step)
-            fit(self.model, rest, initial_epoch=epoch, epochs=epoch + 1, **settings)
+            remaining = self.batches.epoch(epoch, first_step=progress.step)
+            fit(self.model, remaining, initial_epoch=epoch, epochs=epoch + 1, **settings)
         if not progress.is_over(options):
             epochs = self.batches.dataset(first_epoch=progress.epoch)
             limits = {"initial_epoch": progress.epoch, "epochs": options.epochs}
             fit(self.model, epochs, **limits, **settings)
 
-    def _callbacks(self, given, verbose):
-        """All callbacks of a `fit`, in their order; those that every worker has, of the others."""
-        options, progress, workers = self.options, self.progress, self.workers
-        everywhere = [
-            StopAtDivergence(progress),
-        ]
+    def _callbacks(self, callbacks, verbose):
+        """All callbacks of a `fit`, in their order; some run in every worker."""
+        plan, progress, workers = self.plan, self.progress, self.workers
+        options = plan.options
+        everywhere = [StopAtDivergence(progress)]
         last = [FollowChief(workers, progress)] if workers.count > 1 else []
-        end = _end(options, self.batches.steps, progress, self.rate)
+        end = []
+        if options.minutes and options.schedule == "cosine":
+            limits = self.batches.steps, options.epochs, options.minutes
+            end = [EndInTime(progress, self.rate, *limits)]
         if not workers.is_chief:
             return [*everywhere, *last, *end]
-        run, data, say = self.run, self.data, self.say
+        run, say = self.run, self.say
         checkpoint = Checkpoint(run.checkpoint, progress, options.checkpoint_steps)
         average = AverageLast(options.average_last, run.epochs) if options.average_last else None
-        validation = (self.validation, options, checkpoint, data.valid_pairs, average, say)
+        pipeline = new_pipeline(plan, run, self.model, say)
         return [
             *([keras.callbacks.ProgbarLogger()] if verbose else []),  # or it waits for validation
-            *([TellSteps(say, lines=verbose == 2)] if verbose else []),
+            *([ReportSteps(say, lines=verbose == 2)] if verbose else []),
             *everywhere,
             checkpoint,
-            TellBroken("training", self.batches, data.inputs, say),
-            ValidateAndSave(run, self._pipeline(), *validation, first=self.initial is not None),
-            TellBroken("validation", self.validation, data.valid_inputs, say),
+            ReportBroken("training", self.batches, plan.data.inputs, say),
+            ValidateAndSave(plan, run, pipeline, self.validation, checkpoint, average, say),
+            ReportBroken("validation", self.validation, plan.data.valid_inputs, say),
             *end,
-            *given,
+            *callbacks,
             *last,
         ]
 
 
-def _metrics(source, target, options):
-    """Names of the metrics of the pipeline, the judge first; None for its class's."""
-    judge, own = options.best_by, kind_of(source).metrics
-    if judge in ("perplexity", own[0]):
-        return None
-    rate = "per" if target.model_type == "word" else "cer"
-    return tuple(dict.fromkeys((judge, *own) if judge in own else (judge, rate)))
-
-
-def _end(options, steps, progress, rate):
-    """The callback that lets a cosine schedule end with the time, in a list."""
-    if not options.minutes or options.schedule != "cosine":
-        return []
-    return [EndInTime(progress, rate, steps, options.epochs, options.minutes)]
+def restore(path, model):
+    """Restore a model from a checkpoint, or raise one clear ValueError."""
+    try:
+        Checkpoint.restore(path, model)
+    except (KeyError, ValueError):
+        raise ValueError(
+            "A run resumes with the model it began with. Received: the checkpoint "
+            f"{str(path)!r} of another model, such as that of an older version of this package. "
+            "Choose another output directory to begin anew."
+        ) from None

@@ -114,17 +114,12 @@ class Progress:
         self.history.append(as_json(dict(logs)))
 
     def is_over(self, options):
-        """True if the training has come to its end.
+        """True if a callback has ended the training, or its options do.
 
         Args:
-            options: `TrainingOptions` with `epochs`, `patience` and `minutes`.
+            options: `ResolvedOptions`.
         """
-        options = options.resolved()
-        return self.reaches(options.epochs, options.patience, options.minutes)
-
-    def reaches(self, epochs, patience, minutes=None):
-        """True if a callback has ended the training, or one of its resolved options does."""
-        return self.end(epochs, patience, minutes) is not None
+        return self.end(options.epochs, options.patience, options.minutes) is not None
 
     def end(self, epochs, patience, minutes=None):
         """Reason why the training is over, as a part of a sentence; None if it goes on."""

@@ -27,53 +27,40 @@ class ValidateAndSave(keras.callbacks.Callback):
     A result that is NaN or infinite ends it with a FloatingPointError, and is not saved.
 
     Args:
+        plan: `TrainingPlan`. If the option `best_by` names a metric, the validation pairs are
+            decoded after each epoch: greedily, otherwise with the options of the pipeline's
+            search. A model that was trained before is validated before the first step, too: it is
+            the best one until an epoch is better.
         run: `Run`.
         translator: `Pipeline` that is validated and saved. Its model is the one that is
             trained, or gets the weights of that one.
         validation: `BatchedPairs`.
-        options: `TrainingOptions`.
         checkpoint: `Checkpoint`, whose `progress` is kept up to date.
-        pairs: List of (input, text): the validation pairs, decoded after each epoch if the option
-            `best_by` names a metric: greedily, otherwise with the options of the pipeline's search.
         average: `AverageLast` of the run, or None.
         say: Function of one string, which reports the result.
-        first: True to validate before the first step, too, a model that has been trained
-            before: it is the best one until an epoch is better.
     """
 
-    def __init__(
-        self,
-        run,
-        translator,
-        validation,
-        options,
-        checkpoint,
-        pairs=(),
-        average=None,
-        say=print,
-        first=False,
-    ):
+    def __init__(self, plan, run, translator, validation, checkpoint, average=None, say=print):
         super().__init__()
-        self.answers = answers_by_source(pairs)
+        self.options = plan.options
+        self.has_initial = plan.initial is not None
+        self.answers = answers_by_source(plan.data.valid_pairs)
         self.judge = None
-        best_by = options.resolved().best_by
-        if best_by != "perplexity":
-            (self.judge,) = metrics_of([best_by])
+        if self.options.best_by != "perplexity":
+            (self.judge,) = metrics_of([self.options.best_by])
             self.answers.checked([self.judge])
         self.run = run
         self.translator = translator
         self.validation = validation
-        self.options = options
         self.checkpoint = checkpoint
         self.average = average
         self.say = say
-        self.first = first
 
     def on_train_begin(self, logs=None):
         if self.average is not None:
             self.average.set_model(self.model)
         progress = self.checkpoint.progress
-        if self.first and not (progress.epoch or progress.step):
+        if self.has_initial and not (progress.epoch or progress.step):
             self._validate_first()
 
     def on_epoch_end(self, epoch, logs=None):
@@ -82,8 +69,8 @@ class ValidateAndSave(keras.callbacks.Callback):
         require_finite_state(self.model, progress)  # while it still says which batch it was
         with self._as_saved(epoch):
             logs.update(self._validate())
-            judged = ("loss", "val_loss", "val_perplexity")
-            require_finite({name: logs[name] for name in judged}, self.model, progress)
+            names = ("loss", "val_loss", "val_perplexity")
+            require_finite({name: logs[name] for name in names}, self.model, progress)
             value = self._judged(logs)
             better = progress.is_better(value)
             if better:
@@ -96,7 +83,7 @@ class ValidateAndSave(keras.callbacks.Callback):
             f"epoch {epoch + 1}: validation perplexity {logs['val_perplexity']:.3f}"
             f"{self._score(logs)}{' (best)' if better else ''}, {progress.seconds / 60:.1f} min"
         )
-        options = self.options.resolved()
+        options = self.options
         end = progress.end(options.epochs, options.patience, options.minutes)
         self.model.stop_training = end is not None
         if end is not None and progress.epoch < options.epochs:
@@ -108,7 +95,7 @@ class ValidateAndSave(keras.callbacks.Callback):
             progress.stopped = True  # by a callback that comes later in the list
             self.checkpoint.save()
         never_better = progress.epoch and progress.waited == progress.epoch
-        if self.first and never_better and progress.is_over(self.options):
+        if self.has_initial and never_better and progress.is_over(self.options):
             self.say(
                 "no epoch was better than the model that the training began with, which is kept"
             )
@@ -141,7 +128,7 @@ class ValidateAndSave(keras.callbacks.Callback):
                 with whole_weights(self.model):
                     self.average.on_epoch_end(epoch)
                 block.enter_context(self.average.applied())
-            options = self.options.resolved()
+            options = self.options
             if options.quantization_aware:  # which an average is not
                 block.enter_context(restoring(self.model.trainable_variables))
                 round_weights(self.model, options.quantization)
@@ -153,8 +140,8 @@ class ValidateAndSave(keras.callbacks.Callback):
         if self.judge is None:
             return logs["val_perplexity"]
         search = dataclasses.replace(self.translator.search, beam_width=1)
-        found = self.translator.decode(self.answers.sources, search=search)
-        texts = [one.text for one in found]
+        results = self.translator.decode(self.answers.sources, search=search)
+        texts = [result.text for result in results]
         score = self.judge.corpus_score(*self.answers.lines(texts, self.judge.by_source))
         logs[f"val_{self.judge.name}"] = score
         return -score if self.judge.higher_is_better else score

@@ -1,4 +1,4 @@
-"""Vocabularies of a training: those of its run, those given, or learnt from the pairs."""
+"""Vocabularies of a training: those of its run, those given, or learned from the pairs."""
 
 from keras_bahdanau.files.integrity import Damage
 from keras_bahdanau.sources.serialized import read_sides
@@ -11,16 +11,16 @@ from keras_bahdanau.text.vocabulary import UNKNOWN
 NAMED = 5  # most symbols that a message names
 
 
-def vocabularies(run, options, pairs, sides, old, new_text, say):
-    """(source, target) of a run: those of its card, those given, or learnt from the pairs.
+def vocabularies(run, options, pairs, sides, old, texts, say):
+    """(source, target) of a run: those of its card, those given, or learned from the pairs.
 
     Args:
         run: `Run`.
-        options: `TrainingOptions`, resolved.
+        options: `ResolvedOptions`.
         pairs: Pairs of the training.
         sides: `Sides`, those that are given.
         old: `Adaptation` of the model that the training begins with, or None.
-        new_text: Pairs by which the vocabularies of that model are updated.
+        texts: Pairs by which the vocabularies of that model are updated.
         say: Function of one string.
 
     Returns:
@@ -31,14 +31,13 @@ def vocabularies(run, options, pairs, sides, old, new_text, say):
     """
     source, target, symbols = sides
     trained = pairs
-    if run.begun():
-        kept = _kept(run)
-        _check_kept(run, kept, (source, target))
-        report_split(symbols, kept[0], "a training that is resumed keeps its vocabulary", say)
-        return kept
+    if run.exists():
+        source, target = _sides_recorded(run, sides)
+        report_split(symbols, source, "a training that is resumed keeps its vocabulary", say)
+        return source, target
     if old is not None:
-        source, target = old.sides(options, (source, target), new_text, symbols, say)
-        pairs = new_text  # of which those that are replaced are learnt
+        source, target = old.sides(options, sides, texts, say)
+        pairs = texts  # of which vocabularies that are replaced are learned
     if source is None and target is None and options.joint:
         texts = [pair[side] for side in (0, 1) for pair in pairs]
         target = source = learned("joint", texts, options, "source", say, symbols)
@@ -50,12 +49,34 @@ def vocabularies(run, options, pairs, sides, old, new_text, say):
     if sides.source is not None and (old is None or options.update_vocabulary == "replace"):
         report_split(symbols, source, "a vocabulary that is given stays as it is", say)
     if old is None:
-        _tell_rare(sides, (source, target), len(pairs), say)
+        _report_rare(sides, (source, target), len(pairs), say)
     if isinstance(source, Subwords):
         place = infer_place((text for text, _ in trained), {*source.symbols, *symbols})
         source = as_source(source, feature_place=place)
     _report_misplaced(source, trained, say)
     return as_source(source), target
+
+
+def _sides_recorded(run, sides):
+    """(source, target) of the card of a run; ValueError if the user gives others."""
+    card = run.read_card()
+    if not {"source", "target"} <= card.keys():
+        raise ValueError(
+            "A run resumes with the source and target of its card. Received: the card "
+            f"{str(run.card)!r} without them, such as that of an older version of this package. "
+            "Choose another output directory to begin anew."
+        )
+    try:
+        recorded = read_sides(card)
+    except Damage as error:
+        raise run.damaged(run.card, error) from None
+    for name, _, _ in other_sides(recorded, (sides.source, sides.target)):
+        raise ValueError(
+            "A run resumes with the source and target it began with. Received: another "
+            f"{name} than that of out={str(run.directory)!r}. Leave it out, or choose "
+            "another output directory."
+        )
+    return recorded
 
 
 def _report_misplaced(source, pairs, say):
@@ -65,31 +86,6 @@ def _report_misplaced(source, pairs, say):
         text, better = next((pair for pair in moved if pair[1] is not None), (None, None))
         if text is not None:
             say(f"features stand where the model reads none: {text!r:.80} and not {better!r:.80}")
-
-
-def _kept(run):
-    """(source, target) of the card of a run."""
-    card = run.read_card()
-    if not {"source", "target"} <= card.keys():
-        raise ValueError(
-            "A run resumes with the source and target of its card. Received: the card "
-            f"{str(run.card)!r} without them, such as that of an older version of this package. "
-            "Choose another output directory to begin anew."
-        )
-    try:
-        return read_sides(card)
-    except Damage as error:
-        raise run.damaged(run.card, error) from None
-
-
-def _check_kept(run, kept, given):
-    """Raise ValueError if a run was begun with another source or target than that given."""
-    for name, _, _ in other_sides(kept, given):
-        raise ValueError(
-            "A run resumes with the source and target it began with. Received: another "
-            f"{name} than that of out={str(run.directory)!r}. Leave it out, or choose "
-            "another output directory."
-        )
 
 
 def report_split(symbols, source, reason, say):
@@ -103,20 +99,22 @@ def report_split(symbols, source, reason, say):
     """
     subwords = as_source(source).subwords
     rows = [[]] * len(symbols) if subwords is None else subwords.encode([*symbols])
-    # a token of its own, and the end token
+    # its token and the end token
     split = [
-        one for one, ids in zip(symbols, rows, strict=True) if len(ids) != 2 or ids[0] == UNKNOWN
+        symbol
+        for symbol, ids in zip(symbols, rows, strict=True)
+        if len(ids) != 2 or ids[0] == UNKNOWN
     ]
     if split:
         names = ", ".join(split[:NAMED]) + (", ..." if len(split) > NAMED else "")
         say(f"symbols that the source splits or does not know, {len(split):,}: {names}; {reason}")
 
 
-def _tell_rare(given, sides, count, say):
-    """Say, once, that a vocabulary which was learnt has more subwords than there are pairs."""
-    for name, was_given, side in zip(("source", "target"), given, sides, strict=False):
-        size = 0 if was_given is not None else getattr(side, "vocabulary_size", 0)
-        if size > count and side.model_type in ("bpe", "unigram"):
+def _report_rare(sides, vocabularies, count, say):
+    """Report, once, that a vocabulary that was learned has more subwords than there are pairs."""
+    for name, side, vocabulary in zip(("source", "target"), sides, vocabularies, strict=False):
+        size = 0 if side is not None else getattr(vocabulary, "vocabulary_size", 0)
+        if size > count and vocabulary.model_type in ("bpe", "unigram"):
             say(
                 f"{size:,} tokens for {count:,} pairs: most subwords are seen once. Try "
                 f"--{name}-model-type char, or a smaller --vocabulary-size"

@@ -228,7 +228,7 @@ class _ChiefsRun(Run):
         super().__init__(directory)
         self._workers, self._card = workers, None
 
-    def begun(self):
+    def exists(self):
         return True
 
     def read_card(self):

@@ -86,5 +86,5 @@ def test_the_training_ends_where_the_schedule_does():
         ends = []
         for epoch in range(1, last + 1):
             one = Progress(epoch=epoch, seconds=seconds * epoch)
-            ends.append(one.reaches(1000, 1000, minutes=5))
+            ends.append(one.end(1000, 1000, minutes=5) is not None)
         assert ends == [False] * (last - 1) + [True]

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 from conftest import toy_pairs
+from runs import begin
 
 from keras_bahdanau import cli
 from keras_bahdanau.files.ownership import owned
@@ -17,7 +18,7 @@ def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pairs = toy_pairs()
     (tmp_path / "pairs.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in pairs))
-    Run("run").begin(TrainingOptions(), pairs, pairs, {"source": {}, "target": {}})
+    begin(Run("run"), TrainingOptions(), pairs)
     return tmp_path
 
 

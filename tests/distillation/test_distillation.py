@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 from conftest import toy_pairs
 from noting import Noting
+from runs import begin
 
 from keras_bahdanau import cli
 from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.distillation import Distillation, distill
 from keras_bahdanau.distillation.choosing import choose_hypotheses, sentence_closeness
 from keras_bahdanau.distillation.comparing import Row, table_of
-from keras_bahdanau.distillation.demands import check_student
 from keras_bahdanau.distillation.hypotheses import Hypothesis, read_external, read_hypotheses
 from keras_bahdanau.distillation.teacher import Teacher, teacher_hypotheses
 from keras_bahdanau.models.losses import guided_alignment
@@ -33,6 +33,8 @@ from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.word_weights import format_weights, parse_weights
 from keras_bahdanau.training import Run, TrainingOptions
+from keras_bahdanau.training.data import Sides
+from keras_bahdanau.training.plan import check_new_model
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PAIRS = toy_pairs()
@@ -270,13 +272,13 @@ def test_a_student_that_can_be_made_is_not_refused(toy_translator, preset, vocab
     sides = (None, None)
     if vocabulary == "teacher":
         sides = as_source(toy_translator.source), toy_translator.target
-    check_student(TrainingOptions(preset=preset), *sides)
+    check_new_model(TrainingOptions(preset=preset), Sides(*sides))
 
 
 def test_other_filters_are_refused_before_files_of_the_student_are_overwritten(tmp_path):
     pairs, run = [("one", "eins"), ("two", "zwei")], Run(tmp_path / "student")
     (tmp_path / "list").write_text("0 ||| eins ||| -0.1\n1 ||| zwei ||| -2\n")
-    run.begin(SMALL, pairs, PAIRS, {})
+    begin(run, SMALL, pairs, PAIRS)
     run.distilled.mkdir()
     names = ("source.txt", "target.txt", "scores.txt", "report.json")
     for name in names:
@@ -420,7 +422,7 @@ def test_models_that_do_not_go_together_leave_no_directory(tmp_path, teacher, ba
 
 def test_a_run_of_train_is_refused_before_the_teacher_translates(tmp_path):
     run = Run(tmp_path / "run")
-    run.begin(SMALL, PAIRS, PAIRS, {})
+    begin(run, SMALL, PAIRS)
     before = sorted(path.name for path in run.directory.iterdir())
     with pytest.raises(FileExistsError, match="directory that it began itself. Received: out="):
         distill(PAIRS, PAIRS, run.directory, EXAMPLES / "pronounce" / "models" / "ice.keras")

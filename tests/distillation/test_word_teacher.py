@@ -5,13 +5,15 @@ import json
 
 import pytest
 from conftest import toy_pairs
+from runs import begin
 
 import keras_bahdanau as kb
 from keras_bahdanau.distillation import Distillation, distill
 from keras_bahdanau.text import Subwords
-from keras_bahdanau.training import Run, TrainingOptions, train
-from keras_bahdanau.training.teacher_files import check_teacher
-from keras_bahdanau.training.word_teacher import teacher_files, word_distillation
+from keras_bahdanau.training import Run, TrainingOptions, TrainingPlan, train
+from keras_bahdanau.training.data import TrainingData
+from keras_bahdanau.training.model import word_distillation
+from keras_bahdanau.training.plan import check_start
 
 PAIRS = toy_pairs()
 WRONG = [(source, "drei") for source, _ in PAIRS]
@@ -57,30 +59,30 @@ def test_a_student_learns_of_its_teacher_what_the_targets_do_not_say(
 
 
 def test_a_run_resumes_with_its_teacher_alone(teacher, tmp_path):
-    run, options = Run(tmp_path / "run"), STUDENT.resolved()
-    files = teacher_files([teacher])
-    run.begin(options, PAIRS, PAIRS, {}, teacher=files)
-    run.check(options, PAIRS, PAIRS, teacher=files)
+    run = Run(tmp_path / "run")
+    data = begin(run, STUDENT, PAIRS, teacher=[teacher])
+    check_start(run, STUDENT, data)
     assert len(json.loads(run.card.read_text())["data"]["teacher"]) == 1
-    for other in (files * 2, (tmp_path / "run" / "run.json",)):
+    for other in (data.teacher * 2, (tmp_path / "run" / "run.json",)):
         with pytest.raises(ValueError, match="resumes with the pairs .* or another teacher, than"):
-            run.check(options, PAIRS, PAIRS, teacher=other)
+            check_start(run, STUDENT, data._replace(teacher=other))
 
 
 @pytest.mark.parametrize("share, files", [(0.8, ()), (0.0, ("one.keras",))])
 def test_a_teacher_and_its_share_go_together(share, files):
     options = TrainingOptions(word_distillation=share).resolved()
     with pytest.raises(ValueError, match=f"teacher=.*, word_distillation={share}. Give both"):
-        check_teacher(options, files)
+        TrainingData.of(PAIRS, PAIRS)._replace(teacher=files).check(options)
 
 
 def test_a_teacher_of_other_vocabularies_is_named(toy_translator, teacher):
     own = tuple(sides(toy_translator).values())
     other = Subwords.train(["a b"], 10, model_type="char", exact=False)
-    options = STUDENT.resolved()
-    assert word_distillation((teacher,), own, options).share == 1.0
+    data = TrainingData.of(PAIRS, PAIRS, teacher=teacher)
+    plan = TrainingPlan(STUDENT.resolved(), *own, data)
+    assert word_distillation(plan).share == 1.0
     with pytest.raises(ValueError, match="'.*teacher.keras', which has others. Train both"):
-        word_distillation((teacher,), (own[0], other), options)
+        word_distillation(plan._replace(target=other))
 
 
 def test_a_teacher_that_needs_alignments_is_named(toy_translator, tmp_path):
@@ -89,8 +91,9 @@ def test_a_teacher_that_needs_alignments_is_named(toy_translator, tmp_path):
     model = kb.presets.small(*own, attention="forced", **sizes)
     model.build()
     kb.Translator(own[0], model, own[1]).save(tmp_path / "forced.keras")
+    data = TrainingData.of(PAIRS, PAIRS, teacher=tmp_path / "forced.keras")
     with pytest.raises(ValueError, match="'.*forced.keras', whose attention is that of given"):
-        word_distillation((tmp_path / "forced.keras",), own, STUDENT.resolved())
+        word_distillation(TrainingPlan(STUDENT.resolved(), *own, data))
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from keras_bahdanau.data.padding import padded_batch
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.training import TrainingOptions
-from keras_bahdanau.training.compiling import validated_model
+from keras_bahdanau.training.model import validated_model
 
 FOLDER = Path(__file__).parents[2] / "examples" / "multi30k"
 UNITS = {"units": 16, "encoder_units": 16, "attention_units": 16}

@@ -9,7 +9,7 @@ import pytest
 import keras_bahdanau as kb
 from keras_bahdanau.exporters import OnDeviceTranslator, run_in_clean_process
 from keras_bahdanau.text import Subwords
-from keras_bahdanau.training.training_data import training_data
+from keras_bahdanau.training.data import TrainingData
 
 PAIRS = [("<V> <PST> ab", "ba"), ("<V> ba", "abc")]
 SYMBOLS = ["<V>", "<PST>"]
@@ -68,10 +68,10 @@ def test_a_prefix_may_have_one(translator):
 
 
 def test_a_training_lets_them_come_where_a_target_has_one(both):
-    assert not training_data(PAIRS, PAIRS).write_symbols(both)
-    assert training_data([*PAIRS, ("b", "<PST> a")], PAIRS).write_symbols(both)
+    assert not TrainingData.of(PAIRS, PAIRS).write_symbols(both)
+    assert TrainingData.of([*PAIRS, ("b", "<PST> a")], PAIRS).write_symbols(both)
     without = Subwords.train(["ab"], 40, model_type="char", exact=False)
-    assert training_data(PAIRS, PAIRS).write_symbols(without)  # there is nothing to forbid
+    assert TrainingData.of(PAIRS, PAIRS).write_symbols(without)  # there is nothing to forbid
 
 
 @pytest.mark.slow

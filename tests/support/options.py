@@ -51,7 +51,7 @@ def new_model(option, subwords):
     """An untrained `Seq2Seq` of one vocabulary for source and target."""
     if option.preset:
         sizes = {"embedding_units": EMBEDDING_UNITS, "units": UNITS, **option.decoder}
-        return presets.PRESETS[option.preset].model(subwords, subwords, **sizes)
+        return presets.new_model(option.preset, subwords, subwords, **sizes)
     attention = {"kind": "bahdanau", "units": 6, "name": "attention", **option.attention}
     attention = layers.ATTENTIONS.get(attention.pop("kind"), **attention)
     if option.hard is not None:

@@ -24,9 +24,8 @@ from keras_bahdanau.demo import generate
 from keras_bahdanau.models.losses import SentenceCrossentropy, TokenCrossentropy
 from keras_bahdanau.models.metrics import Perplexity
 from keras_bahdanau.text import Subwords
-from keras_bahdanau.training import Run, TrainingOptions, train
+from keras_bahdanau.training import Run, TrainingOptions, presets, train
 from keras_bahdanau.training.distributed import SummedStep, fit_of
-from keras_bahdanau.training.presets import PRESETS
 from keras_bahdanau.training.workers import (
     Workers,
     _place_on_host,
@@ -186,7 +185,7 @@ def test_accumulation_gives_the_curve_of_the_large_batch(jit_compile):
     def losses(parts):
         keras.utils.set_random_seed(0)
         sizes = {"embedding_units": 8, "units": 12, "attention_units": 8, "dropout": 0.0}
-        model = PRESETS["small"].model(source, target, **sizes)
+        model = presets.small(source, target, **sizes)
         model.build()
         optimizer = keras.optimizers.Adam(1e-2, global_clipnorm=0.5)
         model.compile(optimizer, TokenCrossentropy(), jit_compile=jit_compile and parts > 1)

@@ -7,11 +7,14 @@ import keras
 import numpy as np
 import pytest
 from conftest import toy_pairs
+from runs import begin
 
 from keras_bahdanau.data import Corpora, Corpus
 from keras_bahdanau.pipelines.translator import Translator
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import Run, TrainingOptions, train
+from keras_bahdanau.training.data import TrainingData
+from keras_bahdanau.training.plan import check_start
 
 TOY = toy_pairs()
 BACK = [(source, source[::-1]) for source, _ in TOY]
@@ -35,16 +38,15 @@ def test_a_run_goes_on_with_the_weights_and_tags_it_began_with(tmp_path):
     run, valid = Run(tmp_path / "run"), Corpora(VALID)
     begun = Corpora([dataclasses.replace(DE, weight=2), dataclasses.replace(OTHER, weight=1)])
     options = dataclasses.replace(OPTIONS, temperature=1.0)
-    run.begin(options, begun, valid, {})
-    run.check(options, begun, valid)
+    check_start(run, options, begin(run, options, begun, valid))
     card = run.read_card()["data"]["corpora"]
     assert card[0] == {"name": "de", "weight": 2, "tag": "<2de>", "pairs": len(DE.pairs)}
     for changes in ({"weight": 3}, {"tag": "<de>"}, {"name": "german"}, {"pairs": TOY}):
         other = Corpora([dataclasses.replace(begun.corpora[0], **changes), begun.corpora[1]])
         with pytest.raises(ValueError, match="Received: other .* pairs, weights, tags"):
-            run.check(options, other, valid)
+            check_start(run, options, TrainingData.of(other, valid))
     with pytest.raises(ValueError, match="Received: other .* pairs, weights, tags"):
-        run.check(options, list(begun), valid)
+        check_start(run, options, TrainingData.of(list(begun), valid))
 
 
 def test_a_vocabulary_without_the_tags_is_refused_before_training(tmp_path):

@@ -11,9 +11,9 @@ from sides import joint_sides, separate_sides
 from keras_bahdanau import HardDecoder, layers, presets
 from keras_bahdanau.sources import AudioSource, FeatureSource, ImageSource, InkSource, TextSource
 from keras_bahdanau.text import Subwords
-from keras_bahdanau.training import TrainingOptions
-from keras_bahdanau.training.compiling import compiled_model
-from keras_bahdanau.training.presets.initial_weights import draw_as_bahdanau, draw_as_luong
+from keras_bahdanau.training import TrainingOptions, TrainingPlan
+from keras_bahdanau.training.model import compiled_model
+from keras_bahdanau.training.presets.models import draw_as_bahdanau, draw_as_luong
 
 SIZES = {"units": 6, "embedding_units": 4}
 SOURCE = [5, 3, 8, 3, 7]
@@ -258,7 +258,7 @@ def test_gains_of_layer_normalization_are_not_drawn():
 @pytest.mark.few(4)
 @pytest.mark.parametrize("name", presets.PRESETS)
 def test_each_preset_gives_a_model_of_the_sizes_asked_for(name):
-    model = presets.PRESETS[name].model(*separate_sides(), **SIZES)
+    model = presets.new_model(name, *separate_sides(), **SIZES)
     logits = model((np.array([SOURCE]), np.array([TARGET_IN])))
     assert logits.shape == (1, 4, 10)
     assert model.decoder.units == 6 and model.encoder.front_end.units == 4
@@ -270,9 +270,11 @@ def test_each_preset_gives_a_model_of_the_sizes_asked_for(name):
 @pytest.mark.parametrize("name", presets.PRESETS)
 def test_each_preset_has_its_options_and_cites_its_equations(name):
     preset = presets.PRESETS[name]
-    assert preset.options == TrainingOptions(preset=name).resolved()
-    assert preset.model is getattr(presets, name.replace("-", "_"))
-    assert "c_i" in inspect.getdoc(preset.model) or "p_i" in inspect.getdoc(preset.model)
+    options = vars(TrainingOptions(preset=name).resolved())
+    for option, value in preset.settings.items():
+        assert callable(value) or options[option] == value
+    text = inspect.getdoc(getattr(presets, name.replace("-", "_")))
+    assert preset.equations.partition("\n")[0] in text and ("c_i" in text or "p_i" in text)
 
 
 def test_the_mechanisms_are_those_of_the_papers():
@@ -396,8 +398,8 @@ def test_the_small_can_have_any_encoder(encoder):
 def test_a_transformer_keeps_as_many_steps_as_a_target_of_its_training_has(longest, window):
     """But 128 at least. One block sees no further, so a forgotten token changes nothing."""
     one = {**SIZES, "depth": 1, "decoder_depth": 1}
-    options = TrainingOptions(preset="transformer-tiny", max_length=longest, **one)
-    model = compiled_model(*separate_sides(), options, 1e-3)
+    options = TrainingOptions(preset="transformer-tiny", max_length=longest, **one).resolved()
+    model = compiled_model(TrainingPlan(options, *separate_sides()), 1e-3)
     target = np.tile(TARGET_IN, 50)[None]  # 200 tokens
     other = np.concatenate([[[7]], target[:, 1:]], axis=1)
     of_both = [np.asarray(model((np.array([SOURCE]), ids))) for ids in (target, other)]
@@ -420,6 +422,6 @@ def test_no_layer_of_a_preset_stays_unbuilt(name):
     source, target = joint_sides()
     others = {"images": ImageSource(16, 48), "speech": AudioSource(20), "ink": InkSource()}
     source = others.get(name, source)
-    model = presets.PRESETS[name].model(source, target, **SIZES)
+    model = presets.new_model(name, source, target, **SIZES)
     model.build()
     assert [layer.path for layer in model._flatten_layers() if not layer.built] == []

@@ -9,18 +9,22 @@ import pytest
 from full_disk import full_disk
 
 from keras_bahdanau.files.whole_file import write_json
-from keras_bahdanau.training import Progress, Run, TrainingOptions
+from keras_bahdanau.training import Progress, Run, TrainingOptions, TrainingPlan
+from keras_bahdanau.training.data import TrainingData
+from keras_bahdanau.training.plan import check_start
 
 PAIRS, OTHERS = [("a", "x"), ("b", "y")], [("c", "z")]
+DATA = TrainingData.of(PAIRS, OTHERS)
 
 
-VOCABULARIES = {"source": {"class_name": "TextSource"}, "target": {"model": ""}}
+def begin(run, **options):
+    run.begin(TrainingPlan(TrainingOptions(**options).resolved(), data=DATA))
 
 
 @pytest.fixture
 def run(tmp_path):
     run = Run(tmp_path / "run")
-    run.begin(TrainingOptions(epochs=3), PAIRS, OTHERS, VOCABULARIES)
+    begin(run, epochs=3)
     return run
 
 
@@ -28,7 +32,7 @@ def test_a_run_may_begin_in_a_new_or_empty_directory(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / ".unfinished-run.json").touch()  # killed while it began
     for name in ("new", "empty"):
-        Run(tmp_path / name).check(TrainingOptions(), PAIRS, OTHERS)
+        check_start(Run(tmp_path / name), TrainingOptions(), DATA)
 
 
 @pytest.mark.parametrize("name", ["file", "directory"])
@@ -37,13 +41,13 @@ def test_a_run_does_not_begin_where_other_things_are(tmp_path, name):
     (tmp_path / "directory" / "thesis.tex").touch()
     (tmp_path / "file").touch()
     with pytest.raises(FileExistsError, match=f"Received: out='.*{name}', which holds other"):
-        Run(tmp_path / name).check(TrainingOptions(), PAIRS, OTHERS)
+        check_start(Run(tmp_path / name), TrainingOptions(), DATA)
 
 
 def test_a_run_has_one_owner_which_leaves_nothing_behind(tmp_path):
     run = Run(tmp_path / "new")
     with run.owned(pytest.fail):
-        run.check(TrainingOptions(), PAIRS, OTHERS)
+        check_start(run, TrainingOptions(), DATA)
         with pytest.raises(BlockingIOError, match=f"translator.keras', .* process {os.getpid()}"):
             with Run(tmp_path / "new").owned():
                 pass
@@ -81,20 +85,11 @@ def test_a_draft_of_an_export_in_its_directory_stops_no_run(run):
 
 
 def test_a_run_goes_on_with_the_same_options_and_pairs_only(run):
-    run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
+    check_start(run, TrainingOptions(epochs=3), DATA)
     with pytest.raises(ValueError, match=r"epochs=3. Received: epochs=4. Use that"):
-        run.check(TrainingOptions(epochs=4), PAIRS, OTHERS)
+        check_start(run, TrainingOptions(epochs=4), DATA)
     with pytest.raises(ValueError, match="with the pairs it began with. Received: other"):
-        run.check(TrainingOptions(epochs=3), PAIRS, PAIRS)
-
-
-def test_an_older_run_goes_on_with_the_batches_it_began_with(run):
-    card = run.read_card()
-    del card["options"]["buckets"]
-    run.card.write_text(json.dumps(card))
-    run.check(TrainingOptions(epochs=3, buckets=7), PAIRS, OTHERS)
-    with pytest.raises(ValueError, match=r"buckets=7. Received: buckets=16. Use that"):
-        run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
+        check_start(run, TrainingOptions(epochs=3), TrainingData.of(PAIRS, PAIRS))
 
 
 @pytest.mark.parametrize("progress", [{"epoch": 3, "waited": 0}, {"epoch": 2, "waited": 5}])
@@ -102,7 +97,7 @@ def test_a_run_is_over_after_its_last_epoch_or_when_patience_ends(run, progress)
     with h5py.File(run.checkpoint, "w") as file:
         file["progress"] = json.dumps(progress)
     with pytest.raises(FileExistsError, match=f"has ended after {progress['epoch']} epochs"):
-        run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
+        check_start(run, TrainingOptions(epochs=3), DATA)
 
 
 def test_a_run_says_by_itself_when_it_is_over(run, tmp_path):
@@ -112,7 +107,7 @@ def test_a_run_says_by_itself_when_it_is_over(run, tmp_path):
         with h5py.File(run.checkpoint, "w") as file:
             file["progress"] = Progress(epoch=epoch).to_json()
         assert run.is_over() is expected
-    run.begin(TrainingOptions(epochs=9, minutes=10), PAIRS, OTHERS, VOCABULARIES)
+    begin(run, epochs=9, minutes=10)
     for seconds, expected in ((450.0, False), (451.0, True)):  # 150 s each
         with h5py.File(run.checkpoint, "w") as file:
             file["progress"] = Progress(epoch=3, seconds=seconds).to_json()
@@ -129,18 +124,18 @@ def test_a_card_that_does_not_say_when_a_run_is_over_is_named(run, options):
 
 
 def test_a_run_is_over_before_an_epoch_that_would_last_too_long():
-    options = TrainingOptions(epochs=9, minutes=10)
+    options = TrainingOptions(epochs=9, minutes=10).resolved()
     in_time, late = (Progress(epoch=3, seconds=seconds) for seconds in (450.0, 451.0))  # 150 s each
     assert not in_time.is_over(options)
     assert late.is_over(options)
     assert not dataclasses.replace(late, step=7).is_over(options), "one is begun"
-    assert not late.is_over(TrainingOptions(epochs=9))
+    assert not late.is_over(TrainingOptions(epochs=9).resolved())
     assert not Progress(epoch=0, seconds=900.0).is_over(options), "one there must be"
 
 
 def test_a_run_that_a_callback_stopped_is_over():
-    assert not Progress(epoch=1).is_over(TrainingOptions(epochs=9))
-    assert Progress(epoch=1, stopped=True).is_over(TrainingOptions(epochs=9))
+    assert not Progress(epoch=1).is_over(TrainingOptions(epochs=9).resolved())
+    assert Progress(epoch=1, stopped=True).is_over(TrainingOptions(epochs=9).resolved())
 
 
 def test_progress_counts_epochs_and_the_wait_for_a_better_one():
@@ -167,21 +162,21 @@ def test_a_run_does_not_resume_from_weights_that_diverged(run, value):
         file["progress"] = Progress(epoch=1).to_json()
         file["layers/decoder/vars/0"] = np.array([[1.0, value]], np.float32)
     with pytest.raises(ValueError, match="Received: path='.*h5', with NaN .* 'layers/decoder/va"):
-        run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
+        check_start(run, TrainingOptions(epochs=3), DATA)
 
 
 def test_progress_with_a_field_of_a_newer_version_is_named(run):
     with h5py.File(run.checkpoint, "w") as file:
         file["progress"] = json.dumps({"epoch": 1, "telepathy": True})
     with pytest.raises(ValueError, match="must be whole. Received: path='.*h5' .*telepathy"):
-        run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
+        check_start(run, TrainingOptions(epochs=3), DATA)
 
 
 @pytest.mark.parametrize("name", ["run.json", "checkpoint.weights.h5"])
 def test_a_damaged_file_of_a_run_is_named(run, name):
     (run.directory / name).write_text("{")
     with pytest.raises(ValueError, match=f"must be whole. Received: path='.*{name}'"):
-        run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
+        check_start(run, TrainingOptions(epochs=3), DATA)
 
 
 @pytest.mark.parametrize(
@@ -201,14 +196,14 @@ def test_progress_that_can_not_be_is_named(run, field, values):
         with h5py.File(run.checkpoint, "w") as file:
             file["progress"] = json.dumps({"epoch": 1, field: value})
         with pytest.raises(ValueError, match=f"must be whole. Received: path='.*h5' .{field}="):
-            run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
+            check_start(run, TrainingOptions(epochs=3), DATA)
 
 
 @pytest.mark.parametrize("content", ["[" * 100_000, "[]", "3", '{"options": 3}', '{"data": {}}'])
 def test_a_card_of_another_form_is_named(run, content):
     run.card.write_text(content)
     with pytest.raises(ValueError, match="must be whole. Received: path='.*run.json'"):
-        run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
+        check_start(run, TrainingOptions(epochs=3), DATA)
 
 
 def test_a_run_begun_before_an_option_existed_goes_on(run):
@@ -216,9 +211,9 @@ def test_a_run_begun_before_an_option_existed_goes_on(run):
     for name in ("preset", "attention", "optimizer", "l2"):
         del card["options"][name]
     run.card.write_text(json.dumps(card))
-    run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
+    check_start(run, TrainingOptions(epochs=3), DATA)
     with pytest.raises(ValueError, match="attention='bahdanau'. Received: attention='dot'"):
-        run.check(TrainingOptions(epochs=3, attention="dot"), PAIRS, OTHERS)
+        check_start(run, TrainingOptions(epochs=3, attention="dot"), DATA)
 
 
 def test_a_run_keeps_what_its_preset_said_when_it_began(run):
@@ -227,7 +222,7 @@ def test_a_run_keeps_what_its_preset_said_when_it_began(run):
     card["options"]["units"] = 500
     run.card.write_text(json.dumps(card))
     with pytest.raises(ValueError, match="units=500. Received: units=512. Use that"):
-        run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
+        check_start(run, TrainingOptions(epochs=3), DATA)
 
 
 def test_a_run_of_a_newer_version_is_named(run):
@@ -235,20 +230,20 @@ def test_a_run_of_a_newer_version_is_named(run):
     card["options"]["telepathy"] = True
     run.card.write_text(json.dumps(card))
     with pytest.raises(ValueError, match="must be whole. Received: path='.*run.json' .*telepathy"):
-        run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
+        check_start(run, TrainingOptions(epochs=3), DATA)
 
 
 def test_alignments_of_the_validation_pairs_alone_are_refused(tmp_path):
-    options, links = TrainingOptions(guided_alignment=0.1), [{(0, 0)}]
+    run, data = Run(tmp_path / "run"), DATA._replace(valid_alignments=[{(0, 0)}])
     with pytest.raises(ValueError, match="needs alignments of the training pairs"):
-        Run(tmp_path / "run").check(options, PAIRS, OTHERS, valid_alignments=links)
+        check_start(run, TrainingOptions(guided_alignment=0.1), data)
     with pytest.raises(ValueError, match="Received: valid_alignments alone. Give both"):
-        Run(tmp_path / "run").check(TrainingOptions(), PAIRS, OTHERS, valid_alignments=links)
+        check_start(run, TrainingOptions(), data)
 
 
 def test_a_batch_of_tokens_that_is_left_out_is_named(tmp_path):
     run = Run(tmp_path / "run")
-    run.begin(TrainingOptions(preset="characters", batch_tokens=2000), PAIRS, OTHERS, VOCABULARIES)
-    options = run.kept(TrainingOptions(preset="characters"))
+    begin(run, preset="characters", batch_tokens=2000)
+    options = TrainingOptions(preset="characters")
     with pytest.raises(ValueError, match=r"resumes with the options it began with, batch_tokens=2"):
-        run.check(options, PAIRS, OTHERS)
+        check_start(run, options, DATA)

@@ -27,12 +27,12 @@ from keras_bahdanau.training import (
     Progress,
     Run,
     TrainingOptions,
+    TrainingPlan,
     loop,
-    resumption,
     train,
     vocabularies,
 )
-from keras_bahdanau.training.compiling import compiled_model
+from keras_bahdanau.training.model import compiled_model
 from keras_bahdanau.training.presets import PRESETS
 from keras_bahdanau.training.validation import ValidateAndSave
 
@@ -482,10 +482,10 @@ def test_a_checkpoint_of_another_model_is_named(tmp_path):
     checkpoint = loop.Checkpoint(path, Progress())
     checkpoint.set_model(compiled(cell="lstm"))
     checkpoint.save()
-    resumption.restore(path, compiled(cell="lstm"))
+    loop.restore(path, compiled(cell="lstm"))
     for other in ({"cell": "gru"}, {"cell": "lstm", "units": 7}, {"cell": "lstm", "depth": 2}):
         with pytest.raises(ValueError, match="with the model it began with. Received: the check"):
-            resumption.restore(path, compiled(**other))
+            loop.restore(path, compiled(**other))
 
 
 def test_a_loss_over_sentences_sums_their_tokens():
@@ -507,7 +507,8 @@ def test_a_loss_over_sentences_sums_their_tokens():
 
 
 def rates(steps, **options):
-    schedule = learning_rate(TrainingOptions(learning_rate=0.5, **options), steps)
+    options = TrainingOptions(learning_rate=0.5, **options).resolved()
+    schedule = learning_rate(options, steps)
     return lambda step: float(schedule(step))
 
 
@@ -540,8 +541,8 @@ def test_the_rate_falls_with_the_root_of_the_steps():
 
 def compiled(**options):
     settings = {"units": 6, "embedding_units": 4, **options}
-    options = TrainingOptions(**settings)
-    return compiled_model(*joint_sides(), options, learning_rate(options, 5))
+    options = TrainingOptions(**settings).resolved()
+    return compiled_model(TrainingPlan(options, *joint_sides()), learning_rate(options, 5))
 
 
 def optimizer_of(**options):

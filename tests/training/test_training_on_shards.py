@@ -10,6 +10,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+from runs import begin
 
 from keras_bahdanau.cli import training_files
 from keras_bahdanau.data import Corpora, Corpus
@@ -20,9 +21,11 @@ from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.training import Run, TrainingOptions, train
-from keras_bahdanau.training.inheritance import check_none_learnt
-from keras_bahdanau.training.model_types import with_given_types
-from keras_bahdanau.training.resumption import check_workers
+from keras_bahdanau.training.data import TrainingData
+from keras_bahdanau.training.infer import model_types_of_vocabularies
+from keras_bahdanau.training.inheritance import check_none_learned
+from keras_bahdanau.training.options import resolve
+from keras_bahdanau.training.plan import check_start
 
 OPTIONS = TrainingOptions(
     embedding_units=8,
@@ -151,15 +154,15 @@ def test_options_of_vocabularies_that_are_learnt_are_refused(shards, tmp_path, o
 
 def test_a_run_does_not_resume_with_other_shards(shards, tmp_path):
     run = Run(tmp_path / "run")
-    run.begin(OPTIONS, shards, VALIDATION, {})
-    run.check(OPTIONS, Shards(shards.directory), VALIDATION)
+    begin(run, OPTIONS, shards, VALIDATION)
+    check_start(run, OPTIONS, TrainingData.of(Shards(shards.directory), VALIDATION))
     (tmp_path / "others").mkdir()
     entry = write_shard(tmp_path / "others", 0, *shards.shard(1))
     others = write_card(tmp_path / "others", [entry], shards.source, shards.target)
     with pytest.raises(ValueError, match="A run resumes with the pairs it began with"):
-        run.check(OPTIONS, others, VALIDATION)
+        check_start(run, OPTIONS, TrainingData.of(others, VALIDATION))
     with pytest.raises(ValueError, match="A run resumes with the pairs it began with"):
-        run.check(OPTIONS, TRAINING, VALIDATION)
+        check_start(run, OPTIONS, TrainingData.of(TRAINING, VALIDATION))
 
 
 @pytest.mark.parametrize(
@@ -179,20 +182,21 @@ def test_what_takes_the_text_of_the_pairs_is_refused(
 
 
 def test_no_pieces_are_appended_to_the_vocabulary_of_shards(shards, tmp_path):
-    run, options = Run(tmp_path), dataclasses.replace(OPTIONS, update_vocabulary="append")
+    options = dataclasses.replace(OPTIONS, update_vocabulary="append")
     for pairs in (shards, Corpora([Corpus("a", shards), Corpus("b", TRAINING)])):
         with pytest.raises(ValueError, match="Shards hold ids.*update_vocabulary='append'"):
-            run.check(options, pairs, VALIDATION)
-    run.check(dataclasses.replace(options, update_vocabulary="replace"), shards, VALIDATION)
+            TrainingData.of(pairs, VALIDATION).check(options.resolved())
+    replaced = dataclasses.replace(options, update_vocabulary="replace")
+    TrainingData.of(shards, VALIDATION).check(replaced.resolved())
 
 
 def test_a_run_on_shards_resumes_with_as_many_workers(shards, tmp_path):
     run = Run(tmp_path)
-    check_workers(run, 1)  # it has not begun
-    run.begin(OPTIONS, shards, VALIDATION, {"workers": 2})
-    check_workers(run, 2)
+    run.check_workers(1)  # it has not begun
+    begin(run, OPTIONS, shards, VALIDATION, workers=2)
+    run.check_workers(2)
     with pytest.raises(ValueError, match="Received: workers=1, for a run of 2 workers"):
-        check_workers(run, 1)
+        run.check_workers(1)
 
 
 def test_another_vocabulary_than_that_of_the_shards_is_refused(shards, tmp_path):
@@ -207,14 +211,13 @@ def test_model_types_are_those_of_the_vocabularies_of_the_shards(tmp_path):
     target = Subwords.train(["A B C"], 7, model_type="word")
     rows = (IdRows.encoded(one, [text]) for one, text in ((source, "a b"), (target, "B C")))
     shards = write_card(tmp_path, [write_shard(tmp_path, 0, *rows)], as_source(source), target)
-    lines = []
     sides = shards.source, shards.target
-    options = with_given_types(TrainingOptions(preset="characters"), *sides, lines.append)
-    assert (options.source_model_type, options.target_model_type) == ("char", "word")
-    assert lines[0].startswith("model types, found from the vocabularies: source char, target word")
-    options = with_given_types(TrainingOptions(), *sides, lines.append).resolved()
-    assert (options.source_model_type, options.target_model_type) == ("char", "word")
-    assert options.joint is False and len(lines) == 1
+    found = {"source_model_type": "char", "target_model_type": "word"}
+    values, report, _ = model_types_of_vocabularies({"preset": "characters"}, *sides)
+    assert values == found
+    assert report.startswith("model types, found from the vocabularies: source char, target word")
+    values, report, _ = model_types_of_vocabularies({}, *sides)
+    assert (values, report) == (found, "") and resolve(values).joint is False
 
 
 def test_a_run_resumes_with_the_model_types_of_its_vocabularies(tmp_path):
@@ -226,14 +229,14 @@ def test_a_run_resumes_with_the_model_types_of_its_vocabularies(tmp_path):
     sides = as_source(subwords), subwords
     shards = write_card(tmp_path, [write_shard(tmp_path, 0, *rows)], *sides)
     for name in ("grapheme", "auto"):
-        check_none_learnt(TrainingOptions(model_type=name), *sides)
+        check_none_learned(TrainingOptions(model_type=name), *sides)
     run, pairs = Run(tmp_path / "run"), [(text, "b")]
     with pytest.raises(ValueError, match="model_type='char' with .* source is of 'grapheme'"):
         train(shards, pairs, run.directory, dataclasses.replace(OPTIONS, model_type="char"))
-    run.begin(with_given_types(OPTIONS, *sides), shards, pairs, {})
-    begun = run.options(TrainingOptions)
+    types = model_types_of_vocabularies(OPTIONS.explicit(), *sides).values
+    data = begin(run, dataclasses.replace(OPTIONS, **types), shards, pairs)
+    begun = run.options()
     assert (begun.source_model_type, begun.target_model_type) == ("grapheme", "grapheme")
-    run.check(OPTIONS, shards, pairs)
-    assert run.kept(OPTIONS).resolved() == begun
+    check_start(run, OPTIONS, data)
     with pytest.raises(ValueError, match="with the options it began with"):
-        run.check(dataclasses.replace(OPTIONS, model_type="word"), shards, pairs)
+        check_start(run, dataclasses.replace(OPTIONS, model_type="word"), data)

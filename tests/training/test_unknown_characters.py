@@ -11,9 +11,9 @@ from keras_bahdanau.data.pairs import PairList
 from keras_bahdanau.sources import ImageSource
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text import Subwords
-from keras_bahdanau.training import TrainingOptions, train
-from keras_bahdanau.training.first_search import first_search
-from keras_bahdanau.training.training_data import TrainingData
+from keras_bahdanau.training import TrainingOptions, TrainingPlan, train
+from keras_bahdanau.training.data import TrainingData
+from keras_bahdanau.training.saved_pipeline import initial_search
 
 RANDOM = np.random.default_rng(2)
 STEMS = ["".join(RANDOM.choice(list("abcdefgh"), RANDOM.integers(3, 7))) for _ in range(400)]
@@ -100,10 +100,12 @@ def test_a_pointer_generator_of_characters_begins_with_a_search_that_copies(type
     source = Subwords.train(["가 ab"], 30, exact=False, **settings)
     target = Subwords.train(["가 ab"], 30, exact=False, **{**settings, **given})
     with_copies = options(copy=True, unknown_rate=0.0).resolved()
-    found = first_search(as_source(source), target, with_copies, write_symbols=True)
-    assert (found.replace_unknown, found.write_symbols) == (copies, True)
+    data = TrainingData.of([("a", "b")], [("a", "b")])
+    plan = TrainingPlan(with_copies, as_source(source), target, data)
+    search = initial_search(plan)
+    assert (search.replace_unknown, search.write_symbols) == (copies, True)
     plain = options(unknown_rate=0.0).resolved()
-    assert not first_search(as_source(source), target, plain).replace_unknown
+    assert not initial_search(plan._replace(options=plain)).replace_unknown
 
 
 def test_a_space_is_never_unknown():

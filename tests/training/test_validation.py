@@ -8,7 +8,8 @@ import pytest
 
 from keras_bahdanau.pipelines.translation import Translation
 from keras_bahdanau.search import SearchOptions
-from keras_bahdanau.training import Progress, Run, TrainingOptions
+from keras_bahdanau.training import Progress, Run, TrainingOptions, TrainingPlan
+from keras_bahdanau.training.data import TrainingData
 from keras_bahdanau.training.validation import ValidateAndSave
 
 
@@ -70,12 +71,12 @@ class Training:
         self.run, self.model = Run(out), Model(perplexities)
         self.checkpoint = Checkpoint(self.progress)
         translator = Translator(self.model, self.progress)
-        options = TrainingOptions(**options)
+        pairs = [("1", "a b"), ("2", "a b")]
+        data = TrainingData.of(pairs, pairs)
+        initial = {} if first else None
+        plan = TrainingPlan(TrainingOptions(**options).resolved(), data=data, initial=initial)
         self.callback = ValidateAndSave(
-            *(self.run, translator, Pairs(), options, self.checkpoint),
-            pairs=[("1", "a b"), ("2", "a b")],
-            say=self.reports.append,
-            first=first,
+            *(plan, self.run, translator, Pairs(), self.checkpoint), say=self.reports.append
         )
         self.callback.set_model(self.model)
 

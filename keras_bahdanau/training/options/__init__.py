@@ -1,9 +1,21 @@
-"""Settings of a training, a file for each topic; `training_options` joins them."""
+"""Options of a training, a file for each topic; `training_options` joins them."""
 
 from keras_bahdanau.training.options.training_options import (
+    DEFAULTS,
     MODEL_OPTIONS,
+    ResolvedOptions,
     TrainingOptions,
+    fill,
+    resolve,
     training_option,
 )
 
-__all__ = ["MODEL_OPTIONS", "TrainingOptions", "training_option"]
+__all__ = [
+    "DEFAULTS",
+    "MODEL_OPTIONS",
+    "ResolvedOptions",
+    "TrainingOptions",
+    "fill",
+    "resolve",
+    "training_option",
+]

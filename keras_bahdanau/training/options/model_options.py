@@ -1,6 +1,7 @@
 """Options of the model: its layers, their widths, dropout, and the losses that it adds."""
 
 import dataclasses
+import functools
 
 from keras_bahdanau.layers import names
 from keras_bahdanau.settings.limits import WIDTH
@@ -13,8 +14,10 @@ from keras_bahdanau.settings.option import (
     or_registered,
     some_of,
 )
-from keras_bahdanau.training.combinations import AUTO, is_hard
-from keras_bahdanau.training.options.declaring import RATE, WEIGHT, of_model
+from keras_bahdanau.training.options.text_options import RATE, WEIGHT, training_field
+from keras_bahdanau.training.presets.preset import AUTO, is_hard
+
+model_field = functools.partial(training_field, is_model_option=True)
 
 
 def _readout_units(options):
@@ -25,91 +28,93 @@ def _readout_units(options):
 class ModelOptions:
     """The architecture, and what makes its training noisy."""
 
-    share_embeddings: bool | None = of_model(
+    share_embeddings: bool | None = model_field(
         flag(),
         "One embedding for both languages, which takes one vocabulary.",
         lambda options: options.joint,
     )
-    embedding_units: int | None = of_model(WIDTH, "Width of embeddings.")
-    convolutions: str | None = of_model(
+    embedding_units: int | None = model_field(WIDTH, "Width of embeddings.")
+    convolutions: str | None = model_field(
         integers(1, 4096, 12),
         "Widths of the convolutions of a source that has some, such as 32,64,96 for images; "
         "the source's own if left out.",
         "",
     )
-    augmentation: float | None = of_model(
+    augmentation: float | None = model_field(
         number(0, 1),
         "Strength of the random changes that a source such as an image or speech has in training; "
         "0 for none.",
         0.0,
     )
-    units: int | None = of_model(WIDTH, "Width of the decoder state.")
-    encoder: str | None = of_model(
+    units: int | None = model_field(WIDTH, "Width of the decoder state.")
+    encoder: str | None = model_field(
         one_of(*names.READERS),
         "Encoder: {choices}.",
         "bidirectional",
     )
-    encoder_units: int | None = of_model(
+    encoder_units: int | None = model_field(
         WIDTH,
         "Width of each encoder direction; half of `units`, or all of it in the presets of papers.",
         lambda options: options.units,
     )
-    encoder_cell: str | None = of_model(
+    encoder_cell: str | None = model_field(
         one_of(*names.CELLS),
         "Cell of the encoder: {choices}; that of the decoder if left out, if it is one of these.",
         lambda options: options.cell if options.cell in names.CELLS else "gru",
     )
-    cell: str | None = of_model(
+    cell: str | None = model_field(
         one_of(*names.CELLS, "self-attention"),
         "Cell of the decoder: {choices}. Self-attention stands in blocks.",
         "gru",
     )
-    depth: int | None = of_model(integer(1, 100), "Encoder layers.", 1)
-    decoder_depth: int | None = of_model(integer(1, 100), "Decoder cells on top of each other.", 1)
-    residual: bool | None = of_model(
+    depth: int | None = model_field(integer(1, 100), "Encoder layers.", 1)
+    decoder_depth: int | None = model_field(
+        integer(1, 100), "Decoder cells on top of each other.", 1
+    )
+    residual: bool | None = model_field(
         flag(), "Residual connections around all layers but the lowest.", False
     )
-    attention: str | None = of_model(
+    attention: str | None = model_field(
         or_registered(one_of("bahdanau", *names.SCORES, "forced", "none")),
         'Attention, by name or by its score: {choices}. "forced" takes the alignments given. '
         'A score of one\'s own, registered with Keras, is "package>Class": see --import.',
         "bahdanau",
     )
-    attention_units: int | None = of_model(
+    attention_units: int | None = model_field(
         WIDTH,
         "Width of the attention's hidden layer, where it has one.",
         lambda options: options.units,
     )
-    heads: int | None = of_model(
+    heads: int | None = model_field(
         integer(1, 128), "Attentions side by side, also in an encoder of self-attention.", 1
     )
-    feed_forward_units: int | None = of_model(
+    feed_forward_units: int | None = model_field(
         integer(1, 40_000),
         "Inner width of the feed-forward networks of self-attention and of decoder blocks.",
         lambda options: 4 * options.units,
     )
-    window: str | None = of_model(
+    window: str | None = model_field(
         one_of(*names.WINDOWS),
         "Positions that it may attend to: {choices}.",
         "everywhere",
     )
-    normalizer: str | None = of_model(
+    normalizer: str | None = model_field(
         one_of(*names.NORMALIZERS),
         "From scores to weights: {choices}.",
         "softmax",
     )
-    coverage: str | None = of_model(
+    coverage: str | None = model_field(
         one_of("none", *filter(None, names.COVERAGES)),
         'Memory of the positions attended to: {choices}. "grid" convolves their sum, over '
         "both axes where the source is a grid, such as an image.",
         "none",
     )
-    past: int | None = of_model(
+    past: int | None = model_field(
         integer(0, 1000),
         "Number of earlier decoder states that the decoder attends to; 0 for none.",
         0,
     )
-    hard_alignment: str | None = of_model(
+    hard_alignment: str | None = model_field(
         one_of("none", "zeroth", "zeroth-monotonic", "first", "first-monotonic", AUTO),
         "Exact hard attention: each token comes from one position, and all alignments are summed "
         'up. {choices}: of zeroth or first order, which has scores of jumps; "monotonic" ones '
@@ -117,34 +122,36 @@ class ModelOptions:
         'such as phonemes, and else "none". For characters and other small vocabularies.',
         "none",
     )
-    when: str | None = of_model(
+    when: str | None = model_field(
         one_of(*names.DECODER_CELLS),
         'Time of attention: "before" the cell moves, "after" it (input feeding), "between" '
         'two cells, "apart": after it, without feeding, as hard alignments need it; or in '
         '"blocks" of a cell, attention and a feed-forward network, as in a Transformer.',
         lambda options: "apart" if is_hard(options) else "before",
     )
-    query: str | None = of_model(
+    query: str | None = model_field(
         some_of("state", "embedding", "context", "task"),
         "Parts of the query: {choices}, or several of them, such as state,embedding.",
         "state",
     )
     # not "identity", which needs a summary exactly as wide as all states of the decoder
-    bridge: str | None = of_model(
+    bridge: str | None = model_field(
         one_of("mean", "backward", "last", "zeros"),
         "Source of the decoder's initial state: the \"mean\" of the encoder's values, its "
         '"backward" state at the first token, its "last" state, or "zeros".',
         lambda options: "zeros" if options.cell == "self-attention" else "mean",
     )
-    readout: str | None = of_model(one_of(*names.READOUTS), "Readout: {choices}.", "tanh")
-    readout_units: int | None = of_model(WIDTH, "Width of the readout.", _readout_units)
-    readout_state: str | None = of_model(
+    readout: str | None = model_field(one_of(*names.READOUTS), "Readout: {choices}.", "tanh")
+    readout_units: int | None = model_field(WIDTH, "Width of the readout.", _readout_units)
+    readout_state: str | None = model_field(
         one_of("current", "previous"),
         'State that the readout reads: "current", or "previous", which takes when=before.',
         "current",
     )
-    tie_embeddings: bool | None = of_model(flag(), "The target's embedding as output layer.", False)
-    dropout: float | None = of_model(
+    tie_embeddings: bool | None = model_field(
+        flag(), "The target's embedding as output layer.", False
+    )
+    dropout: float | None = model_field(
         RATE,
         "Dropout rate of the encoder's values, of the readout, and in blocks of self-attention. "
         "Other rates that are left out follow from it, as the preset says. Embeddings: 2/3 of it "
@@ -153,44 +160,44 @@ class ModelOptions:
         "ssru-student and transformer-tiny.",
         0.0,
     )
-    embedding_dropout: float | None = of_model(
+    embedding_dropout: float | None = model_field(
         RATE, "Dropout rate of embeddings.", lambda options: options.dropout
     )
-    readout_dropout: float | None = of_model(
+    readout_dropout: float | None = model_field(
         RATE,
         "Dropout rate of the readout; that of `dropout` if left out.",
         lambda options: options.dropout,
     )
-    recurrent_dropout: float | None = of_model(
+    recurrent_dropout: float | None = model_field(
         RATE, "Dropout rate of the states, with one mask for all steps.", 0.0
     )
-    context_dropout: float | None = of_model(
+    context_dropout: float | None = model_field(
         RATE, "Dropout rate of the context, with one mask for all steps.", 0.0
     )
-    context_gate: bool | None = of_model(
+    context_gate: bool | None = model_field(
         flag(), "A learned gate that scales the context of each step.", False
     )
-    copy: bool | None = of_model(
+    copy: bool | None = model_field(
         flag(),
         "Copy tokens of the source to which the decoder attends, beside generating tokens (a "
         "pointer-generator). Source and target are texts with common tokens, such as characters, "
         "or characters and symbols with spaces between. The attention is soft.",
         False,
     )
-    word_dropout: float | None = of_model(
+    word_dropout: float | None = model_field(
         RATE, "Rate of the tokens whose embeddings are dropped whole.", 0.0
     )
-    guided_alignment: float | None = of_model(
+    guided_alignment: float | None = model_field(
         WEIGHT, "Weight of the loss that pulls the attention towards the alignments given.", 0.0
     )
-    r_drop: float | None = of_model(
+    r_drop: float | None = model_field(
         WEIGHT,
         "Weight of the loss that makes two passes with different dropout agree (1 to 5); each "
         "step then takes twice the time.",
         0.0,
     )
 
-    ctc_weight: float | None = of_model(
+    ctc_weight: float | None = model_field(
         number(0, 1),
         "Share of the CTC loss of the encoder, beside that of the decoder's tokens: 0.2 to 0.5 for "
         "speech and other sources that are longer than their texts and in the same order; 0 for "

@@ -1,12 +1,13 @@
-"""Options of the run: optimizer, learning rate, time, and the choice of the best epoch."""
+"""Options of a run: its batches, loss, optimizer, time, and the choice of the best epoch."""
 
 import dataclasses
 
 from keras_bahdanau.evaluation.corpus_metrics import METRICS
-from keras_bahdanau.settings.limits import PRECISIONS
-from keras_bahdanau.settings.option import flag, integer, number, one_of
-from keras_bahdanau.training.options.declaring import COUNT, RATE, of_training
+from keras_bahdanau.settings.limits import LENGTH, PRECISIONS
+from keras_bahdanau.settings.option import flag, integer, names, number, one_of
+from keras_bahdanau.training.options.text_options import RATE, WEIGHT, training_field
 
+COUNT = integer(1, 1_000_000)
 _JUDGE = one_of(
     "perplexity", *(name for name, metric in METRICS.items() if metric.nbest == 1)
 )._replace(
@@ -20,99 +21,178 @@ _JUDGE = one_of(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """The optimizer, and when a training ends."""
+    """What is trained and for how long: nothing that a model alone would need."""
 
-    epochs: int | None = of_training(
+    freeze: str | None = training_field(
+        names(100),
+        "Parts of an adapted model that stay as they are, by the names of layers, such as "
+        "encoder,embeddings.",
+        "",
+    )
+    update_vocabulary: str | None = training_field(
+        one_of("none", "append", "replace"),
+        "Vocabularies of an adapted model: {choices}: its own, its own with pieces of the new "
+        "text behind them, or new ones, in which the pieces that both have keep their weights.",
+        "none",
+    )
+    appended_pieces: int | None = training_field(
+        integer(1, 100_000), "Most pieces that update_vocabulary appends to a vocabulary.", 1000
+    )
+
+    temperature: float | None = training_field(
+        number(1, 1000),
+        "Temperature T of several corpora without weights: each has a share of the batches in "
+        "proportion to its size to the power of 1/T. 1 is once an epoch for each pair; a higher "
+        "one lifts the small corpora.",
+        1.0,
+    )
+    label_smoothing: float | None = training_field(
+        RATE, "Probability that is spread over all tokens alike.", 0.0
+    )
+    word_distillation: float | None = training_field(
+        number(0, 1),
+        "Share of the loss by which the student learns the teacher's distribution of each token "
+        "(word-level knowledge distillation), such as 0.8; 0 for none.",
+        0.0,
+    )
+    l2: float | None = training_field(
+        WEIGHT, "Factor of the sum of all squared weights, which is added to the loss.", 0.0
+    )
+    weight_decay: float | None = training_field(
+        WEIGHT,
+        "Part of each weight, times the learning rate, that each step takes off beside the loss; "
+        "embeddings, biases and norms keep theirs.",
+        0.0,
+    )
+    loss_mean: str | None = training_field(
+        one_of("tokens", "sentences"),
+        'Unit that the loss is the mean over: "tokens", or "sentences", each with the sum of its '
+        "tokens' losses, as in the papers.",
+        "sentences",
+    )
+    batch_tokens: int | None = training_field(
+        integer(0, 1_000_000),
+        "Positions of a batch, padding included; 0 with batch_sentences.",
+        0,
+    )
+    batch_sentences: int | None = training_field(
+        integer(0, 10_000),
+        "Pairs of a batch, 20 such batches sorted by length at a time; 0 with batch_tokens.",
+        0,
+    )
+    buckets: int | None = training_field(
+        integer(1, 1000),
+        "Number of different lengths of batches, with batch_tokens: more of them have less "
+        "padding, and XLA compiles once for each.",
+        lambda options: 7 if options.jit_compile else 16,
+    )
+    accumulate: int | None = training_field(
+        integer(1, 1024),
+        "Number of parts of each batch that are computed one after another, for batches that do "
+        "not fit in memory: the gradient is that of the whole batch.",
+        1,
+    )
+    max_length: int | None = training_field(
+        LENGTH, "Most tokens on a side; longer pairs are left out, and counted.", 128
+    )
+    max_source_length: int | None = training_field(
+        integer(0, 100_000),
+        "Most positions of a source, likewise; 0 for max_length where it is text, else for "
+        "the source's own limit.",
+        0,
+    )
+
+    epochs: int | None = training_field(
         COUNT, "Most epochs: passes over the pairs, or several passes each by `epoch_steps`."
     )
-    epoch_steps: int | None = of_training(
+    epoch_steps: int | None = training_field(
         integer(0, 1_000_000),
         "Least batches of an epoch: it passes over few pairs several times, and validation, "
         "patience and schedule count such epochs; 0 for one pass.",
         0,
     )
-    optimizer: str | None = of_training(
+    optimizer: str | None = training_field(
         one_of("adam", "adadelta", "sgd"), "Optimizer: {choices}.", "adam"
     )
-    learning_rate: float | None = of_training(
+    learning_rate: float | None = training_field(
         number(0, 1000, "(]"),
         "Highest learning rate: after the warm-up and before the decay of the schedule.",
     )
-    schedule: str | None = of_training(
+    schedule: str | None = training_field(
         one_of("cosine", "constant", "inverse-sqrt", "halving"),
         'Schedule of the learning rate: "cosine" (to zero at the last step), "constant", '
         '"inverse-sqrt" (of the steps), or "halving" (each epoch).',
         "constant",
     )
-    warmup: float | None = of_training(
+    warmup: float | None = training_field(
         RATE, "Part of all steps in which the learning rate rises.", 0.0
     )
-    halving_after: int | None = of_training(
+    halving_after: int | None = training_field(
         COUNT,
         'Epochs before the first one with half the learning rate, for the schedule "halving".',
         5,
     )
-    clip_norm: float | None = of_training(
+    clip_norm: float | None = training_field(
         number(0, 1_000_000_000, "(]"), "Longest gradient, over all weights.", 5.0
     )
-    ema_momentum: float | None = of_training(
+    ema_momentum: float | None = training_field(
         RATE,
         "Momentum of the moving average of the weights, which validation and the saved "
         "translator use; 0 for none.",
         0.0,
     )
-    average_last: int | None = of_training(
+    average_last: int | None = training_field(
         integer(0, 1000),
         "Epochs whose weights are averaged, for validation and the saved translator; 0 for none.",
         0,
     )
 
-    minutes: float | None = of_training(
+    minutes: float | None = training_field(
         number(0, 10_000_000),
         "Most time of training, validation included; it ends before an epoch that would last "
         "longer than that. The cosine schedule ends with it, if the epochs do not end before. "
         "0 for no limit.",
         0.0,
     )
-    best_by: str | None = of_training(
+    best_by: str | None = training_field(
         _JUDGE,
         "Judge of the best epoch: {choices}. A metric decodes the validation pairs greedily "
         "after each epoch, which top-k accuracy can't judge; texts of few words, such as speech, "
         "can get better by it long after their perplexity has.",
         "perplexity",
     )
-    patience: int | None = of_training(
+    patience: int | None = training_field(
         COUNT, "Epochs that are not better than the best before training ends.", 5
     )
-    checkpoint_steps: int | None = of_training(
+    checkpoint_steps: int | None = training_field(
         integer(1, 1_000_000_000), "Batches between checkpoints.", 100
     )
-    jit_compile: bool | None = of_training(
+    jit_compile: bool | None = training_field(
         flag(),
         "Compile the training step with XLA, once for each shape of a batch: with batch_tokens "
         "there are few, with batch_sentences many.",
         False,
     )
-    precision: str | None = of_training(
+    precision: str | None = training_field(
         one_of(*PRECISIONS),
         "Precision of the products in training: {choices}, which can be faster on processors "
         "and GPUs that have it, and is slower on others. Weights, validation and the saved "
         "translator are in float32.",
         "float32",
     )
-    quantization_aware: bool | None = of_training(
+    quantization_aware: bool | None = training_field(
         flag(),
         "Train with the weights rounded as an export to LiteRT rounds them, so that it takes "
         "nothing more off them. For the last epochs of a trained model (--from), such as "
         "learning_rate=2e-4 and epochs=3.",
         False,
     )
-    quantization: str | None = of_training(
+    quantization: str | None = training_field(
         one_of("int8", "int4"),
         "Export that quantization_aware is for: {choices}. A file of int4 has some 60 % of the "
         "size. It takes more epochs, and a higher rate, such as learning_rate=6e-4.",
         "int8",
     )
-    seed: int | None = of_training(
+    seed: int | None = training_field(
         integer(0, 2**32 - 1), "Seed of weights, dropout and the order of batches.", 0
     )

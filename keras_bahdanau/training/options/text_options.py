@@ -3,14 +3,27 @@
 import dataclasses
 
 from keras_bahdanau.settings.limits import VOCABULARY_SIZE
-from keras_bahdanau.settings.option import flag, one_of
-from keras_bahdanau.training.combinations import AUTO
-from keras_bahdanau.training.options.declaring import RATE, of_training
+from keras_bahdanau.settings.option import flag, number, one_of, option
+from keras_bahdanau.training.presets.preset import AUTO
 
+RATE, WEIGHT = number(0, 1, "[)"), number(0, 1000)
 _MODEL_TYPE = one_of("bpe", "unigram", "char", "grapheme", "word", AUTO)
 _NORMALIZATION = one_of(
     *("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity", "none", "nfd", AUTO)
 )
+
+
+def training_field(check, help, default=None, **metadata):
+    """Field of an option of a training, which is None where the user leaves it out.
+
+    Args:
+        check: `Check` of the value.
+        help: As in `settings.option.option`.
+        default: Value where neither user nor preset gives one; or a function of the other
+            options.
+        **metadata: As in `settings.option.option`.
+    """
+    return option(None, check, help, resolved=default, **metadata)
 
 
 def _can_be_joint(options):
@@ -25,17 +38,17 @@ def _can_be_joint(options):
 class TextOptions:
     """Vocabularies of source and target, and the splits of their words."""
 
-    vocabulary_size: int | None = of_training(
+    vocabulary_size: int | None = training_field(
         VOCABULARY_SIZE, "Tokens of each vocabulary, or as many as the text has."
     )
-    model_type: str | None = of_training(
+    model_type: str | None = training_field(
         _MODEL_TYPE,
         'Vocabulary of SentencePiece: {choices}. "grapheme" has characters, each with its '
         'combining marks, "word" what stands between spaces, such as phonemes; "auto" is "word" '
         'for a side whose text is single symbols with spaces between, and else "char".',
         "bpe",
     )
-    normalization: str | None = of_training(
+    normalization: str | None = training_field(
         _NORMALIZATION,
         'Unicode normalization of both sides: {choices}. "identity" and "none" leave characters as '
         'they are, which phonemes need; with "none" a vocabulary of characters keeps every space, '
@@ -43,43 +56,43 @@ class TextOptions:
         'targets are composed again. "auto" is "nfd" for a side of Hangul, and else "none".',
         "nmt_nfkc",
     )
-    source_vocabulary_size: int | None = of_training(
+    source_vocabulary_size: int | None = training_field(
         VOCABULARY_SIZE,
         "Tokens of the source vocabulary; `vocabulary_size` if left out.",
         lambda options: options.vocabulary_size,
     )
-    target_vocabulary_size: int | None = of_training(
+    target_vocabulary_size: int | None = training_field(
         VOCABULARY_SIZE,
         "Tokens of the target vocabulary; `vocabulary_size` if left out.",
         lambda options: options.vocabulary_size,
     )
-    source_model_type: str | None = of_training(
+    source_model_type: str | None = training_field(
         _MODEL_TYPE,
         "Vocabulary of the source: {choices}; `model_type` if left out.",
         lambda options: options.model_type,
     )
-    target_model_type: str | None = of_training(
+    target_model_type: str | None = training_field(
         _MODEL_TYPE,
         "Vocabulary of the target: {choices}; `model_type` if left out.",
         lambda options: options.model_type,
     )
-    source_normalization: str | None = of_training(
+    source_normalization: str | None = training_field(
         _NORMALIZATION,
         "Unicode normalization of the source: {choices}; `normalization` if left out.",
         lambda options: options.normalization,
     )
-    target_normalization: str | None = of_training(
+    target_normalization: str | None = training_field(
         _NORMALIZATION,
         "Unicode normalization of the target: {choices}; `normalization` if left out.",
         lambda options: options.normalization,
     )
-    subword_sampling: float | None = of_training(
+    subword_sampling: float | None = training_field(
         RATE,
         "New split of the words in each epoch: for BPE the rate of merges left out "
         "(BPE-dropout), for unigram the smoothing of the probabilities; 0 for none.",
         0.0,
     )
-    unknown_rate: float | None = of_training(
+    unknown_rate: float | None = training_field(
         RATE,
         "Rate of the pairs in which one character of both sides becomes the unknown token, so that "
         "the model learns to copy characters that it has never seen. The saved search then has "
@@ -87,7 +100,7 @@ class TextOptions:
         "pairs have 0.2 in the preset characters.",
         0.0,
     )
-    joint: bool | None = of_training(
+    joint: bool | None = training_field(
         flag(),
         "One vocabulary for both languages; only if both have one model type, one normalization "
         "and one size.",

@@ -1,24 +1,22 @@
-"""Settings of a training: one field an option, with check, default and help."""
+"""`TrainingOptions`, what a user asks for, and `ResolvedOptions`, a value for each option."""
 
 import argparse
 import dataclasses
-import functools
 import json
 from types import SimpleNamespace
 
 from keras_bahdanau.settings.option import check_option, documented, one_of, option, optional, plain
 from keras_bahdanau.settings.removed import drop_removed
-from keras_bahdanau.training.combinations import AUTO, check_together
-from keras_bahdanau.training.options.loss_options import LossOptions
 from keras_bahdanau.training.options.model_options import ModelOptions
+from keras_bahdanau.training.options.rules import check_together
 from keras_bahdanau.training.options.run_options import RunOptions
 from keras_bahdanau.training.options.text_options import TextOptions
 from keras_bahdanau.training.presets import PRESETS
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Preset:
-    """The first option, on which all others depend."""
+class _PresetOption:
+    """The first option, on which the defaults of all others depend."""
 
     preset: str | None = option(
         None,
@@ -32,12 +30,12 @@ class _Preset:
 # a dataclass has the fields of its last base first
 @documented
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TrainingOptions(RunOptions, LossOptions, ModelOptions, TextOptions, _Preset):
+class TrainingOptions(RunOptions, ModelOptions, TextOptions, _PresetOption):
     """Settings of `train`, vocabulary and model included.
 
-    An instance holds the options that were given: one that is left out is None, and
-    `dataclasses.replace` changes it as the constructor would. `resolved()` fills in the
-    rest, from the preset and from the options on which others depend.
+    An instance holds what the user asks for: an option that is left out is None, and
+    `dataclasses.replace` changes it as the constructor would. `resolved()` gives a value for
+    each option, from the preset and from the options on which others depend.
 
     Raises:
         ValueError: If a value is out of range, or does not go with the others.
@@ -47,64 +45,72 @@ class TrainingOptions(RunOptions, LossOptions, ModelOptions, TextOptions, _Prese
         for field in dataclasses.fields(self):
             value = plain(getattr(self, field.name))
             object.__setattr__(self, field.name, value)
-            if value is not None or field.default is not None:
+            if value is not None:
                 check_option(field, value)
-        if self.resolved() is self:
-            check_together(self)
+        check_together(fill(self.explicit()))
 
     @classmethod
     def from_config(cls, config):
         """The options that a file holds: `dataclasses.asdict` of them; see `settings.removed`."""
         return cls(**drop_removed(config))
 
+    def explicit(self):
+        """Dictionary of the options that are not left out."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
     def resolved(self):
-        """The same options with a value for each: as given, or of the preset, or the default."""
-        return self._resolved
-
-    def undecided(self):
-        """Names of the options that follow from the pairs: those that are "auto", and defaults.
-
-        Returns:
-            List of strings.
-
-        Example:
-            >>> TrainingOptions(model_type="auto", target_model_type="char").undecided()
-            ['model_type', 'source_model_type']
-        """
-        resolved = self.resolved()
-        names = [field.name for field in dataclasses.fields(self)]
-        found = [name for name in names if getattr(resolved, name) == AUTO]
-        # what is off stays off: batches of sentences where there are batches of tokens
-        preset = PRESETS[resolved.preset]
-        several = preset.of_many_pairs.values()
-        follow = dict.fromkeys(name for settings in several for name in settings)
-        follow = [name for name in follow if getattr(resolved, name)]
-        follow += preset.of_common_letters
-        return found + [name for name in follow if getattr(self, name) is None]
-
-    @functools.cached_property
-    def _resolved(self):
-        asked = {name: value for name, value in vars(self).items() if value is not None}
-        fields = dataclasses.fields(self)
-        if len(asked) == len(fields):
-            return self
-        defaults = {field.name: field.metadata.get("resolved") for field in fields}
-        preset = PRESETS[asked.get("preset", defaults["preset"])]
-        values = {**defaults, **preset.settings, **asked}
-        follows = [name for name, value in values.items() if callable(value)]
-        known = SimpleNamespace(**values)
-        for name in follows:  # in the order of the fields, after all that follows nothing
-            setattr(known, name, values[name](known))
-        return TrainingOptions(**vars(known))
+        """`ResolvedOptions`: each option as given, or of the preset, or the default."""
+        return fill(self.explicit())
 
 
-MODEL_OPTIONS = tuple(
-    field.name for field in dataclasses.fields(TrainingOptions) if "of_model" in field.metadata
+_FIELDS = dataclasses.fields(TrainingOptions)
+MODEL_OPTIONS = tuple(field.name for field in _FIELDS if "is_model_option" in field.metadata)
+
+ResolvedOptions = dataclasses.make_dataclass(
+    "ResolvedOptions",
+    [(field.name, field.type) for field in _FIELDS],
+    frozen=True,
+    kw_only=True,
+    namespace={
+        "__doc__": "A value for each option of `TrainingOptions`, none of them None: what a "
+        "training does.",
+        "__module__": __name__,
+    },
 )
 
 
+def fill(explicit):
+    """`ResolvedOptions` of a dictionary of options, which is not checked.
+
+    Args:
+        explicit: Dictionary from names to values; the preset, defaults and the options that
+            follow others fill the rest.
+    """
+    defaults = {field.name: field.metadata["resolved"] for field in _FIELDS}
+    preset = PRESETS[explicit.get("preset", defaults["preset"])]
+    values = {**defaults, **preset.settings, **explicit}
+    options = SimpleNamespace(**values)
+    for name, value in values.items():  # in the order of the fields, after all that follows nothing
+        if callable(value):
+            setattr(options, name, value(options))
+    return ResolvedOptions(**vars(options))
+
+
+def resolve(explicit):
+    """`ResolvedOptions` of a dictionary of options.
+
+    Raises:
+        TypeError: If a name is no option.
+        ValueError: If a value is out of range, or does not go with the others.
+    """
+    return TrainingOptions(**explicit).resolved()
+
+
+DEFAULTS = fill({})
+
+
 def training_option(text):
-    """An option of a training from one string, such as `argparse` asks of a `type`.
+    """An option of a training from one string, as `argparse` needs it for a `type`.
 
     Args:
         text: String NAME=VALUE, the value in the spelling of JSON or Python, or a plain word.
@@ -123,8 +129,8 @@ def training_option(text):
         raise argparse.ArgumentTypeError(
             f"An option must be NAME=VALUE, the name a field of TrainingOptions. Received: {text!r}"
         )
-    plain = {"true": True, "false": False}.get(value.lower(), value)
+    word = {"true": True, "false": False}.get(value.lower(), value)
     try:
-        return name, json.loads(value) if plain is value else plain
+        return name, json.loads(value) if word is value else word
     except ValueError:
         return name, value

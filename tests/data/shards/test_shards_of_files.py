@@ -25,9 +25,9 @@ from keras_bahdanau.data.reading import Unreadable
 from keras_bahdanau.data.shards import preparing
 from keras_bahdanau.demo.images_task import ImagesTask
 from keras_bahdanau.sources import FeatureSource
-from keras_bahdanau.training import TrainingOptions
-from keras_bahdanau.training.compiling import compiled_model
-from keras_bahdanau.training.training_data import training_data
+from keras_bahdanau.training import TrainingOptions, TrainingPlan
+from keras_bahdanau.training.data import TrainingData
+from keras_bahdanau.training.model import compiled_model
 
 SETTINGS = {"model_type": "word", "vocabulary_size": 10, "shard_pairs": 6}
 KINDS = ("images", "audio")
@@ -151,13 +151,13 @@ def test_what_belongs_to_text_is_refused(corpus, tmp_path):
     with pytest.raises(ValueError, match="names files.*FeatureSource, which reads arrays"):
         ManifestCorpus(manifest, FeatureSource(3))
     with pytest.raises(ValueError, match="A tag stands before text"):
-        training_data([Corpus("a", shards, tag="<a>")], [])
+        TrainingData.of([Corpus("a", shards, tag="<a>")], [])
     assert not (tmp_path / "new").exists()
 
 
 def test_a_training_with_another_source_names_both(corpus):
     _, source, shards = corpus
-    data = training_data(shards, [])
+    data = TrainingData.of(shards, [])
     assert data.sides(source, None, ()).source == data.sides(None, shards.target, ()).source
     own = type(source).__name__
     with pytest.raises(ValueError, match=rf"source=FeatureSource\(size=3.* in place of {own}\(.*="):
@@ -218,6 +218,6 @@ def test_a_training_on_shards_has_the_losses_of_one_on_the_manifest(tmp_path):
         ShardedBatches(shards, **settings),
     ):
         keras.utils.set_random_seed(3)
-        model = compiled_model(source, shards.target, options, 1e-3)
+        model = compiled_model(TrainingPlan(options.resolved(), source, shards.target), 1e-3)
         losses.append(model.fit(data.dataset(), epochs=2, shuffle=False, verbose=0).history["loss"])
     assert losses[0] == losses[1] and losses[0][1] < losses[0][0]

@@ -41,7 +41,7 @@ def new_pipeline(preset, kind, options):
     """A pipeline with random weights."""
     source = new_source(kind)
     target = source.subwords or Subwords.train(SENTENCES, 60, exact=False, model_type="char")
-    model = presets.PRESETS[preset].model(source, target, **{**SIZES, **options})
+    model = presets.new_model(preset, source, target, **{**SIZES, **options})
     model.build()
     random = np.random.default_rng(0)
     for weight, _ in roundings_of(model):

@@ -1,4 +1,4 @@
-"""A trained model that goes on with other data: its vocabularies, its weights, its frozen parts."""
+"""Fine-tuning: vocabularies and weights of the initial model, and parts that are frozen."""
 
 import copy
 import dataclasses
@@ -16,21 +16,20 @@ from keras_bahdanau.training.vocabularies import report_split
 
 
 class Adaptation:
-    """The model of a file, from which another training takes what it begins with.
+    """A trained model whose weights, vocabularies and search another training begins with.
 
-    The weights of a model with the same vocabularies are the old ones, bit for bit. Where a
-    vocabulary is another one, the rows of the pieces that both have are the old ones, and the
-    row of a new piece is the mean of the rows of the pieces that the old vocabulary splits it
-    into: the nearest that the model knew of that text. A piece of which it knew nothing, such as
-    a new letter, keeps what the initializer draws. The optimizer begins anew, so no momentum
-    and no average belongs to another row.
+    With the same vocabularies the weights are the old ones, bit for bit. With another vocabulary,
+    a piece that both have keeps its row, and a new piece gets the mean of the rows of the pieces
+    that the old vocabulary splits it into: the nearest that the model knew of that text. A piece
+    of which it knew nothing, such as a new letter, keeps the value of the initializer. The
+    optimizer begins anew, so no momentum and no average belongs to another row.
 
     Args:
-        initial: `training.inheritance.InitialModel`.
+        initial: `inheritance.InitialModel`.
 
     Attributes:
-        card: Dictionary for the card of a run: all that a run needs of the old model in order to
-            resume without its file.
+        card: Dictionary for the card of a run: all that a run needs of the old model to resume
+            without its file.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -45,66 +44,64 @@ class Adaptation:
                 f"A training begins with one model. Received: {str(initial.path)!r} with an "
                 f"{type(self.model).__name__}. Give one of its models."
             )
-        as_it_is = initial.options is None
+        has_options = initial.options is not None
         self.card = {
             "path": os.path.abspath(initial.path),  # without "..": see `initial_model`
             "inputs": initial.inputs,
             "search": dataclasses.asdict(search),
             "metrics": metrics,
-            "model": self.model.get_config() if as_it_is else None,
+            "model": None if has_options else self.model.get_config(),
             "training": read_card(initial.path).get("training"),
-            "window": _window(self.model),
+            "cached_steps": _cached_steps(self.model),
         }
 
-    def sides(self, options, given, pairs, symbols=(), say=print):
+    def sides(self, options, sides, texts, say=print):
         """Source and target of the adapted model.
 
         Args:
-            options: `TrainingOptions`, resolved.
-            given: (source, target) of the caller, None where there is none.
-            pairs: List of (input, text): the new text, by which vocabularies are updated.
-            symbols: Strings that become one token of the source, if its vocabulary is updated.
+            options: `ResolvedOptions`.
+            sides: `Sides` that the user gives. Its symbols become one token of the source each,
+                if its vocabulary is updated.
+            texts: List of (input, text), by which vocabularies are updated.
             say: Function of one string, which reports new pieces, and symbols that are split.
 
         Returns:
-            (source, target); None in place of a vocabulary that is to be learnt anew.
+            (source, target); None in place of a vocabulary that is to be learned.
 
         Raises:
             ValueError: If another source or target is given than the model has.
         """
+        source, target, symbols = sides
         if options.update_vocabulary == "replace":
-            source, target = given
-            own = None if self.source.subwords is not None else self.source
-            return own if source is None else as_source(source), target
-        self._check_given(given)
-        if options.update_vocabulary == "none":
-            mend = "update_vocabulary='append' makes each of them one token"
-            report_split(symbols, self.source, mend, say)
-            return self.source, self.target
-        most = options.appended_pieces
-        target_texts = [text for _, text in pairs]
-        subwords = self.source.subwords
-        if subwords is None:
-            source, target = self.source, appended(self.target, target_texts, most)
-        elif subwords == self.target:
-            texts = [text for pair in pairs for text in pair]
-            target = appended(self.target, texts, most, symbols)
-            source = self.source.with_subwords(target)
-        else:
-            source_texts = [text for text, _ in pairs]
-            source = self.source.with_subwords(appended(subwords, source_texts, most, symbols))
-            target = appended(self.target, target_texts, most)
-        new = source.size - self.source.size, target.vocabulary_size - self.target.vocabulary_size
-        say(f"{new[0]:,} new tokens of the source, {new[1]:,} of the target")
-        return source, target
-
-    def _check_given(self, given):
-        for name, _, _ in other_sides((self.source, self.target), given):
+            if source is not None:
+                return as_source(source), target
+            return (self.source if self.source.subwords is None else None), target
+        for name, _, _ in other_sides((self.source, self.target), (source, target)):
             raise ValueError(
                 f"A model that is adapted keeps its source and target. Received: another "
                 f"{name}. Leave it out, or give update_vocabulary='replace' for another "
                 "vocabulary."
             )
+        if options.update_vocabulary == "none":
+            remedy = "update_vocabulary='append' makes each of them one token"
+            report_split(symbols, self.source, remedy, say)
+            return self.source, self.target
+        most = options.appended_pieces
+        target_texts = [text for _, text in texts]
+        subwords = self.source.subwords
+        if subwords is None:
+            source, target = self.source, appended(self.target, target_texts, most)
+        elif subwords == self.target:
+            both = [text for pair in texts for text in pair]
+            target = appended(self.target, both, most, symbols)
+            source = self.source.with_subwords(target)
+        else:
+            source_texts = [text for text, _ in texts]
+            source = self.source.with_subwords(appended(subwords, source_texts, most, symbols))
+            target = appended(self.target, target_texts, most)
+        new = source.size - self.source.size, target.vocabulary_size - self.target.vocabulary_size
+        say(f"{new[0]:,} new tokens of the source, {new[1]:,} of the target")
+        return source, target
 
     def give_weights(self, model, source, target):
         """Give a model the weights of the old one.
@@ -120,20 +117,20 @@ class Adaptation:
         before, after = self.model.weights, model.weights
         rows = _rows(model, self.source.subwords, source.subwords, self.target, target)
         values = []
-        for one, old in zip(after, before, strict=False):
-            axis, parts = rows.get(id(one), (0, None))
-            new, old = keras.ops.convert_to_numpy(one), keras.ops.convert_to_numpy(old)
+        for weight, old in zip(after, before, strict=False):
+            axis, parts = rows.get(id(weight), (0, None))
+            new, old = keras.ops.convert_to_numpy(weight), keras.ops.convert_to_numpy(old)
             values.append(old if parts is None else _moved(old, new, axis, parts))
         if len(before) != len(after) or any(
-            value.shape != tuple(one.shape) for value, one in zip(values, after, strict=True)
+            value.shape != tuple(weight.shape) for value, weight in zip(values, after, strict=True)
         ):
             raise ValueError(
                 "A model that is adapted has the layers of the old one. Received: "
                 f"{len(after)} weights, {len(before)} of the old one, or others in shape. Leave "
                 "model options out; embeddings that were shared need one vocabulary."
             )
-        for one, value in zip(after, values, strict=True):
-            one.assign(value)
+        for weight, value in zip(after, values, strict=True):
+            weight.assign(value)
 
 
 def resized(config, source, target, steps=0):
@@ -161,18 +158,18 @@ def resized(config, source, target, steps=0):
     return Seq2Seq.from_config(config)
 
 
-def _window(model):
+def _cached_steps(model):
     """The steps that a decoder of self-attention keeps; 0 of others."""
     cells = model.decoder.cell.stack.cells
-    return max((one.length for one in cells if isinstance(one, SelfAttentionCell)), default=0)
+    return max((cell.length for cell in cells if isinstance(cell, SelfAttentionCell)), default=0)
 
 
 def freeze(model, names):
     """Keep the weights of some parts of a model as they are.
 
-    A weight is frozen if one of its layers has the name, or if the weight itself has it:
-    "encoder", "attention", "embeddings", or a path such as "decoder/cell". An embedding that
-    both sides share is the encoder's. Running means of features go on.
+    A name is that of a weight or of one of its layers, "encoder", "attention", "embeddings", or a
+    path such as "decoder/cell". An embedding that both sides share is the encoder's. Running means
+    of features are still updated.
 
     Args:
         model: A Keras model that is built.
@@ -185,15 +182,15 @@ def freeze(model, names):
         >>> freeze(model, "encoder,embeddings")
     """
     for name in filter(None, names.split(",")):
-        found = [one for one in model.weights if f"/{name}/" in f"/{_path(one)}/"]
-        if not found:
-            parts = {part for one in model.weights for part in _path(one).split("/")}
+        weights = [weight for weight in model.weights if f"/{name}/" in f"/{_path(weight)}/"]
+        if not weights:
+            parts = {part for weight in model.weights for part in _path(weight).split("/")}
             raise ValueError(
                 f"A part to freeze must be one of {', '.join(sorted(parts))}, or a path such as "
                 f"decoder/cell. Received: freeze={names!r}, with {name!r}."
             )
-        for one in found:
-            one.trainable = False
+        for weight in weights:
+            weight.trainable = False
     if not model.trainable_variables:
         raise ValueError(
             "A training needs a part that is not frozen. "

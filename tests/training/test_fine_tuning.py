@@ -9,19 +9,20 @@ import keras
 import numpy as np
 import pytest
 from conftest import toy_pairs
+from runs import begin
 from toy_sources import CASES
 
 from keras_bahdanau.models import Ensemble
 from keras_bahdanau.pipelines.by_source import pipeline_of
 from keras_bahdanau.pipelines.translator import Translator
-from keras_bahdanau.sources.serialized import serialized_sides
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.sources.text_source import TextSource
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.features import place_in_card
-from keras_bahdanau.training import Run, TrainingOptions, train
-from keras_bahdanau.training.adaptation import Adaptation, freeze
-from keras_bahdanau.training.compiling import compiled_model
+from keras_bahdanau.training import Run, TrainingOptions, TrainingPlan, presets, train
+from keras_bahdanau.training.data import Sides
+from keras_bahdanau.training.fine_tuning import Adaptation, freeze
+from keras_bahdanau.training.infer import inferred_names
 from keras_bahdanau.training.inheritance import (
     InitialModel,
     check_no_adaptation,
@@ -29,8 +30,8 @@ from keras_bahdanau.training.inheritance import (
     initial_model,
     record_of,
 )
-from keras_bahdanau.training.presets import PRESETS
-from keras_bahdanau.training.training_data import Sides
+from keras_bahdanau.training.model import compiled_model
+from keras_bahdanau.training.options import resolve
 from keras_bahdanau.training.vocabularies import vocabularies
 
 PAIRS = toy_pairs()
@@ -49,14 +50,13 @@ def quiet(_):
     pass
 
 
-def adapted(path, options, pairs=NEW, given=(None, None), symbols=()):
+def adapted(path, asked, pairs=NEW, given=(None, None), symbols=()):
     """(`Adaptation`, source, target, model) as a training begins with them."""
     initial = initial_model(Run(path.with_name("new")), path)
     old = Adaptation(initial)
-    options = initial.inherited(options).resolved()
-    source, target = old.sides(options, given, pairs, symbols, quiet)
-    card = old.card
-    model = compiled_model(source, target, options, 1e-3, card["model"], window=card["window"])
+    options = resolve(initial.inherited(asked))
+    source, target = old.sides(options, Sides(*given, symbols), pairs, quiet)
+    model = compiled_model(TrainingPlan(options, source, target, initial=old.card), 1e-3)
     old.give_weights(model, source, target)
     return old, source, target, model
 
@@ -92,10 +92,10 @@ def test_symbols_that_the_vocabulary_splits_are_reported(same):
     tokens = source.subwords.tokens(np.arange(source.size))
     token = max((one for one in tokens if one.startswith("\u2581")), key=len)[1:]
     lines, options = [], TrainingOptions().resolved()
-    old.sides(options, (None, None), NEW, [token, "<bt>", token], lines.append)
+    old.sides(options, Sides(symbols=[token, "<bt>", token]), NEW, lines.append)
     (line,) = lines
     assert line.startswith("symbols that the source splits or does not know, 1: <bt>; update_voc")
-    old.sides(options, (None, None), NEW, [token], lines.append)
+    old.sides(options, Sides(symbols=[token]), NEW, lines.append)
     assert len(lines) == 1
 
 
@@ -108,8 +108,7 @@ def test_symbols_that_a_given_vocabulary_splits_are_reported(same, tmp_path):
     text, image = lines
     assert text.endswith("not know, 1: <bt>; a vocabulary that is given stays as it is")
     assert "not know, 2: <bt>, a; " in image
-    run.directory.mkdir()
-    run.begin(options, PAIRS, PAIRS, serialized_sides(source, target))
+    begin(run, TrainingOptions(), PAIRS, source=source, target=target)
     vocabularies(run, options, PAIRS, Sides(None, None, ["<bt>"]), None, PAIRS, lines.append)
     assert lines[2].endswith("not know, 1: <bt>; a training that is resumed keeps its vocabulary")
 
@@ -121,7 +120,8 @@ def test_symbols_that_a_given_vocabulary_splits_are_reported(same, tmp_path):
 def test_the_place_of_features_is_found_from_the_pairs_and_kept(tmp_path, sources, place):
     pairs, run = [(one, "x") for one in sources], Run(tmp_path / "run")
     types = {"model_type": "char", "normalization": "none"}
-    options = TrainingOptions(preset="characters", **types).resolved()
+    asked = TrainingOptions(preset="characters", **types)
+    options = asked.resolved()
     given = Subwords.train(sources, 40, model_type="char", exact=False, symbols=["<V>"])
     for one, symbols in ((None, ["<V>"]), (given, ["<V>"]), (given, [])):
         sides = Sides(one, None, symbols)
@@ -130,8 +130,7 @@ def test_the_place_of_features_is_found_from_the_pairs_and_kept(tmp_path, source
     other = TextSource(given, "first" if place == "last" else "last")  # which is kept as it is
     sides = Sides(other, None, ["<V>"])
     assert vocabularies(run, options, pairs, sides, None, pairs, quiet)[0] is other
-    run.directory.mkdir()
-    run.begin(options, pairs, pairs, serialized_sides(source, target))
+    begin(run, asked, pairs, source=source, target=target)
     assert place_in_card(run.read_card()) == place
     kept, _ = vocabularies(run, options, pairs, Sides(given, None, []), None, pairs, quiet)
     assert kept.feature_place == place
@@ -198,7 +197,7 @@ def test_a_transformer_keeps_as_many_steps_as_before_at_least(tmp_path, alone, l
     sizes = {"units": 4, "embedding_units": 4, "encoder_units": 4, "heads": 1}
     sizes |= {"depth": 1, "decoder_depth": 2, "feed_forward_units": 4}
     side = Subwords.train(["eins zwei"], 30, exact=False)
-    model = PRESETS["transformer-tiny"].model(side, side, max_length=200, **sizes)
+    model = presets.transformer_tiny(side, side, max_length=200, **sizes)
     run = Run(tmp_path / "old")
     if not alone:
         run_of(run.directory, TrainingOptions(preset="transformer-tiny", max_length=100, **sizes))
@@ -234,7 +233,7 @@ def test_a_name_that_freezes_nothing_or_all_is_refused(longer, names, message):
 def run_of(directory, options):
     """A run directory as a training leaves it, but for its weights."""
     run = Run(directory)
-    run.begin(options, PAIRS, PAIRS, {})
+    begin(run, options, PAIRS)
     return run
 
 
@@ -243,12 +242,12 @@ def test_options_that_are_left_out_come_from_the_old_run(tmp_path, model_file):
     old = run_of(tmp_path / "old", options)
     shutil.copy(model_file, old.translator)
     initial = initial_model(Run(tmp_path / "new"), tmp_path / "old")
-    found = initial.inherited(TrainingOptions(learning_rate=1e-4)).resolved()
+    found = resolve(initial.inherited(TrainingOptions(learning_rate=1e-4)))
     kept = ("preset", "units", "dropout", "vocabulary_size", "attention")
     for name in kept:
         assert getattr(found, name) == getattr(options.resolved(), name)
     assert found.learning_rate == 1e-4
-    changed = initial.inherited(TrainingOptions(dropout=0.1)).resolved()
+    changed = resolve(initial.inherited(TrainingOptions(dropout=0.1)))
     assert (changed.dropout, changed.embedding_dropout) == (0.1, 0.1)
     with pytest.raises(
         ValueError, match=r"keeps its options, units=48\. Received: units=32 with the model of"
@@ -262,7 +261,7 @@ def test_recurrent_dropout_stays_or_stays_away(tmp_path, model_file, rate):
     options = TrainingOptions(recurrent_dropout=rate, dropout=0.3)
     path = tmp_path / "run" / "translator.keras"
     initial = InitialModel(path, "lines", options.resolved(), "small")
-    more = initial.inherited(TrainingOptions(dropout=0.1)).resolved()
+    more = resolve(initial.inherited(TrainingOptions(dropout=0.1)))
     assert (more.recurrent_dropout, more.embedding_dropout) == (0.044 if rate else 0, 0.067)
     other = 0.2 if rate == 0 else 0.0
     with pytest.raises(ValueError, match=f"recurrent_dropout={rate}. Received: .*={other} with"):
@@ -276,8 +275,8 @@ def test_normalizations_that_were_found_stay_those_of_the_model(tmp_path, model_
     shutil.copy(model_file, old.translator)
     initial = initial_model(Run(tmp_path / "new"), tmp_path / "old")
     options = initial.inherited(TrainingOptions())
-    assert {name: getattr(options, name) for name in found} == found
-    assert not {*found} & {*options.undecided()}
+    assert {name: options[name] for name in found} == found
+    assert not {*found} & {*inferred_names(options, resolve(options))}
     with pytest.raises(ValueError, match="source_normalization='nfd'. Received: .*'nfkc'"):
         initial.inherited(TrainingOptions(source_normalization="nfkc"))
 
@@ -301,7 +300,7 @@ def test_the_model_of_a_file_alone_goes_on_in_bfloat16(tmp_path, model_file, toy
     _, source, target, model = adapted(model_file, options)
     widths = {"embedding_units": 24, "units": 48, "attention_units": 24, "dropout": 0.0}
     fresh = dataclasses.replace(options, preset="small", **widths)
-    fresh = compiled_model(source, target, fresh.resolved(), 1e-3)
+    fresh = compiled_model(TrainingPlan(fresh.resolved(), source, target), 1e-3)
     kinds = [[one.compute_dtype for one in each._flatten_layers()] for each in (model, fresh)]
     assert kinds[0] == kinds[1] and "bfloat16" in kinds[0]
     assert {weight.dtype for weight in model.trainable_variables} == {"float32"}
@@ -321,8 +320,9 @@ def test_a_file_alone_is_guided_as_the_new_training_says(tmp_path, model_file):
     config = {**old.card["model"], "guided_alignment": 0.3, "r_drop": 1.0}
     initial = initial_model(Run(tmp_path / "new"), model_file)
     for asked, expected in ((None, 0.0), (0.2, 0.2)):
-        options = initial.inherited(TrainingOptions(guided_alignment=asked)).resolved()
-        model = compiled_model(source, target, options, 1e-3, config)
+        options = resolve(initial.inherited(TrainingOptions(guided_alignment=asked)))
+        card = {**old.card, "model": config}
+        model = compiled_model(TrainingPlan(options, source, target, initial=card), 1e-3)
         assert (model.guided_alignment, model.r_drop) == (expected, 1.0)
 
 
@@ -334,10 +334,11 @@ def model_of(**options):
 def test_what_a_training_leaves_out_is_the_models_but_guided_alignment():
     initial = model_of(guided_alignment=0.3, r_drop=1.0, model_type="char")
     found = initial.inherited(TrainingOptions())
-    assert (found.guided_alignment, found.r_drop, found.model_type) == (None, 1.0, "char")
-    assert initial.inherited(TrainingOptions(guided_alignment=0.2)).guided_alignment == 0.2
+    assert "guided_alignment" not in found
+    assert (found["r_drop"], found["model_type"]) == (1.0, "char")
+    assert initial.inherited(TrainingOptions(guided_alignment=0.2))["guided_alignment"] == 0.2
     resumed = initial._replace(resumed=True)
-    assert resumed.inherited(TrainingOptions()).guided_alignment == 0.3
+    assert resumed.inherited(TrainingOptions())["guided_alignment"] == 0.3
 
 
 @pytest.mark.parametrize(
@@ -352,7 +353,7 @@ def test_what_a_training_leaves_out_is_the_models_but_guided_alignment():
 )
 def test_new_vocabularies_are_made_as_the_old_ones_but_for_what_is_given(given, expected):
     initial = model_of(model_type="char", vocabulary_size=99, joint=False)
-    options = initial.inherited(TrainingOptions(update_vocabulary="replace", **given)).resolved()
+    options = resolve(initial.inherited(TrainingOptions(update_vocabulary="replace", **given)))
     assert {name: getattr(options, name) for name in expected} == expected
 
 
@@ -363,10 +364,10 @@ def test_the_file_of_a_training_alone_says_how_its_vocabularies_are_made_anew():
     initial = InitialModel(Path("old.keras"), "lines", None, "small", record=record)
     for asked, expected in (("replace", made), ("none", dict.fromkeys(made))):
         options = initial.inherited(TrainingOptions(update_vocabulary=asked))
-        assert {name: getattr(options, name) for name in made} == expected
-        assert options.units is None  # the model is taken as it is
+        assert {name: options.get(name) for name in made} == expected
+        assert "units" not in options  # the model is taken as it is
     sizes = initial.inherited(TrainingOptions(update_vocabulary="replace", vocabulary_size=50))
-    assert (sizes.vocabulary_size, sizes.target_vocabulary_size) == (50, None)
+    assert sizes["vocabulary_size"] == 50 and "target_vocabulary_size" not in sizes
 
 
 def test_the_record_of_a_file_alone_has_the_model_of_the_training_before():
@@ -409,19 +410,19 @@ def test_options_of_an_adaptation_need_a_model(tmp_path):
     with pytest.raises(ValueError, match="155 vocabulary_pairs with update_vocabulary='none'"):
         train(PAIRS, PAIRS, tmp_path / "new", vocabulary_pairs=PAIRS)
     with pytest.raises(ValueError, match="155 vocabulary_pairs with vocabularies that are there"):
-        check_vocabulary_pairs(TrainingOptions(update_vocabulary="replace"), PAIRS, given=True)
+        check_vocabulary_pairs(TrainingOptions(update_vocabulary="replace"), PAIRS, are_known=True)
     check_no_adaptation(TrainingOptions(update_vocabulary="none"))
     assert not (tmp_path / "new").exists()
 
 
 def test_a_run_resumes_with_the_model_it_began_with(tmp_path, model_file):
     initial = {"path": "/old/translator.keras", "inputs": "lines", "model": None}
-    card = {"initial": {**initial, "search": {}, "metrics": None}}
+    initial |= {"search": {}, "metrics": None}
     run = Run(tmp_path / "run")
-    run.begin(TrainingOptions(units=48), PAIRS, PAIRS, card)
+    begin(run, TrainingOptions(units=48), PAIRS, initial=initial)
     for path in (None, "/old", "/old/translator.keras"):  # which need not be there any more
         found = initial_model(run, path)
-        assert found.inherited(TrainingOptions()).units == 48
+        assert found.inherited(TrainingOptions())["units"] == 48
     with pytest.raises(ValueError, match="the model it began with, that of '/old/translator.ke"):
         initial_model(run, model_file)
 
@@ -429,8 +430,7 @@ def test_a_run_resumes_with_the_model_it_began_with(tmp_path, model_file):
 def test_a_run_resumes_by_the_path_that_it_began_with(tmp_path, model_file):
     path = model_file.parent / ".." / model_file.parent.name / model_file.name
     run = Run(tmp_path / "run")
-    card = {"initial": Adaptation(initial_model(run, path)).card}
-    run.begin(TrainingOptions(), PAIRS, PAIRS, card)
+    begin(run, TrainingOptions(), PAIRS, initial=Adaptation(initial_model(run, path)).card)
     for same_file in (path, model_file, model_file.parent):
         assert initial_model(run, same_file).path == model_file
 
@@ -442,9 +442,8 @@ def test_a_model_of_any_source_keeps_its_encoder_and_gets_new_target_pieces(name
     inputs = [case.input_of(numbers) for numbers in [(0, 1), (2, 3), (1,)]]
     target = Subwords.train(["eins zwei", "drei vier", "zwei"], 30, exact=False)
     source = as_source(case.source_of(inputs))
-    model = PRESETS[source.preset].model(
-        source, target, embedding_units=8, units=8, encoder_units=4
-    )
+    sizes = {"embedding_units": 8, "units": 8, "encoder_units": 4}
+    model = presets.new_model(source.preset, source, target, **sizes)
     pipeline_of(source, model, target).save(tmp_path / "old.keras")
     new = [(one, "fünf zwei") for one in inputs]
     old, same, longer, after = adapted(tmp_path / "old.keras", APPEND, new)
@@ -504,7 +503,7 @@ def test_logits_and_beam_are_bit_equal_before_the_first_step(old_run, tmp_path):
     np.testing.assert_array_equal(seen.logits, logits_of(old.model, old.source, old.target))
     new = Translator.load(tmp_path / "new" / "translator.keras")
     assert (old.training["epochs"], new.training["epochs"]) == (25, 1)
-    assert new.training == dataclasses.asdict(Run(tmp_path / "new").options(TrainingOptions))
+    assert new.training == dataclasses.asdict(Run(tmp_path / "new").options())
     first, *_ = [line for line in lines if "perplexity" in line]
     assert first.startswith("before the first step: validation perplexity")
     expected = old.translate_nbest([one for one, _ in PAIRS[::7]], 3)

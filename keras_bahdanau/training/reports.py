@@ -1,18 +1,38 @@
-"""Reports of the pairs that a training leaves out or can't use, with the names of their files."""
+"""Reports of a training: pairs that it leaves out or cannot use, and progress in long epochs."""
 
 import os
+import time
 
 import keras
 
 from keras_bahdanau.data.shards.manifest import report_unreadable
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.text.unknown_parts import report_unknown_pairs
+from keras_bahdanau.training.data import LONGEST_VALID, longest_source, longest_valid_source
 
 NAMED, LONGEST = 3, 40  # inputs that are named, and characters of each
+SECONDS = 30  # between two lines of progress
 
 
-def tell_skipped(kind, batches, inputs, max_length, say, of_source=None):
-    """Report the pairs that are left out from the beginning.
+def report_skipped(plan, batches, validation, say):
+    """Report the pairs that a training leaves out from the beginning.
+
+    Args:
+        plan: `TrainingPlan`.
+        batches: Batches of training.
+        validation: `BatchedPairs`.
+        say: Function of one string.
+    """
+    source, data = plan.source, plan.data
+    longest = longest_source(source, plan.options)
+    limit = longest and (longest, source.unit)
+    report_skipped_of("training", batches, data.inputs, plan.options.max_length, say, limit)
+    limit = longest and (longest_valid_source(source, longest), source.unit)
+    report_skipped_of("validation", validation, data.valid_inputs, LONGEST_VALID, say, limit)
+
+
+def report_skipped_of(kind, batches, inputs, max_length, say, source_limit=None):
+    """Report the pairs that are left out from the beginning, of training or validation.
 
     Args:
         kind: String, the name of the pairs: "training" or "validation".
@@ -20,37 +40,36 @@ def tell_skipped(kind, batches, inputs, max_length, say, of_source=None):
         inputs: List of the inputs of the pairs.
         max_length: Integer, most tokens of a pair.
         say: Function of one string.
-        of_source: Pair of the most positions of a source and their unit, such as (3000, "frames");
-            None if they are bounded as the target is.
+        source_limit: Most positions of a source and their unit, such as (3000, "frames"); None if
+            the bound is that of the target.
     """
     skipped = batches.skipped
     if skipped.empty:
         say(f"{_pairs(skipped.empty, kind)} with an empty side {_are(skipped.empty)} left out")
         _name_unreadable(inputs, batches.source_lengths, say)
     if skipped.too_long:
-        of = f"{_pairs(skipped.too_long, kind)} with more than {max_length} tokens"
+        pairs = f"{_pairs(skipped.too_long, kind)} with more than {max_length} tokens"
         options = ["--max-length"]
-        if of_source is not None:
-            of += f", or a source of more than {of_source[0]:,} {of_source[1]},"
+        if source_limit is not None:
+            pairs += f", or a source of more than {source_limit[0]:,} {source_limit[1]},"
             options.append("--max-source-length")
         option = f" ({', '.join(options)})" if kind == "training" else ""
-        say(f"{of} {_are(skipped.too_long)} left out{option}{_named(inputs, batches.too_long)}")
+        say(f"{pairs} {_are(skipped.too_long)} left out{option}{_named(inputs, batches.too_long)}")
 
 
-def tell_unknown(pairs, source, target, say):
+def report_unknown(plan, say):
     """Report the validation pairs with text that the vocabularies do not know.
 
     Args:
-        pairs: `Pairs` in memory.
-        source: `Source`.
-        target: `Subwords`.
+        plan: `TrainingPlan`.
         say: Function of one string.
     """
-    for line in report_unknown_pairs(pairs, source, target, " of the validation"):
+    pairs = plan.data.valid_pairs
+    for line in report_unknown_pairs(pairs, plan.source, plan.target, " of the validation"):
         say(line)
 
 
-def tell_pathless(batches, model, say):
+def report_pairs_without_ctc_path(batches, model, say):
     """Report the pairs from which the CTC loss learns nothing: they stay in the training.
 
     Args:
@@ -95,11 +114,11 @@ def _named(inputs, rows):
     return f": {some}{more}"
 
 
-class TellBroken(keras.callbacks.Callback):
+class ReportBroken(keras.callbacks.Callback):
     """Report the inputs that turned out to be broken in an epoch, each of them once.
 
     Args:
-        kind: String, as in `tell_skipped`.
+        kind: String, as in `report_skipped_of`.
         batches: `BatchedPairs`.
         inputs: List of the inputs of the pairs.
         say: Function of one string.
@@ -111,12 +130,12 @@ class TellBroken(keras.callbacks.Callback):
     def __init__(self, kind, batches, inputs, say):
         super().__init__()
         self.kind, self.batches, self.inputs, self.say = kind, batches, inputs, say
-        self.told = set()
+        self.reported = set()
 
     def on_epoch_end(self, epoch, logs=None):
-        new = [row for row in self.batches.broken.tolist() if row not in self.told]
+        new = [row for row in self.batches.broken.tolist() if row not in self.reported]
         if new:
-            self.told.update(new)
+            self.reported.update(new)
             count = "counts" if len(new) == 1 else "count"
             self.say(f"{_pairs(len(new), self.kind)} with a broken source {count} for nothing")
             _name_unreadable([self.inputs[row] for row in new], [0] * len(new), self.say)
@@ -127,3 +146,37 @@ def _name_unreadable(inputs, lengths, say):
     line = report_unreadable(inputs, lengths)
     if line:
         say(line)
+
+
+class ReportSteps(keras.callbacks.Callback):
+    """Report that the graph is built, and progress within long epochs if there is no bar.
+
+    Keras prints a line an epoch into a file, and nothing before its end.
+
+    Args:
+        say: Function of one string.
+        lines: True for a line on the steps after each 30 seconds, at the end of a step.
+    """
+
+    def __init__(self, say, lines):
+        super().__init__()
+        self.say, self.lines = say, lines
+        self._reported = None
+
+    def on_train_begin(self, logs=None):
+        self.say("building the graph: the first step takes longest")
+        self._reported = time.monotonic()
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._epoch = epoch + 1
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self.lines and time.monotonic() - self._reported >= SECONDS:
+            steps = self.params.get("steps")
+            total = f" of {steps:,}" if steps else ""
+            loss = f", loss {float(logs['loss']):.4f}" if logs and "loss" in logs else ""
+            self.say(f"epoch {self._epoch}: step {batch + 1:,}{total}{loss}")
+            self._reported = time.monotonic()
+
+    def on_epoch_end(self, epoch, logs=None):
+        self._reported = time.monotonic()  # Keras prints a line, too

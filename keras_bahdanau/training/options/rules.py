@@ -1,73 +1,66 @@
-"""Combinations of training options that do not go together."""
+"""Rules that training options keep with each other."""
 
-from keras_bahdanau.layers.names import PARALLEL_CELLS
+import itertools
+
 from keras_bahdanau.settings.limits import HARD_VOCABULARY_SIZE
+from keras_bahdanau.training.presets.preset import UNDROPPED_CELLS, is_hard
 
-AUTO = "auto"  # for what is found from the text
-LETTERS, SYMBOLS = ("char", "grapheme"), "word"  # model types
-UNDROPPED_CELLS = (*PARALLEL_CELLS, "self-attention")  # no product has their state
-_OF_HARD_ALIGNMENT = {  # what it takes
+_HARD_ALIGNMENT_REQUIRES = {
     **{"when": "apart", "readout": "tanh", "context_gate": False, "context_dropout": 0},
     **{"window": "everywhere", "normalizer": "softmax", "coverage": "none", "heads": 1, "past": 0},
     "copy": False,
 }
-_OF_BLOCKS = {  # what they take
+_BLOCKS_REQUIRE = {
     **{"query": "state", "context_gate": False, "context_dropout": 0, "residual": False},
 }
-_OF_SCORES = {"window": "everywhere", "normalizer": "softmax", "coverage": "none", "heads": 1}
-
-
-def is_hard(options):
-    """True for exact hard alignments; those that are still to be found are soft ones."""
-    return options.hard_alignment not in ("none", AUTO)
-
-
-def in_order_of_letters(options):
-    """True for letters to symbols with spaces between, such as phonemes: these are in order."""
-    return options.source_model_type in LETTERS and options.target_model_type == SYMBOLS
+_UNSCORED_REQUIRES = {
+    "window": "everywhere",
+    "normalizer": "softmax",
+    "coverage": "none",
+    "heads": 1,
+}
 
 
 def check_together(options):
-    """Raise ValueError if options do not go together.
+    """Raise ValueError if options of a training do not go together.
 
     Args:
-        options: `TrainingOptions`, resolved.
+        options: `ResolvedOptions`.
     """
-    for demand, fulfilled, names, mend in _demands(options):
-        if not fulfilled:
-            received = ", ".join(f"{name}={getattr(options, name)!r}" for name in names)
-            raise ValueError(f"{demand}. Received: {received}. {mend}")
-
-
-def _demands(options):
-    """Tuples (demand, bool: it is met, names of its options, mend)."""
-    yield from _of_batches_and_text(options)
-    yield from _of_the_model(options)
-    yield from _of_cells_and_blocks(options)
-    yield from _of_attention_weights(options)
+    _check(options, _batch_rules(options), _text_rules(options), _optimizer_rules(options))
+    check_model(options)
     if is_hard(options):
-        yield from _of_hard_alignments(options)
-    yield (
-        "Only Adam keeps a moving average of the weights",
-        options.optimizer == "adam" or not options.ema_momentum,
-        ("ema_momentum", "optimizer"),
-        "Give 0 for it; `average_last` goes with all optimizers.",
-    )
-    yield (
-        "Weights of 4 bits are those of a training with rounded weights",
-        options.quantization_aware or options.quantization == "int8",
-        ("quantization", "quantization_aware"),
-        "Give quantization_aware, too, or leave quantization out.",
-    )
+        _check(options, _hard_memory_rules(options))
 
 
-def _of_batches_and_text(options):
+def check_model(options):
+    """Raise ValueError if the options of a model do not go together, whatever its training.
+
+    Args:
+        options: `ResolvedOptions`.
+    """
+    _check(options, _size_rules(options), _decoder_rules(options), _block_rules(options))
+    _check(options, _attention_rules(options), _hard_rules(options) if is_hard(options) else ())
+
+
+def _check(options, *groups):
+    """Raise the ValueError of the first rule (demand, bool: it is met, names, remedy) not met."""
+    for demand, is_met, names, remedy in itertools.chain(*groups):
+        if not is_met:
+            received = ", ".join(f"{name}={getattr(options, name)!r}" for name in names)
+            raise ValueError(f"{demand}. Received: {received}. {remedy}")
+
+
+def _batch_rules(options):
     yield (
         "Batches are measured either in tokens or in sentences",
         (options.batch_tokens > 0) != (options.batch_sentences > 0),
         ("batch_tokens", "batch_sentences"),
         "Leave one of them out, or give 0 for it.",
     )
+
+
+def _text_rules(options):
     yield (
         "A joint vocabulary has one model type, one normalization and one size",
         not options.joint
@@ -80,6 +73,12 @@ def _of_batches_and_text(options):
             *("source_vocabulary_size", "target_vocabulary_size"),
         ),
         "Leave joint out, or give both sides the same.",
+    )
+    yield (
+        "Sharing embeddings takes one vocabulary",
+        options.joint or not options.share_embeddings,
+        ("share_embeddings", "joint"),
+        "Leave one of them out.",
     )
     for name in ("source_model_type", "target_model_type"):
         yield (
@@ -100,7 +99,22 @@ def _of_batches_and_text(options):
         )
 
 
-def _of_the_model(options):
+def _optimizer_rules(options):
+    yield (
+        "Only Adam keeps a moving average of the weights",
+        options.optimizer == "adam" or not options.ema_momentum,
+        ("ema_momentum", "optimizer"),
+        "Give 0 for it; `average_last` goes with all optimizers.",
+    )
+    yield (
+        "Weights of 4 bits are those of a training with rounded weights",
+        options.quantization_aware or options.quantization == "int8",
+        ("quantization", "quantization_aware"),
+        "Give quantization_aware, too, or leave quantization out.",
+    )
+
+
+def _size_rules(options):
     layers = options.depth + options.decoder_depth
     widest = max(options.units, options.encoder_units, options.embedding_units)
     yield (
@@ -117,13 +131,10 @@ def _of_the_model(options):
         ("feed_forward_units", "depth", "decoder_depth", "units", "encoder_units"),
         "Lower one of them.",
     )
+
+
+def _decoder_rules(options):
     unscored = options.attention in ("none", "forced")
-    yield (
-        "Sharing embeddings takes one vocabulary",
-        options.joint or not options.share_embeddings,
-        ("share_embeddings", "joint"),
-        "Leave one of them out.",
-    )
     yield (
         "Only a decoder that attends before its cell moves can read out the state before",
         options.when == "before" or options.readout_state == "current",
@@ -144,7 +155,7 @@ def _of_the_model(options):
         ("readout", "when"),
         "Give another readout.",
     )
-    for name, plain in _OF_SCORES.items():
+    for name, plain in _UNSCORED_REQUIRES.items():
         yield (
             f"`{name}` is part of an attention that scores",
             not unscored or getattr(options, name) == plain,
@@ -153,21 +164,21 @@ def _of_the_model(options):
         )
 
 
-def _of_cells_and_blocks(options):
+def _block_rules(options):
     yield (
         "Self-attention stands in blocks, which begin with nothing",
         options.cell != "self-attention" or (options.when, options.bridge) == ("blocks", "zeros"),
         ("cell", "when", "bridge"),
         "Give when='blocks' and bridge='zeros'.",
     )
-    of_heads = {
+    split_widths = {
         "encoder_units": ("encoder", options.encoder == "transformer"),
         "units": ("cell", options.cell == "self-attention"),
     }
-    for width, (name, divided) in of_heads.items():
+    for width, (name, is_split) in split_widths.items():
         yield (
             f"The heads of self-attention divide {width}",
-            not divided or getattr(options, width) % options.heads == 0,
+            not is_split or getattr(options, width) % options.heads == 0,
             ("heads", width, name),
             "Give a divisor for heads.",
         )
@@ -179,7 +190,7 @@ def _of_cells_and_blocks(options):
             ("recurrent_dropout", name),
             "Give 0 for it, and take `dropout`, or another cell.",
         )
-    for name, plain in _OF_BLOCKS.items():
+    for name, plain in _BLOCKS_REQUIRE.items():
         yield (
             f"Blocks take {name}={plain!r}",
             options.when != "blocks" or getattr(options, name) == plain,
@@ -188,7 +199,7 @@ def _of_cells_and_blocks(options):
         )
 
 
-def _of_attention_weights(options):
+def _attention_rules(options):
     unscored = options.attention in ("none", "forced")
     yield (
         "Alignments guide an attention that learns where to look",
@@ -219,8 +230,8 @@ def _of_attention_weights(options):
             )
 
 
-def _of_hard_alignments(options):
-    for name, plain in _OF_HARD_ALIGNMENT.items():
+def _hard_rules(options):
+    for name, plain in _HARD_ALIGNMENT_REQUIRES.items():
         yield (
             f"Hard alignments take {name}={plain!r}",
             getattr(options, name) == plain,
@@ -239,6 +250,9 @@ def _of_hard_alignments(options):
         ("query", "hard_alignment"),
         "Leave it out of the query.",
     )
+
+
+def _hard_memory_rules(options):
     longest = max(options.max_length, options.max_source_length)
     positions = options.batch_tokens or options.batch_sentences * longest
     yield (

@@ -14,9 +14,14 @@ from keras_bahdanau.models.ctc_loss import ctc_loss
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.id_rows import IdRows
-from keras_bahdanau.training import TrainingOptions, slow_steps, train, vocabularies
-from keras_bahdanau.training.skipped_pairs import tell_pathless, tell_skipped, tell_unknown
-from keras_bahdanau.training.slow_steps import TellSteps
+from keras_bahdanau.training import TrainingOptions, TrainingPlan, reports, train, vocabularies
+from keras_bahdanau.training.data import TrainingData
+from keras_bahdanau.training.reports import (
+    ReportSteps,
+    report_pairs_without_ctc_path,
+    report_skipped_of,
+    report_unknown,
+)
 
 LONG = "a b " * 30
 
@@ -25,7 +30,7 @@ def told(pairs, kind="training"):
     lines = []
     side = Subwords.train(["a b"], 12, model_type="word", exact=False)
     batches = BatchedPairs(pairs, side, side, max_length=8)
-    tell_skipped(kind, batches, [source for source, _ in pairs], 8, lines.append)
+    report_skipped_of(kind, batches, [source for source, _ in pairs], 8, lines.append)
     return lines
 
 
@@ -50,7 +55,7 @@ def test_a_limit_of_the_source_is_named_with_its_option():
     side, lines = Subwords.train(["a b"], 12, model_type="word", exact=False), []
     pairs = [("a", "b"), (LONG, "b")]
     batches = BatchedPairs(pairs, side, side, max_length=128, max_source_length=20)
-    tell_skipped("training", batches, ["a", "b"], 128, lines.append, (3000, "frames"))
+    report_skipped_of("training", batches, ["a", "b"], 128, lines.append, (3000, "frames"))
     assert lines == [
         "1 training pair with more than 128 tokens, or a source of more than 3,000 frames, is left "
         "out (--max-length, --max-source-length): 'b'"
@@ -71,7 +76,7 @@ def model_of(reduction, ctc_weight=0.3):
 def told_of_ctc(pairs, *settings):
     lines, side = [], characters()
     batches = BatchedPairs(pairs, side, side, max_length=20)
-    tell_pathless(batches, model_of(*settings), lines.append)
+    report_pairs_without_ctc_path(batches, model_of(*settings), lines.append)
     return lines
 
 
@@ -141,7 +146,7 @@ def test_more_subwords_than_pairs_get_one_hint(count, given, told):
     side = Subwords.train(["ab", "ba"], 10, model_type="bpe", exact=False)
     size, lines = side.vocabulary_size, []
     pairs = size - 10 + count
-    vocabularies._tell_rare((given and side, given and side), (side, side), pairs, lines.append)
+    vocabularies._report_rare((given and side, given and side), (side, side), pairs, lines.append)
     hint = (
         f"{size:,} tokens for {pairs:,} pairs: most subwords are seen once. Try "
         "--source-model-type char, or a smaller --vocabulary-size"
@@ -151,9 +156,9 @@ def test_more_subwords_than_pairs_get_one_hint(count, given, told):
 
 def test_long_steps_are_told_each_half_minute_where_there_is_no_bar(monkeypatch):
     clock = iter([0.0, 20.0, 31.0, 31.0, 50.0, 60.0, 70.0, 95.0, 95.0])
-    monkeypatch.setattr(slow_steps.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(reports.time, "monotonic", lambda: next(clock))
     lines = []
-    callback = TellSteps(lines.append, lines=True)
+    callback = ReportSteps(lines.append, lines=True)
     callback.set_params({"steps": 1200})
     callback.on_train_begin()
     callback.on_epoch_begin(4)
@@ -173,7 +178,9 @@ def test_long_steps_are_told_each_half_minute_where_there_is_no_bar(monkeypatch)
 
 def test_validation_texts_that_the_vocabularies_do_not_know_are_told():
     side, lines = Subwords.train(["a b"], 12, model_type="word", exact=False), []
-    tell_unknown([("a", "a c"), ("b", "d b")], as_source(side), side, lines.append)
+    data = TrainingData.of([("a", "b")], [("a", "a c"), ("b", "d b")])
+    plan = TrainingPlan(TrainingOptions().resolved(), as_source(side), side, data)
+    report_unknown(plan, lines.append)
     assert lines == [
         "2 of 2 targets of the validation have parts that the vocabulary does not know: c d"
     ]

@@ -1,0 +1,350 @@
+"""Data of a training: pairs in memory, shards or several corpora; links, teacher, and batches."""
+
+from typing import Any, NamedTuple
+
+from keras_bahdanau.data.corpora import as_pairs, check_mixed, require_text
+from keras_bahdanau.data.pairs import fingerprint_of
+from keras_bahdanau.data.tags import require_token
+from keras_bahdanau.files.integrity import sha256_of
+from keras_bahdanau.pipelines.file import find_translator
+from keras_bahdanau.training.infer import SIDES, Facts, types_of
+from keras_bahdanau.training.presets.preset import AUTO
+
+LONGEST_VALID = 512  # tokens of a validation pair
+
+
+class Sides(NamedTuple):
+    """Source and target as far as the user gives them, and the symbols of the source.
+
+    Attributes:
+        source: `Source`, or the `Subwords` of the source text, or None.
+        target: `Subwords`, or None.
+        symbols: List of strings, each of which is one token of a source that is learned.
+    """
+
+    source: Any = None
+    target: Any = None
+    symbols: list | tuple = ()
+
+
+class TrainingData(NamedTuple):
+    """Pairs to train on and to validate on, links between their words, and a teacher.
+
+    Attributes:
+        pairs: `Pairs`.
+        valid_pairs: `Pairs` that are in memory.
+        alignments: List of sets of links of `pairs`, or None.
+        valid_alignments: The same of `valid_pairs`.
+        teacher: Tuple of the paths of the files of a teacher.
+    """
+
+    pairs: Any
+    valid_pairs: Any
+    alignments: list | None = None
+    valid_alignments: list | None = None
+    teacher: tuple = ()
+
+    @classmethod
+    def of(cls, pairs, valid_pairs, alignments=None, valid_alignments=None, teacher=None):
+        """Data as a user gives it.
+
+        Args:
+            pairs: Pairs, `Shards`, or a list of `data.Corpus`.
+            valid_pairs: Pairs, or a list of `data.Corpus`.
+            alignments: As in `train`.
+            valid_alignments: As in `train`.
+            teacher: Path of a `.keras` file or of a run, a list of several, or None.
+
+        Raises:
+            FileNotFoundError: If there is no such teacher.
+            ValueError: If validation pairs are not text in memory.
+        """
+        pairs, valid_pairs = as_pairs(pairs), as_pairs(valid_pairs)
+        require_text(valid_pairs)
+        return cls(pairs, valid_pairs, alignments, valid_alignments, teacher_files(teacher))
+
+    @property
+    def shards(self):
+        """List of the `Shards`: the pairs, or those of some of the corpora."""
+        return [part for part in self.pairs.parts() if not part.in_memory]
+
+    @property
+    def inputs(self):
+        """List of the inputs of the source that are in memory."""
+        in_memory = (part for part in self.pairs.parts() if part.in_memory)
+        return [source for part in in_memory for source, _ in part]
+
+    @property
+    def valid_inputs(self):
+        """List of the inputs of the validation pairs."""
+        return [source for source, _ in self.valid_pairs]
+
+    def sides(self, source, target, symbols):
+        """The `Sides` of a training, with those of its shards and with tags.
+
+        Raises:
+            ValueError: If they are not those of the shards.
+        """
+        for shards in self.shards:
+            source, target = _sides_of_shards(shards, source, target, symbols)
+        return Sides(source, target, [*dict.fromkeys([*symbols, *self.pairs.tags])])
+
+    def facts(self, sides):
+        """`Facts` to infer options from."""
+        texts = [] if self.shards else self.pairs  # shards have no texts
+        return Facts(texts, len(self.pairs), sides.symbols, sides.source, sides.target)
+
+    def fingerprints(self):
+        """Dictionary of the fingerprints of all data, by which a run resumes."""
+        prints = {"valid": fingerprint_of(self.valid_pairs)}
+        trained = [part.fingerprint for part in self.pairs.parts()]
+        if self.pairs.corpora:
+            prints |= {"corpora": self.pairs.card(), "train": trained}
+        else:
+            (prints["train"],) = trained
+        for name in ("alignments", "valid_alignments"):
+            links = getattr(self, name)
+            if links is not None:
+                prints[name] = fingerprint_of((_in_order(row), "") for row in links)
+        if self.teacher:
+            prints["teacher"] = teacher_prints(self.teacher)
+        return prints
+
+    def check(self, options):
+        """Raise ValueError if data and options do not go together.
+
+        Args:
+            options: `ResolvedOptions`.
+        """
+        _check_alignments(options, self.alignments, self.valid_alignments)
+        if bool(self.teacher) != (options.word_distillation > 0):
+            raise ValueError(
+                "Word-level distillation takes a teacher, and its share of the loss. Received: "
+                f"teacher={[*map(str, self.teacher)]}, "
+                f"word_distillation={options.word_distillation!r}. Give both, such as 0.8 for the "
+                "share, or neither."
+            )
+        check_mixed(self.pairs, options.temperature, self.alignments)
+        for part in self.shards:
+            _check_shards(options, part, self.alignments)
+
+    def write_symbols(self, target):
+        """False if the target's vocabulary has symbols, and no target text has one of them."""
+        from keras_bahdanau.text.alignments import WORD_START  # which loads NumPy
+
+        symbols = {token.strip(WORD_START) for token in target.tokens(target.symbol_ids)}
+        if not symbols or self.shards:  # shards keep no text
+            return True
+        text = "\n".join(text for _, text in self.pairs)
+        return any(target.composed(symbol) in text for symbol in symbols)
+
+    def batches(self, source, target, options, workers):
+        """(training batches, validation batches).
+
+        Args:
+            source: `Source`.
+            target: `Subwords`.
+            options: `ResolvedOptions`.
+            workers: `Workers`, each of which trains on its part of a batch.
+
+        Raises:
+            ValueError: If no pair can be trained on, a tag is no token of the source, or
+                `unknown_rate` is given with a vocabulary that is not one of characters.
+        """
+        from keras_bahdanau.data import BatchedPairs  # which loads TensorFlow
+
+        for tag in (*self.pairs.tags, *self.valid_pairs.tags):
+            require_token(tag, source)
+        longest = longest_source(source, options)
+        measure = "batch_tokens" if options.batch_tokens else "batch_sentences"
+        settings = {
+            measure: getattr(options, measure),
+            "buckets": options.buckets,
+            "seed": options.seed,
+        }
+        shard = workers.index, workers.count
+        trained = self.pairs.batches(
+            source,
+            target,
+            max_length=options.max_length,
+            max_source_length=longest,
+            alignments=self.alignments,
+            subword_sampling=options.subword_sampling,
+            least_steps=options.epoch_steps,
+            temperature=options.temperature,
+            shard=shard,
+            **settings,
+        )
+        if options.unknown_rate:
+            trained.unknown = _unknown_characters(source, target, options, shard)
+        validated = BatchedPairs(
+            self.valid_pairs,
+            source,
+            target,
+            max_length=LONGEST_VALID,
+            max_source_length=longest_valid_source(source, longest),
+            alignments=self.valid_alignments,
+            shuffle=False,
+            **settings,
+        )
+        return trained, validated
+
+
+def _unknown_characters(source, target, options, shard):
+    """The `UnknownCharacters` of a training.
+
+    Raises:
+        ValueError: If a vocabulary is not one of characters.
+    """
+    from keras_bahdanau.data.unknown_characters import UnknownCharacters
+    from keras_bahdanau.text.alignments import WORD_START
+    from keras_bahdanau.text.copies import copied_ids
+
+    check_characters(options.unknown_rate, source, types_of(source, target))
+    tokens = source.subwords.tokens(range(source.size)).tolist()
+    pairs = zip(tokens, copied_ids(source.subwords, target), strict=True)
+    # each vocabulary has a space
+    copies = [-1 if token == WORD_START else copy for token, copy in pairs]
+    return UnknownCharacters(copies, options.unknown_rate, options.seed, shard)
+
+
+def check_characters(rate, source, types):
+    """Raise ValueError if characters shall be unknown in a vocabulary that is not one of them.
+
+    Args:
+        rate: Float, the `unknown_rate`.
+        source: `Source`, or None.
+        types: Dictionary of model types: see `types_of`. One that is to be found may be right.
+    """
+    if rate and {types.get(side) for side in ("source", "target")} - {"char", "grapheme", AUTO}:
+        raise ValueError(
+            "Characters are unknown where both vocabularies are of characters. Received: "
+            f"unknown_rate={rate!r} with {types.get('source', type(source).__name__)!r} and "
+            f"{types['target']!r}. Leave it out, or give the model type 'char'."
+        )
+
+
+def check_sides(options, source, target):
+    """Raise ValueError if options do not go with the sides, before vocabularies are learned.
+
+    Args:
+        options: `ResolvedOptions` of a training that begins with no model.
+        source: `Source` or `Subwords`; None for a text whose vocabulary is yet to be learned.
+        target: `Subwords`; None likewise.
+    """
+    if source is None:
+        from keras_bahdanau.sources.source import refuse_convolutions
+
+        refuse_convolutions("text", options.convolutions, options.augmentation)
+    learned = {
+        side: getattr(options, f"{side}_model_type")
+        for side, value in zip(SIDES, (source, target), strict=True)
+        if value is None
+    }
+    check_characters(options.unknown_rate, source, learned | types_of(source, target))
+
+
+def longest_source(source, options):
+    """Most positions of a source that is trained on; None for those of a target."""
+    return options.max_source_length or source.longest_of_training
+
+
+def longest_valid_source(source, longest):
+    """Most positions of a source that is validated on, by those that are trained on."""
+    return max(longest, source.longest) if longest else None
+
+
+def teacher_files(teacher):
+    """Tuple of the files of a teacher.
+
+    Args:
+        teacher: Path of a `.keras` file or of a run, a list of several, or None.
+
+    Raises:
+        FileNotFoundError: If there is no such model.
+    """
+    paths = teacher if isinstance(teacher, list | tuple) else [teacher]
+    return tuple(find_translator(path) for path in paths if path is not None)
+
+
+def teacher_prints(files):
+    """List of the SHA-256 of the files of a teacher."""
+    prints = []
+    for path in files:
+        with open(path, "rb") as file:
+            prints.append(sha256_of(file))
+    return prints
+
+
+def _sides_of_shards(shards, source, target, symbols):
+    """(source, target) that the ids of shards belong to."""
+    from keras_bahdanau.sources.source import other_sides
+
+    sides = (shards.source, shards.target)
+    wrong = [
+        f"{name}={_described(other)} in place of {_described(side)}"
+        for name, side, other in other_sides(sides, (source, target))
+    ]
+    if symbols:
+        wrong.append(f"symbols={list(symbols)!r:.80}")
+    if wrong:
+        raise ValueError(
+            "Shards have the source and target that they were prepared with. Received: "
+            f"{', '.join(wrong)}, with pairs={str(shards.directory)!r}. Give the same or none, "
+            "and no symbols, or prepare the corpus again."
+        )
+    return sides
+
+
+def _described(side):
+    """The class of a source or target, with the settings that are numbers."""
+    settings = side.get_config().items()
+    numbers = [f"{name}={value}" for name, value in settings if isinstance(value, int | float)]
+    return f"{type(side).__name__}({', '.join(numbers)})"
+
+
+def _check_alignments(options, alignments, valid_alignments):
+    """Check that alignments come with the options that need them, and no others."""
+    forced = options.attention == "forced"
+    needed = forced or options.guided_alignment > 0
+    if needed and alignments is None or forced and valid_alignments is None:
+        missing = "no alignments" if alignments is None else "none of the validation pairs"
+        raise ValueError(
+            "Guided alignment needs alignments of the training pairs, and the attention "
+            f"'forced' those of the validation pairs too. Received: {missing}, with "
+            f"guided_alignment={options.guided_alignment!r}, attention={options.attention!r}. "
+            "Give them, or leave both out."
+        )
+    if valid_alignments is not None and alignments is None:
+        raise ValueError(
+            "Alignments of the validation pairs go with those of the training pairs. Received: "
+            "valid_alignments alone. Give both, or neither."
+        )
+    if alignments is not None and not needed:
+        raise ValueError(
+            "Alignments are for guided alignment, or for the attention 'forced'. Received: "
+            f"alignments, with guided_alignment={options.guided_alignment!r}, "
+            f"attention={options.attention!r}. Give guided_alignment a weight such as 0.1, or "
+            "leave the alignments out."
+        )
+
+
+def _check_shards(options, pairs, alignments):
+    """Check that no option needs the text of shards."""
+    needs_text = {
+        "subword_sampling": options.subword_sampling,
+        "alignments": alignments is not None,
+        "update_vocabulary": options.update_vocabulary == "append" and "append",
+    }
+    for name, value in needs_text.items():
+        if value:
+            raise ValueError(
+                "Shards hold ids, split once and for all. Received: "
+                f"pairs={str(pairs.directory)!r}, with {name}={value!r}. Leave that out (0 for "
+                "subword_sampling), or give the pairs as a list."
+            )
+
+
+def _in_order(links):
+    """Links in one order, or the weights of words as they are."""
+    return links if hasattr(links, "tobytes") else sorted(links)

@@ -1,0 +1,356 @@
+"""Options that follow from the pairs of a training: model types, normalizations, defaults.
+
+Only options that the user leaves out, or sets to "auto", are inferred.
+"""
+
+from typing import NamedTuple
+
+import regex
+
+from keras_bahdanau.text.graphemes import is_cluster
+from keras_bahdanau.training.options import resolve
+from keras_bahdanau.training.presets import PRESETS
+from keras_bahdanau.training.presets.preset import AUTO, is_hard, maps_letters_to_symbols
+
+SIDES = ("source", "target")
+SAMPLE, LONGEST = 2000, 1000  # texts of a side, spread evenly, and code points of each
+SHARE_OF_SEQUENCES = 0.8  # of texts with several symbols
+LONGEST_SYMBOL = 2  # characters of a symbol in the mean
+HANGUL = "\uac00", "\ud7a3"  # first and last of the syllables
+SHARE_OF_HANGUL = 0.5  # of texts with a syllable
+MOST_HARD = 20_000  # pairs; with more of them soft attention learns the order, too
+MONOTONIC = "first-monotonic"
+MOST_COPIED = 5_000  # pairs: 1,000 forms gain from unknown characters, 10,000 do not
+SHARE_OF_COPIES = 0.5  # of the letters of a target that its source has, too
+_CHARACTER = regex.compile(r"\X")
+_MEANINGS = {
+    "word": "word (symbols with spaces between)",
+    "nfd": "nfd (Hangul syllables in letters)",
+}
+
+
+class Facts(NamedTuple):
+    """What options are inferred from.
+
+    Attributes:
+        texts: List of (input of the source, target string); empty for shards, which hold ids.
+        count: Integer, number of pairs.
+        symbols: Strings in a source that are no part of its text, such as features.
+        source: `Source` or `Subwords`, or None where its vocabulary is to be learned.
+        target: `Subwords`, or None.
+    """
+
+    texts: list
+    count: int
+    symbols: tuple | list = ()
+    source: object = None
+    target: object = None
+
+
+class Inference(NamedTuple):
+    """Values that a rule infers.
+
+    Attributes:
+        values: Dictionary of options.
+        report: String, a line for the user, or "".
+        otherwise: Dictionary of the options if the values contradict other options; None to raise
+            the error of the contradiction.
+    """
+
+    values: dict
+    report: str = ""
+    otherwise: dict | None = None
+
+
+def infer(decided, facts, say=None, rules=None):
+    """Options with the values that follow from the pairs.
+
+    Args:
+        decided: Dictionary of the options that are not left out.
+        facts: `Facts`.
+        say: Function of one string, which reports what is inferred; None for none.
+        rules: Functions of (`ResolvedOptions`, names, `Facts`) that return an `Inference` or None,
+            in the order in which they build on each other; all rules of this file if left out.
+
+    Returns:
+        Dictionary.
+
+    Raises:
+        ValueError: If inferred values contradict other options, such as `joint`.
+
+    Example:
+        >>> facts = Facts([("red", "R EH D")], count=1)
+        >>> infer({"preset": "characters"}, facts)["hard_alignment"]
+        'first-monotonic'
+    """
+    options = resolve(decided)
+    for rule in RULES if rules is None else rules:
+        inference = rule(options, inferred_names(decided, options), facts)
+        if inference is None:
+            continue
+        values, report, otherwise = inference
+        try:
+            options = resolve({**decided, **values})
+        except ValueError:
+            if otherwise is None:
+                raise
+            values, report = otherwise, ""
+            options = resolve({**decided, **values})
+        decided = {**decided, **values}
+        if report and say is not None:
+            say(report)
+    return decided
+
+
+def inferred_names(decided, options):
+    """Names of the options that follow from the pairs: those that are "auto", and defaults.
+
+    Args:
+        decided: Dictionary of the options that are not left out.
+        options: The same, resolved.
+
+    Returns:
+        List of strings.
+    """
+    names = [name for name, value in vars(options).items() if value == AUTO]
+    preset = PRESETS[options.preset]
+    defaults = dict.fromkeys(name for values in preset.many_pairs.values() for name in values)
+    # what is off stays off: batches of sentences where there are batches of tokens
+    names += [name for name in defaults if getattr(options, name) and name not in decided]
+    return names + [name for name in preset.common_letters if name not in decided]
+
+
+def infer_model_types(options, names, facts):
+    """Model types of both sides: "word" for single symbols with spaces between, else "char"."""
+    types = {
+        side: model_type_of([pair[column] for pair in facts.texts], facts.symbols)
+        for column, side in enumerate(SIDES)
+        if f"{side}_model_type" in names
+    }
+    return _model_types(types, "text") if types else None
+
+
+def model_types_of_vocabularies(decided, source, target):
+    """Model types of vocabularies that exist already, where options have none.
+
+    Args:
+        decided: Dictionary of the options that are not left out.
+        source: `Source` or `Subwords`, or None.
+        target: `Subwords`, or None.
+
+    Returns:
+        `Inference`.
+    """
+    types = types_of(source, target)
+    names = inferred_names(decided, resolve(decided))
+    unknown = {side: value for side, value in types.items() if f"{side}_model_type" in names}
+    inference = _model_types(unknown, "vocabularies") if unknown else Inference({})
+    if "model_type" in decided:
+        return inference
+    values = {f"{side}_model_type": value for side, value in types.items()}
+    left_out = {name: value for name, value in values.items() if name not in decided}
+    return inference._replace(values={**left_out, **inference.values})
+
+
+def _model_types(types, origin):
+    meanings = ", ".join(f"{side} {_MEANINGS.get(value, value)}" for side, value in types.items())
+    return Inference(
+        {f"{side}_model_type": value for side, value in types.items()},
+        f"model types, found from the {origin}: {meanings}",
+    )
+
+
+def infer_normalizations(options, names, facts):
+    """Normalizations of both sides: "nfd" for Hangul, else "none".
+
+    A vocabulary of words keeps its symbols, whatever the script.
+    """
+    values = {}
+    for column, side in enumerate(SIDES):
+        if f"{side}_normalization" in names:
+            has_words = getattr(options, f"{side}_model_type") == "word"
+            texts = [] if has_words else [pair[column] for pair in facts.texts]
+            values[f"{side}_normalization"] = normalization_of(texts)
+    if not values:
+        return None
+    meanings = (
+        f"{name.partition('_')[0]} {_MEANINGS.get(value, value)}" for name, value in values.items()
+    )
+    report = f"normalization, found from the text: {', '.join(meanings)}"
+    return Inference(values, report if "nfd" in values.values() else "")
+
+
+def infer_defaults_of_many_pairs(options, names, facts):
+    """Defaults that a preset has for more pairs than a number."""
+    many = PRESETS[options.preset].many_pairs
+    passed = [limit for limit in many if facts.count > limit]
+    settings = {name: value for limit in passed for name, value in many[limit].items()}
+    values = {
+        name: value(options) if callable(value) else value
+        for name, value in settings.items()
+        if name in names
+    }
+    if not values:
+        return None
+    return Inference(values, f"defaults for more than {max(passed):,} pairs: {_listed(values)}")
+
+
+def infer_hard_alignment(options, names, facts):
+    """Exact hard monotonic attention from letters to symbols such as phonemes, else soft.
+
+    Wu and Cotterell 2019. Attention is soft for more than `MOST_HARD` pairs, and if an option
+    requires soft attention or a batch is too large for the sums of hard attention.
+    """
+    if options.hard_alignment != AUTO:
+        return None
+    soft = {"hard_alignment": "none"}
+    first, _ = next(iter(facts.texts), (None, None))
+    is_in_order = maps_letters_to_symbols(options) and isinstance(first, str)
+    if not is_in_order or facts.count > MOST_HARD:
+        return Inference(soft)
+    report = f"hard_alignment {MONOTONIC}: symbols are in the order of the letters"
+    return Inference({"hard_alignment": MONOTONIC}, report, otherwise=soft)
+
+
+def infer_defaults_of_common_letters(options, names, facts):
+    """Defaults that a preset has for sides that share their letters, as in inflection.
+
+    Both sides are texts of whole characters, at least half of the letters of a target are in its
+    source, and attention is soft, without a pointer-generator, which copies in its own way.
+    """
+    settings = PRESETS[options.preset].common_letters
+    values = {name: value for name, value in settings.items() if name in names}
+    can_copy = (
+        options.source_model_type == options.target_model_type == "char"
+        and options.target_normalization != "nfd"  # decomposed letters are no characters
+        and not is_hard(options)
+        and not options.copy
+    )
+    if not (values and can_copy and _have_characters(facts) and _share_letters(facts)):
+        return None
+    report = f"defaults for sides that share their letters: {_listed(values)}"
+    return Inference(values, report, otherwise={})
+
+
+RULES = (
+    infer_model_types,
+    infer_normalizations,
+    infer_defaults_of_many_pairs,
+    infer_hard_alignment,
+    infer_defaults_of_common_letters,
+)
+
+
+def _listed(values):
+    return ", ".join(f"{name} {value}" for name, value in values.items())
+
+
+def _have_characters(facts):
+    """True if each vocabulary that exists already is one of characters, none of them decomposed."""
+    types = types_of(facts.source, facts.target)
+    sides = {"source": facts.source, "target": facts.target}
+    known = all(types.get(side) == "char" for side, value in sides.items() if value is not None)
+    return known and not (facts.target and facts.target.composes)
+
+
+def _share_letters(facts):
+    """True for at most `MOST_COPIED` pairs whose targets are mostly letters of their sources."""
+    if not 0 < len(facts.texts) <= MOST_COPIED:
+        return False
+    shares = []
+    for source, target in list(facts.texts)[:: 1 + len(facts.texts) // SAMPLE]:
+        letters = [letter for letter in target if letter.isalpha()]  # digits are known, as in dates
+        if isinstance(source, str) and letters:
+            source = " ".join(word for word in source.split() if word not in facts.symbols)
+            shares.append(sum(letter in source for letter in letters) / len(letters))
+    return bool(shares) and sum(shares) / len(shares) >= SHARE_OF_COPIES
+
+
+def types_of(source, target):
+    """Model types of vocabularies, by the name of their side: "source", "target".
+
+    Args:
+        source: `Source` or `Subwords`, or None.
+        target: `Subwords`, or None.
+
+    Returns:
+        Dictionary, without a side that is None or has no vocabulary.
+    """
+    sides = {"source": getattr(source, "subwords", source), "target": target}
+    return {side: _type_of(value) for side, value in sides.items() if value is not None}
+
+
+def is_same_type(model_type, actual):
+    """True if a model type that a user asks for, or None, is that of a vocabulary.
+
+    One of graphemes is one of characters where no text had marks.
+    """
+    return model_type in (None, AUTO, actual) or (model_type, actual) == ("grapheme", "char")
+
+
+def _type_of(subwords):
+    """Model type of `Subwords`, "grapheme" if characters with marks are tokens."""
+    if subwords.model_type != "char":
+        return subwords.model_type
+    tokens = subwords.tokens(range(subwords.vocabulary_size)).tolist()
+    return "grapheme" if any(map(is_cluster, tokens)) else "char"
+
+
+def model_type_of(texts, symbols=()):
+    """The model type of a side of characters: "word" for symbols with spaces between.
+
+    Of some 2,000 lines, spread evenly, more than four in five must be several symbols with one
+    space between each two, and a symbol must have less than two characters in the mean. Phonemes
+    have 1.0 to 1.5, letters 1; words have more, syllables such as those of Vietnamese too. A
+    character is one with its marks: t͡ʃʰ has three. Hangul is "char" with spaces, too: its
+    syllables are decomposed to letters (`normalization_of`).
+
+    Args:
+        texts: List of strings; inputs of other kinds, such as frames, have no symbols.
+        symbols: Strings that do not count.
+
+    Returns:
+        String, "word" or "char".
+
+    Example:
+        >>> model_type_of(["R EH D", "HH ER"]), model_type_of(["red", "New York"])
+        ('word', 'char')
+    """
+    ignored, texts = set(symbols), _sample(texts)
+    rows = [[word for word in text.split() if word not in ignored] for text in texts]
+    sequences = sum(
+        len(row) > 1 and " ".join(row) in text for row, text in zip(rows, texts, strict=True)
+    )
+    lengths = [len(_CHARACTER.findall(word)) for row in rows for word in row]
+    are_short = sum(lengths) < LONGEST_SYMBOL * len(lengths)
+    are_symbols = sequences > SHARE_OF_SEQUENCES * len(rows) and are_short
+    # syllables of Hangul are no symbols: their letters are, which only characters decompose to
+    return "word" if are_symbols and normalization_of(texts) != "nfd" else "char"
+
+
+def normalization_of(texts):
+    """The normalization of a side of characters: "nfd" for Hangul, else "none".
+
+    A Hangul syllable is one character of two or three letters. A text has only some of the 11,172
+    syllables, so that a new word may have one without an id; their 67 letters all have one.
+
+    Args:
+        texts: List of strings; inputs of other kinds, such as frames, have no characters.
+
+    Returns:
+        String: "nfd" if more than half of some 2,000 texts, spread evenly, have a syllable.
+
+    Example:
+        >>> normalization_of(["한국", "서울"]), normalization_of(["Bücher"])
+        ('nfd', 'none')
+    """
+    texts = _sample(texts)
+    first, last = HANGUL
+    count = sum(any(first <= character <= last for character in text) for text in texts)
+    return "nfd" if count > SHARE_OF_HANGUL * len(texts) else "none"
+
+
+def _sample(texts):
+    """Beginnings of some 2,000 texts, spread evenly, without empty ones."""
+    texts = [text for text in texts if isinstance(text, str) and text.strip()]
+    return [text[:LONGEST] for text in texts[:: max(1, len(texts) // SAMPLE)]]

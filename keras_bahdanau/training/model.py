@@ -1,0 +1,181 @@
+"""The models of a training: made as planned, placed on devices, compiled; and their teacher."""
+
+import functools
+
+import keras
+
+from keras_bahdanau.models.losses import SentenceCrossentropy, TokenCrossentropy
+from keras_bahdanau.models.metrics import Perplexity
+from keras_bahdanau.models.precision import computing_in, with_policy
+from keras_bahdanau.optimizers.adam import new_optimizer
+from keras_bahdanau.training.fine_tuning import freeze, resized
+from keras_bahdanau.training.presets.models import draw_initial_weights, model_of
+
+_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
+_LOSSES = {"tokens": TokenCrossentropy, "sentences": SentenceCrossentropy}
+_PARTS = {
+    "encoder": lambda model: model.encoder,
+    "decoder": lambda model: model.decoder,
+    "attention": lambda model: model.decoder.cell.attention,
+}
+_METHODS = ("build", "call", "prepare", "attend")
+
+
+def compiled_model(plan, rate, devices=None):
+    """The model of a training, compiled.
+
+    Args:
+        plan: `TrainingPlan`.
+        rate: Float or schedule, such as that of `schedules.learning_rate`.
+        devices: Dictionary from parts of the model to devices: see `place`.
+
+    Returns:
+        A `Seq2Seq`.
+
+    Raises:
+        ValueError: If a part or a device is unknown, or if XLA shall compile for several devices.
+    """
+    options = plan.options
+    if devices and options.jit_compile:
+        raise ValueError(
+            f"XLA compiles for one device. Received: devices={devices!r}, jit_compile=True. "
+            "Leave one of them out."
+        )
+    model = _new_model(plan, _POLICIES[options.precision], devices)
+    freeze(model, options.freeze)
+    optimizer = new_optimizer(options, rate, model.trainable_variables)
+    if options.quantization_aware:
+        optimizer.round_weights_of(model, options.quantization)
+    _compile(model, plan, optimizer=optimizer)
+    model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
+    return model
+
+
+def validated_model(plan):
+    """The same model in float32, to be validated and saved with the weights of the other.
+
+    Args:
+        plan: `TrainingPlan`.
+
+    Returns:
+        A `Seq2Seq` that can be evaluated.
+    """
+    model = _new_model(plan, "float32")
+    _compile(model, plan)
+    return model
+
+
+def _new_model(plan, policy, devices=None):
+    options, config = plan.options, plan.initial_config
+    with computing_in(policy):
+        if config is None:
+            model = model_of(plan.source, plan.target, options, plan.cached_steps)
+        else:
+            # unchanged in float32, where some layers may have another precision on purpose
+            config = config if policy == "float32" else with_policy(config, policy)
+            config = {**config, "guided_alignment": options.guided_alignment}
+            model = resized(config, plan.source, plan.target, plan.cached_steps)
+        place(model, devices or {})
+        model.build()
+        if config is None:
+            draw_initial_weights(model, options.preset)
+    if options.l2:
+        for variable in model.trainable_variables:
+            variable.regularizer = keras.regularizers.L2(options.l2)
+    return model
+
+
+def _compile(model, plan, **settings):
+    model.compile(
+        loss=_LOSSES[plan.options.loss_mean](plan.options.label_smoothing),
+        weighted_metrics=[Perplexity()],
+        jit_compile=plan.options.jit_compile,
+        **settings,
+    )
+
+
+def place(model, devices):
+    """Let parts of a model keep their weights and compute on devices, from its build on.
+
+    The loss is computed on the device of the decoder, with whose output layer it begins. A
+    gradient and the optimizer's state of a weight are on the device of the weight. TensorFlow
+    places the other parts.
+
+    Args:
+        model: `Seq2Seq` that is not built.
+        devices: Dictionary from "encoder", "decoder" and "attention", or some of them, to names
+            of devices, such as "GPU:0".
+
+    Raises:
+        ValueError: If a part or a device is unknown.
+
+    Example:
+        >>> place(model, {"encoder": "GPU:0", "decoder": "GPU:1"})
+        >>> model.build()
+    """
+    for name, device in devices.items():
+        _check_device(name, device)
+        part = _PARTS[name](model)
+        for method in _METHODS:
+            if hasattr(part, method):
+                setattr(part, method, _on_device(device, getattr(part, method)))
+    if "decoder" in devices:
+        model.compute_loss = _on_device(devices["decoder"], model.compute_loss)
+
+
+def _on_device(device, method):
+    @functools.wraps(method)
+    def placed(*args, **kwargs):
+        with keras.device(device):
+            return method(*args, **kwargs)
+
+    return placed
+
+
+def _check_device(name, device):
+    import tensorflow as tf
+
+    if name not in _PARTS:
+        raise ValueError(
+            f"A part that is placed must be one of {', '.join(_PARTS)}. "
+            f"Received: devices={{{name!r}: {device!r}}}. Name one of these."
+        )
+    known = [each.name.partition("device:")[2] for each in tf.config.list_logical_devices()]
+    if device not in known:
+        raise ValueError(
+            f"A device must be one of {', '.join(known)}. "
+            f"Received: devices={{{name!r}: {device!r}}}. Name one of these."
+        )
+
+
+def word_distillation(plan):
+    """The `WordDistillation` of a training, with the teacher in the precision of the student.
+
+    Args:
+        plan: `TrainingPlan` with the files of a teacher; of several the ensemble teaches.
+
+    Raises:
+        ValueError: If the teacher has another source or target, needs alignments, or is damaged.
+    """
+    from keras_bahdanau.models.word_distillation import WordDistillation
+    from keras_bahdanau.pipelines.by_source import load_pipeline
+    from keras_bahdanau.pipelines.ensembling import ensemble
+
+    files, options = plan.data.teacher, plan.options
+    pipelines = [load_pipeline(path, options.precision) for path in files]
+    for path, pipeline in zip(files, pipelines, strict=True):
+        if (pipeline.source, pipeline.target) != (plan.source, plan.target):
+            raise ValueError(
+                "The teacher of a word-level distillation has the student's source and target. "
+                f"Received: teacher={str(path)!r}, which has others. Train both on the same "
+                "pairs with the same vocabulary settings, begin with a model that has the "
+                "teacher's (--from), or distill with vocabulary='teacher'."
+            )
+        if not pipeline.model.exportable:
+            raise ValueError(
+                "A teacher reads nothing but the source and the tokens. Received: "
+                f"teacher={str(path)!r}, whose attention is that of given alignments. Give "
+                "another one."
+            )
+    teacher = pipelines[0] if len(pipelines) == 1 else ensemble(pipelines)
+    return WordDistillation(teacher.model, options.word_distillation)

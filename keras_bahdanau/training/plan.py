@@ -1,0 +1,193 @@
+"""`TrainingPlan`: all that is decided before a training, by one function."""
+
+from typing import Any, NamedTuple
+
+from keras_bahdanau.training.data import Sides, TrainingData, check_sides
+from keras_bahdanau.training.infer import infer, inferred_names, model_types_of_vocabularies
+from keras_bahdanau.training.inheritance import (
+    check_no_adaptation,
+    check_none_learned,
+    check_vocabulary_pairs,
+    initial_model,
+)
+from keras_bahdanau.training.options import ResolvedOptions, resolve
+
+_MODEL_TYPES = ("source_model_type", "target_model_type")
+
+
+class TrainingPlan(NamedTuple):
+    """What a training does.
+
+    Attributes:
+        options: `ResolvedOptions`: asked for, inherited, inferred from the pairs, or defaults.
+        source: `Source`.
+        target: `Subwords`.
+        data: `TrainingData`.
+        initial: Dictionary, the card of the model that the training begins with: see
+            `fine_tuning.Adaptation`; None for a new model.
+        adaptation: That `Adaptation`, if its weights are still to be copied, or None.
+    """
+
+    options: ResolvedOptions
+    source: Any = None
+    target: Any = None
+    data: TrainingData | None = None
+    initial: dict | None = None
+    adaptation: Any = None
+
+    @property
+    def initial_config(self):
+        """Config of the initial model, where that replaces the options of the model, or None."""
+        return self.initial and self.initial["model"]
+
+    @property
+    def cached_steps(self):
+        """Steps that a decoder of self-attention keeps, at least those of the initial model."""
+        return max(self.options.max_length, (self.initial or {}).get("cached_steps", 0))
+
+    def batches(self, workers):
+        """(training batches, validation batches): see `TrainingData.batches`."""
+        return self.data.batches(self.source, self.target, self.options, workers)
+
+    def sides_card(self):
+        """Dictionary of source and target for the card of a run."""
+        from keras_bahdanau.sources.serialized import serialized_sides
+
+        return {} if self.source is None else serialized_sides(self.source, self.target)
+
+
+def plan_training(
+    run, asked, data, sides, path=None, vocabulary_pairs=None, is_chief=True, cache=None,
+    say=print, show=print,
+):  # fmt: skip
+    """Decide a training that begins or resumes.
+
+    Args:
+        run: `Run`.
+        asked: `TrainingOptions`.
+        data: `TrainingData`.
+        sides: `Sides`, as far as the user gives them.
+        path: Path of the initial model, or None.
+        vocabulary_pairs: Pairs that update its vocabularies; None for all pairs.
+        is_chief: True for the worker that reads the initial model.
+        cache: As in `train`.
+        say: Function of one string, which reports decisions.
+        show: Function of one string, which shows what is being prepared.
+
+    Returns:
+        `TrainingPlan`.
+
+    Raises:
+        FileExistsError: If the directory of the run holds something else, or a finished run.
+        FileNotFoundError: If there is no initial model.
+        ValueError: If options, data, sides, run and initial model do not go together.
+    """
+    from keras_bahdanau.layers.registry import is_registered_name, registered
+    from keras_bahdanau.training.fine_tuning import Adaptation
+    from keras_bahdanau.training.vocabularies import vocabularies
+
+    check_vocabulary_pairs(asked, vocabulary_pairs, None not in (sides.source, sides.target))
+    initial = initial_model(run, path)
+    is_new = initial is None and not run.exists()
+    if data.shards and is_new:
+        check_none_learned(asked, sides.source, sides.target)
+    decided = _decided(run, asked, data, initial, sides, say)
+    options = resolve(infer(decided, data.facts(sides), say))
+    if is_registered_name(options.attention):
+        registered(options.attention)  # or say so before the vocabularies are learned
+    if is_new:
+        check_sides(options, sides.source, sides.target)
+    old = None  # the weights are those of the checkpoint, if there is one, or the chief's
+    if initial is not None and is_chief and not run.checkpoint.is_file():
+        old = Adaptation(initial)
+    card = run.initial() if run.exists() else old and old.card
+    show("making vocabularies")
+    texts = data.pairs if vocabulary_pairs is None else vocabulary_pairs
+    source, target = vocabularies(run, options, data.pairs, sides, old, texts, say)
+    source = source if cache is None else source.cached(cache, say=say)
+    return TrainingPlan(options, source, target, data, card, old)
+
+
+def check_start(run, asked, data, initial=None):
+    """Check, before TensorFlow is loaded, that a training can begin or resume.
+
+    Args:
+        run: `Run`.
+        asked: `TrainingOptions`.
+        data: `TrainingData`.
+        initial: `InitialModel`, or None.
+
+    Raises:
+        FileExistsError: If the directory holds something else, or a finished run.
+        ValueError: If options, data and initial model do not go together, or the run began with
+            others, or is damaged.
+    """
+    _decided(run, asked, data, initial, Sides())
+
+
+def new_options(asked, sides):
+    """Options of a new model, before the text of its pairs is read.
+
+    Args:
+        asked: `TrainingOptions`.
+        sides: `Sides`, as far as the user gives them.
+
+    Returns:
+        Dictionary of the options that are not left out: those of the user, and the preset of the
+        source.
+    """
+    check_no_adaptation(asked)
+    decided = asked.explicit()
+    if sides.source is not None:
+        from keras_bahdanau.sources.source import as_source
+
+        decided = {"preset": as_source(sides.source).preset, **decided}
+    return decided
+
+
+def check_new_model(asked, sides):
+    """Raise ValueError unless a new model can be made, before there are pairs to train on.
+
+    Args:
+        asked: `TrainingOptions`.
+        sides: `Sides`, as far as they exist: a vocabulary may be still to be learned.
+    """
+    from keras_bahdanau.sources.source import as_source
+    from keras_bahdanau.text.subwords import Subwords
+    from keras_bahdanau.training.model import validated_model
+
+    decided = new_options(asked, sides)
+    types = model_types_of_vocabularies(decided, sides.source, sides.target)
+    options = resolve({**decided, **types.values})
+    check_sides(options, sides.source, sides.target)
+    small = Subwords.train(["a b"], 10, model_type="char", exact=False)
+    validated_model(TrainingPlan(options, as_source(sides.source or small), sides.target or small))
+
+
+def _decided(run, asked, data, initial, sides, say=None):
+    """Dictionary of the options that are decided before the text of the pairs is read."""
+    decided = new_options(asked, sides) if initial is None else initial.inherited(asked)
+    if run.exists():
+        decided = {**decided, **_decided_before(run, decided)}
+    else:
+        types = model_types_of_vocabularies(decided, sides.source, sides.target)
+        decided = {**decided, **types.values}
+        if types.report and say is not None:
+            say(types.report)
+    options = resolve(decided)
+    data.check(options)
+    run.check_free()
+    if run.exists():
+        run.check_resumes(options, data)
+    return decided
+
+
+def _decided_before(run, decided):
+    """Options that a run inferred from its pairs when it began."""
+    before = run.options()
+    names = inferred_names(decided, resolve(decided))
+    if "model_type" not in decided:  # those of vocabularies that the user gave
+        names += [name for name in _MODEL_TYPES if name not in decided]
+    values = {name: getattr(before, name) for name in names}
+    # an option that was off, such as sentences of a batch measured in tokens, is inferred again
+    return {name: value for name, value in values.items() if value or name == "unknown_rate"}

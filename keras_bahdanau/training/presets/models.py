@@ -1,0 +1,312 @@
+"""The models of the presets: from options to encoder and decoder, with their initial weights."""
+
+import dataclasses
+
+import keras
+
+from keras_bahdanau.layers import (
+    ATTENTIONS,
+    COVERAGES,
+    HardAlignment,
+    SelfAttentionCell,
+    SelfAttentionReader,
+)
+from keras_bahdanau.layers.initializers import BlockOrthogonal
+from keras_bahdanau.models import Decoder, Encoder, HardDecoder, Seq2Seq
+from keras_bahdanau.settings.option import check_option, plain
+from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.text.vocabulary import END
+from keras_bahdanau.training.options import MODEL_OPTIONS, TrainingOptions, fill
+from keras_bahdanau.training.options.rules import check_model
+from keras_bahdanau.training.presets import PRESETS
+from keras_bahdanau.training.presets.preset import is_hard
+
+_OVERRIDES = (*MODEL_OPTIONS, "max_length")
+_NONE_IS_A_CHOICE = ("attention", "coverage")
+_SHORTEST_CACHE = 128  # steps that self-attention keeps at least
+_RECURRENT = ("recurrent_kernel", "recurrent_projection/kernel", "candidate_projection/kernel")
+_ALIGNMENT = ("score/query_projection/kernel", "score/key_projection/kernel")
+
+
+def new_model(preset, source, target, seed=None, **overrides):
+    """The untrained model of a preset.
+
+    Args:
+        preset: A name of `PRESETS`.
+        source: A `Source`, or the `Subwords` of the source text. The embedding can only be
+            shared if the target has the same.
+        target: The `Subwords` of the target text.
+        seed: Integer or None: of the initial weights of the presets of Bahdanau et al. and Luong
+            et al.; from Keras' global seed if None.
+        **overrides: Options that differ, by the names of `training.MODEL_OPTIONS`, such as
+            `units=256`, and `max_length`: steps that a decoder of self-attention keeps, 128 at
+            least. For `attention` and `coverage` None means "none".
+
+    Returns:
+        A `Seq2Seq`, not yet compiled.
+
+    Raises:
+        TypeError: If an override is no option of a model.
+        ValueError: If a value is out of range, or does not go with the others.
+    """
+    unknown = sorted(set(overrides) - set(_OVERRIDES))
+    if unknown:
+        raise TypeError(
+            f"A preset's overrides must be among {', '.join(_OVERRIDES)}. "
+            f"Received: {', '.join(unknown)}"
+        )
+    for name in _NONE_IS_A_CHOICE:
+        if name in overrides and overrides[name] is None:
+            overrides[name] = "none"
+    explicit = {name: plain(value) for name, value in overrides.items() if value is not None}
+    for field in dataclasses.fields(TrainingOptions):
+        if field.name in explicit:
+            check_option(field, explicit[field.name])
+    options = fill({"preset": preset, **explicit})
+    check_model(options)
+    model = model_of(as_source(source), target, options, options.max_length)
+    return draw_initial_weights(model, preset, seed)
+
+
+def model_of(source, target, options, cached_steps):
+    """The model of options, with the initial weights of its layers.
+
+    Args:
+        source: `Source`.
+        target: `Subwords`.
+        options: `ResolvedOptions`.
+        cached_steps: Integer. Steps that a decoder of self-attention keeps, 128 at least.
+
+    Returns:
+        A `Seq2Seq`, neither compiled nor built.
+    """
+    return Seq2Seq(
+        _encoder(source, target, options),
+        _decoder(source, target, options, cached_steps),
+        share_embeddings=options.share_embeddings and source.subwords == target,
+        guided_alignment=options.guided_alignment,
+        r_drop=options.r_drop,
+        ctc_weight=options.ctc_weight,
+        name="seq2seq",
+    )
+
+
+def draw_initial_weights(model, preset, seed=None):
+    """Draw the initial weights of a preset, where it has some of its own; the model comes back."""
+    name = PRESETS[preset].initial_weights
+    return INITIAL_WEIGHTS[name](model, seed) if name else model
+
+
+def _encoder(source, target, options):
+    convolutions = tuple(map(int, filter(None, options.convolutions.split(","))))
+    return Encoder(
+        front_end=source.front_end(
+            options.embedding_units, convolutions or None, options.augmentation
+        ),
+        **_readers(options),
+        summary="mean" if options.bridge == "zeros" else options.bridge,
+        residual=options.residual,
+        dropout=options.dropout,
+        embedding_dropout=options.embedding_dropout,
+        word_dropout=options.word_dropout,
+        symbols=_symbols(source, target) if options.copy else None,
+        name="encoder",
+    )
+
+
+def _readers(options):
+    """The arguments of an encoder that make its readers."""
+    if options.encoder == "transformer":
+        blocks = SelfAttentionReader(
+            options.encoder_units,
+            options.depth,
+            heads=options.heads,
+            feed_forward_units=options.feed_forward_units,
+            dropout=options.dropout,
+            name="self_attention",
+        )
+        return {"readers": [blocks]}
+    recurrent = not options.encoder.startswith("convolutional")
+    return {
+        "units": options.encoder_units,
+        "cell": options.encoder_cell,
+        "depth": options.depth,
+        "kind": options.encoder,
+        "recurrent_dropout": options.recurrent_dropout if recurrent else 0.0,
+    }
+
+
+def _decoder(source, target, options, cached_steps):
+    hard = is_hard(options)
+    return (HardDecoder if hard else Decoder)(
+        target.vocabulary_size,
+        options.embedding_units,
+        options.units,
+        attention=_hard_alignment(options) if hard else _attention(source, options),
+        cell=_cell(options, cached_steps),
+        depth=options.decoder_depth,
+        residual=options.residual,
+        when=options.when,
+        feed_forward_units=options.feed_forward_units if options.when == "blocks" else None,
+        query=tuple(options.query.split(",")),
+        bridge="zeros" if options.bridge == "zeros" else "summary",
+        readout=options.readout,
+        readout_units=options.readout_units,
+        readout_state=options.readout_state,
+        dropout=options.dropout,
+        embedding_dropout=options.embedding_dropout,
+        readout_dropout=options.readout_dropout,
+        recurrent_dropout=options.recurrent_dropout,
+        context_dropout=options.context_dropout,
+        context_gate=options.context_gate,
+        copy=options.copy,
+        word_dropout=options.word_dropout,
+        tie_embeddings=options.tie_embeddings,
+        name="decoder",
+    )
+
+
+def _cell(options, cached_steps):
+    if options.cell != "self-attention":
+        return options.cell
+    # the longest target of the training; the buffers of a hypothesis are that long
+    length = max(_SHORTEST_CACHE, cached_steps)
+    return SelfAttentionCell(options.units, heads=options.heads, length=length)
+
+
+def _symbols(source, target):
+    """The symbols that a model copies."""
+    symbols = source.symbols(target)
+    if symbols is None or max(symbols) <= END:
+        raise ValueError(
+            "A model copies tokens that source and target have in common. Received: copy=True with "
+            f"a {type(source).__name__} and a target that have none. Leave copying out, or train "
+            "vocabularies with common tokens, such as those of model_type='char'."
+        )
+    return symbols
+
+
+def _attention(source, options):
+    return ATTENTIONS.get(
+        None if options.attention == "none" else options.attention,
+        units=options.attention_units,
+        heads=options.heads,
+        past=options.past,
+        window=options.window,
+        normalizer=options.normalizer,
+        coverage=_coverage(source, options.coverage),
+        name="attention",
+    )
+
+
+def _hard_alignment(options):
+    order, _, monotonic = options.hard_alignment.partition("-")
+    return HardAlignment(
+        "additive" if options.attention == "bahdanau" else options.attention,
+        units=options.attention_units,
+        order=("zeroth", "first").index(order),
+        monotonic=bool(monotonic),
+        name="attention",
+    )
+
+
+def _coverage(source, name):
+    if name == "grid":
+        return COVERAGES.get(name, grid_height=source.grid_height, name="coverage")
+    return None if name == "none" else name
+
+
+def draw_as_bahdanau(model, seed=None):
+    """Draw all weights as Bahdanau et al. 2015, appendix B.1.
+
+    Recurrent matrices are random orthogonal, gate by gate; W_a and U_a of the alignment
+    come from N(0, 0.001^2); its v_a and all biases are zero; every other matrix
+    comes from N(0, 0.01^2). Gains, such as those of layer normalization, stay. The path of a
+    weight identifies it.
+
+    Args:
+        model: A `Seq2Seq`, which is built if it is not.
+        seed: Integer, for the same weights each time; None for Keras' global seed.
+
+    Returns:
+        The model.
+    """
+    return _draw(model, _bahdanau_initializer, seed)
+
+
+def draw_as_luong(model, seed=None):
+    """Draw all weights uniformly from [-0.1, 0.1], as Luong et al. 2015, section 4.1.
+
+    Arguments and result: see `draw_as_bahdanau`.
+    """
+    return _draw(model, _luong_initializer, seed)
+
+
+INITIAL_WEIGHTS = {"bahdanau": draw_as_bahdanau, "luong": draw_as_luong}
+
+
+def _draw(model, choose_initializer, seed):
+    if not model.built:
+        model.build()
+    for index, variable in enumerate(model.trainable_variables):
+        initializer = choose_initializer(variable, None if seed is None else seed + index)
+        if initializer is not None:
+            variable.assign(initializer(variable.shape, dtype=variable.dtype))
+    return model
+
+
+def _bahdanau_initializer(variable, seed):
+    path = variable.path
+    if path.endswith(("bias", "score/v")):
+        return keras.initializers.Zeros()
+    if path.endswith(_RECURRENT):
+        return BlockOrthogonal(seed)
+    if len(variable.shape) < 2:
+        return None
+    deviation = 0.001 if path.endswith(_ALIGNMENT) else 0.01
+    return keras.initializers.RandomNormal(stddev=deviation, seed=seed)
+
+
+def _luong_initializer(variable, seed):
+    if variable.path.endswith("gamma"):
+        return None
+    return keras.initializers.RandomUniform(-0.1, 0.1, seed=seed)
+
+
+_CALL = """
+
+    Args:
+        source: A `Source`, or the `Subwords` of the source text: the size and the front end.
+        target: The `Subwords` of the target text.
+        seed: As in `new_model`.
+        **overrides: Model options that differ, such as `units=256`: see `new_model`.
+
+    Returns:
+        A `Seq2Seq`, not yet compiled.
+    """
+
+
+def _function_of(preset):
+    """The function that makes the model of a preset, with its equations as docstring."""
+
+    def new_model_of_preset(source, target, seed=None, **overrides):
+        return new_model(preset.name, source, target, seed, **overrides)
+
+    name = preset.name.replace("-", "_")
+    new_model_of_preset.__name__ = new_model_of_preset.__qualname__ = name
+    new_model_of_preset.__doc__ = preset.equations + _CALL
+    return new_model_of_preset
+
+
+small = _function_of(PRESETS["small"])
+characters = _function_of(PRESETS["characters"])
+rnnsearch = _function_of(PRESETS["rnnsearch"])
+rnnencdec = _function_of(PRESETS["rnnencdec"])
+luong = _function_of(PRESETS["luong"])
+luong_local = _function_of(PRESETS["luong-local"])
+conditional_gru = _function_of(PRESETS["conditional-gru"])
+ssru_student = _function_of(PRESETS["ssru-student"])
+transformer_tiny = _function_of(PRESETS["transformer-tiny"])
+images = _function_of(PRESETS["images"])
+ink = _function_of(PRESETS["ink"])
+speech = _function_of(PRESETS["speech"])

@@ -1,0 +1,97 @@
+"""A preset: settings and equations of one model. `SMALL` is the default, and a base of others."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from keras_bahdanau.layers.names import PARALLEL_CELLS
+
+AUTO = "auto"  # a value that is inferred from the pairs
+LETTERS, SYMBOLS = ("char", "grapheme"), "word"  # model types
+UNDROPPED_CELLS = (*PARALLEL_CELLS, "self-attention")  # no product has their state
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Preset:
+    """Settings of a model and its training, as data.
+
+    Attributes:
+        name: String, as in `PRESETS`.
+        equations: String, the documentation of the model.
+        settings: Dictionary of the training options that differ from the defaults: each a
+            value, or a function of the other options.
+        initial_weights: Name of the initial weights, as in `models.INITIAL_WEIGHTS`, or None for
+            those of the layers.
+        many_pairs: Dictionary from numbers of pairs, in ascending order, to the settings for more
+            pairs than that: each a value, or a function of the options.
+        common_letters: Dictionary of the settings for sides that share their letters.
+    """
+
+    name: str
+    equations: str
+    settings: Mapping
+    initial_weights: str | None = None
+    many_pairs: Mapping = dataclasses.field(default_factory=dict)
+    common_letters: Mapping = dataclasses.field(default_factory=dict)
+
+
+def is_hard(options):
+    """True for exact hard alignments; attention that is still to be inferred is soft."""
+    return options.hard_alignment not in ("none", AUTO)
+
+
+def maps_letters_to_symbols(options):
+    """True for letters to symbols with spaces between, such as phonemes: these are in order."""
+    return options.source_model_type in LETTERS and options.target_model_type == SYMBOLS
+
+
+def _time_of_attention(options):
+    if is_hard(options):
+        return "apart"
+    return "before" if options.readout_state == "previous" else "between"
+
+
+def _recurrent_dropout(options):
+    if {options.cell, options.encoder_cell} & {*UNDROPPED_CELLS}:
+        return 0.0
+    return round(4 / 9 * options.dropout, 3)
+
+
+SMALL = Preset(
+    name="small",
+    settings={
+        "vocabulary_size": 6000,
+        "embedding_units": 256,
+        "units": 512,
+        "encoder_units": lambda options: max(1, options.units // 2),
+        "attention_units": 256,
+        "when": _time_of_attention,
+        "tie_embeddings": lambda options: options.readout_units == options.embedding_units,
+        "dropout": 0.45,  # the other rates follow it, so that 0 means none of any kind
+        "embedding_dropout": lambda options: round(2 / 3 * options.dropout, 3),
+        "recurrent_dropout": _recurrent_dropout,
+        "word_dropout": lambda options: round(2 / 9 * options.dropout, 3),
+        "label_smoothing": 0.1,
+        "loss_mean": "tokens",
+        "batch_tokens": lambda options: 0 if options.batch_sentences else 1500,
+        "epochs": 54,  # an hour and a half for Multi30K on two cores
+        "learning_rate": 2e-3,
+        "schedule": "cosine",
+        "warmup": 0.02,
+        "ema_momentum": lambda options: 0.998 if options.optimizer == "adam" else 0.0,
+    },
+    equations="""Bahdanau's attention between two GRUs, for tens of thousands of sentence pairs.
+
+    h_j  = [GRU(e(x_1) ... e(x_j)); GRU(e(x_n) ... e(x_j))]
+    s_0  = tanh(W mean_j h_j + b)
+    s'_i = GRU_1(s_{i-1}, e(y_{i-1}))
+    c_i  = sum_j alpha_ij h_j,   alpha_i = softmax(v^T tanh(W_a s'_i + U_a h_j))
+    s_i  = GRU_2(s'_i, c_i)
+    p(y_i) = softmax(E tanh(W_t [s_i; c_i; e(y_{i-1})] + b_t))
+
+    Differences from Bahdanau et al. 2015: the query has read the last token (Sennrich et al.
+    2017; `when="before"` is the paper's step), the state starts from the mean of the annotations,
+    a tanh layer reads s_i, and the embedding E is also the output layer (Press and Wolf 2017).
+    If source and target have one vocabulary, they share E: three uses of one matrix. Training
+    uses label smoothing, dropout, Adam, and a moving average of the weights.
+    `examples/multi30k/RESULTS.md` reports how the settings were chosen.""",
+)
