@@ -183,7 +183,7 @@ def test_attention_is_soft_for_other_pairs(pairs):
         *(("coverage", "sum"), ("window", "local-p"), ("normalizer", "mocha"), ("past", 2)),
         *(("when", "before"), ("query", "state,context"), ("readout", "maxout")),
         *(("readout_state", "previous"), ("context_gate", True), ("context_dropout", 0.1)),
-        *(("target_vocabulary_size", 20_000)),
+        ("target_vocabulary_size", 20_000),
         *(("batch_sentences", 512), ("batch_tokens", 50_000), ("max_length", 2000)),
     ],
 )
