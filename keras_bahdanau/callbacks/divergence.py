@@ -30,9 +30,7 @@ class BatchCount:
     def since_last(self, batch, steps):
         """The number of batches since the last call.
 
-        Args:
-            batch: Integer, as Keras gives it to `on_train_batch_end`.
-            steps: Integer, batches of the epoch, `params["steps"]` of a callback; None if unknown.
+        `batch` is the argument of `on_train_batch_end`; `steps`, of an epoch, may be None.
         """
         before, self.last = self.last, batch if steps is None else min(batch, steps - 1)
         return self.last - before
@@ -69,13 +67,9 @@ class StopAtDivergence(keras.callbacks.Callback):
 
 
 def require_finite(values, model, progress, batches=0):
-    """Raise FloatingPointError if a result of a training is not finite.
+    """Raise FloatingPointError if a value, by name, of a training is not finite.
 
-    Args:
-        values: Dictionary from a name to a float.
-        model: The model that is trained.
-        progress: `training.Progress`.
-        batches: Integer, finished batches that `progress` does not count yet.
+    `batches` are finished batches that `progress`, a `training.Progress`, does not count yet.
     """
     for name, value in values.items():
         if not math.isfinite(value):

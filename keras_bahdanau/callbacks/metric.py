@@ -157,7 +157,7 @@ class MetricCallback(keras.callbacks.Callback):
 class BleuCallback(MetricCallback):
     """Translate validation pairs after each epoch, and log the BLEU as "val_bleu".
 
-    See `MetricCallback` for its place among other callbacks.
+    A `MetricCallback` with the metric BLEU, and with the same arguments and attributes.
 
     ```python
     translator = keras_bahdanau.Translator(source, model, target, SearchOptions(beam_width=1))
@@ -168,23 +168,8 @@ class BleuCallback(MetricCallback):
     Args:
         translator: A `Translator` that holds the model to be trained.
         pairs: List of (source, target) strings.
-        search: `SearchOptions` in place of the translator's own.
-        batch_size: Positive integer. Sentences translated at once.
-        restore_best_weights: Bool. True if `fit` ends with the weights that
-            had the highest BLEU. They are averaged already: save them as they are.
-        save_best: Path of a `.keras` file, written with each highest BLEU:
-            `Translator.load` reads it.
-        intervals: Bool. True to log "val_bleu_low" and "val_bleu_high", too, between which the
-            BLEU is in 95 % of the samples of a bootstrap.
+        search, batch_size, restore_best_weights, save_best, intervals: As in `MetricCallback`.
         **bleu: Settings of `sacrebleu.metrics.BLEU`, such as `lowercase=True`.
-
-    Attributes:
-        best: Float, the highest BLEU so far, from 0 to 100, or None.
-        best_epoch: Integer, the epoch that had it, counted from 0, or None.
-
-    Raises:
-        ValueError: If there are no pairs, if `save_best` does not end in
-            ".keras", or, when training begins, if another model is trained.
     """
 
     def __init__(

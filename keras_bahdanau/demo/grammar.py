@@ -146,19 +146,11 @@ def describe(adjective, agreement, very=False):
 def noun_phrase(
     determiner, noun, adjectives=(), *, plural=False, very=False, negated=False, ending=""
 ):
-    """Build a determiner, adjectives and a noun.
+    """Build a determiner, adjectives and a noun, with its agreement.
 
-    Args:
-        determiner: Key of `DETERMINERS`, or of `PLURAL_DETERMINERS` if `plural`.
-        noun: `Noun`.
-        adjectives: `Adjective`s in the English order, at most one that French puts before.
-        plural: True if the noun is plural.
-        very: Whether "very" stands before the first adjective.
-        negated: True if it is the object of a negated verb: "pas de livre" for "not a book".
-        ending: Ending of the English noun: "'s".
-
-    Returns:
-        A `Phrase` with its agreement.
+    `determiner` is a key of `DETERMINERS`, or of `PLURAL_DETERMINERS` if `plural`. `adjectives`
+    are in the English order, at most one before the French noun; `very` is before the first.
+    `negated`: the object of a negated verb, "pas de livre". `ending`: of the English noun, "'s".
     """
     agreement = Agreement(3 if plural else 1, noun.gender)
     french = french_plural(noun.french) if plural else noun.french
@@ -210,18 +202,10 @@ def possession(owner, noun, adjectives=()):
 
 
 def predicate(subject, verb, tense="present", adverb="", *, clitic=None, antecedent=None):
-    """Build the verb and its adverb and clitic, without the subject.
+    """Build the verb and its adverb and clitic, without the subject that it agrees with.
 
-    Args:
-        subject: `Phrase` with which the verb agrees.
-        verb: `Verb`.
-        tense: "present" or "past" (French passé composé).
-        adverb: Key of `ADVERBS`, or "".
-        clitic: `Phrase` made by `clitic`, or None.
-        antecedent: `Phrase` that the relative "that" stands for, or None.
-
-    Returns:
-        A `Phrase`, to which an object or a place may be added.
+    `tense` is "present" or "past" (French passé composé), `adverb` a key of `ADVERBS` or "".
+    `antecedent` is the `Phrase` that the relative "that" stands for, or None.
     """
     person = subject.agreement.person
     past, third = tense == "past", person == 1

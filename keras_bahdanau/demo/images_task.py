@@ -78,20 +78,11 @@ def real_digits():
 
 
 def split(train=6000, valid=500, test=1000, seed=0):
-    """Captioned images for training, validation and test.
+    """Captioned images for training, validation and test: three lists of `CaptionedImage`.
 
     One composition of five (digits and layout) occurs in the test alone. Half of the test has
     handwritten digits of the training; the other half has new ones, a fifth of all digits.
-    Training digits are randomly rotated and sheared.
-
-    Args:
-        train: Integer, size of the first list.
-        valid: Integer, size of the second list.
-        test: Integer, size of the third list.
-        seed: Integer. The same seed gives the same captions.
-
-    Returns:
-        Tuple of three lists of `CaptionedImage`.
+    Training digits are randomly rotated and sheared. The same seed gives the same images.
     """
     digits = real_digits()
     known = [[digit for number, digit in enumerate(kind) if number % 5] for kind in digits]
@@ -241,30 +232,13 @@ class ImagesTask(Task):
 
 
 def pointed(pipeline, captions):
-    """For each digit of given captions, whether the cell with the largest weight is in its box.
-
-    Args:
-        pipeline: `Pipeline` of the digits.
-        captions: List of `CaptionedImage`.
-
-    Returns:
-        List of bools.
-    """
+    """For each digit of given captions, whether the cell with the largest weight is in its box."""
     results = pipeline.align([(caption.image, caption.text) for caption in captions])
     return points(pipeline.source, results, captions)
 
 
 def points(source, results, captions):
-    """For each digit of correct captions, whether it is pointed at: see `pointed`.
-
-    Args:
-        source: `ImageSource` of the images.
-        results: List of `Translation` with the texts of the captions.
-        captions: List of `CaptionedImage`.
-
-    Returns:
-        List of bools.
-    """
+    """`pointed`, for the results of correct captions."""
     hits = []
     for caption, result in zip(captions, results, strict=True):
         words = word_spans(result.target_tokens)[:, 0]  # of each token

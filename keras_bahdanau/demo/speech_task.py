@@ -57,16 +57,9 @@ class Utterance(NamedTuple):
 
 
 def split(train=600, valid=60, test=100, seed=0):
-    """Utterances for training, validation and test, of two to five words each.
+    """Utterances of two to five words for training, validation and test: lists of `Utterance`.
 
-    Args:
-        train: Integer, size of the first list.
-        valid: Integer, size of the second list.
-        test: Integer, size of the third list.
-        seed: Integer. The same seed gives the same utterances.
-
-    Returns:
-        Tuple of three lists of `Utterance`; no text of the test is in the training.
+    The same seed gives the same utterances; no text of the test is in the training.
     """
     rng = random.Random(seed)
     say = _spoken if shutil.which("espeak-ng") else _whistled

@@ -81,14 +81,7 @@ def task_of(name):
 
 
 def write_manifest(directory, name, ending, files):
-    """Write files, and NAME.tsv, their manifest.
-
-    Args:
-        directory: Path of a directory; made if absent.
-        name: String, the folder of the files in it.
-        ending: String, the suffix of the files, without a dot.
-        files: Iterable of (bytes, text).
-    """
+    """Write (bytes, text) pairs as files `name/0000.ending`, and their manifest NAME.tsv."""
     directory = Path(directory)
     (directory / name).mkdir(parents=True, exist_ok=True)
     lines = []
@@ -100,11 +93,7 @@ def write_manifest(directory, name, ending, files):
 
 
 def check_directory(out):
-    """Raise FileExistsError for a directory of other files, or of a finished demo.
-
-    Args:
-        out: `Path`.
-    """
+    """Raise FileExistsError for a directory of other files, or of a finished demo."""
     if (out / "report.json").exists():
         raise FileExistsError(
             f"This demo is done already. Received: out={str(out)!r}. "

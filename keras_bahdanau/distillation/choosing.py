@@ -44,7 +44,7 @@ class Choice(NamedTuple):
 
 
 def choose_hypotheses(pairs, hypotheses, settings, source=None, workers=1, say=print):
-    """Choose the hypotheses that a student learns from.
+    """Choose the hypotheses that a student learns from: a list of `Choice`, and a `FilterReport`.
 
     First `settings.choose` takes one hypothesis of each source, or all: only these are in
     memory. Then the filters drop some of them. The first filter that applies, in the order of
@@ -58,9 +58,6 @@ def choose_hypotheses(pairs, hypotheses, settings, source=None, workers=1, say=p
         source: `Source` that reads the inputs; None for text.
         workers: Positive integer, number of processes.
         say: Function of one string, which reports the progress.
-
-    Returns:
-        (list of `Choice`, `FilterReport`).
     """
     most = settings.n_best
     if isinstance(hypotheses, list):  # of a file, with any number
@@ -86,18 +83,10 @@ def choose_hypotheses(pairs, hypotheses, settings, source=None, workers=1, say=p
 
 
 def sentence_closeness(name, texts, target):
-    """Closeness of texts to a target, in percent: sacreBLEU's chrF or BLEU of a sentence.
+    """Closeness of texts to a target, in percent: sacreBLEU's "chrf" or "bleu" of a sentence.
 
-    Args:
-        name: String, "chrf" or "bleu". BLEU has the orders of n-grams that the texts have, and
-            smoothing "exp".
-        texts: List of strings.
-        target: String.
+    BLEU has the orders of n-grams that the texts have, and smoothing "exp".
 
-    Returns:
-        List of floats.
-
-    Example:
         >>> sentence_closeness("chrf", ["ein Mann", "zwei"], "ein Mann")
         [100.0, 12.447589098532493]
     """
@@ -113,17 +102,11 @@ def _scorer(name):
 
 
 def write_pairs(directory, pairs, rows, guides=False):
-    """Write the chosen pairs, line by line.
+    """Write the chosen `pairs`, whose `Choice`s are `rows`, line by line.
 
     `source.txt` and `target.txt`, or `manifest.tsv` of files, are input files of `train`.
-    `scores.txt` has the teacher's scores, and `attention.txt` its weights between words. Sources
-    that are arrays are not written.
-
-    Args:
-        directory: `Path` of a directory.
-        pairs: List of (input, text), the pairs to train on.
-        rows: List of `Choice`, one for each.
-        guides: True for `attention.txt`.
+    `scores.txt` has the teacher's scores, and `attention.txt`, with `guides`, its weights between
+    words. Sources that are arrays are not written.
     """
     files = {SCORES: (f"{row.hypothesis.score:.4f}" for row in rows)}
     files[TARGET] = (text for _, text in pairs)

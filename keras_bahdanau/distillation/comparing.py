@@ -29,19 +29,7 @@ class Row(NamedTuple):
 
 
 def measure(name, pipeline, paths, pairs, metrics, batch_size=64):
-    """Measure one model.
-
-    Args:
-        name: String.
-        pipeline: `Pipeline`.
-        paths: Its files.
-        pairs: List of (input, true target).
-        metrics: Names of metrics.
-        batch_size: Positive integer. Inputs decoded at once.
-
-    Returns:
-        `Row`.
-    """
+    """Measure one model, a `Pipeline` of files `paths`, on pairs by named metrics: a `Row`."""
     measured = evaluate(pipeline, pairs, batch_size, metrics=metrics).by_metric.values()
     sources = answers_by_source(pairs).sources[:TIMED]
     start = time.perf_counter()  # the search is traced by now
@@ -57,17 +45,12 @@ def measure(name, pipeline, paths, pairs, metrics, batch_size=64):
 
 
 def table_of(rows, plural):
-    r"""Lines of text of several `Row`, with their heading.
+    r"""Lines of a table of `Row`s with the same metrics; `plural` names the sources.
 
-    Args:
-        rows: List of `Row` of the same metrics.
-        plural: String, name of the sources, such as "sentences".
-
-    Example:
-        >>> print(*table_of([Row("teacher", {"BLEU": 35.8}, 5_200_000, 20_000_000, 98.2)],
-        ...     "sentences"), sep="\n")
-                     BLEU    parameters     MB   sentences/s
-            teacher  35.8     5,200,000   20.0            98
+    >>> print(*table_of([Row("teacher", {"BLEU": 35.8}, 5_200_000, 20_000_000, 98.2)],
+    ...     "sentences"), sep="\n")
+             BLEU    parameters     MB   sentences/s
+    teacher  35.8     5,200,000   20.0            98
     """
     labels = [*rows[0].scores]
     headings = ["", *labels, "parameters", "MB", f"{plural}/s"]

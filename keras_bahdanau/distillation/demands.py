@@ -11,11 +11,7 @@ from keras_bahdanau.training.inheritance import check_no_adaptation
 
 
 def check_demands(plan):
-    """Raise ValueError unless the arguments of a distillation are consistent.
-
-    Args:
-        plan: `student.DistillationPlan`.
-    """
+    """Raise ValueError unless the arguments of a `student.DistillationPlan` are consistent."""
     check_value("workers", plan.workers, WORKERS)
     check_no_adaptation(plan.options)
     for demand, is_met, received, advice in _demands(plan):
@@ -26,12 +22,7 @@ def check_demands(plan):
 def check_same_pairs(run, pairs, valid_pairs, weights, teacher):
     """Raise ValueError if a student has begun with other pairs, before they are overwritten.
 
-    Args:
-        run: `Run` of the student.
-        pairs: List of pairs, or of `Corpus`.
-        valid_pairs: List of pairs.
-        weights: List of weights between words, or None.
-        teacher: Tuple of the files of a word-level teacher; () for none.
+    `weights` between words and `teacher`, the files of a word-level teacher, may be None and ().
     """
     if run.exists():
         run.check_data(TrainingData.of(pairs, valid_pairs, weights, teacher=teacher))

@@ -26,8 +26,8 @@ class Hypothesis(NamedTuple):
     Attributes:
         text: String.
         score: Float; NaN if unknown.
-        state: String: `WHOLE`; `UNFINISHED`, if it reached the longest length of the search; or
-            `CUT`, if its source was longer than the teacher reads.
+        state: `WHOLE`; `UNFINISHED` at the longest length of the search; `CUT` if the source was
+            longer than the teacher reads.
         weights: String, the attention between words: see `word_weights.format_weights`.
     """
 
@@ -38,16 +38,10 @@ class Hypothesis(NamedTuple):
 
 
 def line_of(number, hypothesis, weighted=False):
-    r"""A line of `hypotheses.tsv`.
+    r"""A line of `hypotheses.tsv`; `weighted` adds the weights between words.
 
-    Args:
-        number: Positive integer, the number of the pair.
-        hypothesis: `Hypothesis`.
-        weighted: True for a line with the weights of its words.
-
-    Example:
-        >>> line_of(7, Hypothesis("ein Mann", -0.21))
-        '7\t-0.2100\twhole\tein Mann\n'
+    >>> line_of(7, Hypothesis("ein Mann", -0.21))
+    '7\t-0.2100\twhole\tein Mann\n'
     """
     text, score, state, weights = hypothesis
     cells = [str(number), f"{score:.4f}", state, cell_of(text), *([weights] if weighted else [])]
@@ -55,21 +49,10 @@ def line_of(number, hypothesis, weighted=False):
 
 
 def read_hypotheses(path, count):
-    """Read `hypotheses.tsv`, one input after the other.
-
-    Args:
-        path: Path of the file.
-        count: Integer, number of the inputs.
-
-    Yields:
-        Lists of `Hypothesis`, one list an input; so a large file is never in memory as a whole.
+    """Yield the lists of `Hypothesis` of `hypotheses.tsv`, one list for each of `count` inputs.
 
     Raises:
-        ValueError: If it is damaged.
-
-    Example:
-        >>> [best for best, *_ in read_hypotheses("runs/student/distilled/hypotheses.tsv", 1)]
-        [Hypothesis(text='ein Mann', score=-0.21, state='whole', weights='')]
+        ValueError: If the file is damaged.
     """
     number = 0
     with open(path, encoding="utf-8", newline="\n") as file:
@@ -98,13 +81,9 @@ def read_hypotheses(path, count):
 def read_external(path, count, n_best=1):
     """Read hypotheses of any other teacher from a file.
 
-    Args:
-        path: Path of a text in UTF-8, plain or .gz, with `n_best` lines for each source, best
-            first; or with lines `number ||| text ||| score`, as `translate --nbest` prints them,
-            where the numbers of the sources count from 0. The score is the last
-            field that is a number; other fields are ignored.
-        count: Integer, number of the sources.
-        n_best: Positive integer.
+    A text in UTF-8, plain or .gz, with `n_best` lines for each of `count` sources, best first; or
+    with lines `number ||| text ||| score` of `translate --nbest`, numbers from 0. The score is the
+    last field that is a number; other fields are ignored.
 
     Returns:
         List of lists of `Hypothesis`, one list a source; a missing score is NaN.
@@ -113,10 +92,6 @@ def read_external(path, count, n_best=1):
         FileNotFoundError: If there is no such file.
         ValueError: If it is not a text, has another number of hypotheses, or only some
             lines have the form of an n-best list.
-
-    Example:
-        >>> read_external("train.hyp.de", 2)
-        [[Hypothesis(text='ein Mann', score=nan)], [Hypothesis(text='eine Katze', score=nan)]]
     """
     lines = read_lines(path)
     items = [_numbered(line) for line in lines]

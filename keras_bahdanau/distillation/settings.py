@@ -94,20 +94,11 @@ class Distillation(Filters):
         return {name: value for name, value in filters.items() if value is not None}
 
     def measures(self, most):
-        """True if the closeness to the true targets is needed.
-
-        Args:
-            most: Integer, the most hypotheses of a source.
-        """
+        """True if closeness is needed, with at most `most` hypotheses a source."""
         return self.min_closeness > 0 or self.choose == "closest" and most > 1
 
     def search(self, options, seed):
-        """The teacher's search.
-
-        Args:
-            options: `SearchOptions` of its file.
-            seed: Integer, of random draws.
-        """
+        """The teacher's search, from the `SearchOptions` of its file and a seed."""
         if self.sample:
             drawn = {"beam_width": self.n_best, "temperature": options.temperature or 1.0}
             return dataclasses.replace(options, ctc_weight=0.0, seed=seed, **drawn)

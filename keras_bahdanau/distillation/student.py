@@ -134,20 +134,10 @@ def distill(
 
 
 class DistillationPlan(NamedTuple):
-    """Arguments of a distillation, whose models exist.
+    """Arguments of a distillation whose models exist: see `distill`.
 
-    Attributes:
-        run: `Run` of the student.
-        pairs: List of (input, true target).
-        paths: Tuple of the files of the teacher; () with hypotheses.
-        options: `TrainingOptions` of the caller.
-        resolved: The same, resolved.
-        settings: `Distillation`.
-        hypotheses: Path, or None.
-        baseline: Path of a file, or None.
-        workers: Integer.
-        say: Function of one string.
-        load: Function without arguments, or None.
+    `paths` are the files of the teacher, () with hypotheses; `resolved` are the options with all
+    defaults.
     """
 
     run: Run

@@ -38,8 +38,7 @@ class Teacher(NamedTuple):
         seed: Integer, of random draws.
         guides: True to write the weights of its attention.
         threads: Integer, cores of a process; None for the cores of this process.
-        load: Function at the top of a module, or an object that can be pickled, that
-            loads TensorFlow in its own way; None for none.
+        load: Function that loads TensorFlow in its own way and can be pickled; None for none.
     """
 
     paths: tuple
@@ -74,13 +73,6 @@ def teacher_hypotheses(teacher, inputs, directory, workers=1, say=print):
 
     Each process writes whole pieces of the corpus. A call after a kill writes the missing
     pieces; together they equal the file of an uninterrupted call.
-
-    Args:
-        teacher: `Teacher`.
-        inputs: List of inputs of its source.
-        directory: Path of a directory.
-        workers: Positive integer, number of processes.
-        say: Function of one string, which reports the progress.
 
     Returns:
         Iterator of lists of `Hypothesis`, one list an input: see `read_hypotheses`.

@@ -29,13 +29,7 @@ CLOSE = 1e-10  # of the gradient to 0, in parts of a case
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Calibrated:
-    """Result of `calibrate`.
-
-    Attributes:
-        calibration: `Calibration`, fitted on all pairs.
-        texts: `Reliability` of the texts.
-        words: `Reliability` of their words.
-    """
+    """Result of `calibrate`: a `Calibration` of all pairs, and `Reliability` of texts and words."""
 
     calibration: Calibration
     texts: Reliability
@@ -106,13 +100,8 @@ def calibrate(translator, pairs, batch_size=64, metric=None, threshold=None, say
 def right_words(words, references):
     """Bools: which words occur in the nearest reference, aligned by the fewest edits.
 
-    Args:
-        words: List of strings, the words of a text.
-        references: List of strings.
-
-    Example:
-        >>> right_words(["a", "big", "man"], ["a man", "no"])
-        [True, False, True]
+    >>> right_words(["a", "big", "man"], ["a man", "no"])
+    [True, False, True]
     """
     splits = [text.split() for text in references]
     nearest = min(splits, key=lambda split: Levenshtein.distance(words, split))
@@ -169,14 +158,9 @@ def fit_logistic(features, labels, penalty=1.0):
     of features x with mean 0 and standard deviation 1 (Newton's method). The bias b has no
     penalty. It is scikit-learn's `LogisticRegression(C=1 / penalty)` of such features.
 
-    Args:
-        features: Float array `(cases, features)`, finite.
-        labels: Sequence of bools.
-        penalty: Float above 0.
-
     Returns:
-        (weights float64 `(features,)`, bias float), for the features as they are. Weights of a
-        feature that is the same in all cases are 0, and all of them where all labels are equal.
+        (weights float64 `(features,)`, bias float), for the original features `(cases, features)`.
+        Constant features have weight 0; with equal labels all weights are 0.
     """
     features, labels = np.asarray(features, float), np.asarray(labels, float)
     count = len(labels)
@@ -223,16 +207,7 @@ def _logistic(z):
 
 
 def cross_validated(features, labels, folds, penalty=1.0):
-    """Probabilities of cases by regressions that were fitted without them.
-
-    Args:
-        features: Float array `(cases, features)`.
-        labels: Sequence of bools.
-        folds: Int array `(cases,)`, the fold that each case is left out with.
-        penalty: As in `fit_logistic`.
-
-    Returns:
-        Float64 array `(cases,)` in [0, 1].
+    """Probabilities `(cases,)` of cases by regressions that were fitted without their fold.
 
     Example:
         >>> folds = np.arange(len(labels)) % 5
@@ -249,16 +224,7 @@ def cross_validated(features, labels, folds, penalty=1.0):
 
 
 def folds_of(labels, count, seed=0):
-    """Folds with as many right and wrong cases each, at random.
-
-    Args:
-        labels: Sequence of bools.
-        count: Positive integer. Number of folds.
-        seed: Integer, the seed of the shuffle.
-
-    Returns:
-        Int array `(cases,)`, from 0 to `count - 1`.
-    """
+    """Random folds `(cases,)`, from 0 to `count - 1`, with as many right and wrong cases each."""
     labels = np.asarray(labels, bool)
     order = np.random.default_rng(seed).permutation(len(labels))
     order = order[np.argsort(labels[order], kind="stable")]

@@ -32,17 +32,10 @@ class Reliability:
 
 
 def roc_auc(labels, scores):
-    """Area under the curve of the receiver operating characteristic.
+    """Area under the ROC curve.
 
-    It is the probability that a right case has a higher score than a wrong one, a tie counting
-    half (Mann and Whitney 1947): 0.5 for scores that say nothing, 1 for a perfect order.
-
-    Args:
-        labels: Sequence of bools, True for a right case.
-        scores: Sequence of floats, as many.
-
-    Returns:
-        Float in [0, 1].
+    It is the probability that a right case has a higher score than a wrong one. A tie counts half
+    (Mann and Whitney 1947): 0.5 for random scores, 1 for a perfect order.
 
     Raises:
         ValueError: If there are not both right and wrong cases.
@@ -66,17 +59,16 @@ def roc_auc(labels, scores):
 
 
 def reliability(labels, probabilities, bins=BINS):
-    """Curve of reliability, in bins of equal mass.
+    """Reliability curve, in bins of equal mass.
 
     Args:
         labels: Sequence of bools, True for a right case.
         probabilities: Sequence of floats in [0, 1], as many.
-        bins: Positive integer. Number of bins: each has as many cases, those of equal
-            probability in their order.
+        bins: Positive integer. Number of bins, fewer if there are fewer cases.
 
     Returns:
-        Float array `(bins, 3)`: the mean probability of a bin, the share that is right in it, and
-        its number of cases; fewer bins where there are fewer cases.
+        Float array `(bins, 3)`: the mean probability of a bin, its share of right cases, and
+        its number of cases.
     """
     labels, probabilities = _checked(labels, probabilities)
     order = np.argsort(probabilities, kind="stable")
@@ -87,16 +79,10 @@ def reliability(labels, probabilities, bins=BINS):
 
 
 def calibration_error(labels, probabilities, bins=BINS):
-    """Expected calibration error (Naeini et al. 2015), in bins of equal mass.
+    """Expected calibration error (Naeini et al. 2015), in bins of equal mass: see `reliability`.
 
     ECE = sum_b n_b/n |share right in b - mean probability in b|
 
-    Args: as in `reliability`.
-
-    Returns:
-        Float in [0, 1].
-
-    Example:
         >>> calibration_error([True, False], [0.6, 0.6], bins=1)
         0.1
     """
@@ -105,16 +91,10 @@ def calibration_error(labels, probabilities, bins=BINS):
 
 
 def brier_score(labels, probabilities):
-    """Mean squared distance of a probability from 1 of a right case, 0 of a wrong one.
+    """Mean squared distance of the probability from 1 of a right case, 0 of a wrong one.
 
     (Brier 1950.) It is 0 at best; 0.25 for 50 % of everything.
 
-    Args: as in `reliability`.
-
-    Returns:
-        Float in [0, 1].
-
-    Example:
         >>> brier_score([True, False], [0.5, 0.5])
         0.25
     """

@@ -7,14 +7,10 @@ from typing import Any, NamedTuple
 
 
 class MetricKind(NamedTuple):
-    """Entry of `METRICS`.
+    """Entry of `METRICS`: label in tables, direction, and a function to its scorer.
 
-    Attributes:
-        label: String, the name in tables.
-        higher_is_better: Bool, False for the error rates.
-        new_scorer: Function of (the module `rates`, tokenization, lowercase) to a metric of
-            sacreBLEU, such as a `Rate`.
-        nbest: Positive integer, texts of a hypothesis that count: 1 of all but top-k accuracy.
+    `new_scorer` is a function of (the module `rates`, tokenization, lowercase) to a metric of
+    sacreBLEU, such as a `Rate`. `nbest` texts of a hypothesis count: 1 of all but top-k accuracy.
     """
 
     label: str

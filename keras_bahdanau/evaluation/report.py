@@ -5,17 +5,10 @@ from typing import NamedTuple
 
 
 def band_starts(step):
-    """The shortest length of each band: four narrow ones, three twice as wide, and the rest.
+    """The shortest length of each band: four narrow ones, three twice as wide, and all longer.
 
-    Args:
-        step: Positive integer, such as `Source.length_band`.
-
-    Returns:
-        Tuple of integers.
-
-    Example:
-        >>> band_starts(5)
-        (1, 6, 11, 16, 21, 31, 41, 51)
+    >>> band_starts(5)
+    (1, 6, 11, 16, 21, 31, 41, 51)
     """
     return tuple(1 + step * count for count in (0, 1, 2, 3, 4, 6, 8, 10))
 

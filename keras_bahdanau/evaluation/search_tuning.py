@@ -24,10 +24,9 @@ class Trial:
 
     Attributes:
         search: `SearchOptions`.
-        score: Float, in percent.
+        score: Float, in percent, of the `metric`, a name of `METRICS`.
         length_ratio: Float, tokens of the texts over tokens of the references.
-        seconds: Float, the time that decoding took, tracing included.
-        metric: String, a name of `METRICS`: that of the score.
+        seconds: Float, duration of decoding, tracing included.
     """
 
     search: SearchOptions
@@ -91,14 +90,7 @@ def candidates(
 
 
 def tuned_options(model):
-    """The lists of `candidates` that suit a model, with or without a CTC layer.
-
-    Args:
-        model: A `Seq2Seq`, or an `Ensemble`.
-
-    Returns:
-        Dictionary of `length_normalizations` and `ctc_weights`, tuples of floats.
-    """
+    """Dictionary of `length_normalizations` and `ctc_weights` for `candidates` of a model."""
     if getattr(model, "has_ctc", False):
         return dict(WITH_CTC)
     return {"length_normalizations": LENGTH_NORMALIZATIONS, "ctc_weights": (0.0,)}

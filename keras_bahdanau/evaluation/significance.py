@@ -194,18 +194,10 @@ def _sign_p_value(metric, hypotheses, baselines, references):
 
 
 def sign_test(first, second):
-    """The p-value of the exact sign test: would chance put one system so far ahead?
+    """p-value of the exact sign test, from the texts that only one of two systems has right.
 
     p = min(1, 2 P(X <= min(first, second))),  X ~ Binomial(first + second, 1 / 2)
 
-    Args:
-        first: Integer, texts that only the first system has right.
-        second: Integer, texts that only the second system has right.
-
-    Returns:
-        Float in [0, 1].
-
-    Example:
         >>> sign_test(0, 3)
         0.25
     """

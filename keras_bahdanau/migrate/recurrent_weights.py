@@ -64,15 +64,9 @@ def fill_keras(cell, saved, path):
 def fill_cell(cell, saved, path, inputs=None, context=None):
     """Set the weights of a cell of this package from a Keras cell.
 
-    Both order the gates z r h and i f c o. Keras' kernel of [x; c] is two kernels here, and
-    the bias of Keras' forget gate includes the constant 1 of `layers.LSTMCell`.
-
-    Args:
-        cell: `layers.GRUCell` or another cell of `kind_of`, built.
-        saved: `SavedObjects`.
-        path: String, the path of the Keras cell.
-        inputs: Slice of the rows of its kernel that read the inputs; all if None.
-        context: Slice of the rows that read the context, or None.
+    Both order the gates z r h and i f c o. Keras' kernel of [x; c] is two kernels here: `inputs`
+    and `context` are slices of its rows, None for all and none. The bias of Keras' forget gate
+    includes the constant 1 of `layers.LSTMCell`.
     """
     kernel, recurrent = saved.matrix(path, "kernel"), saved.matrix(path, "recurrent_kernel")
     units = cell.units
@@ -97,12 +91,8 @@ def fill_cell(cell, saved, path, inputs=None, context=None):
 def encoder_of(saved, embedding, recurrent, whole_state=False):
     """The `Encoder` of an embedding and a GRU or LSTM, of one direction or `Bidirectional`.
 
-    Args:
-        saved: `SavedObjects`.
-        embedding: String, the path of a `tf.keras.layers.Embedding`.
-        recurrent: String, the path of the recurrent layer.
-        whole_state: Bool. True if the decoder begins with the state of the recurrent layer. The
-            values of an LSTM then are [h_j; c_j].
+    With `whole_state` the decoder begins with the state of the recurrent layer, and the
+    values of an LSTM are [h_j; c_j].
 
     Returns:
         Pair of the encoder, built, and the width of h_j in its values.
@@ -177,19 +167,12 @@ def padded_rows(kernel, units, rows):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class WholeStateLSTMCell(keras.layers.LSTMCell):
-    """Keras' LSTM cell with output [h; c].
+    """Keras' LSTM cell with output [h; c], `(batch, 2 * units)`.
 
     So the last value of an encoder is the whole state, the initial state of a decoder.
 
     Args:
         units: Positive integer. Width of h and of c.
-
-    Call arguments:
-        inputs: Float tensor `(batch, input_units)`.
-        states: List of two float tensors `(batch, units)`, h and c.
-
-    Output:
-        Float tensor `(batch, 2 * units)`, and the states.
     """
 
     def __init__(self, units, **kwargs):
@@ -210,13 +193,6 @@ class RestartedGRUCell(keras.layers.GRUCell):
 
     Args:
         units: Positive integer. Width of the state.
-
-    Call arguments:
-        inputs: Float tensor `(batch, input_units)`.
-        states: List of a float tensor `(batch, units)`, which is ignored.
-
-    Output:
-        Float tensor `(batch, units)`, and the states.
     """
 
     def call(self, inputs, states, training=False):

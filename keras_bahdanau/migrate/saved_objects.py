@@ -114,14 +114,7 @@ class SavedObjects:
         return f"{path}/{name}" in self
 
     def array(self, path, name):
-        """A variable of an object.
-
-        Args:
-            path: String, the path of the object.
-            name: String, the attribute that holds the variable.
-
-        Returns:
-            Float32 NumPy array.
+        """The variable `name` of the object at `path`, a float32 NumPy array.
 
         Raises:
             ValueError: If it is missing; the message lists the variables.

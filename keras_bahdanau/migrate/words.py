@@ -84,11 +84,7 @@ def _resized(model, source_size, target_size):
 def _ids_of(name, words, size, special):
     """The old id of each new one, None for a special id without an old one.
 
-    Args:
-        name: String, the name of the argument.
-        words: The words by their old ids.
-        size: Integer, the number of old ids.
-        special: The words, or None, of the ids 1, 2 and 3.
+    `words` are in the order of the `size` old ids; `special` are the words, or None, of 1, 2 and 3.
     """
     present = [word for word in words if word]
     if len(words) != size or len(set(present)) < len(present):

@@ -56,12 +56,9 @@ def innermost(optimizer):
 
 @contextlib.contextmanager
 def averaged_weights(model):
-    """The model with the moving average of its weights, within a `with` block.
+    """The compiled model with the moving average of its weights, within a `with` block.
 
     Without an `AveragingAdam` the block changes nothing.
-
-    Args:
-        model: A compiled Keras model.
     """
     optimizer = innermost(model.optimizer)
     if not isinstance(optimizer, AveragingAdam) or not optimizer.built:
@@ -78,9 +75,6 @@ def whole_weights(model):
 
     A moving average is computed from these already: then, and with other optimizers, nothing
     changes.
-
-    Args:
-        model: A compiled Keras model.
     """
     optimizer = innermost(model.optimizer)
     if not isinstance(optimizer, RoundingOptimizer) or optimizer.use_ema:
@@ -95,11 +89,7 @@ def whole_weights(model):
 
 @contextlib.contextmanager
 def restoring(variables):
-    """Restore the values of variables when the block ends.
-
-    Args:
-        variables: List of Keras variables, which the block may change.
-    """
+    """Restore the values of a list of variables when the block ends."""
     before = [keras.ops.copy(variable.value) for variable in variables]
     try:
         yield variables
@@ -109,16 +99,9 @@ def restoring(variables):
 
 
 def new_optimizer(options, learning_rate, variables):
-    """Optimizer of a training.
+    """Optimizer of a training, not built yet.
 
-    Args:
-        options: `ResolvedOptions` of a training.
-        learning_rate: Float or schedule.
-        variables: List of the variables to train. Embeddings, biases and gains among them are
-            exempt from weight decay.
-
-    Returns:
-        A Keras optimizer that is not built yet.
+    Embeddings, biases and gains among the trained `variables` are exempt from weight decay.
     """
     kind, settings = _OPTIMIZERS[options.optimizer]
     settings = {**settings, "global_clipnorm": options.clip_norm}

@@ -75,14 +75,10 @@ def _rounded(weight, axes, quantization):
 
 
 def roundings_of(model, quantization="int8"):
-    """The weights of a model that the export rounds, and the rounding of each.
+    """The weights of a built model that the export rounds, and the rounding of each.
 
     They are the factors of products and the embedding tables. Biases, gains, and tables of
     positions stay unchanged. Small tables and convolution filters always have 8 bits.
-
-    Args:
-        model: A Keras model that is built.
-        quantization: String, "int8" or "int4".
 
     Returns:
         List of pairs: a variable, and a function from its value to the rounded one.
@@ -119,12 +115,9 @@ def has_4_bits(shape):
 
 
 def round_weights(model, quantization="int8", remainders=None):
-    """Round the weights of a model, once.
+    """Round the weights of a built model, once.
 
-    Args:
-        model: A Keras model that is built.
-        quantization: String, as in `roundings_of`.
-        remainders: `remainders` of its optimizer, which receive the differences; None for none.
+    The `remainders` of its optimizer receive the differences; None for none.
     """
     for variable, nearest_to in roundings_of(model, quantization):
         _round(variable, nearest_to, (remainders or {}).get(id(variable)))
@@ -139,13 +132,7 @@ def _round(variable, nearest_to, remainder):
 
 @functools.cache
 def rounding(kind):
-    """Subclass of an optimizer class that rounds the weights after each step.
-
-    Args:
-        kind: Class of Keras optimizers.
-
-    Returns:
-        Class with the arguments of `kind` and the methods of `RoundingOptimizer`.
+    """Subclass of a class of Keras optimizers that rounds the weights after each step.
 
     Example:
         >>> optimizer = rounding(keras.optimizers.Adam)(1e-4)
@@ -167,12 +154,7 @@ class RoundingOptimizer:
     _roundings, remainders = {}, {}
 
     def round_weights_of(self, model, quantization="int8"):
-        """Choose the weights to round, before the optimizer is built.
-
-        Args:
-            model: A Keras model that is built.
-            quantization: String, as in `roundings_of`.
-        """
+        """Choose the weights of a built model to round, before the optimizer is built."""
         self._roundings = {
             id(weight): nearest_to for weight, nearest_to in roundings_of(model, quantization)
         }

@@ -148,12 +148,7 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
 
 
 def learning_rate(options, steps):
-    """The learning rate of a training: a schedule.
-
-    Args:
-        options: `ResolvedOptions` of a training.
-        steps: Integer, batches of an epoch.
-    """
+    """Learning-rate schedule of `ResolvedOptions`, with `steps` batches an epoch."""
     return _SCHEDULES[options.schedule](options, steps)
 
 

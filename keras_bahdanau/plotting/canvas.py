@@ -10,13 +10,7 @@ DPI = 100
 
 
 class Canvas:
-    """A figure whose coordinates are pixels, y downward, and the shapes drawn on it.
-
-    Args:
-        width: Number, pixels.
-        height: Number, pixels.
-        families: Font families of tokens.
-    """
+    """A figure with coordinates in pixels, y downward; `families` are the fonts of tokens."""
 
     def __init__(self, width, height, families):
         self.figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI, facecolor="white")

@@ -8,11 +8,7 @@ FRAME_SECONDS = 1.6
 
 
 def save_picture(figure, path):
-    """Write a figure to a file that must not exist.
-
-    Args:
-        figure: `matplotlib.figure.Figure`.
-        path: `Path` of the file, whose suffix is the format.
+    """Write a matplotlib figure to a new file, whose suffix is the format.
 
     Raises:
         FileExistsError: If the file exists. The picture is kept in a file next to it.
@@ -23,17 +19,10 @@ def save_picture(figure, path):
 
 
 def write_animation(figures, path):
-    """Write a GIF that repeats figures in their order.
-
-    Args:
-        figures: Iterable of one figure or more, all of one size.
-        path: Path of the file.
+    """Write a GIF that repeats figures of one size in their order.
 
     Raises:
         ValueError: If the path does not end in ".gif".
-
-    Example:
-        >>> write_animation([plot_alignment(result) for result in results], "results.gif")
     """
     if not str(path).lower().endswith(".gif"):
         raise ValueError(

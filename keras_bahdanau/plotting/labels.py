@@ -44,13 +44,9 @@ def are_words(tokens):
 
 
 def joins_words(words, *sides):
-    """`words` if it is a bool; else True if words are more readable than tokens on all sides.
+    """`words` if it is a bool; else True if words are more readable than the tokens of all sides.
 
     Words are not for characters, nor for one word of several tokens.
-
-    Args:
-        words: Boolean, or None.
-        *sides: Lists of strings, the tokens of the source or the target.
     """
     if words is not None:
         return words
@@ -63,11 +59,7 @@ def _is_one_word(tokens):
 
 
 def labelled_targets(result, words=None):
-    """Weights and labels of the target tokens, or words, of a result: see `joins_words`.
-
-    Returns:
-        (weights, labels): a float array `(target_time, source_time)` and a list of strings.
-    """
+    """Weights `(target_time, source_time)` and labels of target tokens, or words if they join."""
     weights = as_alignment(result.alignment, result.source_tokens, result.target_tokens)
     labels = result.target_tokens
     if joins_words(words, labels):
@@ -87,12 +79,7 @@ def truncated(text, longest):
 
 
 class FigureTitle:
-    """The text of a result as the title of a figure, in a few lines.
-
-    Args:
-        text: String, "" for no title.
-        families: Font families that have its letters.
-    """
+    """The text of a result as the title of a figure, in a few lines; "" for none."""
 
     def __init__(self, text, families):
         self.text, self.families = " ".join(text.split()), families

@@ -24,10 +24,7 @@ def colored(picture):
 def overlay(picture, shares, smooth=True):
     """Picture with clear, orange attended parts; the background is dim.
 
-    Args:
-        picture: `Picture`.
-        shares: Float array `(rows, columns)` in [0, 1], one value a cell.
-        smooth: Boolean. False for a sharp edge between two cells.
+    `shares`, `(rows, columns)` in [0, 1], are the weights of its cells; `smooth` is bilinear.
 
     Returns:
         uint8 array `(height, width, 3)`.
@@ -42,12 +39,9 @@ def overlay(picture, shares, smooth=True):
 
 
 def relative(weights):
-    """Weights of each target token in [0, 1], relative to its largest one.
+    """Weights `(target_time, source_time)` in [0, 1], relative to the largest one of each token.
 
     The largest counts as at least four times the mean, so a uniform distribution stays pale.
-
-    Args:
-        weights: Float array `(target_time, source_time)`.
     """
     weights = np.asarray(weights, np.float64)
     floor = min(1.0, EVEN / max(1, weights.shape[1]))
@@ -74,14 +68,7 @@ def _shares_of_cells(pixels, number, smooth):
 
 
 class StepMaps:
-    """Scores and weights of each step of a `Trace`, as maps over its picture.
-
-    Args:
-        trace: `Trace`.
-
-    Attributes:
-        height: Number, pixels of the maps of a step.
-    """
+    """Scores and weights of each step of a `Trace`, as maps over its picture."""
 
     def __init__(self, trace):
         self.picture = trace.picture

@@ -59,10 +59,6 @@ def trace_data(trace):
 def packed(array, bits):
     """Numbers as signed integers n of 8 or 16 bits, value = scale * n, which keeps 0.
 
-    Args:
-        array: Float array, finite.
-        bits: Integer, 8 or 16.
-
     Returns:
         Dictionary `shape`, `scale`, `bits` and `data`: the integers, little endian, in base64.
     """
