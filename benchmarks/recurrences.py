@@ -90,7 +90,7 @@ def loop(gates, values):
         return state, state
 
     first = tf.zeros_like(values[:, 0])
-    return scan(step, first, (gates, values), like=first)
+    return scan(step, first, (gates, values), template=first)
 
 
 def associative_scan(gates, values):

@@ -22,7 +22,7 @@ __getattr__, __dir__ = lazy_names(
         **dict.fromkeys(_TABLES, "registry"),
         "ATTENTIONS": "attention.by_name",
         "CELLS": "cells.keras_cell",
-        "masked_softmax": "normalizers.softmax",
+        "masked_softmax": "attention.normalizers",
         "scan": "recurrence",
     },
 )

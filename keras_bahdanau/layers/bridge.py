@@ -1,4 +1,4 @@
-"""The decoder's first states: from the encoder's summary, or zeros."""
+"""Bridges: the decoder's initial states, from the encoder's summary or zero."""
 
 import itertools
 
@@ -10,11 +10,11 @@ from keras_bahdanau.settings.limits import MOST_OF_A_STATE
 
 
 class Bridge(keras.layers.Layer):
-    """Base of the bridges: all states of a decoder in the structure of its cell.
+    """Base of the bridges: all initial states of a decoder, in the structure of its cell.
 
     Args:
-        sizes: Widths of the states: a tuple of positive integers or of such tuples,
-            as a cell's `state_sizes`.
+        sizes: Widths of the states: a tuple of positive integers or of such tuples, as a cell's
+            `state_sizes`.
 
     Call arguments:
         summary: Float tensor `(batch, summary_units)`.
@@ -42,7 +42,7 @@ class Bridge(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class StateBridge(Bridge):
-    """Map the encoder's summary to the decoder's first states.
+    """Dense layer from the encoder's summary to the decoder's initial states.
 
     s_0 = tanh(W summary + b)          (Bahdanau et al. 2015, appendix A.2.2)
 
@@ -70,9 +70,7 @@ class StateBridge(Bridge):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ZeroBridge(Bridge):
-    """Let the decoder begin with nothing: all first states are zero.
-
-    The summary gives the batch and the dtype alone.
+    """Zeros as initial states, in the batch and dtype of the summary.
 
     Arguments and output: see `Bridge`.
     """
@@ -86,7 +84,7 @@ class ZeroBridge(Bridge):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class IdentityBridge(Bridge):
-    """Let the decoder begin with the encoder's summary itself, without weights.
+    """The encoder's summary as initial state, without weights.
 
     s_0 = summary          (Sutskever et al. 2014; the decoders of TensorFlow's tutorials)
 

@@ -14,7 +14,7 @@ ORTHOGONAL = "keras_bahdanau>Orthogonal"  # as a string each layer draws values 
 def replaced_at_once():
     """Make orthogonal matrices zero, for weights that a file's values replace.
 
-    To draw them is most of the time that a model of 1000 units takes to load.
+    Drawing them is most of the time that a model of 1000 units takes to load.
     """
     token = _REPLACED.set(True)
     try:
@@ -27,9 +27,8 @@ def replaced_at_once():
 class Orthogonal(keras.initializers.Orthogonal):
     """Keras' orthogonal matrix, drawn in float32 whatever the variable's dtype.
 
-    The factorization that it comes from does not exist in bfloat16, so a
-    recurrent layer of Keras can't be built under the pure "bfloat16" policy. In
-    float32 the values are Keras' own.
+    Its factorization does not exist in bfloat16, so a recurrent layer of Keras can't be built under
+    the pure "bfloat16" policy. In float32 the values are Keras' own.
 
     Arguments: see `keras.initializers.Orthogonal`.
     """
@@ -45,11 +44,11 @@ class Orthogonal(keras.initializers.Orthogonal):
 class BlockOrthogonal(keras.initializers.Initializer):
     """Square orthogonal matrices side by side, one a gate.
 
-    So U, U_z and U_r each start orthogonal (Bahdanau et al. 2015, appendix B.1);
-    `keras.initializers.Orthogonal` makes of all blocks together one such matrix.
+    U, U_z and U_r each start orthogonal (Bahdanau et al. 2015, appendix B.1);
+    `keras.initializers.Orthogonal` makes one such matrix of all blocks together.
 
     Args:
-        seed: Integer or None. With None each matrix made differs from the last.
+        seed: Integer or None. With None each matrix differs from the last.
     """
 
     def __init__(self, seed=None):

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from keras_bahdanau.layers.names import QUERY_PARTS
 from keras_bahdanau.settings import checks
 
 
@@ -155,9 +156,6 @@ SUMMARIES = {
 }
 
 
-PARTS = ("state", "embedding", "context", "task")
-
-
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Query(keras.layers.Layer):
     """The query: any subset of four vectors, side by side.
@@ -187,11 +185,11 @@ class Query(keras.layers.Layer):
         super().__init__(**kwargs)
         self.parts = tuple(parts)
         for name in self.parts:
-            checks.choice("query", name, PARTS)
+            checks.choice("query", name, QUERY_PARTS)
         if not self.parts or len(set(self.parts)) < len(self.parts):
             raise ValueError(
                 f"`query` must name each of its parts once. Received: query={self.parts!r}. "
-                f"Choose from {', '.join(PARTS)}."
+                f"Choose from {', '.join(QUERY_PARTS)}."
             )
 
     def build(self, *shapes):

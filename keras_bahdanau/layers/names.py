@@ -12,7 +12,9 @@ MODULES = {  # module of the package -> its classes
     ),
     "attention.fixed": ("FixedContext", "ForcedAlignment"),
     "attention.hard_alignment": ("HardAlignment",),
+    "attention.monotonic": ("Monotonic", "MonotonicChunkwise"),
     "attention.multi_head": ("MultiHeadAttention",),
+    "attention.normalizers": ("Hardmax", "Normalizer", "Sigmoid", "Softmax"),
     "attention.past": ("PastAttention",),
     "attention.windows": (
         *("Everywhere", "LocalMedian", "LocalMonotonic", "LocalPredictive", "Window"),
@@ -41,13 +43,9 @@ MODULES = {  # module of the package -> its classes
     "front_ends.token_embedding": ("TokenEmbedding",),
     "initializers": ("BlockOrthogonal", "Orthogonal"),
     "memory": ("Memory", "ProjectedMemory", "Query"),
-    "normalizers.monotonic": ("Monotonic", "MonotonicChunkwise"),
-    "normalizers.normalizer": ("Normalizer",),
-    "normalizers.softmax": ("Hardmax", "Sigmoid", "Softmax"),
     "readers.convolutional": ("ConvolutionalReader",),
-    "readers.pyramidal": ("PyramidalRNN",),
-    "readers.recurrent": ("BidirectionalRNN", "UnidirectionalRNN"),
-    "readers.rnn": ("ScannedRNN",),
+    "readers.reader": ("ScannedRNN",),
+    "readers.recurrent": ("BidirectionalRNN", "PyramidalRNN", "UnidirectionalRNN"),
     "readers.row_rnn": ("RowRNN",),
     "readers.self_attention": ("SelfAttentionReader",),
     "readout": ("AttentionalReadout", "Emission", "MaxoutReadout", "PlainReadout", "Readout"),
@@ -136,6 +134,8 @@ READERS = {
     "convolutional": "ConvolutionalReader",
     "convolutional-tanh": ("ConvolutionalReader", {"activation": "tanh"}),
 }
+
+QUERY_PARTS = ("state", "embedding", "context", "task")
 
 # What `keras_bahdanau.layers` promises, by family, in the order of the reference. The other
 # classes of a family are made by their names: `CELLS.get("sru", units)`.

@@ -13,11 +13,11 @@ _OPEN_LOOPS = []
 
 
 class StepSeedGenerator(keras.random.SeedGenerator):
-    """Seed generator that may be used inside of `recurrence.loop`.
+    """Seed generator for draws inside `recurrence.loop`.
 
-    JAX runs a loop without side effects, so a generator cannot move on in it. There the
-    seed of a step is the generator's state plus the number of the step, and the generator
-    moves on by the number of steps when the loop has ended.
+    JAX runs a loop without side effects, so a generator cannot advance in it. There the seed of a
+    step is the generator's state plus the number of the step; the generator advances by the number
+    of steps when the loop has ended.
     """
 
     def next(self, ordered=True):
@@ -28,7 +28,7 @@ class StepSeedGenerator(keras.random.SeedGenerator):
 
 
 class LoopDraws:
-    """The seeds of the draws inside of one loop."""
+    """Seeds of the draws inside one loop."""
 
     def __init__(self):
         self.step = None
@@ -54,24 +54,17 @@ class LoopDraws:
         return state + ops.cast(moved, generator.state.dtype)
 
     def end(self, steps):
-        """Move the generators on, behind the loop."""
+        """Advance the generators after the loop."""
         for generator, _ in self.draws.values():
             moved = ops.cast(ops.convert_to_tensor([0, steps]), generator.state.dtype)
             generator.state.assign(generator.state.value + moved)
 
 
 class StepDropout(keras.layers.Layer):
-    """Dropout that may stand inside of the loop over time.
+    """Dropout that also works inside the loop over time.
 
     Args:
         rate: Float in [0, 1). Rate at which training drops inputs.
-
-    Call arguments:
-        inputs: Float tensor.
-        training: Python bool.
-
-    Output:
-        Tensor of the shape of `inputs`.
 
     Raises:
         ValueError: If `rate` is not in [0, 1).
@@ -99,23 +92,23 @@ class StepDropout(keras.layers.Layer):
 STEPS_AT_ONCE = 4  # of a loop on a GPU, which starts the work of a pass anew
 
 
-def scan(step, state, inputs, like, steps=None):
+def scan(step, state, inputs, template, steps=None):
     """Run `step` along time and keep the output of each step.
 
     Args:
-        step: Function `(state, input) -> (output, state)`, the state always of
-            the same structure, shapes and dtypes.
+        step: Function `(state, input) -> (output, state)`, the state always of the same structure,
+            shapes and dtypes.
         state: The first state: a structure of tensors `(batch, ...)`.
         inputs: Structure of tensors `(batch, time, ...)`, one slice a step.
-        like: Structure of tensors with the dtype and shape `(batch, ...)` of one
-            step's output; their values are not read.
-        steps: Int32 scalar, the number of steps that count: the loop may end there, and
-            what the outputs hold behind them means nothing. All steps if left out.
+        template: Structure of tensors with the dtype and shape `(batch, ...)` of one step's output;
+            their values are not read.
+        steps: Int32 scalar, the number of steps that count: the loop may end there, and the outputs
+            behind them mean nothing. All steps for None.
 
     Returns:
-        The outputs: the structure of `like`, of tensors `(batch, time, ...)`.
+        The outputs: the structure of `template`, of tensors `(batch, time, ...)`.
     """
-    outputs, _ = loop(step, state, tree.map_structure(_swap, inputs), like, steps)
+    outputs, _ = loop(step, state, tree.map_structure(_swap, inputs), template, steps)
     return tree.map_structure(_swap, outputs)
 
 
@@ -124,14 +117,14 @@ def _swap(tensor):
     return ops.transpose(tensor, (1, 0, *range(2, len(tensor.shape))))
 
 
-def loop(step, state, inputs, like, steps=None):
+def loop(step, state, inputs, template, steps=None):
     """`scan` along the first axis; the last state comes too: (outputs, state)."""
     if keras.backend.backend() == "tensorflow":
-        return _loop_tensorflow(step, state, inputs, like, steps)
+        return _loop_tensorflow(step, state, inputs, template, steps)
     return _loop_scan(step, state, inputs)
 
 
-def _loop_tensorflow(step, state, inputs, like, steps):
+def _loop_tensorflow(step, state, inputs, template, steps):
     """`tf.while_loop` over arrays: unlike `keras.ops.scan` it has a gradient under XLA."""
     import tensorflow as tf
 
@@ -140,7 +133,7 @@ def _loop_tensorflow(step, state, inputs, like, steps):
         lambda x: tf.TensorArray(x.dtype, time, element_shape=x.shape[1:]).unstack(x), inputs
     )
     ys = tree.map_structure(
-        lambda leaf: tf.TensorArray(leaf.dtype, time, element_shape=leaf.shape), like
+        lambda leaf: tf.TensorArray(leaf.dtype, time, element_shape=leaf.shape), template
     )
 
     def body(t, state, ys):
@@ -185,12 +178,11 @@ def _steps_at_once():
 def custom_gradient(function):
     """`keras.ops.custom_gradient`; on torch the function with the gradient of autograd.
 
-    Keras' version for torch takes functions of one output only, and calls the gradient
-    with other arguments than the other backends do. Autograd gives the same gradient, and
-    keeps more in memory.
+    On torch Keras supports one output only, and calls the gradient with other arguments. Autograd
+    gives the same gradient with more memory.
 
     Args:
-        function: Function `(*tensors) -> (outputs, gradient)`, and `gradient` a function
+        function: Function `(*tensors) -> (outputs, gradient)`, where `gradient` is a function
             `(*upstream) -> gradients of the tensors`.
 
     Returns:

@@ -5,7 +5,7 @@ import math
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.normalizers.softmax import masked_softmax
+from keras_bahdanau.layers.attention.normalizers import masked_softmax
 from keras_bahdanau.layers.recurrence import StepDropout
 from keras_bahdanau.settings import checks
 
@@ -14,22 +14,19 @@ EPSILON = 1e-6
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class WordDropout(keras.layers.Layer):
-    """Hide whole tokens in training: their embeddings become zero.
+    """Dropout of whole tokens: training sets their embeddings to zero.
 
-    The others are scaled by 1 / (1 - rate), so that their mean stays. (Gal and
-    Ghahramani 2016, section 4.2; per token, not per type, as Sennrich et al.
-    2016, "Edinburgh neural machine translation systems for WMT 16".)
+    The others are scaled by 1 / (1 - rate), so that their mean stays. (Gal and Ghahramani 2016,
+    section 4.2; per token, not per type, as Sennrich et al. 2016, "Edinburgh neural machine
+    translation systems for WMT 16".)
 
     Args:
-        rate: Float in [0, 1). Share of the tokens hidden.
+        rate: Float in [0, 1). Share of the tokens dropped.
         seed: Integer, for the same choice in each run.
 
     Call arguments:
         embedded: Float tensor `(..., embedding_units)`.
-        training: Python bool. True if any token is hidden.
-
-    Output:
-        Tensor of the shape of `embedded`.
+        training: Python bool.
 
     Raises:
         ValueError: If `rate` is not in [0, 1).
@@ -46,9 +43,9 @@ class WordDropout(keras.layers.Layer):
     def call(self, embedded, training=None):
         if not training or not self.rate:
             return embedded
-        one_a_token = (*(None for _ in embedded.shape[:-1]), 1)
+        token_shape = (*(None for _ in embedded.shape[:-1]), 1)
         return keras.random.dropout(
-            embedded, self.rate, noise_shape=one_a_token, seed=self.seed_generator
+            embedded, self.rate, noise_shape=token_shape, seed=self.seed_generator
         )
 
     def compute_output_shape(self, embedded_shape):
@@ -72,9 +69,6 @@ class FeedForward(keras.layers.Layer):
     Call arguments:
         inputs: Float tensor `(..., input_units)`.
         training: Python bool.
-
-    Output:
-        Float tensor `(..., units)`.
 
     Raises:
         ValueError: If a size is not a positive integer, or `dropout` not in [0, 1).
@@ -111,16 +105,16 @@ class FeedForward(keras.layers.Layer):
         }
 
 
-def inner_units(given, units):
-    """Inner width of a feed-forward network: as given, or four times `units` (Vaswani et al.)."""
+def inner_units(inner, units):
+    """Inner width of a feed-forward network: `inner`, or four times `units` for None."""
     meaning = "the inner width of the feed-forward network"
     return checks.positive_integer(
-        "feed_forward_units", meaning, 4 * units if given is None else given
+        "feed_forward_units", meaning, 4 * units if inner is None else inner
     )
 
 
 def layer_norm(policy, name):
-    """A new layer normalization (Ba et al. 2016), which computes in float32."""
+    """New layer normalization (Ba et al. 2016), computed in float32."""
     return keras.layers.LayerNormalization(epsilon=EPSILON, dtype=policy, name=name)
 
 
@@ -133,12 +127,11 @@ def dot_product_attention(queries, keys, values, mask, dropout=lambda weights: w
         queries: Float tensor `(batch, heads, n, d)`.
         keys: Float tensor `(batch, heads, m, d)`.
         values: Float tensor `(batch, heads, m, d)`.
-        mask: Bool tensor that broadcasts to `(batch, heads, n, m)`, True where a query may look.
+        mask: Bool tensor that broadcasts to `(batch, heads, n, m)`, True where a query may attend.
         dropout: Function of the weights.
 
     Returns:
-        Tensor `(batch, heads, n, d)` in the dtype of the values; zero where a query may look
-        nowhere.
+        Tensor `(batch, heads, n, d)` in the dtype of the values; zero where a query has no key.
     """
     scale = 1 / math.sqrt(queries.shape[-1])
     queries, keys = ops.cast(queries, "float32"), ops.cast(keys, "float32")
@@ -147,23 +140,23 @@ def dot_product_attention(queries, keys, values, mask, dropout=lambda weights: w
     return ops.matmul(ops.cast(weights, values.dtype), values)
 
 
-def positions(places, units):
-    """Sines and cosines of places.
+def sinusoids(positions, units):
+    """Sines and cosines of positions.
 
     p_j[2k] = sin(j / 10000^(2k / units)),   p_j[2k + 1] = cos(...)
                                                         (Vaswani et al. 2017, section 3.5)
 
-    with all sines before all cosines, which is the same up to the order of the units.
+    All sines come before all cosines: the same up to the order of the units.
 
     Args:
-        places: Number tensor `(...)`.
+        positions: Number tensor `(...)`.
         units: Positive integer. Width.
 
     Returns:
         Float32 tensor `(..., units)`.
     """
     rates = [10000.0 ** (-2 * k / units) for k in range(-(-units // 2))]
-    angles = ops.expand_dims(ops.cast(places, "float32"), axis=-1) * ops.convert_to_tensor(
+    angles = ops.expand_dims(ops.cast(positions, "float32"), axis=-1) * ops.convert_to_tensor(
         rates, dtype="float32"
     )
     return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)[..., :units]

@@ -10,7 +10,7 @@ from keras_bahdanau.layers import (
     InputFeedingCell,
     Monotonic,
 )
-from keras_bahdanau.layers.normalizers.softmax import Hardmax, Softmax
+from keras_bahdanau.layers.attention.normalizers import Hardmax, Softmax
 from keras_bahdanau.migrate.recurrent_weights import (
     assign,
     cells_of,

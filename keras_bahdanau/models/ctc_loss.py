@@ -64,7 +64,7 @@ def ctc_loss(logits, mask, labels):
         ops.transpose(log_probs[:, 0]),
         ops.transpose(mask),
     )
-    _, (alpha, beta) = loop(step, (alpha, beta), places, like=())
+    _, (alpha, beta) = loop(step, (alpha, beta), places, template=())
     # all paths that end with the last label, or with a blank behind it
     end = ops.expand_dims(count, axis=1)
     last = ops.where(ops.equal(ops.arange(1, ops.shape(labels)[1] + 1), end), alpha, 0.0)

@@ -196,7 +196,7 @@ def _in_chunks(step, read, targets, weights):
         body,
         (ops.zeros(()), ops.zeros(step.kernel.shape), _like(step.bias)),
         (chunked(read), chunked(targets), chunked(weights) * ops.reshape(real, (count, size))),
-        like=(ops.zeros((size, *read.shape[1:]), read.dtype), zeros),
+        template=(ops.zeros((size, *read.shape[1:]), read.dtype), zeros),
     )
     # -> (batch * time, passes, units)
     of_read = ops.reshape(of_read, (-1, *read.shape[1:]))[:rows]

@@ -84,8 +84,8 @@ def forced_log_probs(log_probs, mask, target_in, target_out, end):
         chosen = ops.take_along_axis(gained, ops.expand_dims(following, axis=-1), axis=-1)
         return ops.squeeze(chosen, axis=-1), state  # -> (batch,)
 
-    like = ops.zeros_like(target_out[:, 0], "float32")
-    found = scan(step, prefixes.initial_state(), (target_in, target_out), like)
+    template = ops.zeros_like(target_out[:, 0], "float32")
+    found = scan(step, prefixes.initial_state(), (target_in, target_out), template)
     return ops.where(ops.equal(target_out, 0), 0.0, found)
 
 

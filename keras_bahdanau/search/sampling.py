@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
+from keras_bahdanau.layers.attention.normalizers import first_marked
 from keras_bahdanau.layers.distribution import FORBIDDEN
-from keras_bahdanau.layers.normalizers.normalizer import first_marked
 from keras_bahdanau.search.result import SearchResult, normalized, spread
 from keras_bahdanau.search.sequential import sequential_search
 from keras_bahdanau.search.stepping import rows_of

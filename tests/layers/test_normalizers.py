@@ -11,8 +11,8 @@ import tensorflow as tf
 from modes import eager_is_slow
 from reference import sigmoid, softmax
 
-from keras_bahdanau.layers.normalizers.monotonic import Monotonic, MonotonicChunkwise
-from keras_bahdanau.layers.normalizers.softmax import Hardmax, Softmax, masked_softmax
+from keras_bahdanau.layers.attention.monotonic import Monotonic, MonotonicChunkwise
+from keras_bahdanau.layers.attention.normalizers import Hardmax, Softmax, masked_softmax
 from keras_bahdanau.layers.registry import NORMALIZERS
 
 RANDOM = np.random.default_rng(6)

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from keras_bahdanau.layers import Query
-from keras_bahdanau.layers.memory import PARTS
+from keras_bahdanau.layers.names import QUERY_PARTS
 
 RANDOM = np.random.default_rng(25)
 WIDTHS = {"state": 3, "embedding": 2, "context": 4, "task": 5}
 SUBSETS = [
-    parts for size in range(1, len(PARTS) + 1) for parts in itertools.combinations(PARTS, size)
+    parts
+    for size in range(1, len(QUERY_PARTS) + 1)
+    for parts in itertools.combinations(QUERY_PARTS, size)
 ]
 
 

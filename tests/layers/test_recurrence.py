@@ -25,7 +25,7 @@ def first(h):
     return h, (ops.zeros_like(h), ops.zeros(ops.shape(h)[:1], "int32"))
 
 
-def python_loop(step, state, inputs, like=None):
+def python_loop(step, state, inputs, template=None):
     states = []
     for t in range(inputs.shape[1]):
         output, state = step(state, inputs[:, t])

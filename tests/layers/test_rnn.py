@@ -11,7 +11,7 @@ import reference
 import tensorflow as tf
 
 from keras_bahdanau.layers.cells.keras_cell import CELLS
-from keras_bahdanau.layers.readers.rnn import STOCK, ScannedRNN, new_rnn
+from keras_bahdanau.layers.readers.reader import STOCK, ScannedRNN, new_rnn
 from keras_bahdanau.migrate.recurrent_weights import WholeStateLSTMCell
 
 INPUTS = np.random.default_rng(7).normal(size=(3, 4, 2)).astype("float32")

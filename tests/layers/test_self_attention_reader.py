@@ -6,7 +6,7 @@ import pytest
 import reference
 
 from keras_bahdanau.layers import SelfAttentionReader
-from keras_bahdanau.layers.sublayers import positions
+from keras_bahdanau.layers.sublayers import sinusoids
 
 INPUTS = np.random.default_rng(6).normal(size=(2, 4, 5)).astype("float32")
 LENGTHS = np.array([4, 2], "int32")
@@ -61,8 +61,8 @@ def test_values_are_those_of_the_equations_without_padding(run):
 
 
 def test_places_have_sines_and_cosines():
-    np.testing.assert_allclose(positions(np.arange(4), UNITS), placed(4), atol=1e-6)
-    assert positions(np.arange(4), 5).shape == (4, 5)
+    np.testing.assert_allclose(sinusoids(np.arange(4), UNITS), placed(4), atol=1e-6)
+    assert sinusoids(np.arange(4), 5).shape == (4, 5)
 
 
 @pytest.mark.parametrize(

@@ -29,16 +29,16 @@ def built(kind, **kwargs):
     return extract.randomize(window)
 
 
-def looks(window, scale=1.0):
-    """A function of all queries and the mask: allowed and factor of each step."""
+def restrictions(window, scale=1.0):
+    """A function of all queries and the mask: inside and gaussian of each step."""
 
     def function(queries, mask):
         state, seen = window.initial_state(steps.memory(mask)), []
         for t in range(QUERIES.shape[1]):
-            allowed, factor, state = window.look(scale * queries[:, t], mask, state)
-            seen.append((allowed, tf.broadcast_to(factor, tf.shape(allowed))))
-        allowed, factor = zip(*seen, strict=True)
-        return tf.stack(allowed, axis=1), tf.stack(factor, axis=1)
+            inside, gaussian, state = window.restrict(scale * queries[:, t], mask, state)
+            seen.append((inside, tf.broadcast_to(gaussian, tf.shape(inside))))
+        inside, gaussian = zip(*seen, strict=True)
+        return tf.stack(inside, axis=1), tf.stack(gaussian, axis=1)
 
     return function
 
@@ -50,34 +50,34 @@ def predicted(window, query, length):
 
 
 def test_everywhere_is_every_real_token(run):
-    allowed, factor = run(looks(built("everywhere")), QUERIES, MASK)
-    np.testing.assert_array_equal(allowed, np.broadcast_to(MASK[:, None], allowed.shape))
-    np.testing.assert_array_equal(factor, 1)
+    inside, gaussian = run(restrictions(built("everywhere")), QUERIES, MASK)
+    np.testing.assert_array_equal(inside, np.broadcast_to(MASK[:, None], inside.shape))
+    np.testing.assert_array_equal(gaussian, 1)
 
 
 @pytest.mark.parametrize("width", [1, 2, 10])
 def test_local_m_moves_on_by_one_and_stays_at_the_last_token(run, width):
-    allowed, factor = run(looks(built("local-m", width=width)), QUERIES, MASK)
-    np.testing.assert_array_equal(factor, 1)
+    inside, gaussian = run(restrictions(built("local-m", width=width)), QUERIES, MASK)
+    np.testing.assert_array_equal(gaussian, 1)
     for row, length in enumerate(LENGTHS):
         for t in range(QUERIES.shape[1]):
             middle = min(t, length - 1)
             expected = [s < length and abs(s - middle) <= width for s in range(SOURCE_TIME)]
-            np.testing.assert_array_equal(allowed[row, t], expected)
+            np.testing.assert_array_equal(inside[row, t], expected)
 
 
 @pytest.mark.parametrize("width", [1, 2, 10])
 def test_local_p_is_a_gaussian_around_the_predicted_place(run, width):
     window = built("local-p", width=width)
-    allowed, factor = run(looks(window), QUERIES, MASK)
-    assert factor.dtype == np.float32
+    inside, gaussian = run(restrictions(window), QUERIES, MASK)
+    assert gaussian.dtype == np.float32
     for row, length in enumerate(LENGTHS):
         for t, query in enumerate(QUERIES[row]):
             middle = predicted(window, query, length)
             for s in range(SOURCE_TIME):
-                assert allowed[row, t, s] == (s < length and abs(s - middle) <= width)
+                assert inside[row, t, s] == (s < length and abs(s - middle) <= width)
                 expected = np.exp(-((s - middle) ** 2) / (2 * (width / 2) ** 2))
-                np.testing.assert_allclose(factor[row, t, s], expected, atol=1e-5)
+                np.testing.assert_allclose(gaussian[row, t, s], expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("width", [1, 2])
@@ -90,22 +90,22 @@ def test_local_median_is_around_the_median_of_the_last_weights(run, width):
     def function(weights, mask):
         state, seen = window.initial_state(steps.memory(mask)), []
         for t in range(4):
-            allowed, factor, state = window.look(QUERIES[:, t], mask, state)
-            seen.append(tf.cast(allowed, "float32") * factor)
+            inside, gaussian, state = window.restrict(QUERIES[:, t], mask, state)
+            seen.append(tf.cast(inside, "float32") * gaussian)
             if t < 3:
                 state = window.remember(state, weights[:, t])
         return tf.stack(seen, axis=1)
 
-    allowed = run(function, weights, MASK)
+    inside = run(function, weights, MASK)
     for row, length in enumerate(LENGTHS):
         middle = 0
         for t in range(4):
             expected = [s < length and abs(s - middle) <= width for s in range(SOURCE_TIME)]
-            np.testing.assert_array_equal(allowed[row, t], expected)
+            np.testing.assert_array_equal(inside[row, t], expected)
             if t < 3 and weights[row, t].any():
                 shares = np.cumsum(weights[row, t].astype(float))
                 middle = next(j for j, share in enumerate(shares) if share >= shares[-1] / 2)
-    assert not np.array_equal(allowed[0, 0], allowed[0, 1])
+    assert not np.array_equal(inside[0, 0], inside[0, 1])
 
 
 def test_local_median_moves_with_each_beam():
@@ -119,19 +119,19 @@ def test_local_median_moves_with_each_beam():
 @pytest.mark.parametrize("mask", [MASK, GAPS], ids=["padding", "gaps"])
 def test_a_sentence_with_a_real_token_has_a_window(run, kind, mask):
     width = {} if kind == "everywhere" else {"width": 1}
-    allowed, _ = run(looks(built(kind, **width), scale=100.0), QUERIES, mask)
-    np.testing.assert_array_equal(allowed.any(axis=-1), mask.any(axis=-1)[:, None].repeat(8, 1))
-    assert not np.any(allowed & ~mask[:, None])
+    inside, _ = run(restrictions(built(kind, **width), scale=100.0), QUERIES, mask)
+    np.testing.assert_array_equal(inside.any(axis=-1), mask.any(axis=-1)[:, None].repeat(8, 1))
+    assert not np.any(inside & ~mask[:, None])
 
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("kind", WINDOWS)
 def test_more_padding_changes_nothing(run, kind):
     window = built(kind)
-    allowed, factor = run(looks(window), QUERIES, MASK)
-    wide, wide_factor = run(looks(window), QUERIES, np.pad(MASK, ((0, 0), (0, 3))))
-    np.testing.assert_array_equal(wide, np.pad(allowed, ((0, 0), (0, 0), (0, 3))))
-    np.testing.assert_allclose(wide_factor[..., :SOURCE_TIME], factor, atol=1e-6)
+    inside, gaussian = run(restrictions(window), QUERIES, MASK)
+    wide, wide_factor = run(restrictions(window), QUERIES, np.pad(MASK, ((0, 0), (0, 3))))
+    np.testing.assert_array_equal(wide, np.pad(inside, ((0, 0), (0, 0), (0, 3))))
+    np.testing.assert_allclose(wide_factor[..., :SOURCE_TIME], gaussian, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", WINDOWS)
@@ -140,14 +140,14 @@ def test_each_query_of_a_beam_is_answered_as_it_is_alone(run, kind):
     beam = QUERIES[:, :3]
     places = np.array([[0, 1, 2], [5, 0, 1], [2, 2, 2], [0, 1, 0]], "float32")
     state = places if kind in PLACED else ()
-    allowed, factor, after = run(window.look, beam, MASK, state)
+    inside, gaussian, after = run(window.restrict, beam, MASK, state)
     shape = (4, 3, SOURCE_TIME)
     for n in range(3):
         one = places[:, n] if kind in PLACED else ()
-        expected = run(window.look, beam[:, n], MASK, one)
-        np.testing.assert_array_equal(np.broadcast_to(allowed, shape)[:, n], expected[0])
+        expected = run(window.restrict, beam[:, n], MASK, one)
+        np.testing.assert_array_equal(np.broadcast_to(inside, shape)[:, n], expected[0])
         np.testing.assert_allclose(
-            np.broadcast_to(factor, shape)[:, n],
+            np.broadcast_to(gaussian, shape)[:, n],
             np.broadcast_to(expected[1], MASK.shape),
             atol=1e-6,
         )
@@ -156,11 +156,11 @@ def test_each_query_of_a_beam_is_answered_as_it_is_alone(run, kind):
 
 
 def weighted(window, mask):
-    """A step over states: the factor where it is allowed, and zero elsewhere."""
+    """A step over states: the gaussian where it is inside, and zero elsewhere."""
 
     def step(state, query):
-        allowed, factor, state = window.look(query, mask, state)
-        return tf.where(allowed, factor, 0.0), state
+        inside, gaussian, state = window.restrict(query, mask, state)
+        return tf.where(inside, gaussian, 0.0), state
 
     return step
 
@@ -185,8 +185,8 @@ def test_a_loop_of_xla_gives_the_same_and_the_same_gradients(kind):
 
     def step(state, query):
         state, mask = state
-        allowed, factor, state = window.look(query, mask, state)
-        shown = tf.where(allowed, factor, 0.0) * tf.reduce_sum(query, axis=-1, keepdims=True)
+        inside, gaussian, state = window.restrict(query, mask, state)
+        shown = tf.where(inside, gaussian, 0.0) * tf.reduce_sum(query, axis=-1, keepdims=True)
         return shown, (state, mask)
 
     variables = window.trainable_variables
@@ -201,8 +201,8 @@ def test_a_step_runs_in_litert(kind):
     window = built(kind)
     state = np.array([2], "float32") if kind in PLACED else ()
     args = (QUERIES[1:2, 0], MASK[1:2], state)
-    expected = window.look(*map(tf.convert_to_tensor, args[:2]), state)
-    for found, one in zip(steps.litert(window.look, *args), expected, strict=True):
+    expected = window.restrict(*map(tf.convert_to_tensor, args[:2]), state)
+    for found, one in zip(steps.litert(window.restrict, *args), expected, strict=True):
         np.testing.assert_allclose(found, one, atol=1e-6)
 
 
@@ -215,12 +215,12 @@ def test_positions_are_float32_under_every_policy(kind, policy):
     if kind == "local-m":
         state += 2500.0  # no number of float16 or bfloat16 + 1
     query = tf.cast(QUERIES[:1, 0], window.compute_dtype)
-    allowed, factor, after = window(query, mask, state)
+    inside, gaussian, after = window(query, mask, state)
     if kind == "local-m":
         assert after.dtype == "float32" and float(after[0]) == 2501
-        np.testing.assert_array_equal(np.flatnonzero(allowed[0]), range(2498, 2503))
+        np.testing.assert_array_equal(np.flatnonzero(inside[0]), range(2498, 2503))
     if kind == "local-p":
-        assert factor.dtype == "float32"
+        assert gaussian.dtype == "float32"
 
 
 @pytest.mark.parametrize("kind", WINDOWS)
@@ -231,8 +231,8 @@ def test_it_is_written_down_and_read_back(kind):
     assert type(loaded) is type(window) and loaded.get_config() == window.get_config()
     loaded.set_weights(window.get_weights())
     for one, other in zip(
-        looks(loaded)(tf.constant(QUERIES), MASK),
-        looks(window)(tf.constant(QUERIES), MASK),
+        restrictions(loaded)(tf.constant(QUERIES), MASK),
+        restrictions(window)(tf.constant(QUERIES), MASK),
         strict=True,
     ):
         np.testing.assert_array_equal(one, other)

@@ -10,7 +10,7 @@ from memory import shape_of
 
 from keras_bahdanau import layers, models
 from keras_bahdanau.layers.attention.attention import AttentionState
-from keras_bahdanau.layers.normalizers.softmax import Hardmax
+from keras_bahdanau.layers.attention.normalizers import Hardmax
 
 RANDOM = np.random.default_rng(12)
 BATCH, SOURCE_TIME, TARGET_TIME = 2, 3, 9

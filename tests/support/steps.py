@@ -25,7 +25,7 @@ def unrolled(step, state, inputs):
 
 def looped(step, state, inputs):
     """The same by the library's loop, of which nobody needs to know the length."""
-    return scan(step, state, inputs, like=step(state, inputs[:, 0])[0])
+    return scan(step, state, inputs, template=step(state, inputs[:, 0])[0])
 
 
 def gradients(loop, step, state, inputs, variables):

@@ -9,7 +9,7 @@ import pytest
 
 from keras_bahdanau import layers
 from keras_bahdanau.evaluation.corpus_metrics import METRICS, metrics_of
-from keras_bahdanau.layers import memory
+from keras_bahdanau.layers import names
 from keras_bahdanau.layers.memory import SUMMARIES
 from keras_bahdanau.layers.registry import BRIDGES
 from keras_bahdanau.search import SearchOptions
@@ -26,7 +26,7 @@ REGISTRIES = {
     "normalizer": layers.NORMALIZERS,
     "coverage": {"none", *(name for name in layers.COVERAGES if name)},
     "when": layers.DECODER_CELLS,
-    "query": memory.PARTS,
+    "query": names.QUERY_PARTS,
     # a summary, which the option names by its kind, or no use of it; "identity" ties two widths
     "bridge": {*SUMMARIES, *BRIDGES} - {"summary", "identity"},
     "readout": layers.READOUTS,

@@ -102,11 +102,11 @@ class Attention(AttentionBase):
         # keys: (batch, [n,] source_time, key_units), the axis n only where coverage adds to them
         keys = self.coverage.add_to(prepared.keys, state.coverage)
         scores = self.score.compare(query, keys)  # -> (batch, [n,] source_time), e_ij
-        allowed, factor, window = self.window.look(query, memory.mask, state.window)
+        mask, gaussian, window = self.window.restrict(query, memory.mask, state.window)
         weights, normalizer = self.normalizer.align(
-            scores, allowed, state.normalizer, training=training
+            scores, mask, state.normalizer, training=training
         )
-        weights = weights * factor  # alpha_ij: (batch, [n,] source_time)
+        weights = weights * gaussian  # alpha_ij: (batch, [n,] source_time)
         # losses and copying are about the weights themselves, a reader about what is left of them
         kept = self.weights_dropout(weights, training=training)
         coverage = self.coverage.remember(state.coverage, kept)

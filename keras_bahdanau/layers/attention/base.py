@@ -107,12 +107,12 @@ class AttentionBase(AttentionPart):
 
         values = prepared.memory.values
         batch, source_time, units = ops.shape(values)
-        like = (
+        template = (
             ops.zeros((batch, self.context_units(units)), values.dtype),
             ops.zeros((batch, source_time), "float32"),
         )
         # -> (batch, target_time, context_units), (batch, target_time, source_time)
-        return scan(step, state, query, like)
+        return scan(step, state, query, template)
 
     def compute_output_shape(self, query_shape, values_shape):
         return (*query_shape[:-1], self.context_units(values_shape[-1]))

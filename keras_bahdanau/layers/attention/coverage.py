@@ -1,4 +1,4 @@
-"""Coverage: memory of the source positions attended to so far."""
+"""Coverage: memory of the attention that each source position got so far."""
 
 import keras
 from keras import ops
@@ -10,32 +10,31 @@ from keras_bahdanau.settings import checks
 class CoverageBase(AttentionPart):
     """Base of the coverages: a feature vector for each source position, added to its key.
 
-    A subclass writes `features` and `remember`. The axis n below is the beam of a
-    search, or absent.
+    A subclass writes `features` and `remember`. The axis n is the beam of a search, or absent.
 
     Call arguments:
         keys: Float tensor `(batch, source_time, key_units)`.
-        state: Float32 tensor `(batch, [n,] source_time)`: `initial_state(memory)`, or what
-            `remember` gave in the step before, with the axis n.
+        state: Float32 tensor `(batch, [n,] source_time)`: `initial_state(memory)`, or the result of
+            `remember` in the step before.
 
     Output:
-        Float tensor `(batch, [n,] source_time, key_units)`: the keys, marked.
+        Keys with their features, float tensor `(batch, [n,] source_time, key_units)`.
     """
 
     def initial_state(self, memory):
-        """The state before the first step: zeros."""
+        """Zeros, the state before the first step."""
         return ops.zeros_like(memory.mask, dtype="float32")
 
     def features(self, state):
-        """Features added to the keys: float tensor `(batch, [n,] source_time, key_units)`."""
+        """Features of the keys: float tensor `(batch, [n,] source_time, key_units)`."""
         raise NotImplementedError
 
     def remember(self, state, weights):
-        """The state of the next step, from that of this one and its weights, of one shape."""
+        """The next state, from this one and the weights of the step, of one shape."""
         raise NotImplementedError
 
     def add_to(self, keys, state):
-        """See the class: what `call` does."""
+        """The keys with their features: see the class."""
         features = self.features(state)
         if len(features.shape) > len(keys.shape):
             keys = ops.expand_dims(keys, axis=1)  # -> (batch, 1, source_time, key_units)
@@ -45,19 +44,19 @@ class CoverageBase(AttentionPart):
         return self.add_to(keys, state)
 
 
-def at_each_place(layer, inputs):
+def at_each_position(layer, inputs):
     """Apply a layer of vectors to `(..., units)`.
 
-    Flat, since a product of more axes has no gradient in a loop under XLA.
+    The product is flat: one of more axes has no gradient in a loop under XLA.
     """
-    # (..., units) -> (places, units) -> (places, output_units)
+    # (..., units) -> (positions, units) -> (positions, output_units)
     outputs = layer(ops.reshape(inputs, (-1, inputs.shape[-1])))
     return ops.reshape(outputs, (*ops.shape(inputs)[:-1], outputs.shape[-1]))
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class NoCoverage(CoverageBase):
-    """Leave the keys as they are; the state is ()."""
+    """Unchanged keys; the state is ()."""
 
     def initial_state(self, memory):
         return ()
@@ -71,13 +70,13 @@ class NoCoverage(CoverageBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Coverage(CoverageBase):
-    """The sum of the weights so far, in the score.
+    """Sum of the weights so far, as a feature of the score.
 
     C_ij = C_{i-1,j} + alpha_ij,  C_0j = 0
     e_ij = v^T tanh(W s_{i-1} + U h_j + V C_{i-1,j})      (Tu et al. 2016, section 3: the
                                                            linguistic coverage without fertility)
 
-    `features` is V C_{i-1,j}, whatever the score does with the keys it is added to.
+    `features` is V C_{i-1,j}, added to the keys of any score.
 
     Call arguments and output: see `CoverageBase`; the state is C.
     """
@@ -90,7 +89,7 @@ class Coverage(CoverageBase):
 
     def features(self, state):
         # C_{i-1}: (batch, [n,] source_time, 1) -> (batch, [n,] source_time, key_units)
-        return at_each_place(self.projection, ops.expand_dims(state, axis=-1))
+        return at_each_position(self.projection, ops.expand_dims(state, axis=-1))
 
     def remember(self, state, weights):
         return state + weights
@@ -98,18 +97,17 @@ class Coverage(CoverageBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class LocationConvolution(CoverageBase):
-    """Features of the last weights around each position, in the score.
+    """Features of the last weights around each position.
 
     f_i  = F * alpha_{i-1},  alpha_0 = 0
     e_ij = v^T tanh(W s_{i-1} + V h_j + U f_ij)      (Chorowski et al. 2015, section 2.2)
 
-    `features` is U f_ij, whatever the score does with the keys it is added to. `GridCoverage`
-    convolves the sum of all weights so far.
+    `features` is U f_ij. `GridCoverage` convolves the sum of all weights so far.
 
     Args:
         filters: Positive integer. Number of filters of F; 10 in the paper.
-        kernel_size: Positive integer. Number of places that a filter spans. The paper's 201
-            are frames of speech: sentences are shorter.
+        kernel_size: Positive integer. Positions that a filter spans. The paper's 201 are frames of
+            speech: sentences are shorter.
 
     Call arguments and output: see `CoverageBase`; the state is alpha_{i-1}.
 
@@ -121,7 +119,7 @@ class LocationConvolution(CoverageBase):
         super().__init__(**kwargs)
         self.filters = checks.positive_integer("filters", "the number of filters", filters)
         self.kernel_size = checks.positive_integer(
-            "kernel_size", "the places that a filter spans", kernel_size
+            "kernel_size", "the positions that a filter spans", kernel_size
         )
         options = {"use_bias": False, "dtype": self.dtype_policy}
         options |= {"padding": "same", "data_format": "channels_last"}
@@ -139,7 +137,7 @@ class LocationConvolution(CoverageBase):
         weights = ops.reshape(state, (-1, shape[-1], 1))  # -> (batch * n, source_time, 1)
         # f_i: (batch, [n,] source_time, filters)
         features = ops.reshape(self.convolution(weights), (*shape, self.filters))
-        return at_each_place(self.projection, features)
+        return at_each_position(self.projection, features)
 
     def remember(self, state, weights):
         return weights
@@ -151,22 +149,21 @@ class LocationConvolution(CoverageBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class GridCoverage(Coverage):
-    """Features of the weights so far around each cell of a grid, in the score.
+    """Features of the sum of the weights so far, around each cell of a grid.
 
     F_i  = Q * sum_{l < i} alpha_l
     e_ij = v^T tanh(W s_{i-1} + U h_j + U_f F_ij)      (Zhang et al. 2017, "Watch, attend and
                                                         parse", section 3.2.2)
 
-    Q is a convolution of two axes. The positions of the source are the cells of a grid in the
-    order of its columns: cell (column x, row y) is position x * `grid_height` + y. Places that
-    are not real have no weight, as if they lay beyond the border. With one row it is a
-    convolution along a sequence, in which no place is forgotten that was attended to before the
-    last step (Shen et al. 2018, section 2.2). `features` is U_f F_ij.
+    Q is a convolution of two axes over cells in column order: cell (column x, row y) is position
+    x * `grid_height` + y. Positions that are not real have no weight, as if they lay beyond the
+    border. With one row it is a convolution along a sequence that remembers all steps (Shen et al.
+    2018, section 2.2). `features` is U_f F_ij.
 
     Args:
         filters: Positive integer. Number of filters of Q.
-        kernel_size: Positive integer. Columns that a filter spans, and rows, but not more than
-            reach from one border to the other.
+        kernel_size: Positive integer. Columns that a filter spans, and rows, at most from one
+            border to the other.
         grid_height: Positive integer. Rows of the grid: `Source.grid_height`; 1 for a sequence.
 
     Call arguments and output: see `CoverageBase`; the state is the sum of the weights.
@@ -211,7 +208,7 @@ class GridCoverage(Coverage):
         # F_i: (batch * n, columns, height, filters) -> (batch * n, source_time, filters)
         features = ops.reshape(self.convolution(grid), (-1, columns * height, self.filters))
         features = ops.reshape(features[:, : shape[-1]], (*shape, self.filters))
-        return at_each_place(self.projection, features)
+        return at_each_position(self.projection, features)
 
     def get_config(self):
         config = {

@@ -1,4 +1,4 @@
-"""Exact hard attention: a hidden Markov model of the place that each token comes from."""
+"""Exact hard attention: a hidden Markov model of the position that each token comes from."""
 
 import functools
 
@@ -15,12 +15,12 @@ LOG_ZERO = -1e9  # far below the logarithm of any probability, and finite
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class HardAlignment(AttentionBase):
-    """One place a_i for each token, of which all sequences are summed up exactly.
+    """One position a_i for each token; all sequences of positions are summed exactly.
 
     p(y | x) = sum_a prod_i p(a_i | a_{i-1}, y_<i, x) p(y_i | a_i, y_<i, x)
 
-    It is the left factor, the transitions; the right one is `Emission`. The forward algorithm
-    sums them up, a step at a time, with probabilities that the tokens so far leave to a place:
+    This layer is the left factor, the transitions; `Emission` is the right one. The forward
+    algorithm sums them step by step, with the probability of each position given the tokens so far:
 
     f_i(j) = p(a_i = j | y_<i)  = sum_j' p(a_i = j | a_{i-1} = j') g_{i-1}(j')     `attend`
     g_i(j) = p(a_i = j | y_<=i) = f_i(j) p(y_i | a_i = j) / p(y_i | y_<i)          `observe`
@@ -28,19 +28,19 @@ class HardAlignment(AttentionBase):
     order 0: p(a_i = j | a_{i-1} = j') = softmax_j e(s_i, h_j)                (Wu et al. 2018)
     order 1: softmax_j (e(s_i, h_j) + b_{j-j'}(s_i)),   b = U s_i + u
 
-    Monotonic: the softmax is over j >= j' (Wu and Cotterell 2019, as is the order 1). Theirs
-    has scores of jumps from s_i and h_j', up to a farthest jump, in place of e. Here the scores
-    of jumps add to e, and one beyond `reach` has that of the farthest. U and u are zero at
-    first: the zeroth order. The place before the first token is the first one.
+    Monotonic: the softmax is over j >= j' (Wu and Cotterell 2019, as is order 1). Their scores of
+    jumps from s_i and h_j', up to a farthest jump, replace e. Here they add to e, and a jump beyond
+    `reach` has the score of the farthest. U and u begin at zero, as order 0. The position before
+    the first token is the first one.
 
-    The weights are f_i: all that is known of the place before its token is. They are what g_i
-    is in the mean of all tokens. The context, of the weights, is shown, and nothing reads it.
+    The weights are f_i, the belief about the position before its token is known and the mean of g_i
+    over all tokens. The context is shown, but nothing reads it.
 
     Args:
         score: A name of `layers.SCORES`, or a layer such as `AdditiveScore(256)`.
         units: Positive integer. Width of a score called by a name, where it has one.
         order: 0 or 1.
-        monotonic: Bool. True if no place lies before the one of the last token.
+        monotonic: Bool. True if no position lies before that of the last token.
         reach: Positive integer, at most 100. Farthest jump with a score of its own.
 
     Call arguments and output: see `AttentionBase`. A call without a decoder observes nothing;
@@ -73,7 +73,7 @@ class HardAlignment(AttentionBase):
 
     @property
     def remembers(self):
-        """True if a step depends on the tokens before it through their places, too."""
+        """True if a step depends on the positions of the tokens before it."""
         return bool(self.order or self.monotonic)
 
     def build(self, query_shape, values_shape):
@@ -87,8 +87,8 @@ class HardAlignment(AttentionBase):
 
     def initial_state(self, memory):
         # 1, 2, 3, ...: (batch, source_time)
-        place = ops.cumsum(ops.ones_like(memory.mask, dtype="int32"), axis=-1)
-        return ops.where(ops.equal(place, 1), 0.0, LOG_ZERO)  # log g_0
+        position = ops.cumsum(ops.ones_like(memory.mask, dtype="int32"), axis=-1)
+        return ops.where(ops.equal(position, 1), 0.0, LOG_ZERO)  # log g_0
 
     def attend(self, query, prepared, state, training=None):
         memory = prepared.memory
@@ -111,7 +111,7 @@ class HardAlignment(AttentionBase):
         return prior(ops.where(real, scores, LOG_ZERO), state, *of_jumps)
 
     def _of_pairs(self, by_differences, scores, state, of_jumps=None):
-        """Log f_i of scores e, by all pairs of a place and the one before."""
+        """Log f_i of scores e, by all pairs of a position and the one before."""
         size = ops.shape(scores)[-1]
         jump = ops.arange(2 * size, dtype="int32") - size + 1  # j - j', from 1 - size to size
         if of_jumps is None:
@@ -142,7 +142,7 @@ class HardAlignment(AttentionBase):
 
 
 def gathered(numbers):
-    """The matrix whose (j', j) is the number of j - j'; its gradient is faster than `skewed`'s.
+    """Matrix whose element (j', j) is the number of j - j'; its gradient is faster than `skewed`'s.
 
     Args:
         numbers: `(..., 2 n)`: those of -(n - 1) to n - 1, and one that is not read.
@@ -150,13 +150,13 @@ def gathered(numbers):
     Returns:
         `(..., n, n)`.
     """
-    place = ops.arange(ops.shape(numbers)[-1] // 2, dtype="int32")
-    difference = place - ops.expand_dims(place, axis=-1)
-    return ops.take(numbers, difference + ops.shape(place)[0] - 1, axis=-1)
+    position = ops.arange(ops.shape(numbers)[-1] // 2, dtype="int32")
+    difference = position - ops.expand_dims(position, axis=-1)
+    return ops.take(numbers, difference + ops.shape(position)[0] - 1, axis=-1)
 
 
 def skewed(numbers):
-    """The same without looking up each place, as Huang et al. (2018) skew scores of distances."""
+    """The same matrix without a gather, as Huang et al. (2018) skew scores of distances."""
     outer, size = ops.shape(numbers)[:-1], ops.shape(numbers)[-1] // 2
     repeated = ops.tile(numbers, (*[1] * len(outer), size))
     # a row is one number shorter than what is repeated, so each begins one number earlier in it
@@ -165,13 +165,13 @@ def skewed(numbers):
 
 
 def log_sum_exp(numbers, axis):
-    """Keras' `logsumexp` of finite numbers: without the operations that infinite ones need."""
+    """Keras' `logsumexp` for finite numbers, without the operations for infinite ones."""
     largest = ops.stop_gradient(ops.max(numbers, axis=axis, keepdims=True))
     total = ops.sum(ops.exp(numbers - largest), axis=axis)
     return ops.squeeze(largest, axis=axis) + ops.log(total)
 
 
 def safe_log(probabilities):
-    """The logarithm, `LOG_ZERO` of 0, with a gradient of 0 there."""
+    """Logarithm with the value `LOG_ZERO` and the gradient 0 at 0."""
     some = ops.greater(probabilities, 0.0)
     return ops.where(some, ops.log(ops.where(some, probabilities, 1.0)), LOG_ZERO)

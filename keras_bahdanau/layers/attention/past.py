@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers.attention.base import AttentionBase
-from keras_bahdanau.layers.normalizers.softmax import masked_softmax
+from keras_bahdanau.layers.attention.normalizers import masked_softmax
 from keras_bahdanau.layers.registry import as_layer
 from keras_bahdanau.layers.scores.additive import AdditiveScore
 from keras_bahdanau.settings import checks

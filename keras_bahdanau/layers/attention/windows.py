@@ -1,4 +1,4 @@
-"""Windows: the source positions that attention may use, step by step."""
+"""Windows: the source positions that attention may use at each step."""
 
 import keras
 from keras import ops
@@ -8,11 +8,10 @@ from keras_bahdanau.settings import checks
 
 
 class Window(AttentionPart):
-    """Base of the windows: which places of the source a query may see, and how well.
+    """Base of the windows: which positions a query may attend to, and with which factor.
 
-    A subclass writes `look`, `initial_state` where it takes something along from step to
-    step, and `remember` where that depends on the weights. The axis n below is the beam of a
-    search, or absent.
+    A subclass writes `restrict`; `initial_state` if it carries a state from step to step; and
+    `remember` if that state depends on the weights. The axis n is the beam of a search, or absent.
 
     Call arguments:
         query: Float tensor `(batch, [n,] query_units)`.
@@ -20,29 +19,28 @@ class Window(AttentionPart):
         state: `initial_state(memory)`, or that of the step before, with the axis n.
 
     Output:
-        Tuple of three. `allowed`: bool tensor that broadcasts to
-        `(batch, [n,] source_time)`, never empty where the sentence has a real
-        token. `factor`: float32 tensor of the same shape, or 1.0, by which the
-        weights are multiplied. `state`: that of the next step.
+        (mask, gaussian, state). `mask`: bool tensor that broadcasts to `(batch, [n,] source_time)`,
+        never all False where the sentence has a real token. `gaussian`: float32 tensor of the same
+        shape, or 1.0, a factor of the weights. `state`: that of the next step.
     """
 
-    def look(self, query, mask, state):
-        """See the class: what `call` does."""
+    def restrict(self, query, mask, state):
+        """Mask, factor and next state: see the class."""
         raise NotImplementedError
 
     def remember(self, state, weights):
-        """The state of the next step, from what `look` gave and the weights of this step."""
+        """The next state, from the result of `restrict` and the weights of this step."""
         return state
 
     def call(self, query, mask, state):
-        return self.look(query, mask, state)
+        return self.restrict(query, mask, state)
 
 
 class LocalWindow(Window):
-    """Base of the windows around one position p_t: the places s with |s - p_t| <= D.
+    """Base of the windows around one position p_t: the positions s with |s - p_t| <= D.
 
     Args:
-        width: Positive integer. The paper's D: how far to either side it sees.
+        width: Positive integer. The paper's D, the distance to either side.
 
     Call arguments and output: see `Window`.
 
@@ -55,24 +53,23 @@ class LocalWindow(Window):
         self.width = checks.positive_integer("width", "how far a window sees", width)
 
     def near(self, position, mask):
-        """The real places around a position.
+        """Mask of the real positions around a position, and the distance of all.
 
         Args:
             position: Float32 tensor `(batch, [n])`.
             mask: See `Window`.
 
         Returns:
-            Pair of `allowed` and float32 `distance`, both `(batch, [n,] source_time)`.
-            If no real token lies in the window, as in a mask with gaps, the
-            nearest is allowed.
+            Bool and float32 tensor, both `(batch, [n,] source_time)`. If the window holds no real
+            token, as in a mask with gaps, the mask has the nearest one.
         """
         if len(position.shape) == 2:
             mask = ops.expand_dims(mask, axis=1)  # -> (batch, 1, source_time)
         # (source_time,) - (batch, [n,] 1) -> (batch, [n,] source_time)
-        distance = ops.abs(places(mask) - ops.expand_dims(position, axis=-1))
+        distance = ops.abs(positions(mask) - ops.expand_dims(position, axis=-1))
         # -> (batch, [n,] 1)
         nearest = ops.min(ops.where(mask, distance, 1e9), axis=-1, keepdims=True)
-        # |s - p_t| <= D, or the nearest place: (batch, [n,] source_time)
+        # |s - p_t| <= D, or the nearest position: (batch, [n,] source_time)
         inside = ops.less_equal(distance, ops.maximum(nearest, float(self.width)))
         return ops.logical_and(mask, inside), distance
 
@@ -80,77 +77,65 @@ class LocalWindow(Window):
         return {**super().get_config(), "width": self.width}
 
 
-def places(mask):
+def positions(mask):
     """0, 1, 2, ... along the source: float32 `(source_time,)`."""
     return ops.cast(ops.arange(ops.shape(mask)[-1]), "float32")
 
 
 def real_length(mask, position):
-    """The place after the last real token, in the shape to meet `position` `(batch, [n])`."""
-    length = ops.max(ops.where(mask, places(mask) + 1.0, 0.0), axis=-1)  # -> (batch,)
+    """Position after the last real token, in the shape of `position`, `(batch, [n])`."""
+    length = ops.max(ops.where(mask, positions(mask) + 1.0, 0.0), axis=-1)  # -> (batch,)
     # -> (batch, [1])
     return ops.expand_dims(length, axis=1) if len(position.shape) == 2 else length
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Everywhere(Window):
-    """Every real token, all alike (Bahdanau et al. 2015; Luong et al. 2015: global attention).
+    """All real tokens (Bahdanau et al. 2015; Luong et al. 2015: global attention).
 
     Call arguments and output: see `Window`; the factor is 1.0, the state ().
     """
 
-    def look(self, query, mask, state):
-        # allowed: (batch, [1,] source_time)
+    def restrict(self, query, mask, state):
+        # mask: (batch, [1,] source_time)
         return (ops.expand_dims(mask, axis=1) if len(query.shape) == 3 else mask), 1.0, ()
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class LocalMonotonic(LocalWindow):
-    """A window around the target's own step.
+    """Window around the number of the target's step.
 
     p_t = t, at most the last real token      (Luong et al. 2015, section 3.2, local-m)
-    allowed: |s - p_t| <= D
+    mask: |s - p_t| <= D
 
-    Steps and places count from 0.
+    Steps and positions count from 0.
 
-    Args:
-        width: Positive integer. The paper's D: how far to either side it sees.
-
-    Call arguments and output: see `Window`; the factor is 1.0, the state the
-    step t, float32 `(batch, [n])`.
-
-    Raises:
-        ValueError: If `width` is not a positive integer.
+    Arguments and output: see `LocalWindow`; the factor is 1.0, the state the step t, float32
+    `(batch, [n])`.
     """
 
     def initial_state(self, memory):
         return ops.zeros(ops.shape(memory.mask)[:1], dtype="float32")
 
-    def look(self, query, mask, state):
+    def restrict(self, query, mask, state):
         position = ops.minimum(state, real_length(mask, state) - 1.0)  # p_t: (batch, [n])
-        allowed, _ = self.near(position, mask)
-        return allowed, 1.0, state + 1.0
+        mask, _ = self.near(position, mask)
+        return mask, 1.0, state + 1.0
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class LocalPredictive(LocalWindow):
-    """A window around a predicted place, and a Gaussian around its middle.
+    """Window around a predicted position, with a Gaussian around its middle.
 
-    p_t    = S sigmoid(v^T tanh(W h_t))             (Luong et al. 2015, eq. 9)
-    factor = exp(-(s - p_t)^2 / (2 sigma^2)),  sigma = D / 2        (eq. 10)
-    allowed: |s - p_t| <= D
+    p_t      = S sigmoid(v^T tanh(W h_t))             (Luong et al. 2015, eq. 9)
+    gaussian = exp(-(s - p_t)^2 / (2 sigma^2)),  sigma = D / 2        (eq. 10)
+    mask: |s - p_t| <= D
 
-    S is the number of real tokens; places s count from 0. As in the paper the
-    weights are not normalized again behind the factor: they sum to less than 1,
-    and it is through the factor alone that p_t is learned.
+    S is the number of real tokens; positions s count from 0. As in the paper, the weights are
+    not normalized again after the factor: they sum to less than 1. The factor alone gives p_t its
+    gradient.
 
-    Args:
-        width: Positive integer. The paper's D: how far to either side it sees.
-
-    Call arguments and output: see `Window`; the state is ().
-
-    Raises:
-        ValueError: If `width` is not a positive integer.
+    Arguments and output: see `LocalWindow`; the state is ().
     """
 
     def build(self, query_shape):
@@ -164,34 +149,27 @@ class LocalPredictive(LocalWindow):
         self.projection.build(query_shape)
         self.v.build((None, units))
 
-    def look(self, query, mask, state):
+    def restrict(self, query, mask, state):
         share = ops.squeeze(self.v(self.projection(query)), axis=-1)  # -> (batch, [n])
         position = real_length(mask, share) * share  # p_t
-        allowed, distance = self.near(position, mask)
+        mask, distance = self.near(position, mask)
         # factor, with sigma = D / 2: (batch, [n,] source_time)
-        return allowed, ops.exp(-0.5 * ops.square(distance / (self.width / 2))), ()
+        return mask, ops.exp(-0.5 * ops.square(distance / (self.width / 2))), ()
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class LocalMedian(LocalWindow):
-    """A window around the median of the last weights.
+    """Window around the median of the last weights.
 
     p_i = min {j: sum_{k <= j} alpha_{i-1,k} >= 1/2 sum_k alpha_{i-1,k}},  p_1 = 0
-    allowed: |s - p_i| <= D               (Chorowski et al. 2015, section 2.3, windowing)
+    mask: |s - p_i| <= D               (Chorowski et al. 2015, section 2.3, windowing)
 
-    Places s count from 0. For sources that are read from the beginning to the end, such as
-    speech: whatever is far from where the last step looked has no weight, so that a sentence
-    much longer than those of the training is not lost. Where the last weights are all zero,
-    the window stays.
+    Positions s count from 0. For sources that are read in order, such as speech: a position far
+    from the last step's attention gets no weight, so that sentences much longer than those of the
+    training stay aligned. Where the last weights are all zero, the window does not move.
 
-    Args:
-        width: Positive integer. The paper's w: how far to either side it sees.
-
-    Call arguments and output: see `Window`; the factor is 1.0, the state p_i, float32
+    Arguments and output: see `LocalWindow`; the factor is 1.0, the state p_i, float32
     `(batch, [n])`.
-
-    Raises:
-        ValueError: If `width` is not a positive integer.
     """
 
     def __init__(self, width=25, **kwargs):
@@ -200,12 +178,12 @@ class LocalMedian(LocalWindow):
     def initial_state(self, memory):
         return ops.zeros(ops.shape(memory.mask)[:1], dtype="float32")
 
-    def look(self, query, mask, state):
-        allowed, _ = self.near(state, mask)
-        return allowed, 1.0, state
+    def restrict(self, query, mask, state):
+        mask, _ = self.near(state, mask)
+        return mask, 1.0, state
 
     def remember(self, state, weights):
         sums = ops.cumsum(ops.cast(weights, "float32"), axis=-1)  # -> (batch, [n,] source_time)
         total = sums[..., -1:]
-        before = ops.cast(ops.less(sums, 0.5 * total), "float32")  # 1 at places before the median
+        before = ops.cast(ops.less(sums, 0.5 * total), "float32")  # 1 before the median
         return ops.where(ops.greater(total[..., 0], 0), ops.sum(before, axis=-1), state)

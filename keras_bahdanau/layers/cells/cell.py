@@ -61,7 +61,7 @@ class Cell(keras.layers.Layer):
             lambda states, x: self.step(x, states, dropout_masks=dropout_masks),
             states,
             projected,
-            like=ops.zeros((batch, self.output_units), self.compute_dtype),
+            template=ops.zeros((batch, self.output_units), self.compute_dtype),
             steps=steps,
         )
 

@@ -13,7 +13,7 @@ from keras_bahdanau.layers.decoder_cells.decoder_cell import (
 )
 from keras_bahdanau.layers.recurrence import StepDropout
 from keras_bahdanau.layers.registry import from_config
-from keras_bahdanau.layers.sublayers import FeedForward, inner_units, layer_norm, positions
+from keras_bahdanau.layers.sublayers import FeedForward, inner_units, layer_norm, sinusoids
 from keras_bahdanau.settings import checks
 
 
@@ -108,7 +108,7 @@ class BlockCell(DecoderCellBase):
         if not self.positional:
             return x
         furthest = self.stack.cells[0].length  # a state counts no more steps
-        return x + ops.cast(positions(ops.minimum(places, furthest), self.units), x.dtype)
+        return x + ops.cast(sinusoids(ops.minimum(places, furthest), self.units), x.dtype)
 
     def _through(self, x, recur, states, prepared, training):
         """(`Step`, states of the attentions) of one step or of all: the mathematics.

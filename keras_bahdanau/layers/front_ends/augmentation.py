@@ -96,15 +96,15 @@ def change_speed(values, lengths, strength, seed):
     ahead = ops.pad(values, ((0, 0), (0, 2)))
     pairs = ops.reshape(ops.stack([ahead[:, :-1], ahead[:, 1:]], axis=-1), (-1, 2))
     rows = ops.expand_dims(ops.arange(batch, dtype="int32"), axis=1) * (samples + 1)
-    places = rows + ops.minimum(steps + ops.cast(whole, "int32"), samples)
-    near = ops.take(pairs, places, axis=0)  # -> (batch, longer, 2)
+    positions = rows + ops.minimum(steps + ops.cast(whole, "int32"), samples)
+    near = ops.take(pairs, positions, axis=0)  # -> (batch, longer, 2)
     changed = near[..., 0] * (1 - part) + near[..., 1] * part
     frames = ops.cast(lengths, "float32") / (1 + moved[:, 0])
     return changed, ops.cast(ops.ceil(frames - 1e-3), "int32")
 
 
 def visible_parts(lengths, time, bands, strength, seed):
-    """Places of spectra that masks do not hide.
+    """Positions of spectra that masks do not hide.
 
     (Park et al. 2019, "SpecAugment", with two masks of up to 27 of 80 bands; and Park et al.
     2020, "SpecAugment on large scale datasets": of n frames, as many masks as 0.04 n, at most 20,

@@ -65,7 +65,7 @@ def widths_of(convolutions, fewest=0):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class GridCells(keras.layers.Layer):
-    """Vectors of the cells of a grid, with their places, in column order.
+    """Vectors of the cells of a grid, with their positions, in column order.
 
     v_xy = W g_yx + b + r_y + p_x
 
@@ -107,8 +107,10 @@ class GridCells(keras.layers.Layer):
         vectors = ops.transpose(self.projection(grid), (0, 2, 1, 3))
         batch, columns = ops.shape(vectors)[0], ops.shape(vectors)[1]
         # r_y: (grid_height, units) + p_x: (columns, 1, units)
-        places = self.rows + ops.expand_dims(ops.cast(self.sinusoids(columns), self.rows.dtype), 1)
-        vectors = vectors + ops.cast(places, vectors.dtype)
+        positions = self.rows + ops.expand_dims(
+            ops.cast(self.sinusoids(columns), self.rows.dtype), 1
+        )
+        vectors = vectors + ops.cast(positions, vectors.dtype)
         return ops.reshape(vectors, (batch, columns * self.grid_height, self.units))
 
     def sinusoids(self, columns):

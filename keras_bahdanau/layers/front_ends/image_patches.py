@@ -39,7 +39,7 @@ class ImagePatches(FrontEnd):
     v_xy    = W x^L_yx + b + r_y + p_x                         see `GridCells`
 
     (After He et al. 2016.) log2(cell) stages halve height and width; the first one sees 5 x 5
-    pixels, the other convolutions 3 x 3. The norm is that of a place's channels alone (Ba et al.
+    pixels, the other convolutions 3 x 3. The norm is that of a position's channels alone (Ba et al.
     2016), and what stands behind the real columns is zeroed after each convolution. So a vector
     depends neither on padding nor on other images.
 

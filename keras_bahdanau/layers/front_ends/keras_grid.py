@@ -17,7 +17,7 @@ class KerasGrid(FrontEnd):
 
     Each image is padded with paper to the width of the model's input, and only then read: the
     vectors of an image do not depend on a batch, whatever the model has inside. The grid's
-    channels are projected to `units`, with the place of each cell: see `GridCells`.
+    channels are projected to `units`, with the position of each cell: see `GridCells`.
 
     Args:
         model: A built `keras.Model` from float images `(batch, height, width, channels)` of a

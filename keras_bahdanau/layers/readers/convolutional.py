@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.readers.stateless import StatelessReader
+from keras_bahdanau.layers.readers.reader import StatelessReader
 from keras_bahdanau.settings import checks
 
 
@@ -23,7 +23,7 @@ BLOCKS = {"glu": (_gated, 2), "tanh": (_tanh, 1)}  # join of both ways; width of
 class ConvolutionalReader(StatelessReader):
     """Reader by convolutions: each token among its neighbours, all tokens at once.
 
-    x_j^0 = W (e_j + p_j) + b                              p_j: embedding of place j
+    x_j^0 = W (e_j + p_j) + b                              p_j: embedding of position j
     x^l   = tanh(conv(x^{l-1}) + x^{l-1})                  (Gehring et al. 2017a, section 3)
     x^l   = (glu(conv(x^{l-1})) + x^{l-1}) / sqrt(2)       (Gehring et al. 2017b)
 
@@ -37,7 +37,7 @@ class ConvolutionalReader(StatelessReader):
         depth: Positive integer. Number of convolutions.
         kernel_size: Positive integer. Number of tokens that one sees.
         activation: "glu" or "tanh".
-        positions: Positive integer. Number of places with an embedding of their
+        positions: Positive integer. Number of positions with an embedding of their
             own; all later ones share the last.
         dropout: Float in [0, 1). Share of each convolution's input dropped in training.
 
@@ -72,7 +72,7 @@ class ConvolutionalReader(StatelessReader):
         self.depth = checks.positive_integer("depth", "the number of convolutions", depth)
         self.kernel_size = checks.positive_integer("kernel_size", "the tokens seen", kernel_size)
         self.activation = checks.choice("activation", activation, BLOCKS)
-        self.positions = checks.positive_integer("positions", "the places known", positions)
+        self.positions = checks.positive_integer("positions", "the positions known", positions)
         self.dropout = checks.rate("dropout", "the dropout rate", dropout)
         policy = {"dtype": self.dtype_policy}
         self.input_projection = keras.layers.Dense(units, name="input_projection", **policy)
@@ -98,8 +98,8 @@ class ConvolutionalReader(StatelessReader):
     def call(self, inputs, lengths, training=None):
         steps = ops.arange(ops.shape(inputs)[1], dtype="int32")
         # p_j: (time, input_units)
-        places = ops.take(self.table, ops.minimum(steps, self.positions - 1), axis=0)
-        values = self.input_projection(inputs + places)  # -> (batch, time, units)
+        positions = ops.take(self.table, ops.minimum(steps, self.positions - 1), axis=0)
+        values = self.input_projection(inputs + positions)  # -> (batch, time, units)
         # -> (batch, time, 1)
         real = ops.expand_dims(steps < ops.expand_dims(lengths, axis=1), axis=-1)
         for convolution, dropout in zip(self.convolutions, self.dropouts, strict=True):

@@ -4,8 +4,8 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers.memory import first_value, last_value
+from keras_bahdanau.layers.readers.reader import state_sizes
 from keras_bahdanau.layers.readers.recurrent import BidirectionalRNN, reverse_by_length
-from keras_bahdanau.layers.readers.rnn import state_sizes
 from keras_bahdanau.settings import checks
 
 

@@ -3,13 +3,13 @@
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.readers.stateless import StatelessReader
+from keras_bahdanau.layers.readers.reader import StatelessReader
 from keras_bahdanau.layers.sublayers import (
     FeedForward,
     dot_product_attention,
     inner_units,
     layer_norm,
-    positions,
+    sinusoids,
 )
 from keras_bahdanau.settings import checks
 
@@ -20,7 +20,7 @@ HEAD_UNITS = 64  # of the paper
 class SelfAttentionReader(StatelessReader):
     """Reader of blocks of self-attention: each token looks at all others.
 
-    x_j = sqrt(units) (W e_j + b) + p_j                                 p_j: `positions`
+    x_j = sqrt(units) (W e_j + b) + p_j                                 p_j: `sinusoids`
     x'  = x + W_o [head_1; ...; head_n]
     head = softmax(Q K^T / sqrt(d)) V,   Q, K, V = (W_q, W_k, W_v) LN(x)
     x   = x' + FFN(LN(x'))                                   `depth` times, a last LN on top
@@ -76,7 +76,7 @@ class SelfAttentionReader(StatelessReader):
     def call(self, inputs, lengths, training=None):
         time = ops.shape(inputs)[1]
         x = self.units**0.5 * self.input_projection(inputs)  # -> (batch, time, units)
-        x = x + ops.cast(positions(ops.arange(time), self.units), x.dtype)
+        x = x + ops.cast(sinusoids(ops.arange(time), self.units), x.dtype)
         x = self.input_dropout(x, training=training)
         # -> (batch, 1, 1, time), as all heads and all queries see the same keys
         real = ops.arange(time, dtype="int32") < ops.reshape(lengths, (-1, 1, 1, 1))
@@ -149,7 +149,7 @@ class _Block(keras.layers.Layer):
 
 def _heads(units, heads):
     if heads is None:
-        return next(one for one in range(max(1, units // HEAD_UNITS), 0, -1) if units % one == 0)
+        return next(n for n in range(max(1, units // HEAD_UNITS), 0, -1) if units % n == 0)
     checks.positive_integer("heads", "the number of heads", heads)
     if units % heads:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The place alone, whatever stands there."""
+"""The position alone, whatever stands there."""
 
 import keras
 from keras import ops
@@ -13,12 +13,12 @@ FAR = -1e6  # large enough for a weight of exactly 0, small beside what a mask a
 class LocationScore(Score):
     """e_ij = (W s_i)_j      (Luong et al. 2015, eq. 8, "location").
 
-    The values only say how many places there are: the key of place j is row j
-    of W. A place beyond the last row gets a score so low that the softmax gives
+    The values only say how many positions there are: the key of position j is row j
+    of W. A position beyond the last row gets a score so low that the softmax gives
     it 0, unless nothing nearer may be attended to: the end of a long sentence is ignored.
 
     Args:
-        positions: Positive integer. Rows of W: how many places have a score.
+        positions: Positive integer. Rows of W: how many positions have a score.
 
     Call arguments and output: see `Score`.
 
@@ -28,7 +28,7 @@ class LocationScore(Score):
 
     def __init__(self, positions=256, **kwargs):
         super().__init__(**kwargs)
-        self.positions = checks.positive_integer("positions", "the places scored", positions)
+        self.positions = checks.positive_integer("positions", "the positions scored", positions)
 
     def build(self, query_shape, values_shape):
         self.key_units = query_shape[-1]

@@ -28,7 +28,7 @@ def tanh_scores(query, keys, v):
     """
     many = len(query.shape) == 3
     if many and len(keys.shape) == 3 and not _few(query.shape[1]):
-        return _one_by_one(query, keys, v)
+        return _query_by_query(query, keys, v)
     if many and len(keys.shape) == 3:
         keys = ops.expand_dims(keys, axis=1)  # -> (batch, 1, source_time, units)
     # (batch, [n,] 1, units) with (batch, [n or 1,] source_time, units)
@@ -46,15 +46,15 @@ def _together(query, keys, v):
     def compared(query, keys, v):
         def gradient(upstream, *_):
             # d_ij: (batch, [n,] source_time, units)
-            slopes, of_v = _slopes(ops.tanh(query + keys), v, upstream)
-            return _summed_like(slopes, query), _summed_like(slopes, keys), of_v
+            slopes, v_gradient = _slopes(ops.tanh(query + keys), v, upstream)
+            return _sum_to_shape(slopes, query), _sum_to_shape(slopes, keys), v_gradient
 
         return _scores(ops.tanh(query + keys), v), gradient
 
     return compared(query, keys, v)
 
 
-def _one_by_one(query, keys, v):
+def _query_by_query(query, keys, v):
     """`(batch, target_time, units)` queries, in a loop that holds the pairs of one."""
 
     @custom_gradient
@@ -68,26 +68,26 @@ def _one_by_one(query, keys, v):
                 query, upstream = inputs
                 # h of one query: (batch, source_time, units)
                 hidden = ops.tanh(ops.expand_dims(query, axis=1) + keys)
-                slopes, of_v = _slopes(hidden, v, upstream)
-                of_keys, so_far = sums
+                slopes, v_gradient = _slopes(hidden, v, upstream)
+                keys_gradient, v_sum = sums
                 # dq_i: (batch, units)
                 return ops.sum(slopes, axis=1), (
-                    of_keys + ops.cast(slopes, "float32"),
-                    so_far + of_v,
+                    keys_gradient + ops.cast(slopes, "float32"),
+                    v_sum + v_gradient,
                 )
 
-            of_query, (of_keys, of_v) = loop(
+            query_gradient, (keys_gradient, v_gradient) = loop(
                 slope,
                 (ops.zeros_like(keys, dtype="float32"), ops.zeros_like(v)),
                 # (target_time, batch, units), (target_time, batch, source_time)
                 (_swap(query), _swap(upstream)),
-                like=ops.zeros_like(query[:, 0]),
+                template=ops.zeros_like(query[:, 0]),
             )
             # dq: (batch, target_time, units), dk: (batch, source_time, units), dv: (units, 1)
-            return _swap(of_query), ops.cast(of_keys, keys.dtype), of_v
+            return _swap(query_gradient), ops.cast(keys_gradient, keys.dtype), v_gradient
 
-        like = ops.zeros(ops.shape(keys)[:2], "float32")
-        scores, _ = loop(score, (), _swap(query), like)  # -> (target_time, batch, source_time)
+        template = ops.zeros(ops.shape(keys)[:2], "float32")
+        scores, _ = loop(score, (), _swap(query), template)  # -> (target_time, batch, source_time)
         return _swap(scores), gradient
 
     return compared(query, keys, v)
@@ -110,15 +110,15 @@ def _slopes(hidden, v, upstream):
     flat = ops.reshape(ops.cast(hidden, "float32"), (-1, units))  # h: (pairs, units)
     upstream = ops.reshape(ops.cast(upstream, "float32"), (-1, 1))  # g: (pairs, 1)
     slopes = ops.matmul(upstream, ops.transpose(v)) * (1 - ops.square(flat))  # g v (1 - h^2)
-    of_v = ops.matmul(ops.transpose(flat), upstream)  # sum g h: (units, 1)
-    return ops.cast(ops.reshape(slopes, ops.shape(hidden)), hidden.dtype), of_v
+    v_gradient = ops.matmul(ops.transpose(flat), upstream)  # sum g h: (units, 1)
+    return ops.cast(ops.reshape(slopes, ops.shape(hidden)), hidden.dtype), v_gradient
 
 
-def _summed_like(slopes, given):
-    """The slopes summed over the axes along which `given` was repeated."""
+def _sum_to_shape(slopes, target):
+    """The slopes summed over the axes along which `target` was repeated."""
     axes = [
         axis
-        for axis, (many, own) in enumerate(zip(slopes.shape, given.shape, strict=True))
-        if own == 1 and many != 1
+        for axis, (size, target_size) in enumerate(zip(slopes.shape, target.shape, strict=True))
+        if target_size == 1 and size != 1
     ]
     return ops.sum(slopes, axis=axes, keepdims=True) if axes else slopes

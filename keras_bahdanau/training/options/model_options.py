@@ -130,7 +130,7 @@ class ModelOptions:
         lambda options: "apart" if is_hard(options) else "before",
     )
     query: str | None = model_field(
-        some_of("state", "embedding", "context", "task"),
+        some_of(*names.QUERY_PARTS),
         "Parts of the query: {choices}, or several of them, such as state,embedding.",
         "state",
     )

@@ -3,8 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.normalizers.normalizer import Normalizer, first_marked
-from keras_bahdanau.layers.normalizers.softmax import masked_softmax
+from keras_bahdanau.layers.attention.normalizers import Normalizer, first_marked, masked_softmax
 from keras_bahdanau.layers.recurrence import StepSeedGenerator
 from keras_bahdanau.settings import checks
 
@@ -61,14 +60,14 @@ class Monotonic(Normalizer):
     def hypothesis_numbers(self, source_time):
         return source_time if self.hard else 3 * source_time**2  # the pairs of `_expected`
 
-    def align(self, scores, allowed, state, training=None):
+    def align(self, scores, mask, state, training=None):
         energy = scores + ops.cast(self.r, "float32")
         if training and self.score_noise:
             energy += self.score_noise * keras.random.normal(ops.shape(energy), seed=self.random)
         if training or not self.hard:
-            alignment = _expected(energy, allowed, state)
+            alignment = _expected(energy, mask, state)
             return alignment, alignment
-        alignment = _first_stop(energy, allowed, state)
+        alignment = _first_stop(energy, mask, state)
         stopped = ops.greater(ops.sum(alignment, axis=-1, keepdims=True), 0.5)  # -> (batch, [n,] 1)
         return alignment, ops.where(stopped, alignment, state)
 
@@ -77,11 +76,11 @@ class Monotonic(Normalizer):
         return {**super().get_config(), **config}
 
 
-def _expected(energy, allowed, last):
+def _expected(energy, mask, last):
     """alpha_i of the class docstring, from alpha_{i-1}."""
-    stop = ops.where(allowed, ops.sigmoid(energy), 0.0)  # p_ij: (batch, [n,] source_time)
+    stop = ops.where(mask, ops.sigmoid(energy), 0.0)  # p_ij: (batch, [n,] source_time)
     # at least 1e-8, which nobody sees: a logarithm of bounded size keeps its digits in sums
-    go_on = ops.where(allowed, ops.maximum(ops.sigmoid(-energy), 1e-8), 1.0)  # 1 - p_il
+    go_on = ops.where(mask, ops.maximum(ops.sigmoid(-energy), 1e-8), 1.0)  # 1 - p_il
     way = ops.log(go_on)
     way = ops.cumsum(way, axis=-1) - way  # log of the product over l < j
     between = ops.expand_dims(way, axis=-2) - ops.expand_dims(way, axis=-1)  # (..., k, j)
@@ -94,11 +93,11 @@ def _expected(energy, allowed, last):
     return stop * ops.sum(ops.expand_dims(last, axis=-1) * arrives, axis=-2)  # alpha_ij: (..., j)
 
 
-def _first_stop(energy, allowed, last):
+def _first_stop(energy, mask, last):
     """1 at the first place from the last one on that has p > 0.5, else all zero."""
     reached = ops.greater(ops.cumsum(last, axis=-1), 0.5)  # True from the last place on
     # energy > 0 is p_ij > 0.5
-    stops = ops.logical_and(ops.logical_and(reached, allowed), ops.greater(energy, 0.0))
+    stops = ops.logical_and(ops.logical_and(reached, mask), ops.greater(energy, 0.0))
     return first_marked(stops)
 
 
@@ -135,19 +134,19 @@ class MonotonicChunkwise(Monotonic):
         super().build(scores_shape)
         self.g = self.add_weight(shape=(), initializer="ones", autocast=False, name="g")
 
-    def align(self, scores, allowed, state, training=None):
-        alignment, state = super().align(scores, allowed, state, training=training)
+    def align(self, scores, mask, state, training=None):
+        alignment, state = super().align(scores, mask, state, training=training)
         energy = ops.cast(self.g, "float32") * scores
-        return _over_chunks(alignment, energy, allowed, self.width), state
+        return _over_chunks(alignment, energy, mask, self.width), state
 
     def get_config(self):
         return {**super().get_config(), "width": self.width}
 
 
-def _over_chunks(alignment, energy, allowed, width):
+def _over_chunks(alignment, energy, mask, width):
     """beta_i of the class docstring, from alpha_i and u_i."""
     chunks = _chunks(energy, width)  # -> (batch, [n,] source_time, width), the last one is k
-    real = _chunks(ops.cast(ops.broadcast_to(allowed, ops.shape(energy)), "float32"), width)
+    real = _chunks(ops.cast(ops.broadcast_to(mask, ops.shape(energy)), "float32"), width)
     # alpha_ik exp(u_ij) / sum_l exp(u_il), l from k - w + 1 to k
     shares = ops.expand_dims(alignment, axis=-1) * masked_softmax(chunks, ops.greater(real, 0))
     time = ops.shape(energy)[-1]

@@ -1,0 +1,124 @@
+"""Normalizers: from scores to weights, by softmax, sigmoid or maximum."""
+
+import keras
+from keras import ops
+
+from keras_bahdanau.layers.attention.part import AttentionPart
+from keras_bahdanau.settings.option import check_value, number
+
+
+class Normalizer(AttentionPart):
+    """Base of the normalizers: weights alpha_ij from scores e_ij.
+
+    A subclass writes `align`, and `initial_state` if it carries a state from step to step. The axis
+    n is the beam of a search, or absent.
+
+    Call arguments:
+        scores: Float32 tensor `(batch, [n,] source_time)`.
+        mask: Bool tensor that broadcasts to `scores`, True at positions that may be attended to.
+        state: `initial_state(memory)`, or that of the step before, with the axis n.
+        training: Python bool.
+
+    Output:
+        (weights, state): float32 weights of the shape of `scores`, exactly 0 where the mask is
+        False, and the state of the next step.
+    """
+
+    def align(self, scores, mask, state, training=None):
+        """Weights and next state: see the class."""
+        raise NotImplementedError
+
+    def call(self, scores, mask, state, training=None):
+        return self.align(scores, mask, state, training=training)
+
+
+def first_marked(marked):
+    """1 at the first marked position of each row, else 0."""
+    marked = ops.cast(marked, "float32")
+    # its count up to there is 1
+    return marked * ops.cast(ops.less(ops.cumsum(marked, axis=-1), 1.5), "float32")
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class Softmax(Normalizer):
+    """alpha_ij = exp(beta e_ij) / sum_k exp(beta e_ik)      (Bahdanau et al. 2015, eq. 6).
+
+    With beta > 1 the weights are sharper: few positions of a long source, such as speech, get most
+    of them (Chorowski et al. 2015, section 2.3, sharpening).
+
+    Args:
+        beta: Float above 0. Inverse temperature.
+
+    Call arguments and output: see `Normalizer`; the state is (). Weights sum to 1, or are all zero
+    where the mask is all False.
+
+    Raises:
+        ValueError: If `beta` is not a number above 0 and up to 1000.
+    """
+
+    def __init__(self, beta=1.0, **kwargs):
+        super().__init__(**kwargs)
+        self.beta = beta
+        check_value("beta", beta, number(0, 1000, "(]"))
+
+    def align(self, scores, mask, state, training=None):
+        return masked_softmax(scores if self.beta == 1 else self.beta * scores, mask), ()
+
+    def get_config(self):
+        return {**super().get_config(), "beta": self.beta}
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class Sigmoid(Normalizer):
+    """alpha_ij = sigma(e_ij) / sum_k sigma(e_ik)      (Chorowski et al. 2015, section 2.3).
+
+    Smoothing: the context is a mean over several positions that match, such as all frames of a
+    sound.
+
+    Call arguments and output: see `Softmax`.
+    """
+
+    def align(self, scores, mask, state, training=None):
+        scores = ops.cast(scores, "float32")
+        # log sigma(e), of operations that every runtime has
+        smooth = ops.minimum(scores, 0.0) - ops.log(1.0 + ops.exp(-ops.abs(scores)))
+        return masked_softmax(smooth, mask), ()
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class Hardmax(Normalizer):
+    """Weight 1 at the first of the largest scores, 0 elsewhere: the `hardmax` of Addons.
+
+    It is for models that were trained elsewhere: scores get no gradient from it.
+
+    Call arguments and output: see `Softmax`.
+    """
+
+    def align(self, scores, mask, state, training=None):
+        alpha = masked_softmax(scores, mask)
+        largest = ops.greater_equal(alpha, ops.max(alpha, axis=-1, keepdims=True))
+        return first_marked(ops.logical_and(largest, ops.greater(alpha, 0.0))), ()
+
+
+def masked_softmax(scores, mask=None):
+    """Softmax over the last axis, in float32, with exactly 0 at masked positions.
+
+    Args:
+        scores: Float tensor `(..., source_time)`.
+        mask: Bool tensor that broadcasts to `scores`, True where a position counts, or None.
+
+    Returns:
+        Float32 tensor of the shape of `scores`. Rows sum to 1; a row without any real position is
+        all zero.
+    """
+    scores = ops.cast(scores, "float32")
+    if mask is None:
+        return _softmax(scores)
+    real = ops.cast(mask, "float32")
+    # -> (..., source_time); the product makes a row of masked positions zero
+    return _softmax(scores + (1.0 - real) * -1e9) * real
+
+
+def _softmax(scores):
+    """`ops.softmax` without its warning about an axis of length 1."""
+    return ops.exp(ops.log_softmax(scores, axis=-1))

@@ -1,1 +1,0 @@
-"""Normalizers: from scores to weights."""

@@ -1,0 +1,228 @@
+"""Bases of the readers, and the recurrent layer of one direction, for any cell."""
+
+import functools
+
+import keras
+from keras import ops
+
+from keras_bahdanau.layers.cells.keras_cell import CELLS, KerasCell
+from keras_bahdanau.layers.initializers import ORTHOGONAL
+from keras_bahdanau.layers.memory import masked_mean
+from keras_bahdanau.layers.registry import from_config
+from keras_bahdanau.settings import checks
+
+STOCK = {  # the kinds of cells for which Keras has a layer: fast on CPU, some on cuDNN
+    "simple": keras.layers.SimpleRNN,
+    "gru": keras.layers.GRU,
+    "gru-reset-before": functools.partial(keras.layers.GRU, reset_after=False),
+    "lstm": keras.layers.LSTM,
+}
+
+
+def new_rnn(cell, units, recurrent_dropout=0.0, **kwargs):
+    """A layer `(batch, time, input_units) -> (batch, time, units)`, left to right.
+
+    It is Keras' own layer where Keras has one and nothing is dropped between the
+    steps. Keras' recurrent dropout draws its masks in inference too, and leaves
+    random operations in every export, so with it our own cell is scanned.
+
+    Args:
+        cell: A name of `layers.CELLS`, or a Keras cell, of which a copy is taken.
+        units: Positive integer. Width of the state.
+        recurrent_dropout: Float in [0, 1). Share of the state that a step does not
+            see in training: one choice for all steps of a sentence.
+        **kwargs: Name and dtype of the layer.
+
+    Raises:
+        ValueError: If there is no cell of this name, or a Keras cell has another width.
+        TypeError: If `cell` is neither a name nor a Keras cell.
+    """
+    if isinstance(cell, str) and cell in STOCK and not recurrent_dropout:
+        options = {"return_sequences": True, "recurrent_initializer": ORTHOGONAL}
+        return STOCK[cell](units, **options, **kwargs)
+    dtype = kwargs.get("dtype")
+    cell = CELLS.get(cell, units, recurrent_dropout=recurrent_dropout, name="cell", dtype=dtype)
+    return ScannedRNN(cell, **kwargs)
+
+
+def read_up_to(layer, inputs, steps):
+    """The output of a layer that `new_rnn` made, of the first `steps` alone.
+
+    Args:
+        layer: The layer, built.
+        inputs: Float tensor `(batch, time, input_units)`.
+        steps: Int32 scalar. What the output holds behind so many steps means nothing.
+    """
+    scanned = isinstance(layer, ScannedRNN)
+    # a stock cell that is built already: its wrapper adds no weights
+    cell = layer.cell if scanned else KerasCell(layer.cell, dtype=layer.dtype_policy)
+    return cell.sequence(cell.project(inputs), _zeros(cell.state_sizes, inputs), steps=steps)
+
+
+def state_sizes(layer):
+    """The widths of the states of a layer that `new_rnn` made."""
+    if isinstance(layer, ScannedRNN):
+        return layer.cell.state_sizes
+    sizes = layer.cell.state_size
+    return tuple(sizes) if isinstance(sizes, list | tuple) else (sizes,)
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class ScannedRNN(keras.layers.Layer):
+    """Read a sequence from left to right with one of our cells.
+
+    h_t = f(x_t, h_{t-1}),   h_0 = 0
+
+    The products with the inputs are taken for all steps at once, before the loop.
+
+    Args:
+        cell: A `Cell`.
+
+    Call arguments:
+        inputs: Float tensor `(batch, time, input_units)`.
+        initial_state: List of float tensors `(batch, size)` in place of h_0 = 0.
+        training: Python bool. True if the cell drops part of its state.
+
+    Output:
+        Float tensor `(batch, time, units)`: the output of the cell at each step.
+    """
+
+    def __init__(self, cell, **kwargs):
+        super().__init__(**kwargs)
+        self.cell = cell
+
+    def build(self, inputs_shape):
+        self.cell.build(inputs_shape)
+
+    def call(self, inputs, initial_state=None, training=None):
+        if initial_state is None:
+            initial_state = _zeros(state_sizes(self), inputs)
+        dropout_masks = self.cell.dropout_masks(ops.shape(inputs)[0], training)
+        # the products of all steps at once: (batch, time, any width)
+        return self.cell.sequence(self.cell.project(inputs), tuple(initial_state), dropout_masks)
+
+    def compute_output_shape(self, inputs_shape):
+        return (*inputs_shape[:-1], self.cell.output_units)
+
+    def get_config(self):
+        return {**super().get_config(), "cell": keras.saving.serialize_keras_object(self.cell)}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**{**config, "cell": from_config(config["cell"])})
+
+
+def _zeros(sizes, inputs):
+    """h_0 of a row: a tuple of `(batch, size)`."""
+    return tuple(ops.zeros((ops.shape(inputs)[0], size), inputs.dtype) for size in sizes)
+
+
+class RecurrentReader(keras.layers.Layer):
+    """Base of the readers that go through a sentence step by step.
+
+    Padding stands on the right, so a forward direction never sees it before a
+    real token. No direction needs a mask, which would take Keras' slow path on
+    CPU, and each one runs on cuDNN where its cell can.
+
+    Args:
+        units: Positive integer. Width of each direction.
+        cell: A name of `layers.CELLS`, or a Keras cell: a pattern, of which each
+            direction takes a copy.
+        recurrent_dropout: Float in [0, 1). Share of the state that a step does not
+            see in training, the same for all steps of a sentence (Gal and
+            Ghahramani 2016). The loop then is our own, never cuDNN's.
+
+    Call arguments:
+        inputs: Float tensor `(batch, time, input_units)`, right-padded.
+        lengths: Int32 tensor `(batch,)`, the number of real steps.
+        training: Python bool.
+
+    Output:
+        Float tensor `(batch, time, output_units)`; what stands at padded steps
+        means nothing.
+    """
+
+    def __init__(self, units, cell="gru", recurrent_dropout=0.0, **kwargs):
+        super().__init__(**kwargs)
+        self.units = checks.positive_integer("units", "the width of each direction", units)
+        self.recurrent_dropout = checks.rate(
+            "recurrent_dropout", "the dropout rate of the state", recurrent_dropout
+        )
+        is_layer = isinstance(cell, keras.layers.Layer)
+        self.cell = keras.saving.serialize_keras_object(cell) if is_layer else cell
+
+    # True while a graph of one padded row is traced, which then ends with its last real step
+    stops_early = False
+
+    def read(self, layer, inputs, lengths, training):
+        """The output of one direction, `(batch, time, units)`."""
+        if self.stops_early and not training:
+            return read_up_to(layer, inputs, ops.max(lengths))
+        return layer(inputs, training=training)
+
+    def new_direction(self, cell, name):
+        """One direction, from the constructor's `cell`."""
+        return new_rnn(cell, self.units, self.recurrent_dropout, name=name, dtype=self.dtype_policy)
+
+    @classmethod
+    def stack(cls, depth, units, cell, recurrent_dropout, dropout, **kwargs):
+        """The layers of an encoder of this depth; dropout between them is its own affair."""
+        return [
+            cls(units, cell, recurrent_dropout, name=f"rnn_{index}", **kwargs)
+            for index in range(depth)
+        ]
+
+    def compute_output_shape(self, inputs_shape, lengths_shape=None):
+        return (*inputs_shape[:-1], self.output_units)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "cell": self.cell,
+            "recurrent_dropout": self.recurrent_dropout,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        cell = config["cell"]
+        return cls(**{**config, "cell": from_config(cell) if isinstance(cell, dict) else cell})
+
+
+class StatelessReader(keras.layers.Layer):
+    """Base of the readers that read all steps at once, in one layer of a given depth.
+
+    A subclass takes `(units, depth, ..., dropout=)` and writes `build` and `call`.
+
+    Attributes:
+        units: Positive integer. Width of the values.
+        stack_name: String. Name of the layer that `stack` makes.
+    """
+
+    stack_name = None
+
+    @classmethod
+    def stack(cls, depth, units, cell, recurrent_dropout, dropout, **kwargs):
+        """The layers of an encoder of this depth: one, which holds all of them.
+
+        Raises:
+            ValueError: If `recurrent_dropout` is not 0.
+        """
+        if recurrent_dropout:
+            raise ValueError(
+                "`recurrent_dropout` is for readers with a recurrent state. Received: "
+                f"recurrent_dropout={recurrent_dropout} for {cls.__name__}. Take `dropout`."
+            )
+        return [cls(units, depth, dropout=dropout, name=cls.stack_name, **kwargs)]
+
+    @property
+    def output_units(self):
+        """Width of the output."""
+        return self.units
+
+    def last(self, values, mask):
+        """The mean of the values, `(batch, output_units)`: there is no last state."""
+        return masked_mean(values, mask)
+
+    def compute_output_shape(self, inputs_shape, lengths_shape=None):
+        return (*inputs_shape[:-1], self.units)
