@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import keras
 
 from keras_bahdanau import Decoder, Encoder, HardDecoder, Seq2Seq, layers, presets, text
-from keras_bahdanau.layers.memory import PARTS
+from keras_bahdanau.layers.names import QUERY_PARTS
 
 EMBEDDING_UNITS, UNITS = 4, 8
 SYMBOLS = (-1, *range(1, 10))  # one vocabulary: each id is copied as itself, but for padding
@@ -90,8 +90,8 @@ def queries():
     """What a query can be made of."""
     return {
         f"query {'+'.join(parts)}": decoding(query=parts)
-        for size in range(1, len(PARTS) + 1)
-        for parts in itertools.combinations(PARTS, size)
+        for size in range(1, len(QUERY_PARTS) + 1)
+        for parts in itertools.combinations(QUERY_PARTS, size)
     }
 
 
