@@ -260,7 +260,7 @@ def load_translator(paths, precision=None):
 
 def _load_litert(path):
     """The pipeline in a .tflite file: of text without TensorFlow, which all other sources need."""
-    from keras_bahdanau.exporters.litert.litert_translator import runner_of
+    from keras_bahdanau.exporters.litert.litert_pipeline import runner_of
 
     runner = runner_of(path)
     if runner.needs_tensorflow:

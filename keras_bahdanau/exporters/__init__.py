@@ -13,7 +13,7 @@ _MODULE_OF = {
     "Finding": "exporter",
     "LiteRTExporter": "litert.litert_exporter",
     "LiteRTPipeline": "litert.litert_pipeline",
-    "LiteRTTranslator": "litert.litert_translator",
+    "LiteRTTranslator": "litert.litert_pipeline",
     "IdsSavedModelExporter": "saved_model.ids_exporter",
     "OnDevicePipeline": "litert.on_device",
     "OnDeviceTranslator": "litert.on_device",

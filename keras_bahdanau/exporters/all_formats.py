@@ -4,9 +4,8 @@ from pathlib import Path
 
 from keras_bahdanau.exporters.browser.browser_exporter import BrowserExporter
 from keras_bahdanau.exporters.comparison import Comparison
-from keras_bahdanau.exporters.drafts import reserved
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
-from keras_bahdanau.exporters.publishing import export_together
+from keras_bahdanau.exporters.publishing import export_together, reserved
 from keras_bahdanau.exporters.saved_model.ids_exporter import IdsSavedModelExporter
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import SavedModelExporter
 from keras_bahdanau.files.integrity import Damage

@@ -106,7 +106,7 @@ def _loaded(path, *of_this_state):
 def _artefact(path):
     """The object that runs an export."""
     if path.suffix == ".tflite":
-        from keras_bahdanau.exporters.litert.litert_translator import runner_of
+        from keras_bahdanau.exporters.litert.litert_pipeline import runner_of
 
         return runner_of(path)(path)
     from keras_bahdanau.exporters.saved_model.saved_model_pipeline import SavedModelPipeline

@@ -16,7 +16,7 @@ import os, signal, sys, time
 import typer
 from pathlib import Path
 from keras_bahdanau.cli.console import ends_well, interrupted_by_sigterm
-from keras_bahdanau.exporters.drafts import unfinished
+from keras_bahdanau.exporters.publishing import unfinished
 
 @ends_well()
 def export():

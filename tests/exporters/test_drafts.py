@@ -7,14 +7,13 @@ import sys
 
 import pytest
 
-from keras_bahdanau.exporters.drafts import reserved, unfinished
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
-from keras_bahdanau.exporters.publishing import publish_version
+from keras_bahdanau.exporters.publishing import publish_version, reserved, unfinished
 
 DRAFT = """
 import sys
 from pathlib import Path
-from keras_bahdanau.exporters.drafts import unfinished
+from keras_bahdanau.exporters.publishing import unfinished
 
 with unfinished(Path(sys.argv[1])) as draft:
     (draft / "variables").mkdir()
@@ -26,7 +25,7 @@ with unfinished(Path(sys.argv[1])) as draft:
 VERSIONS = """
 import sys
 from pathlib import Path
-from keras_bahdanau.exporters.drafts import unfinished
+from keras_bahdanau.exporters.publishing import unfinished
 from keras_bahdanau.exporters.publishing import publish_version
 
 directory, name = Path(sys.argv[1]), sys.argv[2]

@@ -7,16 +7,15 @@ import tensorflow as tf
 
 from keras_bahdanau.exporters.card import TARGET, card_of, sha256, vocabulary_files
 from keras_bahdanau.exporters.litert import device_signatures, metadata
+from keras_bahdanau.exporters.litert.compress.rewriting import rewritten
 from keras_bahdanau.exporters.litert.descriptions import describe
-from keras_bahdanau.exporters.litert.rewriting import rewritten
 from keras_bahdanau.exporters.litert.tflite_file import (
     add_metadata,
     load_schema,
     pack,
     read_metadata,
 )
-from keras_bahdanau.exporters.saved_model.write_graph import write_graph
-from keras_bahdanau.exporters.tracing import of_one_row, traced, weights_of
+from keras_bahdanau.exporters.tracing import of_one_row, traced, weights_of, write_graph
 from keras_bahdanau.text.vocabulary import without_composition, without_normalization
 
 

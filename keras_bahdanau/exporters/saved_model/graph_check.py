@@ -1,6 +1,11 @@
-"""Check a SavedModel for what TensorFlow Serving would refuse."""
+"""Check of a SavedModel for what TensorFlow Serving would refuse.
 
+Known operations are those that a stock TensorFlow Serving image runs on a CPU.
+"""
+
+import re
 from pathlib import Path
+from typing import NamedTuple
 
 import tensorflow as tf
 from google.protobuf.message import DecodeError
@@ -8,12 +13,6 @@ from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
 from keras_bahdanau.exporters.exporter import Finding
 from keras_bahdanau.exporters.publishing import newest_version
-from keras_bahdanau.exporters.saved_model.operations import (
-    KNOWN,
-    all_operations,
-    harm_of,
-    reached_operations,
-)
 
 SERVER = "TensorFlow Serving"
 BATCHING = "TensorFlow Serving's batching"
@@ -124,3 +123,149 @@ def _tensor_findings(kind, tensor, what):
         )
     if kind == "output" and dtype not in _JSON_DTYPES:
         yield Finding(REST, what, f"is {dtype.name}, which JSON can't carry", "Cast it to float32.")
+
+
+GUARD = "rows_of_a_request"  # scope of what refuses a request before any of its rows is read
+_MARK = "_XlaMustCompile"  # of a function traced with `jit_compile=True`
+# The operations that tensorflow-text registers; the server links the same library.
+_TEXT = """
+CaseFoldUTF8 ConstrainedSequence FastBertNormalize FastWordpieceTokenizeWithOffsets
+FindSourceOffsets MaxSpanningTree NormalizeUTF8 NormalizeUTF8WithOffsetsMap PhraseTokenize
+RegexSplitWithOffsets RougeL SentenceFragments SentenceFragmentsV2 SentencepieceDetokenizeOp
+SentencepieceIdToStringOp SentencepieceOp SentencepieceStringToIdOp SentencepieceTokenizeOp
+SentencepieceTokenizeWithOffsetsOp SentencepieceVocabSizeOp SplitMergeTokenizeWithOffsets
+TFText>BoiseTagsToOffsets TFText>ByteSplitByOffsets TFText>ByteSplitWithOffsets
+TFText>FastSentencepieceDetokenize TFText>FastSentencepieceTokenize
+TFText>FastWordpieceDetokenize TFText>NgramsStringJoin TFText>OffsetsToBoiseTags
+TFText>PhraseDetokenize TFText>RoundRobinGenerateMasks TFText>RoundRobinTrim
+TFText>Utf8Binarize TFText>WhitespaceTokenizeWithOffsetsV2 TokenizerFromLogits
+UnicodeScriptTokenizeWithOffsets WhitespaceTokenizeWithOffsets WordpieceTokenizeWithOffsets
+"""
+# `tf.raw_ops` has TensorFlow's own operations only, whatever else this process has loaded.
+KNOWN = frozenset(dir(tf.raw_ops)) | frozenset(_TEXT.split())
+
+
+class Harm(NamedTuple):
+    """The reason why a known operation must not be in a signature, and the remedy."""
+
+    why: str
+    mend: str
+
+
+_ON_GPU_ONLY = Harm(
+    "runs on a GPU only, and the stock server has none",
+    "Trace the export with `use_cudnn=False` on every recurrent layer.",
+)
+_COMPILED = Harm(
+    "needs the XLA compiler, which the server switches off: each request fails",
+    "Trace the export without `jit_compile=True`.",
+)
+_PYTHON = Harm(
+    "calls a Python function, and the server has no Python",
+    "Write that step with TensorFlow operations.",
+)
+_RANDOM = Harm(
+    "draws random numbers: the same request gets another answer each time",
+    "Trace the export with `training=False`, and search without sampling.",
+)
+_RAISES = Harm(
+    "may raise, and one failing row fails all the requests of its batch",
+    "Give a well-formed answer for every input instead.",
+)
+_WRITES = Harm(
+    "writes to a variable or a table, which requests would change for each other",
+    "Keep the state in the signature's inputs and outputs.",
+)
+_FILES = Harm(
+    "reads or writes files of the server, or its log, at each request",
+    "Keep to the tensors of the request, and read files before the export.",
+)
+_HARMFUL = {
+    "(Cudnn|Nccl).*": _ON_GPU_ONLY,
+    "_?Xla.*": _COMPILED,
+    "(Eager)?PyFunc(Stateless)?": _PYTHON,
+    ".*(Random|Multinomial|TruncatedNormal|CandidateSampler|SeedGenerator).*": _RANDOM,
+    "Stateful(StandardNormal|Uniform).*|Rng.*|NonDeterministicInts|StatelessShuffle": _RANDOM,
+    "Assert|CheckNumerics(V2)?": _RAISES,
+    "Assign(Add|Sub)?(VariableOp)?|(Resource)?CountUpTo|(Resource)?StridedSliceAssign": _WRITES,
+    "Resource(Scatter|(Sparse)?Apply).*|(Sparse)?Apply.*": _WRITES,
+    "Scatter(Nd)?(Add|Div|Max|Min|Mul|Sub|Update)": _WRITES,
+    "LookupTable(Import|Insert|Remove).*": _WRITES,
+    "(Read|Write)File|MatchingFiles.*|Print(V2)?|(Save|Restore)(V2|Slices?)?": _FILES,
+    "MergeV2Checkpoints|.*(Reader|Record|TextLine|LMDB|Summary.*Writer).*|Write.*Summary": _FILES,
+    ".*(Cache|Load|Save|Snapshot|Sql).*Dataset.*": _FILES,
+}
+
+
+def harm_of(operation):
+    """The `Harm` that an operation does in a signature, or None."""
+    harms = (harm for names, harm in _HARMFUL.items() if re.fullmatch(names, operation))
+    return next(harms, None)
+
+
+def all_operations(graph):
+    """The names of all operations of a `GraphDef` and of its functions.
+
+    A node may also have the name of one of the graph's own functions; these are left out.
+    """
+    functions = graph.library.function
+    nodes = [*graph.node, *(node for function in functions for node in function.node_def)]
+    return {node.op for node in nodes} - {function.signature.name for function in functions}
+
+
+def reached_operations(graph, signature):
+    """The names of the operations that a request to a signature runs.
+
+    The saver stands in the same graph, and it must read files and write
+    variables: so only what the outputs come from is taken, with the functions
+    called on the way. `_XlaMustCompile` is among the names if one of these is compiled.
+
+    Args:
+        graph: The `GraphDef`.
+        signature: The `SignatureDef`.
+
+    Returns:
+        Set of strings, without what refuses a request as a whole before any of its rows is read.
+    """
+    outputs = [name for tensor in signature.outputs.values() for name in _tensor_names(tensor)]
+    waiting = _ancestors(graph.node, outputs)
+    uncalled = {function.signature.name: function for function in graph.library.function}
+    reached = set()
+    while waiting:
+        node = waiting.pop()
+        if GUARD not in node.name.split("/"):
+            reached.add(node.op)
+        called = [uncalled.pop(name) for name in calls(node) & uncalled.keys()]
+        if any(_MARK in part.attr and part.attr[_MARK].b for part in (node, *called)):
+            reached.add(_MARK)
+        for function in called:
+            waiting.extend(function.node_def)
+    return reached
+
+
+def _tensor_names(tensor):
+    """The tensors that a `TensorInfo` stands for."""
+    encoding = tensor.WhichOneof("encoding")
+    if encoding == "coo_sparse":
+        return [name for _, name in tensor.coo_sparse.ListFields()]
+    parts = tensor.composite_tensor.components
+    return [name for part in parts for name in _tensor_names(part)] or [tensor.name]
+
+
+def _ancestors(nodes, tensors):
+    """List of the nodes that these tensors come from."""
+    unseen = {node.name: node for node in nodes}
+    waiting, found = list(tensors), []
+    while waiting:
+        name = waiting.pop().removeprefix("^").split(":")[0]
+        if name in unseen:
+            found.append(unseen.pop(name))
+            waiting.extend(found[-1].input)
+    return found
+
+
+def calls(node):
+    """The names that may be of functions that a node calls."""
+    values = node.attr.values()
+    lists = [function.name for value in values for function in value.list.func]
+    return {node.op, *lists, *(value.func.name for value in values)}

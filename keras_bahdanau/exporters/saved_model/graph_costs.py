@@ -10,7 +10,7 @@ import re
 
 import tensorflow as tf
 
-from keras_bahdanau.exporters.saved_model.operations import calls
+from keras_bahdanau.exporters.saved_model.graph_check import calls
 
 _BYTES = 4  # of a number; float32 and int32
 _LOOPS = {"StatelessWhile", "While"}

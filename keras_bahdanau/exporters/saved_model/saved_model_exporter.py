@@ -23,11 +23,15 @@ from keras_bahdanau.exporters.publishing import (
     next_version,
     publish_version,
 )
-from keras_bahdanau.exporters.saved_model.version_card import find_damage, load_card, write_card
+from keras_bahdanau.exporters.saved_model.version_card import (
+    BATCH,
+    find_damage,
+    load_card,
+    write_card,
+)
 from keras_bahdanau.search import SearchOptions
 
 SIGNATURES = ("prefix", "alignments")  # beside those that every version has
-BATCH = 64  # the most rows that the artefact's own settings let a server put into one batch
 
 
 def export_saved_model(

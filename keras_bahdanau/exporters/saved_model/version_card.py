@@ -11,6 +11,7 @@ from keras_bahdanau.exporters.card import CARD, read_card, sha256
 from keras_bahdanau.exporters.exporter import Finding
 from keras_bahdanau.files.integrity import LONGEST_CARD, Damage, sha256_of
 
+BATCH = 64  # most rows that the settings of a version let a server put into one batch
 CARD_PATH = Path("assets.extra", CARD)
 SEAL_PATH = Path("assets.extra", f"{CARD}.sha256")
 _SERVER = "TensorFlow Serving"

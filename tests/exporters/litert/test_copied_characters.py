@@ -13,7 +13,7 @@ import sentencepiece
 
 import keras_bahdanau as kb
 from keras_bahdanau.exporters import OnDeviceTranslator
-from keras_bahdanau.exporters.litert.litert_translator import LiteRTTranslator
+from keras_bahdanau.exporters.litert.litert_pipeline import LiteRTTranslator
 from keras_bahdanau.exporters.litert.on_device.copying import text_of
 from keras_bahdanau.text import Subwords
 

@@ -12,9 +12,8 @@ from serving_double.kit import KIT, programs
 from serving_double.process import started
 
 from keras_bahdanau.exporters import IdsSavedModelExporter, export
-from keras_bahdanau.exporters.saved_model.largest_batch import largest_batch
-from keras_bahdanau.exporters.saved_model.saved_model_exporter import BATCH
-from keras_bahdanau.exporters.saved_model.version_card import load_card
+from keras_bahdanau.exporters.saved_model.version import largest_batch
+from keras_bahdanau.exporters.saved_model.version_card import BATCH, load_card
 from keras_bahdanau.text.alignments import format_pharaoh, span_links, word_spans
 
 SENTENCES = [

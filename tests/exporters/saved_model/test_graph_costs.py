@@ -16,7 +16,7 @@ from toy_sources import CASES, NUMBERS
 
 import keras_bahdanau as kb
 from keras_bahdanau.exporters.saved_model.graph_costs import graph_bytes, graph_operations
-from keras_bahdanau.exporters.saved_model.largest_batch import largest_batch, largest_graphs
+from keras_bahdanau.exporters.saved_model.version import largest_batch, largest_graphs
 from keras_bahdanau.exporters.tracing import portable
 
 ROWS, LONGEST, LONGEST_TARGET = 3, 7, 4

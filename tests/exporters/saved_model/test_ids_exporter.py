@@ -17,7 +17,7 @@ from keras_bahdanau.exporters.all_formats import exporter_of
 from keras_bahdanau.exporters.card import sha256
 from keras_bahdanau.exporters.cpp_loader import timed_in_clean_process
 from keras_bahdanau.exporters.publishing import export
-from keras_bahdanau.exporters.saved_model.operations import all_operations
+from keras_bahdanau.exporters.saved_model.graph_check import all_operations
 
 SIGNATURES = {
     "serving_default": {"source", "source_length"},

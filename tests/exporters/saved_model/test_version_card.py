@@ -17,7 +17,7 @@ from functions_of_a_variable import Model, save, scaled
 from keras_bahdanau.exporters import check, describe
 from keras_bahdanau.exporters.saved_model.version import write_warmup
 from keras_bahdanau.exporters.saved_model.version_card import find_damage
-from keras_bahdanau.exporters.saved_model.write_graph import write_graph
+from keras_bahdanau.exporters.tracing import write_graph
 
 EXTRA = Path("assets.extra")
 CARD, SEAL = EXTRA / "card.json", EXTRA / "card.json.sha256"

@@ -1,4 +1,4 @@
-"""Characters of a source in the place of unknown tokens."""
+"""Ids of a text, and the text of ids, with characters of the source for unknown tokens."""
 
 import re
 
@@ -10,6 +10,17 @@ _NO_COPY = "\u2047"  # ⁇, as SentencePiece writes an unknown token
 # the mark of a word's beginning, white space of ASCII, and Unicode's separators
 _SPACE = re.compile("[▁\t\n\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _ASCII_SPACE = " \t\n\v\f\r"
+
+
+def encoded(vocabulary, text):
+    """The ids of a text: a string, or bytes that need not be valid UTF-8."""
+    try:
+        return vocabulary.encode(text.encode() if isinstance(text, str) else text)
+    except UnicodeEncodeError:
+        raise ValueError(
+            "A text must be one that UTF-8 can encode, without surrogates. "
+            f"Received: {text[:80]!r}. Decode its bytes anew."
+        ) from None
 
 
 def surfaces_of(vocabulary, text):

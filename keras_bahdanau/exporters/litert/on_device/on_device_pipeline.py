@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import sentencepiece
 
-from .copying import PAD, surfaces_of, text_of
-from .input_tensors import encoded, padded
+from .copying import PAD, encoded, surfaces_of, text_of
 from .packed_files import unpack
 
 _ONE = {"lengths": "length", "scores": "score", "confidences": "confidence"}  # outputs of lists
@@ -222,7 +221,7 @@ class OnDevicePipeline:
     def _answer(self, run, features):
         """The outputs of a signature, for inputs without a batch."""
         tensors = {
-            name: padded(name, features.get(name), detail["shape"], detail["dtype"])
+            name: _padded(name, features.get(name), detail["shape"], detail["dtype"])
             for name, detail in run.get_input_details().items()
         }
         return run(**tensors)
@@ -249,3 +248,28 @@ class OnDevicePipeline:
             confidence=None if confidence is None else float(confidence),
             **{name: outputs[name][:length] for name in _TOKENS if name in outputs},
         )
+
+
+def _padded(name, array, shape, dtype):
+    """An array with a batch of 1, padded with 0 to a shape `(1, [source_time, ...])`."""
+    tensor, array = np.zeros(shape, dtype), np.asarray(array)
+    if array.shape[1:] != tensor.shape[2:] or array.ndim != tensor.ndim - 1:
+        demand = ", ".join(["positions", *map(str, shape[2:])][: len(shape) - 1])
+        raise ValueError(
+            f"`{name}` must have the shape ({demand}) in this file. "
+            f"Received: {array.dtype} of the shape {array.shape}."
+        )
+    if array.size and not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise ValueError(
+            f"`{name}` must hold numbers that fit {np.dtype(dtype)}. Received: {array.dtype}."
+        )
+    if not array.ndim:
+        tensor[0] = array
+        return tensor
+    if len(array) > shape[1]:
+        raise ValueError(
+            f"A source may have {shape[1]} positions in this file. Received: {len(array)}. "
+            "Split it, or export with a larger max_source_length."
+        )
+    tensor[0, : len(array)] = array
+    return tensor

@@ -1,7 +1,6 @@
 """Sentences in, translations out, by an exported LiteRT file."""
 
-from .copying import END
-from .input_tensors import encoded
+from .copying import END, encoded
 from .on_device_pipeline import OnDevicePipeline
 
 

@@ -8,8 +8,8 @@ from ai_edge_litert.interpreter import Interpreter
 from functions_of_a_variable import Model
 
 import keras_bahdanau as kb
+from keras_bahdanau.exporters.litert.compress.rewriting import rewritten
 from keras_bahdanau.exporters.litert.on_device import OnDeviceTranslator
-from keras_bahdanau.exporters.litert.rewriting import rewritten
 from keras_bahdanau.exporters.litert.tflite_file import read_metadata
 
 RANDOM = np.random.default_rng(0)

@@ -1,19 +1,30 @@
-"""The converter's model, written again: smaller, and with convolutions of floats.
+"""A converted model with fewer bytes: without names, and each equal part written once.
 
 The converter gives each tensor between two operations a name and a buffer of its own, and
 writes each shape again; no runtime reads the names, and in a model of 300,000 weights this is a
 third of the file. The zeros that a loop begins with are constants, too: of a long source, as
-many bytes as a matrix. `shared_loops` keeps what signatures have in common once; `eight_bits` and
-`joined_inputs` have what else changes where weights are rounded.
+many bytes as a matrix.
+
+The converter also writes the encoder and the search anew for each signature. A loop is a subgraph
+for its condition and one for its body; where those of two signatures are equal, both run the
+first. The runtime gives each subgraph one piece of memory, so a loop never shares with one within
+it. What is around the loops stays in each signature. There tensors are numbered in the order of
+their use, so that equal operations are equal tables, which are written once.
 """
+
+import copy
+import itertools
 
 import flatbuffers
 import numpy as np
 
-from keras_bahdanau.exporters.litert import four_bits
-from keras_bahdanau.exporters.litert.eight_bits import round_tables, use_float_filters
-from keras_bahdanau.exporters.litert.joined_inputs import split_joined_inputs
-from keras_bahdanau.exporters.litert.model_tree import (
+from keras_bahdanau.exporters.litert.compress import four_bits
+from keras_bahdanau.exporters.litert.compress.eight_bits import (
+    round_tables,
+    split_joined_inputs,
+    use_float_filters,
+)
+from keras_bahdanau.exporters.litert.compress.model_tree import (
     FILL,
     add_operator,
     add_tensor,
@@ -21,7 +32,6 @@ from keras_bahdanau.exporters.litert.model_tree import (
     name_of,
     operands_of,
 )
-from keras_bahdanau.exporters.litert.shared_loops import share_loops
 from keras_bahdanau.exporters.litert.tflite_file import ALIGNMENT, IDENTIFIER, load_schema
 
 _MOST_SHARED = 2**20  # bytes of a vector that is looked up among those written
@@ -158,3 +168,101 @@ class _SharingBuilder(flatbuffers.Builder):
         if x.dtype == np.uint8:
             self.Prep(ALIGNMENT, x.nbytes)
         return super().CreateNumpyVector(x)
+
+
+_TENSORS = ("inputs", "outputs", "intermediates")  # of an operation, and of a graph but the last
+
+
+def share_loops(tree):
+    """Merge the equal buffers of a `ModelT`, then its equal subgraphs, until no two are equal.
+
+    One that holds a loop equals another one only after their loops have been merged.
+    """
+    _share_buffers(tree)
+    for place in range(len(tree.subgraphs)):
+        _number_by_use(tree, place)
+    while True:
+        depths = _depths(tree)
+        firsts, place = {}, {}
+        for index, graph in enumerate(tree.subgraphs):
+            key = (depths[index], _content(graph)) if depths[index] else index
+            place[index] = firsts.setdefault(key, index)
+        if len(firsts) == len(tree.subgraphs):
+            return
+        _keep(tree, sorted(firsts.values()), place)
+
+
+def _depths(tree):
+    """Number of loops around each subgraph: 0 of a signature's own, which is never merged."""
+    depths = [0] * len(tree.subgraphs)
+    for _ in tree.subgraphs:  # as often as loops may stand within each other
+        for graph, depth in zip(tree.subgraphs, tuple(depths), strict=True):
+            for options, name in _references(graph):
+                depths[getattr(options, name)] = depth + 1
+    return depths
+
+
+def _references(graph):
+    """Yield (options of an operation, name of the field) for each number of a subgraph."""
+    for operator in graph.operators or []:
+        options = operator.builtinOptions
+        for name in list(vars(options)) if options else ():
+            if name.endswith("SubgraphIndex"):  # such as the condition and body of a WHILE
+                yield options, name
+
+
+def _share_buffers(tree):
+    """Let the tensors of all subgraphs whose buffers hold the same have the first of those."""
+    firsts = {}
+    place = [
+        firsts.setdefault(b"" if buffer.data is None else buffer.data.tobytes(), index)
+        for index, buffer in enumerate(tree.buffers)
+    ]
+    for graph in tree.subgraphs:
+        for tensor in graph.tensors:
+            tensor.buffer = place[tensor.buffer]
+
+
+def _number_by_use(tree, place):
+    """Number the tensors of a subgraph as they are used, and leave out those that are not."""
+    graph = tree.subgraphs[place]
+    operators = graph.operators or []
+    used = [index for one in operators for name in _TENSORS for index in _list(one, name)]
+    order = dict.fromkeys([*graph.inputs, *used, *graph.outputs])
+    order.pop(-1, None)  # an operand that is left out
+    numbers = {index: number for number, index in enumerate(order)} | {-1: -1}
+    graph.tensors = [graph.tensors[index] for index in order]
+    for holder, name in itertools.product((graph, *operators), _TENSORS):
+        if before := _list(holder, name):
+            setattr(holder, name, np.array([numbers[index] for index in before], np.int32))
+    for signature in tree.signatureDefs or []:
+        if signature.subgraphIndex == place:
+            for named in (*signature.inputs, *signature.outputs):
+                named.tensorIndex = numbers[named.tensorIndex]
+
+
+def _list(holder, name):
+    """A vector of the schema as a list, which is empty where there is none."""
+    given = getattr(holder, name, None)
+    return [] if given is None else [*given]
+
+
+def _content(graph):
+    """The bytes of a subgraph, but for its name."""
+    same = copy.copy(graph)
+    same.name = None
+    builder = flatbuffers.Builder()
+    builder.Finish(same.Pack(builder))
+    return bytes(builder.Output())
+
+
+def _keep(tree, kept, place):
+    """Leave out the subgraphs that are not kept; `place` has the equal one of each."""
+    numbers = {index: number for number, index in enumerate(kept)}
+    new = {index: numbers[first] for index, first in place.items()}
+    for graph in tree.subgraphs:
+        for options, name in _references(graph):
+            setattr(options, name, new[getattr(options, name)])
+    for signature in tree.signatureDefs or []:
+        signature.subgraphIndex = new[signature.subgraphIndex]
+    tree.subgraphs = [tree.subgraphs[index] for index in kept]

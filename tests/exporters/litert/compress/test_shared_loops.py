@@ -6,7 +6,7 @@ import tensorflow as tf
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter
 
-from keras_bahdanau.exporters.litert.rewriting import rewritten
+from keras_bahdanau.exporters.litert.compress.rewriting import rewritten
 
 MATRIX = np.random.default_rng(0).normal(size=(8, 8)).astype(np.float32) / 3
 ROW = tf.TensorSpec([1, 8], tf.float32, "x")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from keras_bahdanau import export_litert, export_saved_model
+from keras_bahdanau.exporters.answer_fields import graph_confidence
 from keras_bahdanau.exporters.card import read_packed_card
-from keras_bahdanau.exporters.graph_confidence import graph_confidence
-from keras_bahdanau.exporters.litert.litert_translator import LiteRTTranslator
+from keras_bahdanau.exporters.litert.litert_pipeline import LiteRTTranslator
 from keras_bahdanau.exporters.litert.on_device import OnDeviceTranslator
 from keras_bahdanau.pipelines.confidence import (
     TEXT_FEATURES,

@@ -17,7 +17,7 @@ has 8 bits and a scale for each channel, and is made floats when the model is lo
 
 import numpy as np
 
-from keras_bahdanau.exporters.litert.model_tree import (
+from keras_bahdanau.exporters.litert.compress.model_tree import (
     CAST,
     DEQUANTIZE,
     FOUR_BITS,

@@ -10,7 +10,7 @@ from functions_of_a_variable import Model
 
 from keras_bahdanau.exporters.card import sha256
 from keras_bahdanau.exporters.litert import conversion
-from keras_bahdanau.exporters.litert.rewriting import rewritten
+from keras_bahdanau.exporters.litert.compress.rewriting import rewritten
 from keras_bahdanau.exporters.litert.tflite_file import entries_of, read_metadata, unpack
 from keras_bahdanau.files.integrity import parse_card
 from keras_bahdanau.text.subwords import Subwords

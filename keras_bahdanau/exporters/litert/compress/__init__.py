@@ -1,0 +1,1 @@
+"""Smaller .tflite models: fewer bits for the weights, and each equal part written once."""
