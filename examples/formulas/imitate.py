@@ -54,7 +54,7 @@ def main(arguments=None):
     take_weights(pupil.encoder, encoder)
     take_weights(pupil.decoder, teacher.model.decoder)
     run = Run(arguments.out)
-    run.begin(TrainingPlan(options, source, teacher.target, TrainingData.of([], [])))
+    run.begin(TrainingPlan(options, source, teacher.target, TrainingData.build([], [])))
     search = kb.SearchOptions(beam_width=5)
     kb.ImageToText(source, pupil, teacher.target, search, teacher.metrics).save(run.translator)
     print(f"a model to go on from, with the decoder of the model of ink: {arguments.out}")

@@ -94,7 +94,7 @@ class Checkpoint(keras.callbacks.Callback):
         memory = _Memory()  # HDF5 does not outlive a disk that is full
         self.model.save_weights(memory)
         with h5py.File(memory, "a") as file:
-            file["progress"] = self.progress.to_json()
+            file["progress"] = self.progress.dumps()
             file["random"] = [variable.numpy() for variable in random_states(self.model)]
             for index, variable in enumerate(_metric_states(self.model)):
                 file[f"{_METRICS}/{index:03d}"] = keras.ops.convert_to_numpy(variable)

@@ -179,7 +179,7 @@ def train(
     data, valid = read_data(inputs, files, valid_files, **table)
     show_progress("")
     links = {"alignments": data.alignments, "valid_alignments": valid.alignments}
-    planned = TrainingData.of(data.pairs, valid.pairs, **links, teacher=teacher)
+    planned = TrainingData.build(data.pairs, valid.pairs, **links, teacher=teacher)
     new_text = None
     if vocabulary_pairs is not None:
         new_text = Data.read(inputs, vocabulary_pairs, None, None, **table)

@@ -25,7 +25,7 @@ def check_same_pairs(run, pairs, valid_pairs, weights, teacher):
     `weights` between words and `teacher`, the files of a word-level teacher, may be None and ().
     """
     if run.exists():
-        run.check_data(TrainingData.of(pairs, valid_pairs, weights, teacher=teacher))
+        run.check_data(TrainingData.build(pairs, valid_pairs, weights, teacher=teacher))
 
 
 def _demands(plan):

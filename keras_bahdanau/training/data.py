@@ -45,15 +45,8 @@ class TrainingData(NamedTuple):
     teacher: tuple = ()
 
     @classmethod
-    def of(cls, pairs, valid_pairs, alignments=None, valid_alignments=None, teacher=None):
-        """Data as a user gives it.
-
-        Args:
-            pairs: Pairs, `Shards`, or a list of `data.Corpus`.
-            valid_pairs: Pairs, or a list of `data.Corpus`.
-            alignments: As in `train`.
-            valid_alignments: As in `train`.
-            teacher: Path of a `.keras` file or of a run, a list of several, or None.
+    def build(cls, pairs, valid_pairs, alignments=None, valid_alignments=None, teacher=None):
+        """Data as a user gives it to `train`: lists of pairs, shards, corpora; paths of a teacher.
 
         Raises:
             FileNotFoundError: If there is no such teacher.
@@ -105,17 +98,13 @@ class TrainingData(NamedTuple):
         for name in ("alignments", "valid_alignments"):
             links = getattr(self, name)
             if links is not None:
-                prints[name] = fingerprint_of((_in_order(row), "") for row in links)
+                prints[name] = fingerprint_of((_sorted_links(row), "") for row in links)
         if self.teacher:
             prints["teacher"] = teacher_prints(self.teacher)
         return prints
 
     def check(self, options):
-        """Raise ValueError if data and options do not go together.
-
-        Args:
-            options: `ResolvedOptions`.
-        """
+        """Raise ValueError if data and options do not go together."""
         _check_alignments(options, self.alignments, self.valid_alignments)
         if bool(self.teacher) != (options.word_distillation > 0):
             raise ValueError(
@@ -140,12 +129,6 @@ class TrainingData(NamedTuple):
 
     def batches(self, source, target, options, workers):
         """(training batches, validation batches).
-
-        Args:
-            source: `Source`.
-            target: `Subwords`.
-            options: `ResolvedOptions`.
-            workers: `Workers`, each of which trains on its part of a batch.
 
         Raises:
             ValueError: If no pair can be trained on, a tag is no token of the source, or
@@ -211,10 +194,8 @@ def _unknown_characters(source, target, options, shard):
 def check_characters(rate, source, types):
     """Raise ValueError if characters shall be unknown in a vocabulary that is not one of them.
 
-    Args:
-        rate: Float, the `unknown_rate`.
-        source: `Source`, or None.
-        types: Dictionary of model types: see `types_of`. One that is to be found may be right.
+    `rate` is `unknown_rate`, `types` are those of `types_of`. A type that is still to be inferred
+    may be right.
     """
     if rate and {types.get(side) for side in ("source", "target")} - {"char", "grapheme", AUTO}:
         raise ValueError(
@@ -225,12 +206,9 @@ def check_characters(rate, source, types):
 
 
 def check_sides(options, source, target):
-    """Raise ValueError if options do not go with the sides, before vocabularies are learned.
+    """Raise ValueError if options of a new model do not go with the sides.
 
-    Args:
-        options: `ResolvedOptions` of a training that begins with no model.
-        source: `Source` or `Subwords`; None for a text whose vocabulary is yet to be learned.
-        target: `Subwords`; None likewise.
+    A side is None for a text whose vocabulary is yet to be learned.
     """
     if source is None:
         from keras_bahdanau.sources.source import refuse_convolutions
@@ -282,8 +260,8 @@ def _sides_of_shards(shards, source, target, symbols):
 
     sides = (shards.source, shards.target)
     wrong = [
-        f"{name}={_described(other)} in place of {_described(side)}"
-        for name, side, other in other_sides(sides, (source, target))
+        f"{name}={_described(wrong_side)} in place of {_described(side)}"
+        for name, side, wrong_side in other_sides(sides, (source, target))
     ]
     if symbols:
         wrong.append(f"symbols={list(symbols)!r:.80}")
@@ -345,6 +323,6 @@ def _check_shards(options, pairs, alignments):
             )
 
 
-def _in_order(links):
+def _sorted_links(links):
     """Links in one order, or the weights of words as they are."""
     return links if hasattr(links, "tobytes") else sorted(links)

@@ -11,12 +11,7 @@ from keras_bahdanau.models.added_losses import reducing
 def fit_of(workers, parts=1):
     """The `fit` of a training: that of Keras, or the written one where a batch has parts.
 
-    Args:
-        workers: `Workers`.
-        parts: Positive integer, so many parts of a worker's batch are computed in turn.
-
-    Returns:
-        Function of a model, a dataset, and the settings of `keras.Model.fit`.
+    Each worker computes so many `parts` of its part of a batch in turn.
 
     Example:
         >>> fit_of(Workers(), parts=4)(model, data.dataset(), epochs=20, callbacks=[])
@@ -97,7 +92,7 @@ class SummedStep:
         before = [tf.identity(variable.value) for variable in self._sums]
         for variable in self._sums:
             variable.assign(tf.zeros_like(variable.value))  # it gets this step's alone
-        gradients, counts = self._in_parts(batch)
+        gradients, counts = self._gradients(batch)
         rows = tf.cast(tf.shape(batch[2])[0], tf.float32)
         added = [tf.convert_to_tensor(variable.value) for variable in self._sums]
         whole = self.workers.sum([*gradients, *counts, rows, *added])
@@ -105,12 +100,12 @@ class SummedStep:
         (total, count, rows), added = whole[size : size + 3], whole[size + 3 :]
         for variable, start, more in zip(self._sums, before, added, strict=True):
             variable.assign(start + more)
-        means = [tf.math.divide_no_nan(one, count) for one in whole[:size]]
+        means = [tf.math.divide_no_nan(gradient, count) for gradient in whole[:size]]
         self.model.optimizer.apply(means, self.model.trainable_variables)
         self._loss.update_state(tf.math.divide_no_nan(total, count), sample_weight=rows)
         return self.model.get_metrics_result()
 
-    def _in_parts(self, batch):
+    def _gradients(self, batch):
         """(sums of gradients, (sum of losses, count)) of a worker's batch."""
         if self.parts == 1:
             return self._of_part(*batch)
@@ -141,4 +136,4 @@ class SummedStep:
             [variable.value for variable in model.trainable_variables],
             unconnected_gradients=tf.UnconnectedGradients.ZERO,
         )
-        return [tf.convert_to_tensor(one) for one in gradients], (total, count)
+        return [tf.convert_to_tensor(gradient) for gradient in gradients], (total, count)

@@ -56,17 +56,10 @@ class Adaptation:
         }
 
     def sides(self, options, sides, texts, say=print):
-        """Source and target of the adapted model.
+        """Source and target of the adapted model; None for a vocabulary that is to be learned.
 
-        Args:
-            options: `ResolvedOptions`.
-            sides: `Sides` that the user gives. Its symbols become one token of the source each,
-                if its vocabulary is updated.
-            texts: List of (input, text), by which vocabularies are updated.
-            say: Function of one string, which reports new pieces, and symbols that are split.
-
-        Returns:
-            (source, target); None in place of a vocabulary that is to be learned.
+        The texts, a list of (input, text), update the vocabularies; then each symbol of the sides
+        becomes one token of the source. `say` reports new pieces, and symbols that are split.
 
         Raises:
             ValueError: If another source or target is given than the model has.
@@ -106,11 +99,6 @@ class Adaptation:
     def give_weights(self, model, source, target):
         """Give a model the weights of the old one.
 
-        Args:
-            model: `Seq2Seq` that is built, of the same layers.
-            source: `Source` of the new model.
-            target: `Subwords` of the new model.
-
         Raises:
             ValueError: If its layers are others.
         """
@@ -136,12 +124,7 @@ class Adaptation:
 def resized(config, source, target, steps=0):
     """Model from the config of an old one, with the sizes of other vocabularies.
 
-    Args:
-        config: Dictionary of `Seq2Seq.get_config`.
-        source: `Source`.
-        target: `Subwords`.
-        steps: Integer, steps that a decoder of self-attention keeps at least, where it has fewer:
-            no weight depends on them.
+    A decoder of self-attention keeps `steps` at least: no weight depends on them.
     """
     config = copy.deepcopy(config)
     encoder, decoder = config["encoder"]["config"], config["decoder"]["config"]

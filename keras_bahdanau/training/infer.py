@@ -65,15 +65,11 @@ class Inference(NamedTuple):
 def infer(decided, facts, say=None, rules=None):
     """Options with the values that follow from the pairs.
 
-    Args:
-        decided: Dictionary of the options that are not left out.
-        facts: `Facts`.
-        say: Function of one string, which reports what is inferred; None for none.
-        rules: Functions of (`ResolvedOptions`, names, `Facts`) that return an `Inference` or None,
-            in the order in which they build on each other; all rules of this file if left out.
+    A rule is a function of (`ResolvedOptions`, names, `Facts`) that returns an `Inference` or None.
+    Later rules build on earlier ones.
 
     Returns:
-        Dictionary.
+        Dictionary: `decided`, the options that are not left out, and the inferred ones.
 
     Raises:
         ValueError: If inferred values contradict other options, such as `joint`.
@@ -103,15 +99,7 @@ def infer(decided, facts, say=None, rules=None):
 
 
 def inferred_names(decided, options):
-    """Names of the options that follow from the pairs: those that are "auto", and defaults.
-
-    Args:
-        decided: Dictionary of the options that are not left out.
-        options: The same, resolved.
-
-    Returns:
-        List of strings.
-    """
+    """Names of the options that follow from the pairs: those that are "auto", and defaults."""
     names = [name for name, value in vars(options).items() if value == AUTO]
     preset = PRESETS[options.preset]
     defaults = dict.fromkeys(name for values in preset.many_pairs.values() for name in values)
@@ -131,16 +119,7 @@ def infer_model_types(options, names, facts):
 
 
 def model_types_of_vocabularies(decided, source, target):
-    """Model types of vocabularies that exist already, where options have none.
-
-    Args:
-        decided: Dictionary of the options that are not left out.
-        source: `Source` or `Subwords`, or None.
-        target: `Subwords`, or None.
-
-    Returns:
-        `Inference`.
-    """
+    """Model types of vocabularies that exist already, where options have none."""
     types = types_of(source, target)
     names = inferred_names(decided, resolve(decided))
     unknown = {side: value for side, value in types.items() if f"{side}_model_type" in names}
@@ -269,10 +248,6 @@ def _share_letters(facts):
 def types_of(source, target):
     """Model types of vocabularies, by the name of their side: "source", "target".
 
-    Args:
-        source: `Source` or `Subwords`, or None.
-        target: `Subwords`, or None.
-
     Returns:
         Dictionary, without a side that is None or has no vocabulary.
     """
@@ -304,10 +279,6 @@ def model_type_of(texts, symbols=()):
     have 1.0 to 1.5, letters 1; words have more, syllables such as those of Vietnamese too. A
     character is one with its marks: t͡ʃʰ has three. Hangul is "char" with spaces, too: its
     syllables are decomposed to letters (`normalization_of`).
-
-    Args:
-        texts: List of strings; inputs of other kinds, such as frames, have no symbols.
-        symbols: Strings that do not count.
 
     Returns:
         String, "word" or "char".

@@ -48,11 +48,8 @@ class InitialModel(NamedTuple):
     resumed: bool = False
     record: dict | None = None
 
-    def inherited(self, asked):
+    def inherited(self, requested):
         """Options with those of the model where the user leaves them out.
-
-        Args:
-            asked: `TrainingOptions`.
 
         Returns:
             Dictionary of the options that are not left out.
@@ -60,29 +57,29 @@ class InitialModel(NamedTuple):
         Raises:
             ValueError: If an option contradicts the model.
         """
-        self.check(asked)
-        check_appended(asked)
-        preset = asked.preset or self.preset
+        self.check(requested)
+        check_appended(requested)
+        preset = requested.preset or self.preset
         if preset is None:
             preset = read_source(read_card(self.path)["source"]).preset  # which loads Keras
-        explicit = {**asked.explicit(), "preset": preset}
-        names = self._inherited_names(asked)
+        explicit = {**requested.explicit(), "preset": preset}
+        names = self._inherited_names(requested)
         if self.options is None:
-            before = self._options_of_file(asked, names)
+            before = self._options_of_file(requested, names)
         else:
             before = {name: getattr(self.options, name) for name in names}
         following = {*_RATES} if "dropout" in explicit else set()
         if before.get("recurrent_dropout") == 0:
             following -= {"recurrent_dropout"}
         inherited = {name: value for name, value in before.items() if name not in following}
-        values = {**self._unknown_rate(asked), **inherited, **explicit}
+        values = {**self._unknown_rate(requested), **inherited, **explicit}
         self._check_recurrent_dropout(fill(values))
         return values
 
-    def _unknown_rate(self, asked):
+    def _unknown_rate(self, requested):
         """The rate of unknown characters of the model, unless new vocabularies have none."""
-        types = {asked.model_type, asked.source_model_type, asked.target_model_type}
-        if asked.update_vocabulary == "replace" and types - {None, "char"}:
+        types = {requested.model_type, requested.source_model_type, requested.target_model_type}
+        if requested.update_vocabulary == "replace" and types - {None, "char"}:
             return {}
         before = vars(self.options) if self.options else self.record or {}
         return {"unknown_rate": before.get("unknown_rate") or 0.0}
@@ -99,36 +96,32 @@ class InitialModel(NamedTuple):
                 f"Give {remedy}."
             )
 
-    def _options_of_file(self, asked, names):
+    def _options_of_file(self, requested, names):
         """Options of a file's model; new vocabularies are made as those of its training were."""
-        if asked.update_vocabulary != "replace" or self.record is None:
+        if requested.update_vocabulary != "replace" or self.record is None:
             return _SOFT
         recorded = {*names} & {*_TEXT_OPTIONS} & {*self.record}
         return _SOFT | {name: self.record[name] for name in recorded}
 
-    def _inherited_names(self, asked):
+    def _inherited_names(self, requested):
         """Names of the options that the model gives if they are left out.
 
         Guided alignment is not among them: alignments belong to the pairs of a training. New
         vocabularies are made as the old ones were, unless an option for both sides, or for
         one, is given.
         """
-        names = {*asked.explicit()}
-        others = {f"{side}_{name}" for side in ("source", "target") for name in names}
+        names = {*requested.explicit()}
+        fixed = {f"{side}_{name}" for side in ("source", "target") for name in names}
         if names & {name for name in _TEXT_OPTIONS if name.startswith(("source_", "target_"))}:
-            others.add("joint")  # it follows from the sides
+            fixed.add("joint")  # it follows from the sides
         if not self.resumed:
-            others.add("guided_alignment")
-        return [name for name in (*MODEL_OPTIONS, *_TEXT_OPTIONS) if name not in others]
+            fixed.add("guided_alignment")
+        return [name for name in (*MODEL_OPTIONS, *_TEXT_OPTIONS) if name not in fixed]
 
-    def check(self, asked):
-        """Raise ValueError if an option contradicts the model.
-
-        Args:
-            asked: `TrainingOptions`.
-        """
-        names = _names_of_model(asked.update_vocabulary)
-        for name, value in asked.explicit().items():
+    def check(self, requested):
+        """Raise ValueError if an option contradicts the model."""
+        names = _names_of_model(requested.update_vocabulary)
+        for name, value in requested.explicit().items():
             if name not in names:
                 continue
             if self.options is None:
@@ -158,14 +151,8 @@ def _names_of_model(update_vocabulary):
 def record_of(options, initial):
     """The record of a training that a pipeline's file has: its options, by their names.
 
-    The options of a model that came from a file alone are those of the record of that file.
-
-    Args:
-        options: `ResolvedOptions`.
-        initial: The card of the model that the training began with: see `Adaptation`; or None.
-
-    Returns:
-        Dictionary; without the options of the model if nobody knows them.
+    The options of a model that came from a file alone are those of the record of that file, if it
+    has one. `initial` is the card of the initial model: see `Adaptation`.
     """
     record = dataclasses.asdict(options)
     if not initial or initial["model"] is None:
@@ -177,16 +164,7 @@ def record_of(options, initial):
 
 
 def initial_model(run, path):
-    """The model that a training begins with, or began with.
-
-    A run that has begun has it in its card, and needs no file of it.
-
-    Args:
-        run: `Run`.
-        path: Path of a `.keras` file or of a run directory; None for none.
-
-    Returns:
-        `InitialModel`, or None.
+    """The `InitialModel` of a training, from the card of its run or from a path; None for none.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -235,23 +213,20 @@ def _directory(path):
     return None if path is None else os.path.dirname(path)
 
 
-def check_vocabulary_pairs(asked, pairs, are_known):
+def check_vocabulary_pairs(requested, pairs, are_known):
     """Raise ValueError if there is new text, and no vocabulary is updated by it.
 
-    Args:
-        asked: `TrainingOptions`.
-        pairs: List of pairs, or None.
-        are_known: True if the vocabularies exist already, as those of shards, and none is learned.
+    `are_known` is True if the vocabularies exist already, as those of shards.
     """
     if pairs is None:
         return
-    if asked.update_vocabulary in (None, "none"):
+    if requested.update_vocabulary in (None, "none"):
         raise ValueError(
             "Pairs for the vocabularies are for a training that updates them. Received: "
             f"{len(pairs):,} vocabulary_pairs with update_vocabulary='none'. Give 'append' or "
             "'replace', or leave them out."
         )
-    if are_known and asked.update_vocabulary == "replace":
+    if are_known and requested.update_vocabulary == "replace":
         raise ValueError(
             "Pairs for the vocabularies are for those that are learnt. Received: "
             f"{len(pairs):,} vocabulary_pairs with vocabularies that are there already, such as "
@@ -259,9 +234,9 @@ def check_vocabulary_pairs(asked, pairs, are_known):
         )
 
 
-def check_appended(asked):
+def check_appended(requested):
     """Raise ValueError if there is a number of new pieces, and none are appended."""
-    pieces, update = asked.appended_pieces, asked.update_vocabulary or "none"
+    pieces, update = requested.appended_pieces, requested.update_vocabulary or "none"
     if pieces not in (None, DEFAULTS.appended_pieces) and update != "append":
         raise ValueError(
             "`appended_pieces` is for update_vocabulary='append'. Received: "
@@ -270,19 +245,14 @@ def check_appended(asked):
         )
 
 
-def check_none_learned(asked, source, target):
+def check_none_learned(requested, source, target):
     """Raise ValueError if an option is of vocabularies that are learned: none is.
 
     A model type is accepted if it is that of the vocabulary, as are its sizes.
-
-    Args:
-        asked: `TrainingOptions` of a training that begins now.
-        source: `Source` of shards, or of a teacher.
-        target: Their `Subwords`.
     """
-    defaults = fill({} if asked.preset is None else {"preset": asked.preset})
+    defaults = fill({} if requested.preset is None else {"preset": requested.preset})
     sizes = source.size, target.vocabulary_size
-    explicit = asked.explicit()
+    explicit = requested.explicit()
     for name in _LEARNING:
         value = explicit.get(name)
         if value not in (None, getattr(defaults, name), *sizes):
@@ -303,14 +273,10 @@ def check_none_learned(asked, source, target):
     resolve({**explicit, **model_types_of_vocabularies(explicit, source, target).values})
 
 
-def check_no_adaptation(asked):
-    """Raise ValueError if options are those of an adaptation.
-
-    Args:
-        asked: `TrainingOptions` of a training that begins with no model.
-    """
+def check_no_adaptation(requested):
+    """Raise ValueError if options are those of an adaptation."""
     for name in _ADAPTATION_OPTIONS:
-        value = getattr(asked, name)
+        value = getattr(requested, name)
         if value not in (None, getattr(DEFAULTS, name)):
             raise ValueError(
                 f"`{name}` is for a training that begins with a model. Received: "

@@ -88,7 +88,7 @@ def train(
             batch. The first one, the chief, alone writes files, reports, and calls `callbacks`.
         devices: Dictionary from "encoder", "decoder" and "attention", or some of them, to names
             of devices, such as {"encoder": "GPU:0", "decoder": "GPU:1"}, where a model does not
-            fit on one: see `model.place`.
+            fit on one: see `model.assign_devices`.
         show: Function of one string, which shows what is being prepared, "" when all is; None for
             none.
         teacher: Path of a `.keras` file or of a run, or a list of several, their ensemble, for
@@ -114,7 +114,7 @@ def train(
             there is a `cache` for a source that decodes no files; or if options or vocabularies
             contradict the `initial` model or the teacher.
     """
-    data = TrainingData.of(pairs, valid_pairs, alignments, valid_alignments, teacher)
+    data = TrainingData.build(pairs, valid_pairs, alignments, valid_alignments, teacher)
     sides = data.sides(source, target, symbols)
     workers = Workers(strategy)
     say = say if workers.is_chief else _say_nothing

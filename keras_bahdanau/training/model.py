@@ -22,15 +22,7 @@ _METHODS = ("build", "call", "prepare", "attend")
 
 
 def compiled_model(plan, rate, devices=None):
-    """The model of a training, compiled.
-
-    Args:
-        plan: `TrainingPlan`.
-        rate: Float or schedule, such as that of `schedules.learning_rate`.
-        devices: Dictionary from parts of the model to devices: see `place`.
-
-    Returns:
-        A `Seq2Seq`.
+    """The model of a training, compiled: see `assign_devices` for devices.
 
     Raises:
         ValueError: If a part or a device is unknown, or if XLA shall compile for several devices.
@@ -52,14 +44,7 @@ def compiled_model(plan, rate, devices=None):
 
 
 def validated_model(plan):
-    """The same model in float32, to be validated and saved with the weights of the other.
-
-    Args:
-        plan: `TrainingPlan`.
-
-    Returns:
-        A `Seq2Seq` that can be evaluated.
-    """
+    """The same model in float32, to be validated and saved with the weights of the other."""
     model = _new_model(plan, "float32")
     _compile(model, plan)
     return model
@@ -75,7 +60,7 @@ def _new_model(plan, policy, devices=None):
             config = config if policy == "float32" else with_policy(config, policy)
             config = {**config, "guided_alignment": options.guided_alignment}
             model = resized(config, plan.source, plan.target, plan.cached_steps)
-        place(model, devices or {})
+        assign_devices(model, devices or {})
         model.build()
         if config is None:
             draw_initial_weights(model, options.preset)
@@ -94,7 +79,7 @@ def _compile(model, plan, **settings):
     )
 
 
-def place(model, devices):
+def assign_devices(model, devices):
     """Let parts of a model keep their weights and compute on devices, from its build on.
 
     The loss is computed on the device of the decoder, with whose output layer it begins. A
@@ -110,7 +95,7 @@ def place(model, devices):
         ValueError: If a part or a device is unknown.
 
     Example:
-        >>> place(model, {"encoder": "GPU:0", "decoder": "GPU:1"})
+        >>> assign_devices(model, {"encoder": "GPU:0", "decoder": "GPU:1"})
         >>> model.build()
     """
     for name, device in devices.items():
@@ -125,11 +110,11 @@ def place(model, devices):
 
 def _on_device(device, method):
     @functools.wraps(method)
-    def placed(*args, **kwargs):
+    def on_device(*args, **kwargs):
         with keras.device(device):
             return method(*args, **kwargs)
 
-    return placed
+    return on_device
 
 
 def _check_device(name, device):

@@ -19,7 +19,7 @@ class TrainingPlan(NamedTuple):
     """What a training does.
 
     Attributes:
-        options: `ResolvedOptions`: asked for, inherited, inferred from the pairs, or defaults.
+        options: `ResolvedOptions`: requested for, inherited, inferred from the pairs, or defaults.
         source: `Source`.
         target: `Subwords`.
         data: `TrainingData`.
@@ -57,22 +57,12 @@ class TrainingPlan(NamedTuple):
 
 
 def plan_training(
-    run, asked, data, sides, path=None, vocabulary_pairs=None, is_chief=True, cache=None,
+    run, requested, data, sides, path=None, vocabulary_pairs=None, is_chief=True, cache=None,
     say=print, show=print,
 ):  # fmt: skip
     """Decide a training that begins or resumes.
 
-    Args:
-        run: `Run`.
-        asked: `TrainingOptions`.
-        data: `TrainingData`.
-        sides: `Sides`, as far as the user gives them.
-        path: Path of the initial model, or None.
-        vocabulary_pairs: Pairs that update its vocabularies; None for all pairs.
-        is_chief: True for the worker that reads the initial model.
-        cache: As in `train`.
-        say: Function of one string, which reports decisions.
-        show: Function of one string, which shows what is being prepared.
+    Only the chief reads the initial model, from `path`; the other arguments are those of `train`.
 
     Returns:
         `TrainingPlan`.
@@ -86,12 +76,12 @@ def plan_training(
     from keras_bahdanau.training.fine_tuning import Adaptation
     from keras_bahdanau.training.vocabularies import vocabularies
 
-    check_vocabulary_pairs(asked, vocabulary_pairs, None not in (sides.source, sides.target))
+    check_vocabulary_pairs(requested, vocabulary_pairs, None not in (sides.source, sides.target))
     initial = initial_model(run, path)
     is_new = initial is None and not run.exists()
     if data.shards and is_new:
-        check_none_learned(asked, sides.source, sides.target)
-    decided = _decided(run, asked, data, initial, sides, say)
+        check_none_learned(requested, sides.source, sides.target)
+    decided = _decided(run, requested, data, initial, sides, say)
     options = resolve(infer(decided, data.facts(sides), say))
     if is_registered_name(options.attention):
         registered(options.attention)  # or say so before the vocabularies are learned
@@ -108,36 +98,26 @@ def plan_training(
     return TrainingPlan(options, source, target, data, card, old)
 
 
-def check_start(run, asked, data, initial=None):
+def check_start(run, requested, data, initial=None):
     """Check, before TensorFlow is loaded, that a training can begin or resume.
-
-    Args:
-        run: `Run`.
-        asked: `TrainingOptions`.
-        data: `TrainingData`.
-        initial: `InitialModel`, or None.
 
     Raises:
         FileExistsError: If the directory holds something else, or a finished run.
         ValueError: If options, data and initial model do not go together, or the run began with
             others, or is damaged.
     """
-    _decided(run, asked, data, initial, Sides())
+    _decided(run, requested, data, initial, Sides())
 
 
-def new_options(asked, sides):
+def new_options(requested, sides):
     """Options of a new model, before the text of its pairs is read.
-
-    Args:
-        asked: `TrainingOptions`.
-        sides: `Sides`, as far as the user gives them.
 
     Returns:
         Dictionary of the options that are not left out: those of the user, and the preset of the
         source.
     """
-    check_no_adaptation(asked)
-    decided = asked.explicit()
+    check_no_adaptation(requested)
+    decided = requested.explicit()
     if sides.source is not None:
         from keras_bahdanau.sources.source import as_source
 
@@ -145,18 +125,13 @@ def new_options(asked, sides):
     return decided
 
 
-def check_new_model(asked, sides):
-    """Raise ValueError unless a new model can be made, before there are pairs to train on.
-
-    Args:
-        asked: `TrainingOptions`.
-        sides: `Sides`, as far as they exist: a vocabulary may be still to be learned.
-    """
+def check_new_model(requested, sides):
+    """Raise ValueError unless a new model can be made, before there are pairs to train on."""
     from keras_bahdanau.sources.source import as_source
     from keras_bahdanau.text.subwords import Subwords
     from keras_bahdanau.training.model import validated_model
 
-    decided = new_options(asked, sides)
+    decided = new_options(requested, sides)
     types = model_types_of_vocabularies(decided, sides.source, sides.target)
     options = resolve({**decided, **types.values})
     check_sides(options, sides.source, sides.target)
@@ -164,9 +139,9 @@ def check_new_model(asked, sides):
     validated_model(TrainingPlan(options, as_source(sides.source or small), sides.target or small))
 
 
-def _decided(run, asked, data, initial, sides, say=None):
+def _decided(run, requested, data, initial, sides, say=None):
     """Dictionary of the options that are decided before the text of the pairs is read."""
-    decided = new_options(asked, sides) if initial is None else initial.inherited(asked)
+    decided = new_options(requested, sides) if initial is None else initial.inherited(requested)
     if run.exists():
         decided = {**decided, **_decided_before(run, decided)}
     else:

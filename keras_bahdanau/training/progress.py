@@ -65,8 +65,8 @@ class Progress:
     history: list = dataclasses.field(default_factory=list)
 
     @classmethod
-    def from_json(cls, text):
-        """Progress from the text that `to_json` gave.
+    def loads(cls, text):
+        """Progress from the text that `dumps` gave.
 
         Raises:
             TypeError: If the text has other fields.
@@ -78,7 +78,7 @@ class Progress:
                 raise ValueError(f"{name}={getattr(progress, name)!r}")
         return progress
 
-    def to_json(self):
+    def dumps(self):
         """Progress as one line of text."""
         return json.dumps(dataclasses.asdict(self))
 
@@ -114,11 +114,7 @@ class Progress:
         self.history.append(as_json(dict(logs)))
 
     def is_over(self, options):
-        """True if a callback has ended the training, or its options do.
-
-        Args:
-            options: `ResolvedOptions`.
-        """
+        """True if a callback has ended the training, or its options do."""
         return self.end(options.epochs, options.patience, options.minutes) is not None
 
     def end(self, epochs, patience, minutes=None):

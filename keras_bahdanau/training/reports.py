@@ -15,14 +15,7 @@ SECONDS = 30  # between two lines of progress
 
 
 def report_skipped(plan, batches, validation, say):
-    """Report the pairs that a training leaves out from the beginning.
-
-    Args:
-        plan: `TrainingPlan`.
-        batches: Batches of training.
-        validation: `BatchedPairs`.
-        say: Function of one string.
-    """
+    """Report the pairs that a training leaves out from the beginning."""
     source, data = plan.source, plan.data
     longest = longest_source(source, plan.options)
     limit = longest and (longest, source.unit)
@@ -32,16 +25,9 @@ def report_skipped(plan, batches, validation, say):
 
 
 def report_skipped_of(kind, batches, inputs, max_length, say, source_limit=None):
-    """Report the pairs that are left out from the beginning, of training or validation.
+    """Report the pairs that are left out from the beginning, of "training" or "validation".
 
-    Args:
-        kind: String, the name of the pairs: "training" or "validation".
-        batches: `BatchedPairs`.
-        inputs: List of the inputs of the pairs.
-        max_length: Integer, most tokens of a pair.
-        say: Function of one string.
-        source_limit: Most positions of a source and their unit, such as (3000, "frames"); None if
-            the bound is that of the target.
+    A source has a limit of its own, such as (3000, "frames"), or None for that of the target.
     """
     skipped = batches.skipped
     if skipped.empty:
@@ -58,36 +44,25 @@ def report_skipped_of(kind, batches, inputs, max_length, say, source_limit=None)
 
 
 def report_unknown(plan, say):
-    """Report the validation pairs with text that the vocabularies do not know.
-
-    Args:
-        plan: `TrainingPlan`.
-        say: Function of one string.
-    """
+    """Report the validation pairs with text that the vocabularies do not know."""
     pairs = plan.data.valid_pairs
     for line in report_unknown_pairs(pairs, plan.source, plan.target, " of the validation"):
         say(line)
 
 
 def report_pairs_without_ctc_path(batches, model, say):
-    """Report the pairs from which the CTC loss learns nothing: they stay in the training.
-
-    Args:
-        batches: `BatchedPairs`, or other batches of training.
-        model: `Seq2Seq`.
-        say: Function of one string.
-    """
+    """Report the pairs from which the CTC loss learns nothing: they stay in the training."""
     if not model.ctc_weight:
         return
     reduction = model.encoder.reduction
     count = batches.pathless(reduction)
     if count:
-        have, them = ("has", "it") if count == 1 else ("have", "them")
+        verb, pronoun = ("has", "it") if count == 1 else ("have", "them")
         positions = "each position" if reduction == 1 else f"each {reduction} positions"
         say(
-            f"{_pairs(count, 'training')} {have} more target tokens than CTC has places, one for "
-            f"{positions} of the source: it learns nothing from {them}. Take an encoder or cells "
-            "that shorten the source less, longer tokens such as subwords or words, or "
+            f"{_pairs(count, 'training')} {verb} more target tokens than CTC has places, one for "
+            f"{positions} of the source: it learns nothing from {pronoun}. Take an encoder or "
+            "cells that shorten the source less, longer tokens such as subwords or words, or "
             "--ctc-weight 0"
         )
 

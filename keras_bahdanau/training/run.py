@@ -63,9 +63,6 @@ class Run:
 
         It is made if it is new, and removed in the end if nothing is in it.
 
-        Args:
-            say: Function of one string, which is told of an owner that was killed.
-
         Raises:
             BlockingIOError: If another process trains here, or writes the translator.
             FileExistsError: If the directory holds something else.
@@ -79,12 +76,7 @@ class Run:
             yield
 
     def begin(self, plan, workers=1):
-        """Write `run.json`.
-
-        Args:
-            plan: `TrainingPlan`.
-            workers: Positive integer, the processes that train together.
-        """
+        """Write `run.json` of a plan."""
         card = {
             "options": dataclasses.asdict(plan.options),
             "data": plan.data.fingerprints(),
@@ -144,7 +136,7 @@ class Run:
 
         try:
             with h5py.File(self.checkpoint) as file:
-                progress = Progress.from_json(file["progress"][()])
+                progress = Progress.loads(file["progress"][()])
                 diverged = first_not_finite(_arrays(file))
         except (OSError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise self.damaged(self.checkpoint, error) from None
@@ -174,10 +166,6 @@ class Run:
 
     def check_resumes(self, options, data):
         """Raise an error unless this run can go on with options and data.
-
-        Args:
-            options: `ResolvedOptions`.
-            data: `TrainingData`.
 
         Raises:
             FileExistsError: If the run has ended.

@@ -14,18 +14,11 @@ HARD_EXPONENT = 0.5
 
 
 def new_pipeline(plan, run, model, say):
-    """The pipeline of a training, before its first epoch.
-
-    Args:
-        plan: `TrainingPlan`.
-        run: `Run`.
-        model: Compiled `Seq2Seq`, which is in the pipeline if it is in float32.
-        say: Function of one string.
-    """
+    """The pipeline of a training, before its first epoch."""
     if plan.options.precision != "float32":
         model = validated_model(plan)
     search = (
-        kept_search(run.translator, say)
+        saved_search(run.translator, say)
         if run.translator.is_file()
         else initial_search(plan, model.ctc_weight)
     )
@@ -39,10 +32,6 @@ def initial_search(plan, ctc_weight=0.0):
 
     Unknown tokens are replaced if the model learns to copy them: from pairs with unknown
     characters, or as a pointer-generator of characters, where every program can do it.
-
-    Args:
-        plan: `TrainingPlan`.
-        ctc_weight: Float, the share of CTC of the model.
     """
     options = plan.options
     if plan.initial is not None:
@@ -58,15 +47,8 @@ def initial_search(plan, ctc_weight=0.0):
     return SearchOptions(**values)
 
 
-def kept_search(path, say):
-    """The search options of the best pipeline of a run, which `tune` may have written since.
-
-    Args:
-        path: Path of its file.
-        say: Function of one string, which reports what later weights have no use for.
-
-    Returns:
-        `SearchOptions`.
+def saved_search(path, say):
+    """The `SearchOptions` of the best pipeline of a run, which `tune` may have written since.
 
     Raises:
         ValueError: If it is not a pipeline's file, or a damaged one.

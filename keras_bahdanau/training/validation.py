@@ -67,7 +67,7 @@ class ValidateAndSave(keras.callbacks.Callback):
         progress = self.checkpoint.progress
         logs = {} if logs is None else logs
         require_finite_state(self.model, progress)  # while it still says which batch it was
-        with self._as_saved(epoch):
+        with self._saved_weights(epoch):
             logs.update(self._validate())
             names = ("loss", "val_loss", "val_perplexity")
             require_finite({name: logs[name] for name in names}, self.model, progress)
@@ -120,7 +120,7 @@ class ValidateAndSave(keras.callbacks.Callback):
             self.translator.model.set_weights(self.model.get_weights())
 
     @contextlib.contextmanager
-    def _as_saved(self, epoch):
+    def _saved_weights(self, epoch):
         """The pipeline with the weights that are validated and saved."""
         with contextlib.ExitStack() as block:
             block.enter_context(averaged_weights(self.model))

@@ -14,17 +14,7 @@ NAMED = 5  # most symbols that a message names
 def vocabularies(run, options, pairs, sides, old, texts, say):
     """(source, target) of a run: those of its card, those given, or learned from the pairs.
 
-    Args:
-        run: `Run`.
-        options: `ResolvedOptions`.
-        pairs: Pairs of the training.
-        sides: `Sides`, those that are given.
-        old: `Adaptation` of the model that the training begins with, or None.
-        texts: Pairs by which the vocabularies of that model are updated.
-        say: Function of one string.
-
-    Returns:
-        `Source` and `Subwords`.
+    `old` is the `Adaptation` of the initial model, or None; the texts update its vocabularies.
 
     Raises:
         ValueError: If the run began with another source or target, or its card is damaged.
@@ -51,8 +41,8 @@ def vocabularies(run, options, pairs, sides, old, texts, say):
     if old is None:
         _report_rare(sides, (source, target), len(pairs), say)
     if isinstance(source, Subwords):
-        place = infer_place((text for text, _ in trained), {*source.symbols, *symbols})
-        source = as_source(source, feature_place=place)
+        feature_place = infer_place((text for text, _ in trained), {*source.symbols, *symbols})
+        source = as_source(source, feature_place=feature_place)
     _report_misplaced(source, trained, say)
     return as_source(source), target
 
@@ -89,14 +79,7 @@ def _report_misplaced(source, pairs, say):
 
 
 def report_split(symbols, source, reason, say):
-    """Report the symbols that are no token of a source that stays as it is.
-
-    Args:
-        symbols: List of strings.
-        source: `Source` or `Subwords`.
-        reason: String, why they are none, or what would make them tokens.
-        say: Function of one string.
-    """
+    """Report the symbols that are no token of a source, and the reason or remedy."""
     subwords = as_source(source).subwords
     rows = [[]] * len(symbols) if subwords is None else subwords.encode([*symbols])
     # its token and the end token

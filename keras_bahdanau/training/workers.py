@@ -22,7 +22,7 @@ _LOST = (
 def strategy_of_environment():
     """The strategy of a job whose TF_CONFIG names its workers; None without that variable.
 
-    One process trains on one device: if several GPUs are there, the one of its index.
+    One process trains on one device: of several GPUs that of its index on the machine.
 
     Returns:
         `tf.distribute.MultiWorkerMirroredStrategy`, or None.
@@ -34,38 +34,38 @@ def strategy_of_environment():
     if not text:
         return None
     try:
-        given = json.loads(text)
-        place = _place_on_host(given["cluster"], given["task"])
+        job = json.loads(text)
+        index = _index_on_host(job["cluster"], job["task"])
     except (AttributeError, KeyError, TypeError, ValueError):
         raise ValueError(
             'TF_CONFIG must be JSON with "cluster" and "task". '
             f"Received: TF_CONFIG={text[:200]!r}. Set it as tf.distribute has it, or unset it."
         ) from None
     gpus = tf.config.list_physical_devices("GPU")
-    if gpus and place >= len(gpus):
+    if gpus and index >= len(gpus):
         raise ValueError(
             "Each worker of a machine must have a GPU of its own. "
-            f"Received: {place + 1} workers or more, {len(gpus)} GPUs. Start fewer workers."
+            f"Received: {index + 1} workers or more, {len(gpus)} GPUs. Start fewer workers."
         )
     if len(gpus) > 1:
-        tf.config.set_visible_devices(gpus[place], "GPU")
+        tf.config.set_visible_devices(gpus[index], "GPU")
     return tf.distribute.MultiWorkerMirroredStrategy()
 
 
-def _place_on_host(cluster, task):
+def _index_on_host(cluster, task):
     """The number of workers before this one that have the same machine in their addresses."""
     hosts = {
         (kind, index): address.rpartition(":")[0]
         for kind in ("chief", "worker")
         for index, address in enumerate(cluster.get(kind, ()))
     }
-    own = task["type"], int(task["index"])
-    before = itertools.takewhile(lambda worker: worker != own, hosts)
-    return sum(hosts[worker] == hosts[own] for worker in before)
+    this = task["type"], int(task["index"])
+    before = itertools.takewhile(lambda worker: worker != this, hosts)
+    return sum(hosts[worker] == hosts[this] for worker in before)
 
 
 class Workers:
-    """The processes of one training, and what they tell each other.
+    """The processes of one training, and sums and values that they exchange.
 
     All of them call the same methods in the same order: each call waits for the others. The
     first worker is the chief, which alone owns the directory of the run.
@@ -91,7 +91,7 @@ class Workers:
         self.count, self.index = 1, 0
         # of one trace for vectors of all lengths
         signature = [tf.TensorSpec([None], tf.float64)]
-        self._summed = tf.function(lambda one: self.sum([one])[0], input_signature=signature)
+        self._summed = tf.function(lambda vector: self.sum([vector])[0], input_signature=signature)
         if strategy is None:
             return
         devices = strategy.extended.worker_devices
@@ -102,7 +102,7 @@ class Workers:
                 "process a device, as `keras-bahdanau train --workers` does."
             )
         self.count = strategy.num_replicas_in_sync
-        self.index = int(tf.function(lambda: strategy.run(_own_index))())
+        self.index = int(tf.function(lambda: strategy.run(_replica_index))())
 
     @property
     def is_chief(self):
@@ -145,42 +145,42 @@ class Workers:
 
     def check_same(self, name, number):
         """Raise ValueError if a number is not the same in all workers."""
-        first = self.from_chief([number])[0]
+        first = self.chiefs_values([number])[0]
         if self.any(first != number):
             raise ValueError(
                 f"All workers must have the same {name}. Received: {name}={number} in worker "
                 f"{self.index}, {first:g} in the chief. Give all of them the same data."
             )
 
-    def from_chief(self, numbers):
+    def chiefs_values(self, numbers):
         """The chief's numbers in place of one's own, as a float64 vector of the same length."""
-        own = np.asarray(numbers, "float64").reshape(-1)
+        vector = np.asarray(numbers, "float64").reshape(-1)
         if self.count == 1:
-            return own
-        return self._sum_of(own if self.is_chief else np.zeros_like(own))
+            return vector
+        return self._sum_of(vector if self.is_chief else np.zeros_like(vector))
 
-    def text_from_chief(self, text=""):
+    def chiefs_text(self, text=""):
         """The chief's text in place of one's own."""
         if self.count == 1:
             return text
         codes = np.frombuffer(text.encode(), "uint8")
-        length = int(self.from_chief([len(codes)])[0])
-        codes = self.from_chief(codes if self.is_chief else np.zeros(length))
+        length = int(self.chiefs_values([len(codes)])[0])
+        codes = self.chiefs_values(codes if self.is_chief else np.zeros(length))
         return codes.astype("uint8").tobytes().decode()
 
     def follow_variables(self, variables):
         """Give variables the chief's values."""
         if self.count > 1:
             for variable in variables:
-                own = keras.ops.convert_to_numpy(variable)
-                values = self.from_chief(own).reshape(own.shape)
-                variable.assign(values.astype(own.dtype))
+                array = keras.ops.convert_to_numpy(variable)
+                values = self.chiefs_values(array).reshape(array.shape)
+                variable.assign(values.astype(array.dtype))
 
     def follow_progress(self, progress):
         """Give a `Progress` what the chief's has."""
         if self.count > 1:
-            text = self.text_from_chief(progress.to_json())
-            vars(progress).update(vars(Progress.from_json(text)))
+            text = self.chiefs_text(progress.dumps())
+            vars(progress).update(vars(Progress.loads(text)))
 
     def run_in(self, directory):
         """The `Run` of a directory, for a worker that is not the chief without its files."""
@@ -190,34 +190,29 @@ class Workers:
         """Begin to train together: all have the chief's weights and progress.
 
         Dropout differs from worker to worker: their random states are numbered on.
-
-        Args:
-            run: `Run`, which has begun.
-            model: Compiled Keras model; the chief's is restored if the run is resumed.
-            progress: `Progress`.
         """
         if self.count == 1:
             return
         if self.is_chief:
-            self.text_from_chief(json.dumps(run.read_card()))
+            self.chiefs_text(json.dumps(run.read_card()))
         self.follow_progress(progress)
         self.follow_variables([*model.variables, *model.optimizer.variables])
         for state in random_states(model):
-            seed, *rest = keras.ops.convert_to_numpy(state).tolist()
-            state.assign([(seed + self.index) % 2**32, *rest])
+            seed, *counters = keras.ops.convert_to_numpy(state).tolist()
+            state.assign([(seed + self.index) % 2**32, *counters])
 
     def _sum_of(self, numbers):
         return self._summed(tf.constant(numbers, tf.float64)).numpy()
 
 
-def _own_index():
+def _replica_index():
     return tf.convert_to_tensor(tf.distribute.get_replica_context().replica_id_in_sync_group)
 
 
 def _all_reduced(tensors):
     """The sums of tensors, in the context of a replica."""
     context = tf.distribute.get_replica_context()
-    placed = [tf.identity(one) for one in tensors]  # on the device of the replica
+    placed = [tf.identity(tensor) for tensor in tensors]  # on the device of the replica
     return context.all_reduce(tf.distribute.ReduceOp.SUM, placed)
 
 
@@ -233,7 +228,7 @@ class _ChiefsRun(Run):
 
     def read_card(self):
         if self._card is None:
-            self._card = json.loads(self._workers.text_from_chief())
+            self._card = json.loads(self._workers.chiefs_text())
         return self._card
 
     @contextlib.contextmanager
@@ -265,9 +260,9 @@ class FollowChief(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         self._follow_stop()
         self.workers.follow_progress(self.progress)
-        own = {id(variable) for variable in random_states(self.model)}
+        random = {id(variable) for variable in random_states(self.model)}
         variables = [*self.model.variables, *self.model.optimizer.variables]
-        self.workers.follow_variables([one for one in variables if id(one) not in own])
+        self.workers.follow_variables([each for each in variables if id(each) not in random])
 
     def on_train_end(self, logs=None):
         self.workers.follow_progress(self.progress)

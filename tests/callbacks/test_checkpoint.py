@@ -22,7 +22,7 @@ def test_training_resumes_from_a_checkpoint_as_if_never_stopped(tmp_path):
     resumed = new(dropout=0.5)
     Checkpoint.restore(path, resumed)
     with h5py.File(path) as file:
-        restored = Progress.from_json(file["progress"][()])
+        restored = Progress.loads(file["progress"][()])
     assert (restored.step, restored.epoch) == (4, 7)
     assert restored.seconds > 0
     fit(resumed, X[4:], Y[4:])
@@ -57,7 +57,7 @@ def test_a_fit_of_its_own_counts_and_saves_each_epoch(tmp_path):
     checkpoint = Checkpoint(path, progress, save_freq=steps, ends_epochs=True)
     losses = fit(new(), X[:3], Y[:3], epochs=2, callbacks=[checkpoint]).history["loss"]
     with h5py.File(path) as file:
-        saved = Progress.from_json(file["progress"][()])
+        saved = Progress.loads(file["progress"][()])
     assert (saved.epoch, saved.step) == (progress.epoch, progress.step) == (2, 0)
     assert [logs["loss"] for logs in saved.history] == pytest.approx(losses)
     assert saved.best == pytest.approx(min(losses))
@@ -119,4 +119,4 @@ def test_batches_are_counted_where_keras_takes_several_at_once(tmp_path):
     fit(model, X[:5], Y[:5], callbacks=[Checkpoint(path, progress, save_freq=3)])
     assert progress.step == int(model.optimizer.iterations) == 5
     with h5py.File(path) as file:  # after 2, 4 and 5 batches
-        assert Progress.from_json(file["progress"][()]).step == 4
+        assert Progress.loads(file["progress"][()]).step == 4

@@ -63,7 +63,7 @@ def test_an_epoch_that_was_left_unfinished_is_no_measure_of_the_others():
     expected = progress.epochs_in(5)
     progress.step = 98
     progress.add_time(19.0)  # and then it was killed
-    assert Progress.from_json(progress.to_json()).epochs_in(5) == expected == 2 + 10
+    assert Progress.loads(progress.dumps()).epochs_in(5) == expected == 2 + 10
 
 
 def test_the_first_step_is_no_measure_of_an_epoch():

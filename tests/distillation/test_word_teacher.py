@@ -72,13 +72,13 @@ def test_a_run_resumes_with_its_teacher_alone(teacher, tmp_path):
 def test_a_teacher_and_its_share_go_together(share, files):
     options = TrainingOptions(word_distillation=share).resolved()
     with pytest.raises(ValueError, match=f"teacher=.*, word_distillation={share}. Give both"):
-        TrainingData.of(PAIRS, PAIRS)._replace(teacher=files).check(options)
+        TrainingData.build(PAIRS, PAIRS)._replace(teacher=files).check(options)
 
 
 def test_a_teacher_of_other_vocabularies_is_named(toy_translator, teacher):
     own = tuple(sides(toy_translator).values())
     other = Subwords.train(["a b"], 10, model_type="char", exact=False)
-    data = TrainingData.of(PAIRS, PAIRS, teacher=teacher)
+    data = TrainingData.build(PAIRS, PAIRS, teacher=teacher)
     plan = TrainingPlan(STUDENT.resolved(), *own, data)
     assert word_distillation(plan).share == 1.0
     with pytest.raises(ValueError, match="'.*teacher.keras', which has others. Train both"):
@@ -91,7 +91,7 @@ def test_a_teacher_that_needs_alignments_is_named(toy_translator, tmp_path):
     model = kb.presets.small(*own, attention="forced", **sizes)
     model.build()
     kb.Translator(own[0], model, own[1]).save(tmp_path / "forced.keras")
-    data = TrainingData.of(PAIRS, PAIRS, teacher=tmp_path / "forced.keras")
+    data = TrainingData.build(PAIRS, PAIRS, teacher=tmp_path / "forced.keras")
     with pytest.raises(ValueError, match="'.*forced.keras', whose attention is that of given"):
         word_distillation(TrainingPlan(STUDENT.resolved(), *own, data))
 

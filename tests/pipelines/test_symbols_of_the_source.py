@@ -68,10 +68,10 @@ def test_a_prefix_may_have_one(translator):
 
 
 def test_a_training_lets_them_come_where_a_target_has_one(both):
-    assert not TrainingData.of(PAIRS, PAIRS).write_symbols(both)
-    assert TrainingData.of([*PAIRS, ("b", "<PST> a")], PAIRS).write_symbols(both)
+    assert not TrainingData.build(PAIRS, PAIRS).write_symbols(both)
+    assert TrainingData.build([*PAIRS, ("b", "<PST> a")], PAIRS).write_symbols(both)
     without = Subwords.train(["ab"], 40, model_type="char", exact=False)
-    assert TrainingData.of(PAIRS, PAIRS).write_symbols(without)  # there is nothing to forbid
+    assert TrainingData.build(PAIRS, PAIRS).write_symbols(without)  # there is nothing to forbid
 
 
 @pytest.mark.slow

@@ -6,6 +6,6 @@ from keras_bahdanau.training.data import TrainingData
 
 def begin(run, asked, pairs, valid_pairs=None, teacher=None, workers=1, **plan):
     """Write the card of a run, and return its `TrainingData`."""
-    data = TrainingData.of(pairs, pairs if valid_pairs is None else valid_pairs, teacher=teacher)
+    data = TrainingData.build(pairs, pairs if valid_pairs is None else valid_pairs, teacher=teacher)
     run.begin(TrainingPlan(asked.resolved(), data=data, **plan), workers)
     return data

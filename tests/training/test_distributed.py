@@ -28,7 +28,7 @@ from keras_bahdanau.training import Run, TrainingOptions, presets, train
 from keras_bahdanau.training.distributed import SummedStep, fit_of
 from keras_bahdanau.training.workers import (
     Workers,
-    _place_on_host,
+    _index_on_host,
     strategy_of_environment,
 )
 
@@ -158,7 +158,7 @@ def test_a_worker_without_a_chief_ends_with_one_clear_error(tmp_path):
 def test_workers_of_a_machine_are_counted_by_their_addresses():
     hosts = {"chief": ["a:1"], "worker": ["b:1", "a:2", "b:2", "[::1]:3"], "evaluator": ["a:9"]}
     tasks = [("chief", 0), *(("worker", index) for index in range(4))]
-    found = [_place_on_host(hosts, {"type": kind, "index": index}) for kind, index in tasks]
+    found = [_index_on_host(hosts, {"type": kind, "index": index}) for kind, index in tasks]
     assert found == [0, 0, 1, 1, 0]
 
 

@@ -47,7 +47,7 @@ def names_of(asked):
 
 def resumed(run, asked, pairs):
     """The options that a run goes on with."""
-    check_start(run, asked, TrainingData.of(pairs, pairs))
+    check_start(run, asked, TrainingData.build(pairs, pairs))
     return run.options()
 
 

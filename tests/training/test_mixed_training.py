@@ -44,9 +44,9 @@ def test_a_run_goes_on_with_the_weights_and_tags_it_began_with(tmp_path):
     for changes in ({"weight": 3}, {"tag": "<de>"}, {"name": "german"}, {"pairs": TOY}):
         other = Corpora([dataclasses.replace(begun.corpora[0], **changes), begun.corpora[1]])
         with pytest.raises(ValueError, match="Received: other .* pairs, weights, tags"):
-            check_start(run, options, TrainingData.of(other, valid))
+            check_start(run, options, TrainingData.build(other, valid))
     with pytest.raises(ValueError, match="Received: other .* pairs, weights, tags"):
-        check_start(run, options, TrainingData.of(list(begun), valid))
+        check_start(run, options, TrainingData.build(list(begun), valid))
 
 
 def test_a_vocabulary_without_the_tags_is_refused_before_training(tmp_path):

@@ -178,7 +178,7 @@ def test_long_steps_are_told_each_half_minute_where_there_is_no_bar(monkeypatch)
 
 def test_validation_texts_that_the_vocabularies_do_not_know_are_told():
     side, lines = Subwords.train(["a b"], 12, model_type="word", exact=False), []
-    data = TrainingData.of([("a", "b")], [("a", "a c"), ("b", "d b")])
+    data = TrainingData.build([("a", "b")], [("a", "a c"), ("b", "d b")])
     plan = TrainingPlan(TrainingOptions().resolved(), as_source(side), side, data)
     report_unknown(plan, lines.append)
     assert lines == [

@@ -14,7 +14,7 @@ from keras_bahdanau.training.data import TrainingData
 from keras_bahdanau.training.plan import check_start
 
 PAIRS, OTHERS = [("a", "x"), ("b", "y")], [("c", "z")]
-DATA = TrainingData.of(PAIRS, OTHERS)
+DATA = TrainingData.build(PAIRS, OTHERS)
 
 
 def begin(run, **options):
@@ -89,7 +89,7 @@ def test_a_run_goes_on_with_the_same_options_and_pairs_only(run):
     with pytest.raises(ValueError, match=r"epochs=3. Received: epochs=4. Use that"):
         check_start(run, TrainingOptions(epochs=4), DATA)
     with pytest.raises(ValueError, match="with the pairs it began with. Received: other"):
-        check_start(run, TrainingOptions(epochs=3), TrainingData.of(PAIRS, PAIRS))
+        check_start(run, TrainingOptions(epochs=3), TrainingData.build(PAIRS, PAIRS))
 
 
 @pytest.mark.parametrize("progress", [{"epoch": 3, "waited": 0}, {"epoch": 2, "waited": 5}])
@@ -105,19 +105,19 @@ def test_a_run_says_by_itself_when_it_is_over(run, tmp_path):
     assert not run.is_over(), "it has no checkpoint"
     for epoch, expected in ((2, False), (3, True)):
         with h5py.File(run.checkpoint, "w") as file:
-            file["progress"] = Progress(epoch=epoch).to_json()
+            file["progress"] = Progress(epoch=epoch).dumps()
         assert run.is_over() is expected
     begin(run, epochs=9, minutes=10)
     for seconds, expected in ((450.0, False), (451.0, True)):  # 150 s each
         with h5py.File(run.checkpoint, "w") as file:
-            file["progress"] = Progress(epoch=3, seconds=seconds).to_json()
+            file["progress"] = Progress(epoch=3, seconds=seconds).dumps()
         assert run.is_over() is expected
 
 
 @pytest.mark.parametrize("options", [None, {}, {"epochs": "3", "patience": 1}])
 def test_a_card_that_does_not_say_when_a_run_is_over_is_named(run, options):
     with h5py.File(run.checkpoint, "w") as file:
-        file["progress"] = Progress(epoch=1).to_json()
+        file["progress"] = Progress(epoch=1).dumps()
     run.card.write_text(json.dumps({"options": options}))
     with pytest.raises(ValueError, match="must be whole. Received: path='.*run.json'"):
         run.is_over()
@@ -144,7 +144,7 @@ def test_progress_counts_epochs_and_the_wait_for_a_better_one():
         progress.end_epoch({"val_perplexity": perplexity})
     assert (progress.epoch, progress.step, progress.best, progress.waited) == (4, 0, 4.0, 2)
     assert [logs["val_perplexity"] for logs in progress.history] == [5.0, 4.0, 4.0, 4.5]
-    assert Progress.from_json(progress.to_json()) == progress
+    assert Progress.loads(progress.dumps()) == progress
 
 
 def test_what_is_not_a_number_is_never_the_best():
@@ -159,7 +159,7 @@ def test_what_is_not_a_number_is_never_the_best():
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_a_run_does_not_resume_from_weights_that_diverged(run, value):
     with h5py.File(run.checkpoint, "w") as file:
-        file["progress"] = Progress(epoch=1).to_json()
+        file["progress"] = Progress(epoch=1).dumps()
         file["layers/decoder/vars/0"] = np.array([[1.0, value]], np.float32)
     with pytest.raises(ValueError, match="Received: path='.*h5', with NaN .* 'layers/decoder/va"):
         check_start(run, TrainingOptions(epochs=3), DATA)

@@ -155,14 +155,14 @@ def test_options_of_vocabularies_that_are_learnt_are_refused(shards, tmp_path, o
 def test_a_run_does_not_resume_with_other_shards(shards, tmp_path):
     run = Run(tmp_path / "run")
     begin(run, OPTIONS, shards, VALIDATION)
-    check_start(run, OPTIONS, TrainingData.of(Shards(shards.directory), VALIDATION))
+    check_start(run, OPTIONS, TrainingData.build(Shards(shards.directory), VALIDATION))
     (tmp_path / "others").mkdir()
     entry = write_shard(tmp_path / "others", 0, *shards.shard(1))
     others = write_card(tmp_path / "others", [entry], shards.source, shards.target)
     with pytest.raises(ValueError, match="A run resumes with the pairs it began with"):
-        check_start(run, OPTIONS, TrainingData.of(others, VALIDATION))
+        check_start(run, OPTIONS, TrainingData.build(others, VALIDATION))
     with pytest.raises(ValueError, match="A run resumes with the pairs it began with"):
-        check_start(run, OPTIONS, TrainingData.of(TRAINING, VALIDATION))
+        check_start(run, OPTIONS, TrainingData.build(TRAINING, VALIDATION))
 
 
 @pytest.mark.parametrize(
@@ -185,9 +185,9 @@ def test_no_pieces_are_appended_to_the_vocabulary_of_shards(shards, tmp_path):
     options = dataclasses.replace(OPTIONS, update_vocabulary="append")
     for pairs in (shards, Corpora([Corpus("a", shards), Corpus("b", TRAINING)])):
         with pytest.raises(ValueError, match="Shards hold ids.*update_vocabulary='append'"):
-            TrainingData.of(pairs, VALIDATION).check(options.resolved())
+            TrainingData.build(pairs, VALIDATION).check(options.resolved())
     replaced = dataclasses.replace(options, update_vocabulary="replace")
-    TrainingData.of(shards, VALIDATION).check(replaced.resolved())
+    TrainingData.build(shards, VALIDATION).check(replaced.resolved())
 
 
 def test_a_run_on_shards_resumes_with_as_many_workers(shards, tmp_path):

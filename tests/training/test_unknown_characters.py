@@ -100,7 +100,7 @@ def test_a_pointer_generator_of_characters_begins_with_a_search_that_copies(type
     source = Subwords.train(["가 ab"], 30, exact=False, **settings)
     target = Subwords.train(["가 ab"], 30, exact=False, **{**settings, **given})
     with_copies = options(copy=True, unknown_rate=0.0).resolved()
-    data = TrainingData.of([("a", "b")], [("a", "b")])
+    data = TrainingData.build([("a", "b")], [("a", "b")])
     plan = TrainingPlan(with_copies, as_source(source), target, data)
     search = initial_search(plan)
     assert (search.replace_unknown, search.write_symbols) == (copies, True)

@@ -53,7 +53,7 @@ class Checkpoint:
         self.progress, self.written = progress, None
 
     def save(self):
-        self.written = self.progress.to_json()
+        self.written = self.progress.dumps()
 
 
 class Pairs:
@@ -72,7 +72,7 @@ class Training:
         self.checkpoint = Checkpoint(self.progress)
         translator = Translator(self.model, self.progress)
         pairs = [("1", "a b"), ("2", "a b")]
-        data = TrainingData.of(pairs, pairs)
+        data = TrainingData.build(pairs, pairs)
         initial = {} if first else None
         plan = TrainingPlan(TrainingOptions(**options).resolved(), data=data, initial=initial)
         self.callback = ValidateAndSave(
@@ -98,7 +98,7 @@ def test_the_best_epoch_is_saved_and_all_are_in_the_history(tmp_path):
         {"loss": float(epoch), "val_loss": 0.5, "val_perplexity": perplexity}
         for epoch, perplexity in enumerate([5.0, 3.0, 4.0])
     ]
-    assert Progress.from_json(training.checkpoint.written) == training.progress
+    assert Progress.loads(training.checkpoint.written) == training.progress
     assert training.reports == [
         "epoch 1: validation perplexity 5.000 (best), 0.0 min",
         "epoch 2: validation perplexity 3.000 (best), 0.0 min",
@@ -172,7 +172,7 @@ def test_training_ends_before_an_epoch_that_would_be_too_long(tmp_path):
 def test_a_stop_by_a_later_callback_is_kept(tmp_path):
     training = Training(tmp_path, [5.0, 4.0, 3.0], epochs=9)
     assert training.fit(9, stop_after=1) == 2
-    assert Progress.from_json(training.checkpoint.written).stopped
+    assert Progress.loads(training.checkpoint.written).stopped
 
 
 def test_an_epoch_that_was_cut_short_is_validated_and_the_last(tmp_path):
@@ -180,7 +180,7 @@ def test_an_epoch_that_was_cut_short_is_validated_and_the_last(tmp_path):
     training.model.stop_training = True
     assert training.fit(9) == 1
     assert training.run.translator.exists()
-    assert Progress.from_json(training.checkpoint.written).stopped
+    assert Progress.loads(training.checkpoint.written).stopped
 
 
 def test_the_end_of_a_fit_of_one_epoch_does_not_end_the_training(tmp_path):

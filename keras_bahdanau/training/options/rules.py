@@ -22,11 +22,7 @@ _UNSCORED_REQUIRES = {
 
 
 def check_together(options):
-    """Raise ValueError if options of a training do not go together.
-
-    Args:
-        options: `ResolvedOptions`.
-    """
+    """Raise ValueError if options of a training do not go together."""
     _check(options, _batch_rules(options), _text_rules(options), _optimizer_rules(options))
     check_model(options)
     if is_hard(options):
@@ -34,11 +30,7 @@ def check_together(options):
 
 
 def check_model(options):
-    """Raise ValueError if the options of a model do not go together, whatever its training.
-
-    Args:
-        options: `ResolvedOptions`.
-    """
+    """Raise ValueError if the options of a model do not go together, whatever its training."""
     _check(options, _size_rules(options), _decoder_rules(options), _block_rules(options))
     _check(options, _attention_rules(options), _hard_rules(options) if is_hard(options) else ())
 

@@ -69,16 +69,9 @@ def new_model(preset, source, target, seed=None, **overrides):
 
 
 def model_of(source, target, options, cached_steps):
-    """The model of options, with the initial weights of its layers.
+    """The model of `ResolvedOptions`, neither compiled nor built, with weights of its layers.
 
-    Args:
-        source: `Source`.
-        target: `Subwords`.
-        options: `ResolvedOptions`.
-        cached_steps: Integer. Steps that a decoder of self-attention keeps, 128 at least.
-
-    Returns:
-        A `Seq2Seq`, neither compiled nor built.
+    A decoder of self-attention keeps `cached_steps`, 128 at least.
     """
     return Seq2Seq(
         _encoder(source, target, options),

@@ -151,13 +151,13 @@ def test_what_belongs_to_text_is_refused(corpus, tmp_path):
     with pytest.raises(ValueError, match="names files.*FeatureSource, which reads arrays"):
         ManifestCorpus(manifest, FeatureSource(3))
     with pytest.raises(ValueError, match="A tag stands before text"):
-        TrainingData.of([Corpus("a", shards, tag="<a>")], [])
+        TrainingData.build([Corpus("a", shards, tag="<a>")], [])
     assert not (tmp_path / "new").exists()
 
 
 def test_a_training_with_another_source_names_both(corpus):
     _, source, shards = corpus
-    data = TrainingData.of(shards, [])
+    data = TrainingData.build(shards, [])
     assert data.sides(source, None, ()).source == data.sides(None, shards.target, ()).source
     own = type(source).__name__
     with pytest.raises(ValueError, match=rf"source=FeatureSource\(size=3.* in place of {own}\(.*="):
