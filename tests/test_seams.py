@@ -23,7 +23,7 @@ READING_FORMS = {
     "cli/inputs.py": (6, "two texts or a TSV are read, or a manifest"),
     "cli/sharding.py": (2, "two texts or a TSV are read, or a manifest"),
     "cli/training_files.py": (1, "two texts for training need two for validation"),
-    "data/shards/manifest_corpus.py": (1, "a corpus of a manifest refuses other sources"),
+    "data/shards/file_rows.py": (1, "a corpus of a manifest refuses other sources"),
     "data/shards/shard_files.py": (2, "shards hold ids of lines, or the content of files"),
     "data/shards/shards.py": (1, "ids of shards belong to subwords"),
     "exporters/saved_model/saved_model_pipeline.py": (1, "FLAC is refused among files"),
@@ -33,7 +33,6 @@ READING_FORMS = {
 # Modules that ask if a source has subwords: what they do is done to tokens, of whatever text.
 ASKING_FOR_SUBWORDS = {
     "data/shards/shards.py": (1, "ids of shards belong to subwords"),
-    "data/tags.py": (1, "a tag is one source token"),
     "exporters/litert/conversion.py": (1, "a file holds the subwords of both sides"),
     "pipelines/graph.py": (1, "words to copy are source tokens"),
     "training/fine_tuning.py": (3, "an old vocabulary gets new pieces"),

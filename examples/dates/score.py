@@ -13,7 +13,7 @@ from pathlib import Path
 from exact import read, table
 
 import keras_bahdanau as kb
-from keras_bahdanau.data.tags import require_token
+from keras_bahdanau.text.features import require_token
 
 
 def main(arguments=None):

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import regex
 
-from keras_bahdanau.data.reading import read_lines
+from keras_bahdanau.data.readers.lines import read_lines
 from keras_bahdanau.files.whole_file import write_text
 
 LEAST = 3  # letters of a run

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 import keras_bahdanau as kb
-from keras_bahdanau.data.reading import read_lines
+from keras_bahdanau.data.readers.lines import read_lines
 from keras_bahdanau.files.whole_file import write_text
 
 MOST_LINES, MOST_DRAWS = 10_000_000, 1000

@@ -26,7 +26,7 @@ import numpy as np
 import tensorflow as tf
 
 import keras_bahdanau as kb
-from keras_bahdanau.data.padding import padded_batch
+from keras_bahdanau.data.epochs import padded_batch
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.training import TrainingOptions, TrainingPlan
 from keras_bahdanau.training.model import validated_model

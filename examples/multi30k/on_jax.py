@@ -26,7 +26,7 @@ import keras
 import numpy as np
 
 from keras_bahdanau.data.bucketing import ByTokens, bucket_shapes
-from keras_bahdanau.data.padding import padded_batch
+from keras_bahdanau.data.epochs import padded_batch
 from keras_bahdanau.optimizers.adam import averaged_weights
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.training import MODEL_OPTIONS, TrainingOptions, TrainingPlan, training_option

@@ -24,7 +24,7 @@ from tasks import (
     signatures,
 )
 
-from keras_bahdanau.data.reading import read_lines
+from keras_bahdanau.data.readers.lines import read_lines
 from keras_bahdanau.files.whole_file import write_text
 from keras_bahdanau.training import Run
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import keras
 
-from keras_bahdanau.data.answers import answers_by_source
-from keras_bahdanau.data.checked_pairs import check_pairs
+from keras_bahdanau.data.pairs import answers_by_source
 from keras_bahdanau.evaluation.corpus_metrics import CorpusMetric, metrics_of
 from keras_bahdanau.evaluation.significance import interval
 from keras_bahdanau.optimizers.adam import averaged_weights
+from keras_bahdanau.text.host_text import check_pairs
 
 
 class MetricCallback(keras.callbacks.Callback):

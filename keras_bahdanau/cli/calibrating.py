@@ -22,11 +22,11 @@ from keras_bahdanau.cli.arguments import (
 from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress, warn
 from keras_bahdanau.cli.inputs import check_cache, inputs_of, read_examples
 from keras_bahdanau.cli.own_modules import with_imports
-from keras_bahdanau.data.tags import require_token
 from keras_bahdanau.files.ownership import owned
 from keras_bahdanau.pipelines.file import find_translator, write_calibration
 from keras_bahdanau.settings.limits import BATCH_SIZE, PERCENT
 from keras_bahdanau.settings.option import check_value, one_of
+from keras_bahdanau.text.features import require_token
 
 METRIC = one_of("chrf", "exact")
 

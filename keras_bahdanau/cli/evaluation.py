@@ -36,14 +36,13 @@ from keras_bahdanau.cli.inputs import (
 from keras_bahdanau.cli.other_system import OtherSystem
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.cli.unknown_text import FeaturesElsewhere
-from keras_bahdanau.data.shards.manifest import report_unreadable
-from keras_bahdanau.data.tags import require_token
+from keras_bahdanau.data.readers.manifest import report_unreadable
 from keras_bahdanau.evaluation.corpus_metrics import METRICS
 from keras_bahdanau.files.whole_file import write_json, write_text
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.settings.limits import BATCH_SIZE
 from keras_bahdanau.settings.option import check_value
-from keras_bahdanau.text.features import shift_links
+from keras_bahdanau.text.features import require_token, shift_links
 from keras_bahdanau.text.unknown_parts import report_unknown_pairs
 
 
@@ -216,7 +215,7 @@ def _nbest_of(metrics, compare):
 
 def _read_links(path, pairs, tag=None, symbols=()):
     """(sure, possible) links of a file, between the words that the model reads."""
-    from keras_bahdanau.data.reading import read_alignments  # which loads NumPy
+    from keras_bahdanau.data.readers.parallel_files import read_alignments  # which loads NumPy
 
     sure, possible = read_alignments(path)
     check_lines(len(sure), "alignments", path, pairs)

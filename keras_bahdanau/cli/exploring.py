@@ -8,7 +8,8 @@ import typer
 
 from keras_bahdanau.cli.arguments import check_writable
 from keras_bahdanau.cli.console import show_progress, warn
-from keras_bahdanau.data.reading import check_parallel, read_lines
+from keras_bahdanau.data.readers.lines import read_lines
+from keras_bahdanau.data.readers.parallel_files import check_parallel
 from keras_bahdanau.files.whole_file import new_file
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.settings.option import check_value, integer

@@ -23,7 +23,7 @@ from keras_bahdanau.cli.console import (
 )
 from keras_bahdanau.cli.inputs import inputs_of, read_examples
 from keras_bahdanau.cli.own_modules import with_imports
-from keras_bahdanau.data.reading import read_lines
+from keras_bahdanau.data.readers.lines import read_lines
 from keras_bahdanau.exporters.all_formats import exporter_of
 from keras_bahdanau.exporters.litert import litert_exporter
 from keras_bahdanau.exporters.publishing import next_version

@@ -5,12 +5,13 @@ from pathlib import Path
 
 from keras_bahdanau.cli.arguments import is_litert
 from keras_bahdanau.cli.console import lines_from, warn
-from keras_bahdanau.data.columns import Table, parsed_columns, read_table
-from keras_bahdanau.data.reading import decode_lines, read_pairs
-from keras_bahdanau.data.shards.manifest import read_manifest
-from keras_bahdanau.data.tags import tagged
+from keras_bahdanau.data.readers.lines import decode_lines
+from keras_bahdanau.data.readers.manifest import read_manifest
+from keras_bahdanau.data.readers.parallel_files import read_pairs
+from keras_bahdanau.data.readers.table import Table, parse_columns, read_table
 from keras_bahdanau.exporters.card import read_packed_card
 from keras_bahdanau.pipelines.file import read_card
+from keras_bahdanau.text.features import tagged
 
 _READERS = {
     "lines": "translate",
@@ -190,7 +191,7 @@ def _check_columns(inputs, target, columns, answer_separator):
                 f"{'two files' if inputs == 'lines' else inputs}. Leave it out."
             )
     if columns is not None:
-        parsed_columns(columns)
+        parse_columns(columns)
 
 
 def _check_one_file(target):

@@ -3,8 +3,8 @@
 from keras_bahdanau.cli.arguments import find_models, is_litert, load_translator, search_of
 from keras_bahdanau.cli.console import show_progress
 from keras_bahdanau.cli.inputs import check_lines, inputs_of
-from keras_bahdanau.data.reading import read_lines
-from keras_bahdanau.data.tags import is_token, untagged
+from keras_bahdanau.data.readers.lines import read_lines
+from keras_bahdanau.text.features import is_token, untagged
 
 
 class OtherSystem:
@@ -72,7 +72,7 @@ class OtherSystem:
             List of a `Comparison` by each metric.
         """
         from keras_bahdanau import evaluation
-        from keras_bahdanau.data.answers import answers_by_source
+        from keras_bahdanau.data.pairs import answers_by_source
         from keras_bahdanau.evaluation.corpus_metrics import metrics_of  # which loads sacreBLEU
 
         others = self.lines(batch_size)

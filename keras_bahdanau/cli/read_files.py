@@ -24,7 +24,7 @@ from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
 from keras_bahdanau.cli.inputs import decoded, require_inputs
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.cli.unknown_text import UnknownText
-from keras_bahdanau.data.shards.manifest import read_manifest, report_unreadable
+from keras_bahdanau.data.readers.manifest import read_manifest, report_unreadable
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.settings.limits import BATCH_SIZE
 from keras_bahdanau.settings.option import check_value

@@ -5,15 +5,15 @@ import sys
 from pathlib import Path
 
 from keras_bahdanau.cli.console import warn
-from keras_bahdanau.data.columns import (
+from keras_bahdanau.data.readers.lines import check_unfinished, decode_lines, read_lines
+from keras_bahdanau.data.readers.table import (
     PAIRS,
     find_columns,
-    parsed_columns,
-    table_of_lines,
-    tell_header,
+    parse_columns,
+    parse_table,
+    report_header,
 )
-from keras_bahdanau.data.reading import check_unfinished, decode_lines, read_lines
-from keras_bahdanau.data.table_features import hold_features, tell_joined_features
+from keras_bahdanau.data.readers.table_features import hold_features, report_joined_features
 
 STANDARD_INPUT = Path("-")
 ARRIVING = 2**16  # bytes of standard input that are translated at once
@@ -32,7 +32,7 @@ def check_columns(file, columns):
             f"columns={columns!r} with standard input. Give the file."
         )
     if columns is not None:
-        parsed_columns(columns, needed=("source",))
+        parse_columns(columns, needed=("source",))
 
 
 def chunks_of(file, columns):
@@ -82,9 +82,9 @@ def sentences_of(file, columns):
             f"columns of {str(file)!r}, found from its text: {columns}; its sources are "
             "translated, not whole lines"
         )
-    table = table_of_lines(file, lines, columns, needed=("source",))
-    tell_header(file, lines[0], warn)
-    tell_joined_features(file, table.symbols, warn)
+    table = parse_table(file, lines, columns, needed=("source",))
+    report_header(file, lines[0], warn)
+    report_joined_features(file, table.symbols, warn)
     targets = [target for _, target in table.pairs] if found and columns == PAIRS else ()
     return [source for source, _ in table.pairs], {*table.symbols}, targets
 

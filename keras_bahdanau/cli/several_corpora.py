@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from keras_bahdanau.cli.console import load_tensorflow
-from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.data.corpora import WEIGHT, Corpora, Corpus, require_text
+from keras_bahdanau.data.pairs import answers_by_source
 from keras_bahdanau.settings.option import check_value
 
 # one that is not that of a drive, as in C:\data\train.tsv

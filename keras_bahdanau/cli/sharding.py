@@ -20,8 +20,7 @@ from keras_bahdanau.files.whole_file import write_json
 from keras_bahdanau.pipelines.file import find_translator, read_card
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.settings.option import check_value
-from keras_bahdanau.sources.named_source import inputs_by_name, source_by_name
-from keras_bahdanau.sources.serialized import read_sides
+from keras_bahdanau.sources.named_source import inputs_by_name, read_sides, source_by_name
 
 
 @ends_well("The same command resumes it.")
@@ -112,7 +111,7 @@ def prepare(
         found = preparing.survey(corpus, settings, workers, say)
         say(found.text())
         if report is not None:
-            write_json(report, found.as_json())
+            write_json(report, found.record())
         return
     sides = _vocabularies(vocabulary, inputs_by_name(kind))
     shards = preparing.prepare(corpus, out, settings, sides, workers, say, load_tensorflow)
@@ -125,7 +124,7 @@ def prepare(
 def _corpus(kind, path, say, **others):
     """The corpus of text, or of the files that a manifest names, by the kind of the source."""
     if inputs_by_name(kind) == "lines":
-        from keras_bahdanau.data.parallel_text import open_corpus
+        from keras_bahdanau.data.readers import open_corpus
 
         return open_corpus(path, **others, say=say)
     for name, value in others.items():
@@ -135,7 +134,7 @@ def _corpus(kind, path, say, **others):
                 f"Received: {name}={str(value)!r} with source={kind!r}. Leave it out."
             )
     load_tensorflow()
-    from keras_bahdanau.data.shards.manifest_corpus import ManifestCorpus
+    from keras_bahdanau.data.shards.file_rows import ManifestCorpus
 
     return ManifestCorpus(path, source_by_name(kind))
 

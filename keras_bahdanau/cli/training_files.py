@@ -13,9 +13,9 @@ from keras_bahdanau.cli.several_corpora import (
     parsed_corpus,
     read_corpora,
 )
-from keras_bahdanau.data.answers import answers_by_source
-from keras_bahdanau.data.corpora import as_pairs, require_text
-from keras_bahdanau.data.reading import read_lines
+from keras_bahdanau.data.corpora import pairs_of, require_text
+from keras_bahdanau.data.pairs import answers_by_source
+from keras_bahdanau.data.readers.lines import read_lines
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.text.features import shift_links
 
@@ -77,7 +77,7 @@ class Data(NamedTuple):
         pairs, symbols = read_examples(inputs, source, target, **table)
         if alignments is None:
             return cls(pairs, None, symbols)
-        from keras_bahdanau.data.reading import read_alignments  # which loads NumPy
+        from keras_bahdanau.data.readers.parallel_files import read_alignments  # which loads NumPy
 
         sure, _ = read_alignments(alignments)
         if len(sure) != len(pairs):
@@ -135,13 +135,13 @@ def read_data(inputs, training, validation, **table):
         data = _shards(source, valid_source, target=target, alignments=alignments, **given)
     else:
         data = read(source, target, alignments)
-    for part in as_pairs(data.pairs).parts():
+    for part in pairs_of(data.pairs).parts():
         _check_inputs(part, inputs)
     if valid_source is not None:
         _check_valid_target(inputs, target, valid_source, valid_target)
         valid = read(valid_source, valid_target, valid_alignments)
-        check_tagged(valid_source, valid.pairs, as_pairs(data.pairs))
-        if as_pairs(data.pairs).in_memory:  # shards name no features
+        check_tagged(valid_source, valid.pairs, pairs_of(data.pairs))
+        if pairs_of(data.pairs).in_memory:  # shards name no features
             _tell_features(valid_source, valid.symbols, data.symbols, table.get("say", warn))
         return data, valid
     if valid_corpora:

@@ -31,10 +31,10 @@ from keras_bahdanau.cli.sentences import STANDARD_INPUT, check_columns, chunks_o
 from keras_bahdanau.cli.translated_lines import Links, print_lines
 from keras_bahdanau.cli.unknown_text import FeaturesElsewhere, UnknownText, subwords_of
 from keras_bahdanau.data.pair_file import PairFile
-from keras_bahdanau.data.tags import require_token, tagged
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.settings.limits import BATCH_SIZE
 from keras_bahdanau.settings.option import check_value
+from keras_bahdanau.text.features import require_token, tagged
 
 
 @ends_well()

@@ -6,82 +6,79 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau.data.bucketing import BySentences, ByTokens, bucket_shapes
-from keras_bahdanau.data.checked_pairs import check_pairs
 from keras_bahdanau.data.epochs import (
     Epochs,
     check_batching,
     checked_worker,
     count_pathless,
+    padded_batch,
     require_usable,
     usable,
 )
-from keras_bahdanau.data.padding import padded_batch
 from keras_bahdanau.data.rows import AlignmentRows, SampledRows
-from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.sources.text_source import source_of
+from keras_bahdanau.text.host_text import check_pairs
 from keras_bahdanau.text.id_rows import IdRows
 
 
 class BatchedPairs(Epochs):
     """Batches of pairs of similar length.
 
-    A batch is `((features, target_in), target_out, weight)`. The features are those of the
-    source, for text int32 ids `(rows, source_time)`. The others are `(rows, target_time)`, int32
-    ids and float32 weights: `target_in` begins with the start token, `target_out` ends with the
-    end token, `weight` is 1 on the real tokens of `target_out` and 0 on padding. With
-    `alignments` the inputs are three, `(features, target_in, alignment)`, the last one
-    `(rows, target_time, source_time)`: see `alignments.token_alignment`.
+    A batch is `((features, target_in), target_out, weight)`. The features are those of the source,
+    for text int32 ids `(rows, source_time)`. The others are `(rows, target_time)`, int32 ids and
+    float32 weights: `target_in` begins with the start token, `target_out` ends with the end token,
+    `weight` is 1 on real tokens of `target_out` and 0 on padding. With `alignments` the inputs are
+    `(features, target_in, alignment)`, the last one `(rows, target_time, source_time)`: see
+    `alignments.token_alignment`.
 
-    Batches are measured in tokens or in sentences:
-
-    - `batch_tokens`: by buckets of one fixed shape each. Since XLA compiles once per shape, there
-      are at most `buckets` shapes; the rows of a bucket are spread evenly over its batches, so
-      that at most one row of a batch is empty (all padding).
+    - `batch_tokens`: batches by buckets of one fixed shape each. XLA compiles once per shape, so
+      there are at most `buckets` shapes. The rows of a bucket are spread evenly over its batches:
+      at most one row of a batch is empty (all padding).
     - `batch_sentences`: as in Bahdanau et al. 2015, appendix B.2, who fetch 20 batches of 80
       pairs, sort them by length, and split them again. Each batch has a shape of its own.
 
-    With `subword_sampling` each epoch splits the words anew, so that one sentence is many. The
-    number of steps stays. A bucket can be a little longer than in `shapes`, if an epoch has
-    longer sentences than the first one; a sentence longer than the longest of the
-    first epoch, or than `max_length`, is split as a translator does it.
+    With `subword_sampling` each epoch splits the words anew. The number of steps stays. A bucket
+    can be a little longer than in `shapes` if an epoch has longer sentences than the first one; a
+    sentence longer than the longest of the first epoch, or than `max_length`, is split as a
+    translator does it.
 
     Args:
-        pairs: List of `(source, target)`: an input of the source, for text a string, and a
-            string.
+        pairs: List of `(source, target)`: an input of the source, for text a string, and a string.
         source: A `Source`, or the `Subwords` of the source text.
         target: `Subwords` of the target text.
-        batch_tokens: Positive integer, at most how many positions, padding included, one side of
-            a batch has (a sentence longer than this has a batch of its own); 2048 if neither
-            this nor `batch_sentences` is given.
+        batch_tokens: Positive integer, most positions of one side of a batch, padding included (a
+            longer sentence has a batch of its own); 2048 if neither this nor `batch_sentences` is
+            given.
         batch_sentences: Positive integer, the rows of a batch.
         buckets: Positive integer, the largest number of shapes, with `batch_tokens`. Their
-            lengths are those that minimise the padding.
+            lengths minimise the padding.
         sort_batches: Positive integer, with `batch_sentences`: so many batches are sorted at once.
         max_length: Positive integer. Pairs with more tokens than this on either side, the end
             token included, are left out and counted.
         max_source_length: Positive integer, likewise for the positions of the source alone;
-            `max_length` if left out.
-        alignments: List of sets of links `(source word, target word)`, one set for each pair,
-            such as `read_alignments` gives; words are those of `sentence.split()`. In the place
-            of a set may stand an array of weights: see `text.word_weights`.
-        subword_sampling: Float from 0 to 1, less than 1: the share of BPE's merges left out, or
-            the smoothing of a unigram model's probabilities (see `SubwordSampler`); 0 for none.
-            For training only, and without `alignments`.
-        least_steps: Non-negative integer. An epoch passes over the pairs as often as it takes
-            for so many batches: few pairs make short epochs otherwise.
-        shuffle: True if each epoch has its own random order, and each of its passes.
+            `max_length` for None.
+        alignments: List of sets of links `(source word, target word)`, one for each pair, such as
+            `read_alignments` gives; words are those of `sentence.split()`. An array of weights may
+            replace a set: see `text.word_weights`.
+        subword_sampling: Float in [0, 1): the share of BPE's merges left out, or the smoothing of a
+            unigram model's probabilities (see `SubwordSampler`); 0 for none. For training only, and
+            without `alignments`.
+        least_steps: Non-negative integer. An epoch passes over the pairs until it has so many
+            batches: few pairs make short epochs otherwise.
+        shuffle: True for a random order of each pass.
         seed: Non-negative integer that, with the number of the epoch, decides its order.
-        shard: Tuple (index, count) of a worker of a training: of each batch of r rows it gets
-            the rows index, index + count, ... alone, and at least one, which may be empty. The
-            batches of all workers together are those of one.
+        shard: Tuple (index, count) of a worker of a training: of each batch it gets the rows index,
+            index + count, ... alone, and at least one, which may be empty. The batches of all
+            workers together are those of one.
 
     Attributes:
-        kept: Int array, which pairs take part.
+        used: Int array, the pairs that take part.
         skipped: `Skipped`, how many pairs were left out and why.
-        too_long: Int array, the rows of the pairs that were left out as too long.
+        too_long: Int array, the pairs that were left out as too long.
         source_lengths: Int array `(pairs,)`, positions of each source, of those left out too.
         broken: Int array, pairs in the batches so far whose source gave nothing when it was
-            decoded, though its header had promised more. Their weights are 0.
-        shapes: Sequence of `(rows, length)`, one for each bucket, shortest first; empty with
+            decoded, though its header declared more. Their weights are 0.
+        shapes: Sequence of `(rows, length)` of the buckets, shortest first; empty with
             `batch_sentences`.
         steps: Integer, batches in an epoch; the same for each.
         tokens: Integer, real target tokens in a pass over the pairs, end tokens included; with
@@ -89,14 +86,13 @@ class BatchedPairs(Epochs):
 
     Raises:
         TypeError: If a source is neither text nor a file, and nothing else that `source` reads.
-        ValueError: If a setting is not as above, no pair is left to train on, `alignments`
-            are not those of the pairs, or an array has another shape than `source` reads.
+        ValueError: If a setting is not as above, no pair is left to train on, `alignments` do not
+            fit the pairs, or an array has another shape than `source` reads.
 
     Example:
         >>> data = BatchedPairs(pairs, source, target, batch_tokens=2048)
         >>> model.fit(data.dataset(), epochs=20, shuffle=False)  # it is shuffled already
         >>> rest_of_epoch_3 = data.epoch(3, first_step=120)
-        >>> data = BatchedPairs(pairs, source, target, batch_sentences=80, sort_batches=20)
     """
 
     def __init__(
@@ -134,38 +130,38 @@ class BatchedPairs(Epochs):
         self.seed = seed
         pairs = list(pairs)
         check_pairs(pairs)
-        source = as_source(source)
+        source = source_of(source)
         _check_arrays(source, [pair[0] for pair in pairs])
         self._source = source.rows([pair[0] for pair in pairs])
         self._target = IdRows.encoded(target, [pair[1] for pair in pairs])
         lengths = (self._source.lengths, self._target.lengths)
-        taken, self.skipped = usable(lengths, max_length, max_source_length)
+        is_used, self.skipped = usable(lengths, max_length, max_source_length)
         require_usable(len(pairs), self.skipped, max_length, max_source_length)
         self.source_lengths = self._source.lengths
-        self.kept = kept = np.flatnonzero(taken)
-        self.too_long = np.flatnonzero(~taken & (lengths[0] > 0) & (lengths[1] > 1))
+        self.used = used = np.flatnonzero(is_used)
+        self.too_long = np.flatnonzero(~is_used & (lengths[0] > 0) & (lengths[1] > 1))
         self._sampled = None
         rows = (self._source, self._target)
         if subword_sampling:
             longest = max_source_length or max_length, max_length
             self._sampled = SampledRows(
-                pairs, kept, source, target, subword_sampling, rows, longest, seed
+                pairs, used, source, target, subword_sampling, rows, longest, seed
             )
             rows = self._sampled.epoch(0)
-            self._sampled.longest = [int(side.lengths[kept].max()) for side in rows]
+            self._sampled.longest = [int(side.lengths[used].max()) for side in rows]
         lengths = np.stack([side.lengths for side in rows])  # -> (2, pairs)
         if batch_sentences is None:
             longer = lengths.max(axis=0)
-            counts = np.bincount(longer[kept])[None, None]
+            counts = np.bincount(longer[used])[None, None]
             shapes, steps = bucket_shapes(counts, batch_tokens, buckets)
-            self._groups = ByTokens(kept, longer, shapes, steps[0])
+            self._groups = ByTokens(used, longer, shapes, steps[0])
         else:
-            self._groups = BySentences(kept, lengths, batch_sentences, sort_batches)
+            self._groups = BySentences(used, lengths, batch_sentences, sort_batches)
         self.shapes = self._groups.shapes
-        self.tokens = int(lengths[1, kept].sum())
+        self.tokens = int(lengths[1, used].sum())
         self._alignments = None
         if alignments is not None:
-            self._alignments = AlignmentRows(source, target, pairs, alignments, kept)
+            self._alignments = AlignmentRows(source, target, pairs, alignments, used)
         aligned = alignments is not None
         super().__init__(self._groups.steps, least_steps, source.feature_spec, aligned)
 
@@ -175,10 +171,10 @@ class BatchedPairs(Epochs):
 
     def require_readable(self):
         """Raise ValueError if all pairs have turned out to be broken."""
-        if len(self.broken) == len(self.kept):
+        if len(self.broken) == len(self.used):
             raise ValueError(
                 "At least one pair must have a source that can be read. "
-                f"Received: {len(self.kept)} pairs, whose sources are all broken behind their "
+                f"Received: {len(self.used)} pairs, whose sources are all broken behind their "
                 "headers. Give others."
             )
 
@@ -187,7 +183,7 @@ class BatchedPairs(Epochs):
 
         With `subword_sampling` it is that of the whole words' usual pieces.
         """
-        return count_pathless((self._source, self._target), self.kept, reduction)
+        return count_pathless((self._source, self._target), self.used, reduction)
 
     def _batches_of_pass(self, number, first_step):
         random = np.random.default_rng((self.seed, number)) if self.shuffle else None
@@ -200,8 +196,8 @@ class BatchedPairs(Epochs):
             random.shuffle(order)
         index, count = self._shard
         for members, (rows, *times) in order[first_step:]:
-            own = max(1, len(range(index, rows, count)))
-            yield self._batch(sides, members[index::count], (own, *times))
+            share = max(1, len(range(index, rows, count)))
+            yield self._batch(sides, members[index::count], (share, *times))
 
     def _batch(self, sides, members, shape):
         features, target_in, target_out, weight = padded_batch(sides, members, shape)
@@ -216,19 +212,8 @@ class BatchedPairs(Epochs):
 def batches(pairs, source, target, batch_tokens: int | None = None, **settings) -> tf.data.Dataset:
     """Padded batches of pairs of similar length, for `model.fit`.
 
-    Args:
-        pairs: List of `(source, target)`: an input of the source, for text a string, and a
-            string.
-        source: A `Source`, or the `Subwords` of the source text.
-        target: `Subwords` of the target text.
-        batch_tokens: Positive integer, positions in one side of a batch, padding included; or
-            give `batch_sentences`.
-        **settings: The further settings of `BatchedPairs`.
-
-    Returns:
-        A `tf.data.Dataset` of `((features, target_in), target_out, weight)`, whose every
-        iteration is the next epoch: see `BatchedPairs`. With `alignments` it is
-        `((features, target_in, alignment), target_out, weight)`.
+    Takes the arguments of `BatchedPairs` and returns its `tf.data.Dataset`, whose every iteration
+    is the next epoch.
 
     Example:
         >>> model.fit(batches(pairs, source, target, batch_tokens=2048), epochs=20, shuffle=False)
@@ -238,7 +223,7 @@ def batches(pairs, source, target, batch_tokens: int | None = None, **settings) 
 
 def _check_arrays(source, inputs):
     """Raise an error for an array that the source can't read; a file may turn out to be broken."""
-    arrays = [one for one in inputs if not isinstance(one, bytes | os.PathLike)]
+    arrays = [raw for raw in inputs if not isinstance(raw, bytes | os.PathLike)]
     if arrays:
         source.check("sources", arrays)
 

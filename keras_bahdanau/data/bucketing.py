@@ -15,17 +15,17 @@ class ByTokens:
     """Buckets of similar length, each with one fixed shape, filled evenly.
 
     Args:
-        kept: Int array, the pairs that take part.
+        members: Int array, the pairs that take part.
         lengths: Int array, the longer side of every pair.
         shapes: List of (rows, length), one for each bucket, shortest first: see `bucket_shapes`.
         steps: Int array `(buckets,)`, the number of batches of each.
     """
 
-    def __init__(self, kept, lengths, shapes, steps):
+    def __init__(self, members, lengths, shapes, steps):
         # (kept pairs,), the first bucket that is long enough
-        bucket_of = np.searchsorted([length for _, length in shapes], lengths[kept])
+        bucket_of = np.searchsorted([length for _, length in shapes], lengths[members])
         self._buckets = [
-            _Bucket(kept[bucket_of == index], length, rows, int(steps[index]))
+            _Bucket(members[bucket_of == index], length, rows, int(steps[index]))
             for index, (rows, length) in enumerate(shapes)
         ]
         self.shapes = shapes
@@ -36,9 +36,8 @@ class ByTokens:
 
         Args:
             random: NumPy `Generator` that decides which pairs of a bucket make a batch; None to
-                leave them as they stand.
-            lengths: Int array `(2, pairs)`, of sources and targets, where this epoch's differ
-                from those that the buckets were made for.
+                keep their order.
+            lengths: Int array `(2, pairs)`, of sources and targets, where this epoch's differ.
         """
         batches = []
         # (2, pairs) -> (pairs,), the longer side
@@ -55,14 +54,14 @@ class ByTokens:
 
         If a pair is longer than its bucket, the bucket grows: no pair is cut.
         """
-        kept = np.concatenate([bucket.members for bucket in self._buckets])
-        kept = np.sort(kept)  # so that the order is that of the pairs, not of the buckets
-        kept = kept[np.argsort(lengths[kept], kind="stable")]
-        # (buckets,), where in `kept` each ends
+        members = np.concatenate([bucket.members for bucket in self._buckets])
+        members = np.sort(members)  # so that the order is that of the pairs, not of the buckets
+        members = members[np.argsort(lengths[members], kind="stable")]
+        # (buckets,), where in `members` each ends
         ends = np.cumsum([len(bucket.members) for bucket in self._buckets])
-        for bucket, members in zip(self._buckets, np.split(kept, ends[:-1]), strict=True):
-            longest = max(bucket.length, int(lengths[members[-1]]))
-            yield dataclasses.replace(bucket, members=members, length=longest)
+        for bucket, part in zip(self._buckets, np.split(members, ends[:-1]), strict=True):
+            longest = max(bucket.length, int(lengths[part[-1]]))
+            yield dataclasses.replace(bucket, members=part, length=longest)
 
 
 class BySentences:
@@ -72,7 +71,7 @@ class BySentences:
     and split into 20 batches of 80. Each side of a batch is as long as its longest sentence.
 
     Args:
-        kept: Int array, the pairs that take part.
+        members: Int array, the pairs that take part.
         lengths: Int array `(2, pairs)`, of sources and targets.
         batch_sentences: Positive integer, pairs of a batch; what is left at the end is spread
             evenly over as few batches as it needs.
@@ -82,25 +81,19 @@ class BySentences:
 
     shapes = ()
 
-    def __init__(self, kept, lengths, batch_sentences, sort_batches, steps=None):
-        self._kept = kept
+    def __init__(self, members, lengths, batch_sentences, sort_batches, steps=None):
+        self._members = members
         self._lengths = lengths
         self._sort_batches = sort_batches
         self._fetched = batch_sentences * sort_batches
-        self.steps = -(-len(kept) // batch_sentences) if steps is None else int(steps)
+        self.steps = -(-len(members) // batch_sentences) if steps is None else int(steps)
 
     def split(self, random, lengths=None):
-        """List of (pairs, (rows, source_time, target_time)), in the order they are fetched in.
-
-        Args:
-            random: NumPy `Generator` that decides which pairs are fetched together; None to
-                fetch them as they stand.
-            lengths: Int array `(2, pairs)`, this epoch's, where they differ.
-        """
+        """As `ByTokens.split`, in the order in which the pairs are fetched."""
         batches = []
         lengths = self._lengths if lengths is None else lengths
-        kept = random.permutation(self._kept) if random else self._kept
-        for part, steps in self._parts(kept):
+        members = random.permutation(self._members) if random else self._members
+        for part, steps in self._parts(members):
             # by the longer side: (2, pairs of the part) -> (pairs of the part,)
             part = part[np.argsort(lengths[:, part].max(axis=0), kind="stable")]
             for members in np.array_split(part, steps):
@@ -129,9 +122,8 @@ def bucket_shapes(counts, batch_tokens, buckets):
     """Shapes of the buckets, and how many batches each part of the pairs gets of them.
 
     Args:
-        counts: Int array `(parts, workers, lengths)`, how many pairs have each length, from 0 on,
-            in each part and for each worker.
-        batch_tokens: Positive integer, at most how many positions one side of a batch has.
+        counts: Int array `(parts, workers, lengths)`, how many pairs have each length from 0 on.
+        batch_tokens: Positive integer, most positions of one side of a batch.
         buckets: Positive integer, the largest number of shapes.
 
     Returns:

@@ -1,12 +1,12 @@
-"""Several corpora for one training: sentence pairs with a name, a weight and a tag each."""
+"""Several corpora for one training: pairs with a name, a weight and a tag each."""
 
 import collections
 import dataclasses
 from typing import Any
 
 from keras_bahdanau.data.pairs import PairList, Pairs
-from keras_bahdanau.data.tags import check_tag, tagged
 from keras_bahdanau.settings.option import check_value, number
+from keras_bahdanau.text.features import check_tag, tagged
 
 MOST_CORPORA = 1000
 WEIGHT = number(0, 1_000_000, "(]")
@@ -17,14 +17,14 @@ class Corpus:
     """One of several corpora that a model is trained on.
 
     Args:
-        name: String, by which messages and the card of a run name it.
+        name: String, its name in messages and in the card of a run.
         pairs: List of (source, target): an input of the source, and a string. Or `Shards`, which
             all corpora of a training must have prepared with one source and one target.
         weight: Positive number: its share of the batches is the weight over the sum of the
             weights of all. None for the share that follows from the sizes: see
             `mixing.shares_by_size`.
         tag: String without white space, such as the language token `<2de>` (Johnson et al.
-            2017), that stands before each source text as one token; None for none.
+            2017), one token before each source text; None for none.
 
     Raises:
         TypeError: If there is a tag before an input that is no text.
@@ -61,7 +61,7 @@ class Corpus:
         if self.tag is None:
             return list(self.pairs) if self.in_memory else self.pairs
         if not self.in_memory:
-            from keras_bahdanau.data.shards.tagged_shards import TaggedShards  # which loads NumPy
+            from keras_bahdanau.data.shards.shards import TaggedShards  # which loads NumPy
 
             return TaggedShards(self.pairs.directory, self.tag)
         return [(tagged(self.tag, source), target) for source, target in self.pairs]
@@ -70,8 +70,8 @@ class Corpus:
 class Corpora(Pairs):
     """The pairs of several corpora, one corpus after another, each source behind its tag.
 
-    An iteration gives the pairs that are in memory, and leaves out those of `Shards`, whose texts
-    are nowhere. `len(corpora)` is the number of all pairs.
+    An iteration leaves out the pairs of `Shards`, whose texts are nowhere; `len(corpora)` counts
+    all.
 
     Args:
         corpora: List of `Corpus`, with weights for all of them or for none.
@@ -90,10 +90,11 @@ class Corpora(Pairs):
     def __init__(self, corpora):
         self.corpora = tuple(corpora)
         _check_together(self.corpora)
-        weights = tuple(one.weight for one in self.corpora)
+        weights = tuple(corpus.weight for corpus in self.corpora)
         self.weights = None if None in weights else weights
-        self.tags = tuple(dict.fromkeys(one.tag for one in self.corpora if one.tag is not None))
-        self._parts = [as_pairs(one.tagged_pairs()) for one in self.corpora]
+        tags = dict.fromkeys(corpus.tag for corpus in self.corpora)
+        self.tags = tuple(tag for tag in tags if tag is not None)
+        self._parts = [pairs_of(corpus.tagged_pairs()) for corpus in self.corpora]
 
     @property
     def in_memory(self):
@@ -119,18 +120,19 @@ class Corpora(Pairs):
             part.batches(source, target, seed=seed + number, **settings)
             for number, part in enumerate(self._parts)
         ]
-        shares = self.weights or shares_by_size([one.steps for one in parts], temperature)
+        shares = self.weights or shares_by_size([corpus.steps for corpus in parts], temperature)
         return MixedBatches(parts, shares, least_steps=least_steps, seed=seed)
 
     def card(self):
         """List of dictionaries for the card of a run: all but the pairs, and their number."""
+        fields = ("name", "weight", "tag")
         return [
-            {"name": one.name, "weight": one.weight, "tag": one.tag, "pairs": len(one.pairs)}
-            for one in self.corpora
+            {**{field: getattr(corpus, field) for field in fields}, "pairs": len(corpus.pairs)}
+            for corpus in self.corpora
         ]
 
 
-def as_pairs(pairs):
+def pairs_of(pairs):
     """The `Pairs` of a training, from themselves, a list of `Corpus`, or a list of pairs."""
     if isinstance(pairs, Pairs):
         return pairs
@@ -139,7 +141,7 @@ def as_pairs(pairs):
 
 
 def check_mixed(pairs, temperature, alignments=None):
-    """Raise ValueError if the settings of several corpora are asked of others, or contradict.
+    """Raise ValueError if options of several corpora do not go with `Pairs`.
 
     Args:
         pairs: `Pairs`.
@@ -153,24 +155,20 @@ def check_mixed(pairs, temperature, alignments=None):
             f"{len(corpora)} corpora. Leave them out, or give the pairs as one list."
         )
     if temperature != 1 and (not corpora or pairs.weights is not None):
-        given = "corpora with weights" if corpora else "one list of pairs"
+        received = "corpora with weights" if corpora else "one list of pairs"
         raise ValueError(
             "A temperature is for several corpora without weights. Received: "
-            f"temperature={temperature!r}, with {given}. Leave one of them out."
+            f"temperature={temperature!r}, with {received}. Leave one of them out."
         )
 
 
 def require_text(pairs):
-    """Raise ValueError if pairs for validation, whose text is needed, are `Shards`.
-
-    Args:
-        pairs: `Pairs`.
-    """
-    for one in pairs.corpora or (Corpus("validation", pairs),):
-        if not one.in_memory:
+    """Raise ValueError if `Pairs` for validation, whose text is needed, are `Shards`."""
+    for corpus in pairs.corpora or (Corpus("validation", pairs),):
+        if not corpus.in_memory:
             raise ValueError(
                 "Shards hold no text to validate on. Received: "
-                f"pairs={str(one.pairs.directory)!r} of corpus {one.name!r}. Give the text."
+                f"pairs={str(corpus.pairs.directory)!r} of corpus {corpus.name!r}. Give the text."
             )
 
 
@@ -180,13 +178,13 @@ def _check_together(corpora):
             f"There must be 1 to {MOST_CORPORA:,} corpora. Received: {len(corpora)}. "
             "Put some together."
         )
-    names = collections.Counter(one.name for one in corpora)
+    names = collections.Counter(corpus.name for corpus in corpora)
     twice = [name for name, count in names.items() if count > 1]
     if twice:
         raise ValueError(
             f"Corpora must have different names. Received: name={twice[0]!r} twice. Rename one."
         )
-    without = [one.name for one in corpora if one.weight is None]
+    without = [corpus.name for corpus in corpora if corpus.weight is None]
     if 0 < len(without) < len(corpora):
         raise ValueError(
             "All corpora must have a weight, or none of them. Received: "

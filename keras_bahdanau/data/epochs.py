@@ -6,10 +6,12 @@ import dataclasses
 import itertools
 from numbers import Integral
 
+import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau.settings.limits import MOST_WORKERS
 from keras_bahdanau.settings.option import check_value, integer
+from keras_bahdanau.text.vocabulary import END, PAD, START
 
 _BATCH_TOKENS = 2048
 MOST = 2**32 - 1  # of a seed, and of any number of a batch
@@ -65,8 +67,8 @@ class Epochs(abc.ABC):
 
         Args:
             number: Non-negative integer, which epoch.
-            first_step: Integer from 0 to `steps`: so many batches are left out at the beginning,
-                without being computed. To resume an interrupted epoch.
+            first_step: Integer from 0 to `steps`: the batches before it are not computed. To resume
+                an interrupted epoch.
 
         Returns:
             A `tf.data.Dataset` of known length `steps - first_step`.
@@ -78,7 +80,7 @@ class Epochs(abc.ABC):
         return self._dataset(lambda: self._batches(number, first_step), self.steps - first_step)
 
     def arrays(self, number: int, first_step: int = 0):
-        """The same batches as an iterator of NumPy arrays, made when they are asked for.
+        """The same batches as an iterator of NumPy arrays, made on demand.
 
         Raises:
             ValueError: As in `epoch`.
@@ -89,11 +91,8 @@ class Epochs(abc.ABC):
     def dataset(self, first_epoch: int = 0) -> tf.data.Dataset:
         """A dataset whose every iteration is the next epoch, of known length `steps`.
 
-        An iteration that is broken off counts, such as that of Keras, which takes the first
-        batch to build a model.
-
-        Args:
-            first_epoch: Non-negative integer, the epoch of the first iteration.
+        An iteration that is broken off counts, such as that of Keras, which takes the first batch
+        to build a model. `first_epoch` is the epoch of the first iteration.
 
         Raises:
             ValueError: If `first_epoch` is negative.
@@ -107,9 +106,6 @@ class Epochs(abc.ABC):
         """Raise the error of a batch as it is, where it has ended a loop over a dataset.
 
         TensorFlow turns each error of what makes the batches into one of its own.
-
-        Raises:
-            ValueError: If shards on disk have been damaged since the training began.
 
         Example:
             >>> with data.errors():
@@ -147,11 +143,11 @@ class Epochs(abc.ABC):
 
     def _batches(self, number, first_step):
         done, first_step = divmod(first_step, self._steps_of_pass)
-        for one in range(number * self._passes + done, (number + 1) * self._passes):
-            batches = self._batches_of_pass(one, first_step)
+        for turn in range(number * self._passes + done, (number + 1) * self._passes):
+            batches = self._batches_of_pass(turn, first_step)
             if self.unknown is not None:
                 steps = itertools.count(first_step)
-                batches = (self.unknown(*pair, one) for pair in zip(batches, steps, strict=False))
+                batches = (self.unknown(*pair, turn) for pair in zip(batches, steps, strict=False))
             yield from batches
             first_step = 0
 
@@ -165,7 +161,7 @@ def usable(lengths, max_length, max_source_length=None):
         max_source_length: Integer, most positions of a source; `max_length` for None.
 
     Returns:
-        (kept, skipped): a bool array `(pairs,)` and `Skipped`.
+        (used, skipped): a bool array `(pairs,)` and `Skipped`.
     """
     source, target = lengths
     empty = (source == 0) | (target <= 1)  # <= 1: only the end
@@ -174,55 +170,49 @@ def usable(lengths, max_length, max_source_length=None):
     return ~empty & ~too_long, Skipped(int(empty.sum()), int(too_long.sum()))
 
 
-def count_pathless(sides, kept, reduction):
+def count_pathless(sides, used, reduction):
     """Number of pairs that are trained on, and whose text CTC can't write into its source.
 
-    It needs a place for each label, and one between two that are equal: see `models.ctc_loss`.
+    It needs a position for each label, and one between two that are equal: see `models.ctc_loss`.
 
     Args:
         sides: Pair of rows of the sources and the targets, `IdRows` those of the targets.
-        kept: Bool array `(pairs,)`, or int array of the rows that take part.
-        reduction: Positive integer, positions of the source for one place.
+        used: Bool array `(pairs,)`, or int array of the rows that take part.
+        reduction: Positive integer, positions of the source for each of CTC.
     """
     source, target = (rows.lengths for rows in sides)
     labels = target - 1  # without the end token
-    places = -(-source // reduction)
-    return int((places < labels + sides[1].repeats())[kept].sum())
+    positions = -(-source // reduction)
+    return int((positions < labels + sides[1].repeats())[used].sum())
 
 
 def require_usable(count, skipped, max_length, max_source_length=None):
     """Raise ValueError if all of so many pairs are left out."""
     if skipped.empty + skipped.too_long == count:
-        of_source, or_it = "", ""
+        limit, remedy = "", ""
         if max_source_length not in (None, max_length):
-            of_source = f", or max_source_length={max_source_length} positions of the source"
-            or_it = " or max_source_length"
+            limit = f", or max_source_length={max_source_length} positions of the source"
+            remedy = " or max_source_length"
         raise ValueError(
             "At least one pair must have tokens on both sides and at most "
-            f"max_length={max_length} of them{of_source}. Received: {count} pairs, of which "
+            f"max_length={max_length} of them{limit}. Received: {count} pairs, of which "
             f"{skipped.empty} have an empty side and {skipped.too_long} are too "
-            f"long. Give other pairs or a larger max_length{or_it}."
+            f"long. Give other pairs or a larger max_length{remedy}."
         )
 
 
 def check_batching(
-    batch_tokens, batch_sentences, *, least_steps, seed, max_source_length, **others
+    batch_tokens, batch_sentences, *, least_steps, seed, max_source_length, **counts
 ):
-    """Check the settings that all kinds of batches share.
+    """Check the settings that all kinds of batches share: see `BatchedPairs`.
 
-    Args:
-        batch_tokens: Positive integer, or None: see `BatchedPairs`.
-        batch_sentences: Likewise.
-        least_steps: Non-negative integer.
-        seed: Non-negative integer.
-        max_source_length: Positive integer, or None.
-        **others: Settings that must be positive integers.
+    `counts` are settings that must be positive integers.
 
     Returns:
         The integer of `batch_tokens`; None where sentences measure the batches.
 
     Raises:
-        ValueError: If a setting is not as above, or both measures are given.
+        ValueError: If a setting is out of range, or both measures are given.
     """
     if batch_tokens is not None and batch_sentences is not None:
         raise ValueError(
@@ -231,14 +221,14 @@ def check_batching(
             "Leave one of them out, or give None for it."
         )
     if batch_sentences is not None:
-        others["batch_sentences"] = batch_sentences
+        counts["batch_sentences"] = batch_sentences
     else:
-        others["batch_tokens"] = _BATCH_TOKENS if batch_tokens is None else batch_tokens
+        counts["batch_tokens"] = _BATCH_TOKENS if batch_tokens is None else batch_tokens
     if max_source_length is not None:
-        others["max_source_length"] = max_source_length
-    check_integers(1, **others)
+        counts["max_source_length"] = max_source_length
+    check_integers(1, **counts)
     check_integers(0, seed=seed, least_steps=least_steps)
-    return None if batch_sentences is not None else int(others["batch_tokens"])
+    return None if batch_sentences is not None else int(counts["batch_tokens"])
 
 
 def check_integers(smallest, **settings):
@@ -258,3 +248,24 @@ def checked_worker(shard):
     check_value("count", count, integer(1, MOST_WORKERS))
     check_value("index", index, integer(0, count - 1))
     return index, count
+
+
+def padded_batch(sides, members, shape):
+    """The arrays of one batch, without alignments.
+
+    Args:
+        sides: Pair of rows, as `Source.rows` gives them, of the sources and the targets.
+        members: Int array, the rows that take part.
+        shape: Integers (rows, source_time, target_time), at least as many rows as members.
+
+    Returns:
+        (features, target_in, target_out, weight), as `BatchedPairs` describes them.
+    """
+    rows, source_time, target_time = shape
+    features = sides[0].padded(members, (rows, source_time))
+    target_out = sides[1].padded(members, (rows, target_time))
+    target_in = np.full_like(target_out, PAD)
+    target_in[: len(members), 0] = START
+    target_in[:, 1:] = np.where(target_out == END, PAD, target_out)[:, :-1]
+    weight = (target_out != PAD).astype(np.float32)
+    return features, target_in, target_out, weight

@@ -9,7 +9,7 @@ import numpy as np
 FILTERS = ("empty", "broken", "long", "ratio", "copy", "script", "duplicate")
 KEPT = 0
 SHOWN, SHOWN_LENGTH = 3, 60  # examples of each filter in a report, and characters of a side
-# Control characters of ASCII and of Latin-1 but for white space, and what stands for lost text.
+# Control characters of ASCII and of Latin-1 other than white space, and replacement characters.
 _BROKEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufffd-\uffff]")
 _LETTER = r"[\p{L}--[\p{Script=Common}\p{Script=Inherited}]]"
 
@@ -25,7 +25,7 @@ def verdicts_of(filters, sources, targets, side=None):
             class itself for None.
 
     Returns:
-        Uint8 array `(pairs,)`: `KEPT`, or 1 and the place of the filter in `FILTERS`.
+        Uint8 array `(pairs,)`: `KEPT`, or 1 and the index of the filter in `FILTERS`.
 
     Example:
         >>> verdicts_of(Filters(), ["a man", "", "OK"], ["ein Mann", "leer", "OK"])
@@ -56,7 +56,7 @@ def _long(filters, source, target):
 
 
 def _ratio(filters, source, target):
-    """As in Moses' clean-corpus-n, whose limit is 9 too, of characters in place of words."""
+    """As in Moses' clean-corpus-n, whose limit is 9 too, but of characters and not of words."""
     shorter = np.minimum(source.lengths, target.lengths)
     longer = np.maximum(source.lengths, target.lengths)
     # nothing is so many times as long as an empty side, which is a filter of its own
@@ -66,8 +66,8 @@ def _ratio(filters, source, target):
 def _copy(filters, source, target):
     if not filters.drop_copies:
         return None
-    same = [one == other for one, other in zip(source.lines, target.lines, strict=True)]
-    return np.array(same, bool)
+    pairs = zip(source.lines, target.lines, strict=True)
+    return np.array([left == right for left, right in pairs], bool)
 
 
 def _script(filters, source, target):
@@ -113,20 +113,20 @@ class TextSide:
 
     def broken(self):
         """Bool `(pairs,)`: lines with a character that no text has."""
-        found = np.zeros(len(self.lines), bool)
+        broken = np.zeros(len(self.lines), bool)
         for row, line in enumerate(self.lines):
             # every character of the set but U+FFFD is one that can't be printed
             if not line.isprintable() or "\ufffd" in line:
-                found[row] = _BROKEN.search(line) is not None
-        return found
+                broken[row] = _BROKEN.search(line) is not None
+        return broken
 
     def count(self, pattern):
         """Int `(pairs,)`: the characters of each line that are in a set."""
-        found = _characters(pattern)[self._codes]  # (characters of all lines,)
-        if not found.any():
+        matches = _characters(pattern)[self._codes]  # (characters of all lines,)
+        if not matches.any():
             return np.zeros(len(self.lines), np.int64)
         sizes = self.lengths + 1
-        return np.add.reduceat(found, np.cumsum(sizes) - sizes, dtype=np.int64)
+        return np.add.reduceat(matches, np.cumsum(sizes) - sizes, dtype=np.int64)
 
     @functools.cached_property
     def _codes(self):
@@ -140,9 +140,9 @@ def _characters(pattern):
     """Bool `(code points,)`: the characters of a set, as `regex` writes it."""
     import regex
 
-    every = "".join(map(chr, range(0x40000)))  # no letter has a higher code point
+    characters = "".join(map(chr, range(0x40000)))  # no letter has a higher code point
     table = np.zeros(0x110000, bool)
-    for run in regex.finditer(f"{pattern}+", every, regex.V1):
+    for run in regex.finditer(f"{pattern}+", characters, regex.V1):
         table[run.start() : run.end()] = True
     return table
 
@@ -150,12 +150,9 @@ def _characters(pattern):
 class FilterReport:
     """Pairs that were read and dropped, by filter, with the first ones as examples.
 
-    Args:
-        names: Names of the filters, in their order.
-        noun: String, what is counted, such as "hypotheses", of which a pair may have several.
-
     Attributes:
-        pairs: Integer, pairs, or what else is counted, that were read.
+        noun: String, what is counted, such as "hypotheses", of which a pair may have several.
+        pairs: Integer, how many were read.
         dropped: Dictionary from the name of a filter to the number of pairs.
         examples: Dictionary from the name of a filter to a list of (number of the pair from 1,
             source, target).
@@ -176,10 +173,10 @@ class FilterReport:
         self.pairs += pairs
         for name, count in dropped.items():
             self.dropped[name] += count
-        for name, found in examples.items():
-            self.examples[name] = [*self.examples[name], *map(tuple, found)][:SHOWN]
+        for name, rows in examples.items():
+            self.examples[name] = [*self.examples[name], *map(tuple, rows)][:SHOWN]
 
-    def as_json(self):
+    def record(self):
         """Dictionary that JSON holds."""
         return {
             self.noun: self.pairs,
@@ -205,26 +202,21 @@ class FilterReport:
 def examples_of(verdicts, first, sources, targets, names=FILTERS):
     """The first pairs that each filter drops: see `FilterReport.examples`.
 
-    Args:
-        verdicts: Uint8 array `(pairs,)`.
-        first: Integer, number of the first pair.
-        sources: List of strings.
-        targets: List of strings.
-        names: Names of the filters, in their order.
+    `first` is the number of the first pair.
     """
-    found = {}
+    examples = {}
     for number, name in enumerate(names, start=1):
         rows = np.flatnonzero(verdicts == number)[:SHOWN].tolist()
         if rows:
-            found[name] = [
-                (first + row, _shown(sources[row]), _shown(targets[row])) for row in rows
+            examples[name] = [
+                (first + row, _excerpt(sources[row]), _excerpt(targets[row])) for row in rows
             ]
-    return found
+    return examples
 
 
-def _shown(one):
+def _excerpt(raw):
     """The beginning of a text, or the end of a path."""
-    return one[:SHOWN_LENGTH] if isinstance(one, str) else str(one)[-SHOWN_LENGTH:]
+    return raw[:SHOWN_LENGTH] if isinstance(raw, str) else str(raw)[-SHOWN_LENGTH:]
 
 
 def counts_of(verdicts, names=FILTERS):

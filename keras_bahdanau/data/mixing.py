@@ -10,10 +10,10 @@ from keras_bahdanau.data.epochs import Epochs, Skipped
 class MixedBatches(Epochs):
     """The batches of several corpora, mixed batch by batch.
 
-    Each pass has the same number of batches of each corpus, in a random order that the seed and
-    the number of the pass alone decide. A corpus that ends begins anew with its next own epoch,
-    and one that is not through goes on in the next pass: of one corpus, no pair comes more often
-    than the others. Each corpus keeps its buckets, and so the shapes of its batches.
+    Each pass has the same number of batches of each corpus, in a random order that the seed and the
+    number of the pass decide. A corpus that ends begins its next epoch, and one that is not through
+    goes on in the next pass: no pair of a corpus comes more often than another. Each corpus keeps
+    its buckets, and so the shapes of its batches.
 
     Args:
         parts: List of `BatchedPairs` or `ShardedBatches`, one for each corpus, with different
@@ -24,13 +24,12 @@ class MixedBatches(Epochs):
 
     Attributes:
         counts: Int array `(corpora,)`, batches of each corpus in a pass.
-        steps: Integer, batches in an epoch: as many as one pass over all corpora has, or several
+        steps: Integer, batches in an epoch: those of one pass over all corpora, or of several
             passes, with `least_steps`.
         tokens: Integer, real target tokens in all corpora.
         shapes: Sequence of `(rows, length)` of all corpora, shortest first.
         skipped: `Skipped`, pairs of all corpora that were left out.
-        source_lengths: Int array `(pairs,)`, positions of each source, corpus after corpus.
-        broken, too_long: As in `BatchedPairs`, of all pairs, corpus after corpus.
+        source_lengths, broken, too_long: As in `BatchedPairs`, corpus after corpus.
 
     Raises:
         ValueError: If there are not as many positive shares as parts.
@@ -38,7 +37,6 @@ class MixedBatches(Epochs):
     Example:
         >>> german, french = BatchedPairs(...), BatchedPairs(..., seed=1)
         >>> data = MixedBatches([german, french], shares=[0.7, 0.3])
-        >>> model.fit(data.dataset(), epochs=20, shuffle=False)
     """
 
     def __init__(self, parts, shares, *, least_steps=0, seed=0):
@@ -67,8 +65,8 @@ class MixedBatches(Epochs):
         """Rows of each part as those of all pairs, corpus after corpus."""
         sizes = [len(part.source_lengths) for part in self.parts]
         firsts = itertools.accumulate(sizes[:-1], initial=0)
-        rows = [np.asarray(own, np.int64) + first for own, first in zip(rows, firsts, strict=True)]
-        return np.concatenate(rows)
+        pairs = zip(rows, firsts, strict=True)
+        return np.concatenate([np.asarray(part, np.int64) + first for part, first in pairs])
 
     def require_readable(self):
         """Raise ValueError if all pairs of a corpus have turned out to be broken."""
@@ -89,7 +87,7 @@ class MixedBatches(Epochs):
     def _batches_of_pass(self, number, first_step):
         order = self.order(number)
         before = np.bincount(order[:first_step], minlength=len(self.parts))  # -> (corpora,)
-        # all passes have the same counts, so that it is known where each corpus stands
+        # all passes have the same counts, which tell how far each corpus is
         done = number * self.counts + before
         streams = [
             _batches_from(part, int(step)) for part, step in zip(self.parts, done, strict=True)

@@ -13,31 +13,30 @@ from pathlib import Path
 from keras_bahdanau.files.whole_file import take_new_name
 from keras_bahdanau.settings.checks import counted
 
-REMEMBERED = 2**20  # pairs by which a later one is found to be the same: 200 MB
+REMEMBERED = 2**20  # pairs among which a duplicate is found: 200 MB
 PIECE = 2**16  # characters that are written at once
 _UNKNOWN = "\u2047"  # ⁇, `text.vocabulary.NO_WORD`, whose module loads SentencePiece
 _ENDS_A_CELL = re.compile(r"[\t\r\n]+")
 
 
 class PairFile:
-    r"""TSV of sources and their translations, one pair a line, as training reads it.
+    """TSV of sources and their translations, one pair a line, as training reads it.
 
     A pair is left out, and counted, if one side is empty, if its text was rejected, has an unknown
-    token, "⁇", or no end, if the source was cut, or if it is the same as one of the last 2^20
-    pairs, whose hashes are in memory.
+    token, "⁇", or no end, if the source was cut, or if it is one of the last 2^20 pairs, whose
+    hashes are in memory.
 
-    The file appears at the end of the `with` block. Until then its pairs are in
-    `.unfinished-NAME` beside it, which stays if the block fails, with all pairs of the first
-    sources and none of others. After a kill its last line may be a part of one.
+    The file appears at the end of the `with` block. Until then its pairs are in `.unfinished-NAME`
+    in the same directory, which stays if the block fails, with all pairs of the first sources and
+    none of others. After a kill its last line may be incomplete.
 
     Args:
         path: Path of the file; a name that ends in `.gz` is compressed.
         reversed: Bool. True for the translation as the source of the pair: back-translation.
-        tag: String before the source of each pair, such as "<bt>" (Caswell et al. 2019); None
-            for none.
+        tag: String before the source of each pair, such as "<bt>" (Caswell et al. 2019), or None.
         scores: Bool. True for a third column, the score of the translation, which training
             ignores.
-        say: Function of one string, which is told what is kept if the `with` block fails.
+        say: Function of one string that reports what is left if the `with` block fails.
 
     Attributes:
         written: Integer, number of pairs so far.
@@ -50,8 +49,6 @@ class PairFile:
     Example:
         >>> with PairFile("back.tsv", reversed=True, tag="<bt>") as file:
         ...     file.add("Ein Mann.", translator.translate_nbest(["Ein Mann."], 1)[0])
-        >>> Path("back.tsv").read_text()
-        '<bt> A man.\tEin Mann.\n'
     """
 
     def __init__(self, path, reversed=False, tag=None, scores=False, say=print):
@@ -94,16 +91,11 @@ class PairFile:
                 self._keep()
 
     def add(self, source, translations):
-        """Write the pairs of a source.
-
-        Args:
-            source: String.
-            translations: List of `Translation`.
-        """
+        """Write the pairs of a source, a string, and its `Translation`s."""
         lines = ""
-        for one in translations:
-            pair = [_cell(source), _cell(one.text)]
-            reason = self._reason(*pair, one)
+        for translation in translations:
+            pair = [_cell(source), _cell(translation.text)]
+            reason = self._reason(*pair, translation)
             if reason is not None:
                 self.left_out[reason] += 1
                 continue
@@ -111,7 +103,7 @@ class PairFile:
             pair = pair[::-1] if self.reversed else pair
             if self.tag is not None:
                 pair[0] = f"{self.tag} {pair[0]}"
-            score = [f"{one.score:.4f}"] if self.scores else []
+            score = [f"{translation.score:.4f}"] if self.scores else []
             lines += "\t".join([*pair, *score]) + "\n"
             self.written += 1
         self._waiting += lines

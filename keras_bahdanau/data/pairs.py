@@ -1,14 +1,15 @@
-"""Pairs of a training, wherever they are: in memory, in shards on disk, or in several corpora."""
+"""Pairs of a training, in memory, in shards or in several corpora; and several right answers."""
 
 import abc
 import hashlib
 import os
+from typing import NamedTuple
+
+MOST_ANSWERS = 1_000  # of a source: a metric takes as many cells for each source
 
 
 class Pairs(abc.ABC):
     """The members that a training uses of its pairs: `PairList`, `Shards` or `Corpora`.
-
-    `len(pairs)` is the number of pairs.
 
     Attributes:
         in_memory: Bool. True if an iteration gives all the pairs, as (source, target).
@@ -43,9 +44,7 @@ class Pairs(abc.ABC):
         temperature=1.0,
         **settings,
     ):
-        """The batches of a training.
-
-        Arguments for other pairs are ignored: `TrainingData.check` has refused their options.
+        """The `Epochs` of a training; arguments for other kinds of pairs are ignored.
 
         Args:
             source: `Source`.
@@ -56,22 +55,13 @@ class Pairs(abc.ABC):
             temperature: As in `mixing.shares_by_size`.
             **settings: Settings that `BatchedPairs` and `ShardedBatches` share.
 
-        Returns:
-            `Epochs`.
-
         Raises:
             ValueError: If no pair can be trained on.
         """
 
 
 class PairList(list, Pairs):
-    """A list of (source, target): an input of the source, and a string.
-
-    Example:
-        >>> pairs = PairList([("a man", "ein Mann")])
-        >>> len(pairs), pairs.in_memory, pairs.tags
-        (1, True, ())
-    """
+    """A list of (source, target): an input of the source, and a string."""
 
     @property
     def fingerprint(self):
@@ -84,11 +74,7 @@ class PairList(list, Pairs):
 
 
 def fingerprint_of(pairs):
-    """SHA-256 of the content of pairs, as hexadecimal digits.
-
-    Args:
-        pairs: Iterable of (source, target): texts, bytes, arrays, sounds, paths of files.
-    """
+    """SHA-256 of pairs of texts, bytes, arrays, sounds or paths, as hexadecimal digits."""
     digest = hashlib.sha256()
     for source, target in pairs:
         for part in (_content(source), b"\t", _content(target), b"\n"):
@@ -96,16 +82,104 @@ def fingerprint_of(pairs):
     return digest.hexdigest()
 
 
-def _content(one):
+def _content(value):
     """The bytes of a text, an array or a sound; of a file its path and size."""
-    if isinstance(one, bytes):
-        return one
-    if isinstance(one, tuple):  # samples and their rate
-        return b" ".join(map(_content, one))
-    if isinstance(one, str):
-        return one.encode("utf-8", "surrogatepass")
-    if isinstance(one, os.PathLike):
-        return f"{os.fspath(one)} {os.stat(one).st_size}".encode("utf-8", "surrogatepass")
-    if isinstance(one, list):
-        return b"[" + b",".join(map(_content, one)) + b"]"
-    return one.tobytes() if hasattr(one, "tobytes") else str(one).encode()
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, tuple):  # samples and their rate
+        return b" ".join(map(_content, value))
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass")
+    if isinstance(value, os.PathLike):
+        return f"{os.fspath(value)} {os.stat(value).st_size}".encode("utf-8", "surrogatepass")
+    if isinstance(value, list):
+        return b"[" + b",".join(map(_content, value)) + b"]"
+    return value.tobytes() if hasattr(value, "tobytes") else str(value).encode()
+
+
+class SourceAnswers(NamedTuple):
+    """The different sources of pairs, each with its right answers.
+
+    Attributes:
+        sources: List of inputs, in the order in which they come first.
+        references: List of lists of strings, the answers to each of them.
+        numbers: List of integers, for each pair the number of its source among `sources`.
+    """
+
+    sources: list
+    references: list
+    numbers: list
+
+    def checked(self, metrics):
+        """Return these answers if `metrics`, a list of `CorpusMetric`, can count them.
+
+        Raises:
+            ValueError: If one of them counts a source once, and a source has more than 1,000
+                different answers.
+        """
+        if any(metric.by_source for metric in metrics):
+            for source, answers in zip(self.sources, self.references, strict=True):
+                if len(answers) > MOST_ANSWERS and len(set(answers)) > MOST_ANSWERS:
+                    raise ValueError(
+                        f"A source must have at most {MOST_ANSWERS:,} different answers. "
+                        f"Received: {len(set(answers)):,} of {source!r:.80}. Name the columns in "
+                        "their order, or a metric that counts pairs, such as bleu."
+                    )
+        return self
+
+    def lines(self, texts, by_source=True):
+        """The arguments of `CorpusMetric.corpus_score`.
+
+        Args:
+            texts: List, what was decoded from each source.
+            by_source: Bool. True if a source counts once; False if each of its pairs counts.
+                A blank line of a file, which has neither source nor answer, is no source,
+                unless there are no others.
+
+        Returns:
+            (hypotheses, references): two lists of the same length.
+        """
+        if by_source:
+            rows = [*zip(texts, self.sources, self.references, strict=True)]
+            items = [(row[0], row[2]) for row in rows if not _is_blank(*row[1:])]
+            items = items or [(text, answers) for text, _, answers in rows]
+            return (
+                [text for text, _ in items],
+                [list(dict.fromkeys(answers)) for _, answers in items],
+            )
+        answers = [iter(references) for references in self.references]
+        references = [next(answers[number]) for number in self.numbers]
+        return [texts[number] for number in self.numbers], references
+
+
+def _is_blank(source, answers):
+    return isinstance(source, str) and not any(text.strip() for text in (source, *answers))
+
+
+def answers_by_source(pairs) -> SourceAnswers:
+    """Gather the targets of equal sources, such as the pronunciations of one word.
+
+    Texts and paths can be equal; each array or sound is a source of its own, and each empty text,
+    to which there is no right answer. The same answer counts once.
+
+    Args:
+        pairs: Iterable of (input of a source, target string).
+
+    Returns:
+        `SourceAnswers`.
+
+    Example:
+        >>> answers_by_source([("read", "R IY D"), ("red", "R EH D"), ("read", "R EH D")])
+        SourceAnswers(sources=['read', 'red'], references=[['R IY D', 'R EH D'], ['R EH D']],
+        numbers=[0, 1, 0])
+    """
+    sources, references, numbers, number_of = [], [], [], {}
+    for pair, (source, text) in enumerate(pairs):
+        key = source if isinstance(source, str | bytes | os.PathLike) and source else pair
+        number = number_of.setdefault(key, len(sources))
+        if number == len(sources):
+            sources.append(source)
+            references.append([])
+        references[number].append(text)
+        numbers.append(number)
+    return SourceAnswers(sources, references, numbers)

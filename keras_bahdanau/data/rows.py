@@ -1,28 +1,26 @@
-"""Rows of both sides of many pairs that change: split by chance anew, or linked word by word."""
+"""Pairs that differ from epoch to epoch: sampled subwords, unknown characters; and linked words."""
 
 import numpy as np
 
 from keras_bahdanau.text.alignments import check_links, token_alignment
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.subword_sampling import SubwordSampler
+from keras_bahdanau.text.vocabulary import END, UNKNOWN
 from keras_bahdanau.text.word_weights import check_words, token_weights
 
 
 class SampledRows:
     """Rows of both sides, split anew for each epoch.
 
-    A source that is no text has the same rows in each epoch, and so have the pairs that are left
-    out of training, however long these may be.
-
-    Attributes:
-        longest: Pair of integers, of the sides. A row with more ids is split as a translator does
-            it.
+    Sources that are no text have the same rows in each epoch, and so have the pairs that are left
+    out of training, however long these may be. `longest` is a pair of integers: a row with more ids
+    is split as a translator does it.
     """
 
-    def __init__(self, pairs, kept, source, target, rate, plain, longest, seed):
-        taken = set(kept.tolist())
+    def __init__(self, pairs, used, source, target, rate, plain, longest, seed):
+        members = set(used.tolist())
         # "" is drawn from at once
-        pairs = [pair if row in taken else ("", "") for row, pair in enumerate(pairs)]
+        pairs = [pair if row in members else ("", "") for row, pair in enumerate(pairs)]
         self._inputs, self._texts = ([pair[side] for pair in pairs] for side in (0, 1))
         self._source, self._rate = source, rate
         self._sampler = SubwordSampler(target.model, rate)
@@ -41,7 +39,7 @@ class SampledRows:
         return self._last[1]
 
     def _usable(self, rows, side):
-        """Rows with the plain ones in place of those that are too long, or have no token."""
+        """Rows; the plain ones where a row is too long, or has no token."""
         plain = self._plain[side]
         if rows is None:
             return plain
@@ -56,7 +54,7 @@ class AlignmentRows:
     In the place of links a pair may have the weights of its words: see `word_weights`.
     """
 
-    def __init__(self, source, target, pairs, links, kept):
+    def __init__(self, source, target, pairs, links, used):
         self._links = list(links)
         if len(self._links) != len(pairs):
             raise ValueError(
@@ -66,7 +64,7 @@ class AlignmentRows:
             )
         self._source_words = source.words([source for source, _ in pairs])
         self._target_words = target.words([target for _, target in pairs])
-        for pair in kept:
+        for pair in used:
             words = (self._source_words[pair], self._target_words[pair])
             check = check_words if _are_weights(self._links[pair]) else check_links
             check(self._links[pair], *words, name=f"alignments[{pair}]")
@@ -85,3 +83,63 @@ class AlignmentRows:
 
 def _are_weights(links):
     return isinstance(links, np.ndarray)
+
+
+class UnknownCharacters:
+    """In some pairs one character of both sides becomes the unknown token, in each place it has.
+
+    A vocabulary of characters has those of the training alone, so a new lemma may have a letter
+    that no model can write. One that has met unknown tokens on both sides writes one where it
+    attends to one, and `replace_unknown` puts the letter of the source there (Luong et al. 2015,
+    section 3.1, "copyable" unknown words, which are in the text there; here they are drawn).
+
+    A character that is doubled stays unchanged: a run of unknown characters is one token.
+
+    Args:
+        copies: Sequence of integers, for each source id that of the target's same token, or -1:
+            see `text.copied_ids`.
+        rate: Float from 0 to 1, the share of the pairs.
+        seed: Non-negative integer.
+        shard: Tuple (index, count) of a worker, which has the rows index, index + count, ... of
+            a batch: they have the unknown characters that they have in the whole batch.
+
+    Example:
+        >>> unknown = UnknownCharacters(copied_ids(source, target), rate=0.1, seed=1)
+        >>> batch = unknown(batch, step=20, number=3)
+    """
+
+    def __init__(self, copies, rate, seed, shard=(0, 1)):
+        self._copies = np.asarray(copies, np.int32)  # (source_vocabulary,)
+        self._rate, self._seed, self._shard = rate, seed, shard
+
+    def __call__(self, batch, step, number):
+        """The batch with unknown characters, the same for the same step and pass.
+
+        Args:
+            batch: `((features, target_in, ...), target_out, weight)`, as `BatchedPairs` has it,
+                whose features are ids.
+            step: Non-negative integer, the batch of the pass.
+            number: Non-negative integer, the pass over the pairs.
+        """
+        (features, target_in, *extra), target_out, weight = batch
+        arrays = (features, target_in, target_out)
+        features, target_in, target_out = (array.copy() for array in arrays)
+        index, count = self._shard
+        random = np.random.default_rng((self._seed, number, step))
+        draws = random.random((count * len(features), 2))[index::count]  # -> (rows, 2)
+        for row in np.flatnonzero(draws[:, 0] < self._rate):
+            source, target = features[row], target_out[row]  # views of (time,)
+            shared = np.intersect1d(self._single(self._copies[source]), self._single(target))
+            if not len(shared):
+                continue
+            chosen = shared[int(draws[row, 1] * len(shared))]
+            source[self._copies[source] == chosen] = UNKNOWN
+            target[target == chosen] = UNKNOWN
+            target_in[row][target_in[row] == chosen] = UNKNOWN
+        return (features, target_in, *extra), target_out, weight
+
+    @staticmethod
+    def _single(ids):
+        """The ids of characters that are never doubled."""
+        double = ids[1:][ids[1:] == ids[:-1]]
+        return np.setdiff1d(ids[ids > END], double)

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_bahdanau.data.file_rows import FileSide
 from keras_bahdanau.data.filters import (
     FILTERS,
     KEPT,
@@ -18,7 +17,8 @@ from keras_bahdanau.data.filters import (
     verdicts_of,
 )
 from keras_bahdanau.data.pair_file import cell_of
-from keras_bahdanau.data.shards.ordered_work import Workers, with_rate
+from keras_bahdanau.data.shards.file_rows import FileSide
+from keras_bahdanau.data.shards.ordered_work import WorkerPool, report_rate
 from keras_bahdanau.distillation.hypotheses import CUT, UNFINISHED, WHOLE, Hypothesis
 from keras_bahdanau.files.whole_file import replacing
 from keras_bahdanau.text.vocabulary import NO_WORD
@@ -65,10 +65,10 @@ def choose_hypotheses(pairs, hypotheses, settings, source=None, workers=1, say=p
     measures = settings.measures(most)
     blocks = _blocks(pairs, hypotheses)
     workers = max(1, min(workers, len(pairs) // BLOCK)) if measures else 1
-    with Workers(workers) as processes:
-        work = processes.in_order(functools.partial(_choices, settings, measures), blocks)
+    with WorkerPool(workers) as processes:
+        work = processes.results(functools.partial(_choices, settings, measures), blocks)
         if measures:
-            work = with_rate(work, len, "compared", say, total=len(pairs))
+            work = report_rate(work, len, "compared", say, total=len(pairs))
         rows = [row for block in work for choices in block for row in choices]
     verdicts = _verdicts(pairs, rows, settings, source)
     report = FilterReport(REASONS, "hypotheses")

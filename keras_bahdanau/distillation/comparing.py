@@ -4,7 +4,7 @@ import os
 import time
 from typing import NamedTuple
 
-from keras_bahdanau.data.answers import answers_by_source
+from keras_bahdanau.data.pairs import answers_by_source
 from keras_bahdanau.evaluation import evaluate
 
 TIMED = 256  # sources whose decoding is timed

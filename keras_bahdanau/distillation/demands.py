@@ -2,7 +2,7 @@
 
 import os
 
-from keras_bahdanau.data.corpora import as_pairs
+from keras_bahdanau.data.corpora import pairs_of
 from keras_bahdanau.pipelines.file import read_card
 from keras_bahdanau.settings.limits import WORKERS
 from keras_bahdanau.settings.option import check_value
@@ -38,7 +38,7 @@ def _demands(plan):
         f"teacher={models}, {received_file}",
         "Give one of them.",
     )
-    pairs = as_pairs(plan.pairs)
+    pairs = pairs_of(plan.pairs)
     yield (
         "A teacher reads one list of pairs, of inputs and texts",
         pairs.in_memory and not pairs.corpora,

@@ -12,7 +12,7 @@ import re
 from typing import NamedTuple
 
 from keras_bahdanau.data.pair_file import cell_of
-from keras_bahdanau.data.reading import read_lines
+from keras_bahdanau.data.readers.lines import read_lines
 
 WHOLE, UNFINISHED, CUT = "whole", "unfinished", "cut"
 _BAR = re.compile(r" \|\|\|(?= |$)")

@@ -196,10 +196,10 @@ class DistillationPlan(NamedTuple):
     def sides(self, source):
         """(source, target) of the student, given or the teacher's; None for a learnt one."""
         from keras_bahdanau.pipelines.ensembling import check_same_sides
-        from keras_bahdanau.sources.serialized import read_sides
-        from keras_bahdanau.sources.source import as_source  # which loads TensorFlow
+        from keras_bahdanau.sources.named_source import read_sides
+        from keras_bahdanau.sources.text_source import source_of  # which loads TensorFlow
 
-        source = None if source is None else as_source(source)
+        source = None if source is None else source_of(source)
         if not self.paths:
             return source, None
         sides = [read_sides(read_card(path)) for path in self.paths]
@@ -239,7 +239,7 @@ class DistillationPlan(NamedTuple):
                 weights = [parse_weights(row.hypothesis.weights) for row in rows]
             check_same_pairs(self.run, pairs, valid_pairs, weights, self.word_teacher)
             write_pairs(directory, distilled, rows, self.guides)
-            write_json(directory / REPORT, report.as_json())
+            write_json(directory / REPORT, report.record())
         return pairs, weights
 
     def _teacher_hypotheses(self, directory):

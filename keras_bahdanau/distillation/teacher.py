@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from keras_bahdanau.data.pairs import fingerprint_of
-from keras_bahdanau.data.shards.ordered_work import Workers, with_rate
+from keras_bahdanau.data.shards.ordered_work import WorkerPool, report_rate
 from keras_bahdanau.distillation.hypotheses import (
     CUT,
     UNFINISHED,
@@ -107,9 +107,9 @@ def _write_pieces(teacher, inputs, pieces, workers, say):
     if workers > 1:
         teacher = teacher._replace(threads=max(1, usable_cores() // workers))
     jobs = ((path, first, inputs[first : first + size]) for path, first in missing)
-    with Workers(workers) as processes:
-        work = processes.in_order(functools.partial(_write_piece, teacher), jobs)
-        for _ in with_rate(work, int, "translated", say, total=total):
+    with WorkerPool(workers) as processes:
+        work = processes.results(functools.partial(_write_piece, teacher), jobs)
+        for _ in report_rate(work, int, "translated", say, total=total):
             pass
     _pipeline.cache_clear()  # the memory is for the student
     return paths

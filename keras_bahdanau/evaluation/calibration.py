@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from keras_bahdanau.data.answers import answers_by_source
+from keras_bahdanau.data.pairs import answers_by_source
 from keras_bahdanau.evaluation.confidence_quality import Reliability
 from keras_bahdanau.evaluation.corpus_metrics import metrics_of
 from keras_bahdanau.pipelines.confidence import (

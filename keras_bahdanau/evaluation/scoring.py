@@ -6,13 +6,13 @@ import time
 
 import numpy as np
 
-from keras_bahdanau.data.answers import answers_by_source
-from keras_bahdanau.data.tags import untagged
+from keras_bahdanau.data.pairs import answers_by_source
 from keras_bahdanau.evaluation.attention_quality import alignment_error, attention_entropy
 from keras_bahdanau.evaluation.corpus_metrics import metrics_of
 from keras_bahdanau.evaluation.report import Evaluation, Measured, band_starts, scores_by_length
 from keras_bahdanau.evaluation.significance import interval
 from keras_bahdanau.settings.checks import counted
+from keras_bahdanau.text.features import untagged
 
 
 @dataclasses.dataclass(frozen=True)
@@ -210,7 +210,7 @@ def _read(model, batches, references):
         empty = sum(not text.strip() for text in references)
         return {**unread, "skipped": empty, "too_long": 0}
     read = likelihood(model, batches)
-    pairs = np.setdiff1d(batches.kept, batches.broken)  # which are known only now
+    pairs = np.setdiff1d(batches.used, batches.broken)  # which are known only now
     words = sum(len(references[pair].split()) + 1 for pair in pairs)
     return {
         "perplexity": read.perplexity,

@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import time
 
-from keras_bahdanau.data.answers import answers_by_source
+from keras_bahdanau.data.pairs import answers_by_source
 from keras_bahdanau.evaluation.corpus_metrics import METRICS, metrics_of
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.search.penalties import LENGTH_PENALTIES

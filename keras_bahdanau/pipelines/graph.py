@@ -9,7 +9,7 @@ from keras_bahdanau.search import SearchOptions, SearchResult, search_model
 from keras_bahdanau.search.ctc import forced_log_probs
 from keras_bahdanau.search.result import add_coverage, normalized
 from keras_bahdanau.search.search_options import require_ctc
-from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.sources.text_source import source_of
 from keras_bahdanau.text.copies import are_characters
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN
@@ -22,7 +22,7 @@ class GraphPipeline:
     """
 
     def __init__(self, source, model, target, search=None):
-        self.source = as_source(source)
+        self.source = source_of(source)
         if not isinstance(target, Subwords):
             raise TypeError(
                 "`target` must be the Subwords of the target text. "

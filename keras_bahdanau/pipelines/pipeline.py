@@ -6,7 +6,6 @@ import functools
 import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau.data.checked_pairs import check_pairs
 from keras_bahdanau.models import Ensemble
 from keras_bahdanau.pipelines.confidence import calibration_of
 from keras_bahdanau.pipelines.file import (
@@ -23,7 +22,7 @@ from keras_bahdanau.search import SearchResult
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.sources.source import Source
 from keras_bahdanau.text.copies import decode_copying
-from keras_bahdanau.text.host_text import check_strings
+from keras_bahdanau.text.host_text import check_pairs, check_strings
 from keras_bahdanau.text.id_rows import IdRows, cut_rows
 from keras_bahdanau.text.ids import byte_limit, cut_to_bytes
 
@@ -362,7 +361,7 @@ class Pipeline(GraphPipeline):
         if not _are_ids(prefixes):
             short = [cut_to_bytes(prefix, byte_limit(longest)) for prefix in prefixes]
             prefixes = [row[:-1] for row in self.target.encode(short)]
-        rows = IdRows.of([[*row][:longest] for row in prefixes])
+        rows = IdRows.from_lists([[*row][:longest] for row in prefixes])
         shape = (len(prefixes), int(rows.lengths.max(initial=0)))
         return rows.padded(np.arange(len(prefixes)), shape)  # (batch, prefix_time)
 

@@ -15,7 +15,7 @@ from keras_bahdanau.plotting.labels import (
     truncated,
 )
 from keras_bahdanau.plotting.time_alignment import plot_time_alignment
-from keras_bahdanau.text.alignments import as_alignment, join_alignment
+from keras_bahdanau.text.alignments import check_alignment, join_alignment
 
 CELL_INCHES = 0.3
 LETTER_POINTS = 34.0  # font size for a cell of one inch
@@ -68,7 +68,7 @@ def plot_alignment(result, picture=None, *, words=None, ax=None):
         plot = plot_attention_maps if picture.rows > 1 else plot_time_alignment
         return plot(result, picture, words=words)
     source, target = result.source_tokens, result.target_tokens
-    weights = as_alignment(result.alignment, source, target)
+    weights = check_alignment(result.alignment, source, target)
     if joins_words(words, source, target):
         weights, source, target = join_alignment(weights, source, target)
     source, target = _labels(source, target), _labels(target, source)

@@ -8,7 +8,7 @@ from keras_bahdanau.text.alignments import (
     END,
     UNKNOWN,
     WORD_START,
-    as_alignment,
+    check_alignment,
     join_subwords,
     join_targets,
 )
@@ -60,7 +60,7 @@ def _is_one_word(tokens):
 
 def labelled_targets(result, words=None):
     """Weights `(target_time, source_time)` and labels of target tokens, or words if they join."""
-    weights = as_alignment(result.alignment, result.source_tokens, result.target_tokens)
+    weights = check_alignment(result.alignment, result.source_tokens, result.target_tokens)
     labels = result.target_tokens
     if joins_words(words, labels):
         weights, labels = join_targets(weights, labels)

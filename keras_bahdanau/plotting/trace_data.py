@@ -99,7 +99,7 @@ def _picture_data(picture):
         "columns": picture.columns,
         "positions": picture.positions,
         "reduction": picture.reduction,
-        "places": None if picture.places is None else np.asarray(picture.places).tolist(),
+        "places": None if picture.cells is None else np.asarray(picture.cells).tolist(),
         "axis": picture.axis,
         "scale": picture.scale,
     }

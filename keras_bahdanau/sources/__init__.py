@@ -15,6 +15,9 @@ _MODULE_OF = {
     "TextSource": "text_source",
 }
 
+# Name on the command line -> (class, preset of its trainings); "text" learns its vocabulary.
+NAMED = {"image": ("ImageSource", "images"), "speech": ("AudioSource", "speech")}
+
 __all__ = [*_MODULE_OF]
 
 __getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

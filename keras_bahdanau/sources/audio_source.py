@@ -16,9 +16,8 @@ from keras_bahdanau.settings.option import check_value
 from keras_bahdanau.sources import sounds
 from keras_bahdanau.sources.decoded_rows import DecodedRows
 from keras_bahdanau.sources.picture import Picture
-from keras_bahdanau.sources.resampling import resampled
 from keras_bahdanau.sources.source import Source
-from keras_bahdanau.sources.wav import LOUDEST, wav_format, wav_samples
+from keras_bahdanau.sources.wav import LOUDEST, resampled, wav_format, wav_samples
 
 POSITIONS = 100  # a second
 _BYTES = 192_000 // POSITIONS * 4  # of a position, beyond which a file is cut
@@ -88,8 +87,8 @@ class AudioSource(Source):
         self.examples = [_tone(0.3, 300, RATE), _tone(0.5, 500, 8000)]
 
     def front_end(self, units, convolutions=None, augmentation=0.0):
-        given = {} if convolutions is None else {"convolutions": convolutions}
-        settings = {"normalization": self.normalization, "augmentation": augmentation, **given}
+        widths = {} if convolutions is None else {"convolutions": convolutions}
+        settings = {"normalization": self.normalization, "augmentation": augmentation, **widths}
         return AudioFrames(units, self.size, name="front_end", **settings)
 
     def check(self, name, inputs):
@@ -98,12 +97,12 @@ class AudioSource(Source):
                 f"`{name}` must be a list of sounds. Received: one of type "
                 f"{type(inputs).__name__}. Put it in a list."
             )
-        for number, one in enumerate(inputs):
-            _check_sound(f"{name}[{number}]", one)
+        for number, raw in enumerate(inputs):
+            _check_sound(f"{name}[{number}]", raw)
 
     def rows(self, inputs):
         inputs = list(inputs)
-        sizes = [read_or(sounds.BROKEN, sounds.size_of, one) for one in inputs]
+        sizes = [read_or(sounds.BROKEN, sounds.size_of, raw) for raw in inputs]
         return AudioRows(self, inputs, sizes, _MOST)
 
     def cut(self, inputs, longest):
@@ -116,12 +115,12 @@ class AudioSource(Source):
     def reading_bytes(self, rows, longest):
         # a file's bytes, as numbers of one byte, and twice as floats; the rows, before and after
         # they are padded
-        of_files = min(rows, _AT_ONCE) * longest * _BYTES * (1 + 1 + 2 * 4)
-        return of_files + 3 * rows * longest * HOP * 4
+        files = min(rows, _AT_ONCE) * longest * _BYTES * (1 + 1 + 2 * 4)
+        return files + 3 * rows * longest * HOP * 4
 
     def requests(self, inputs):
         array = np.empty(len(inputs), object)
-        array[:] = [read_or(b"", sounds.wav_of, one) for one in inputs]
+        array[:] = [read_or(b"", sounds.wav_of, raw) for raw in inputs]
         return {"audio_bytes": array}
 
     def feature_requests(self, features):
@@ -130,14 +129,14 @@ class AudioSource(Source):
     def labels(self, features):
         return [[_label(index) for index in range(length)] for length in features.lengths]
 
-    def picture(self, one, longest=None):
-        samples = self.batch([one], longest)
+    def picture(self, raw, longest=None):
+        samples = self.batch([raw], longest)
         spectra = keras.ops.convert_to_numpy(log_mel(*samples, self.size))
-        return Picture.of_frames(spectra[0, : samples.lengths[0]], "seconds", 1 / POSITIONS)
+        return Picture.heat_map(spectra[0, : samples.lengths[0]], "seconds", 1 / POSITIONS)
 
-    def key(self, one):
-        read = sounds.wav_of if isinstance(one, tuple | list) else sounds.whole
-        return zlib.crc32(read_or(b"", read, one))
+    def key(self, raw):
+        read = sounds.wav_of if isinstance(raw, tuple | list) else sounds.whole
+        return zlib.crc32(read_or(b"", read, raw))
 
     def features(self, audio_bytes):
         return _decoded(audio_bytes, _MOST)[0]
@@ -147,14 +146,14 @@ class AudioSource(Source):
         return {"audio_bytes": audio_bytes}, features, truncated
 
     def features_from(self, samples, lengths):
-        return self.known(Samples(samples, lengths))
+        return self.sanitize(Samples(samples, lengths))
 
     def graph_cut(self, features, longest):
         values, lengths = features
         short = Samples(values[:, : longest * HOP], tf.minimum(lengths, longest))
         return short, lengths > longest
 
-    def known(self, features):
+    def sanitize(self, features):
         values, lengths = features
         time = tf.maximum(1, frames_of(tf.shape(values)[1]))
         # -> (batch, time * 160)
@@ -192,8 +191,8 @@ class AudioRows(DecodedRows):
         allowed = np.minimum(longest * rates // POSITIONS, longest * _BYTES // blocks)
         return -(-np.minimum(frames, allowed) * POSITIONS // rates), frames > allowed
 
-    def decoded(self, one, header, longest):
-        content = sounds.wav_of(one, longest * header.rate // POSITIONS + 1)
+    def decoded(self, raw, header, longest):
+        content = sounds.wav_of(raw, longest * header.rate // POSITIONS + 1)
         return _row(content, longest)[0].numpy()
 
     def positions(self, array):
@@ -235,20 +234,20 @@ def _decoded(audio_bytes, longest):
     return Samples(values, lengths), truncated
 
 
-def _check_sound(name, one):
+def _check_sound(name, raw):
     """Raise an error unless this is bytes, the path of a file, or a pair; FLAC can be read."""
-    if isinstance(one, tuple | list):
-        sounds.pair_of(one)
+    if isinstance(raw, tuple | list):
+        sounds.pair_of(raw)
         return
-    if not isinstance(one, bytes | os.PathLike):
-        hint = " Give pathlib.Path(...) for a file." if isinstance(one, str) else ""
+    if not isinstance(raw, bytes | os.PathLike):
+        hint = " Give pathlib.Path(...) for a file." if isinstance(raw, str) else ""
         raise TypeError(
             f"`{name}` must be the bytes of a sound file, its path, or a pair (array, rate). "
-            f"Received: {one!r:.80}.{hint}"
+            f"Received: {raw!r:.80}.{hint}"
         )
-    if not isinstance(one, bytes) and not os.path.isfile(one):
-        raise ValueError(f"`{name}` must be the path of a file. Received: {os.fspath(one)!r}.")
-    if read_or(False, sounds.is_flac, one):
+    if not isinstance(raw, bytes) and not os.path.isfile(raw):
+        raise ValueError(f"`{name}` must be the path of a file. Received: {os.fspath(raw)!r}.")
+    if read_or(False, sounds.is_flac, raw):
         sounds.require_soundfile()
 
 

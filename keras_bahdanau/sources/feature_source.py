@@ -69,10 +69,10 @@ class FeatureSource(Source):
                 f"`{name}` must be a list of arrays (time, {self.size}). "
                 f"Received: one array of the shape {inputs.shape}. Put it in a list."
             )
-        for number, one in enumerate(inputs):
-            array = _array(one)
+        for number, raw in enumerate(inputs):
+            array = _array(raw)
             if array is None:
-                received = f"={one!r:.80}"
+                received = f"={raw!r:.80}"
             elif array.ndim != 2 or array.shape[1] != self.size:
                 received = f" of the shape {array.shape}"
             elif not np.isfinite(array).all():
@@ -96,15 +96,15 @@ class FeatureSource(Source):
     def labels(self, features):
         return [[str(index) for index in range(length)] for length in features.lengths]
 
-    def picture(self, one, longest=None):
-        (values,), (length,) = self.batch([one], longest)
-        return Picture.of_frames(values[:length], "frames")
+    def picture(self, raw, longest=None):
+        (values,), (length,) = self.batch([raw], longest)
+        return Picture.heat_map(values[:length], "frames")
 
-    def key(self, one):
-        return zlib.crc32(np.ascontiguousarray(one, np.float32).tobytes())
+    def key(self, raw):
+        return zlib.crc32(np.ascontiguousarray(raw, np.float32).tobytes())
 
     def features(self, values, lengths):
-        return self.known(Frames(values, lengths))
+        return self.sanitize(Frames(values, lengths))
 
     features_from = features
 
@@ -112,7 +112,7 @@ class FeatureSource(Source):
         values, lengths = features
         return Frames(values[:, :longest], tf.minimum(lengths, longest)), lengths > longest
 
-    def known(self, features):
+    def sanitize(self, features):
         values, lengths = features
         # at least (batch, 1, size)
         values = tf.pad(values, [[0, 0], [0, tf.maximum(1 - tf.shape(values)[1], 0)], [0, 0]])
@@ -133,13 +133,13 @@ class FeatureSource(Source):
         return {"size": self.size}
 
 
-def _array(one):
+def _array(raw):
     """An input as float32, or None if it is no array of real numbers."""
     try:
-        if np.iscomplexobj(one):
+        if np.iscomplexobj(raw):
             return None
         with np.errstate(over="ignore"):  # to infinity, which the check finds
-            return np.asarray(one, np.float32)
+            return np.asarray(raw, np.float32)
     except (TypeError, ValueError):
         return None
 
@@ -152,14 +152,14 @@ class FrameRows:
     """
 
     def __init__(self, inputs, size):
-        arrays = (np.asarray(one, np.float32).reshape(-1, size) for one in inputs)
+        arrays = (np.asarray(raw, np.float32).reshape(-1, size) for raw in inputs)
         self._inputs = [np.clip(array, -LARGEST, LARGEST) for array in arrays]
         self._size = size
-        self.lengths = np.array([len(one) for one in self._inputs], np.int64)
+        self.lengths = np.array([len(raw) for raw in self._inputs], np.int64)
 
     def cut(self, longest):
         """The same rows with at most `longest` frames."""
-        return FrameRows([one[:longest] for one in self._inputs], self._size)
+        return FrameRows([raw[:longest] for raw in self._inputs], self._size)
 
     def padded(self, members, shape):
         """The member rows as `Frames` of a shape `(rows, time)`, padded with 0."""

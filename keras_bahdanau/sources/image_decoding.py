@@ -10,7 +10,6 @@ import functools
 import tensorflow as tf
 
 from keras_bahdanau.layers.front_ends.image_patches import PAPER
-from keras_bahdanau.sources.orientation import is_turned, orientation_of, upright
 
 MOST_BYTES = 2**24  # of a file
 MOST_PIXELS = 2**24  # that it declares
@@ -21,6 +20,11 @@ _SCAN = b"\xff\xda"  # marker behind the header of a JPEG file
 _MOST_TEXTS = 8  # chunks zTXt and iTXt of a PNG file, compressed or not
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _GREY = (77, 150, 29)  # of 256: luma of red, green and blue (ITU-R BT.601)
+_EXIF = b"Exif\0\0"  # what begins the part of a file that a camera writes
+# tag 274, of one number of 16 bits, with the lower byte first, and with the higher one
+_LOWER_FIRST = b"\x12\x01\x03\x00\x01\x00\x00\x00"
+_HIGHER_FIRST = b"\x01\x12\x00\x03\x00\x00\x00\x01"
+UPRIGHT = 1
 
 
 class ImageDecoder:
@@ -69,12 +73,12 @@ class ImageDecoder:
         """
         nothing = tf.data.Dataset.from_tensors(self._nothing())
 
-        def one(content):
+        def decode(content):
             image = tf.data.Dataset.from_tensors(content).map(self._read)
             return image.ignore_errors().concatenate(nothing).take(1)
 
         blank = tf.fill((self.height, self.cell, self.channels), tf.constant(PAPER, tf.uint8))
-        images = tf.data.Dataset.from_tensor_slices(contents).flat_map(one)
+        images = tf.data.Dataset.from_tensor_slices(contents).flat_map(decode)
         images = images.concatenate(tf.data.Dataset.from_tensors(blank))  # so that there is one
         counted = images.map(lambda pixels: (pixels, tf.shape(pixels)[1] // self.cell))
         pixels, columns = counted.padded_batch(
@@ -221,3 +225,55 @@ def _has(content, part):
 
 def _count(content, part):
     return tf.size(tf.strings.split(content, part)) - 1
+
+
+def orientation_of(head):
+    """Orientation by the header of a JPEG file, as EXIF counts them, from 1 (upright) to 8.
+
+    Args:
+        head: String tensor `()`, the beginning of the file.
+
+    Returns:
+        Int32 tensor `()`; 1 where the file does not say, or says something else.
+    """
+    camera = _behind(head, _EXIF)
+    low = _byte(_behind(camera, _LOWER_FIRST), 0)
+    high = _byte(_behind(camera, _HIGHER_FIRST), 1)
+    order = tf.strings.substr(camera, 0, 2)
+    value = tf.where(order == b"II", low, tf.where(order == b"MM", high, UPRIGHT))
+    return tf.where((value >= 1) & (value <= 8), value, UPRIGHT)
+
+
+def is_turned(orientation):
+    """True if height and width change places when an image is set upright."""
+    return orientation >= 5
+
+
+def upright(pixels, orientation):
+    """An image as it was seen: turned and mirrored.
+
+    Args:
+        pixels: Tensor `(high, wide, depth)`, in the order of the file.
+        orientation: Int32 tensor `()`, from 1 to 8.
+    """
+    pixels = _if(is_turned(orientation), lambda: tf.transpose(pixels, (1, 0, 2)), pixels)
+    mirrored = tf.reduce_any(orientation == [2, 3, 6, 7])
+    pixels = _if(mirrored, lambda: tf.reverse(pixels, [1]), pixels)
+    upside_down = tf.reduce_any(orientation == [3, 4, 7, 8])
+    return _if(upside_down, lambda: tf.reverse(pixels, [0]), pixels)
+
+
+def _if(condition, changed, pixels):
+    return tf.cond(condition, changed, lambda: pixels)
+
+
+def _behind(content, part):
+    """The content behind the first occurrence of a part; "" if there is none."""
+    pieces = tf.strings.split(content, part, maxsplit=1)
+    return tf.strings.reduce_join(pieces[1:])
+
+
+def _byte(content, index):
+    """A byte of a string as an int32; 0 behind its end."""
+    padded = tf.strings.join([content, b"\0\0"])
+    return tf.cast(tf.io.decode_raw(tf.strings.substr(padded, index, 1), tf.uint8)[0], tf.int32)

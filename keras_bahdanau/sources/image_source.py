@@ -37,7 +37,7 @@ class ImageSource(Source):
     - an array `(high, wide)` or `(high, wide, 1 or 3)`, of uint8 from 0 to 255, or of floats from
       0 to 1; 0 is black.
 
-    It keeps its proportions: one that would be too wide is scaled to `width`, and stands in the
+    It keeps its proportions: an image that would be too wide is scaled to `width`, and put in the
     middle of the height. Transparent pixels show the paper, and a JPEG file is turned as its
     camera asks (EXIF). Bytes that are no image, or an image of more than 2^24 pixels or bytes,
     are an empty input, and the header says so before anything is decoded. So is a file that the
@@ -155,10 +155,10 @@ class ImageSource(Source):
                 f"`{name}` must be a list of images. Received: one {type(inputs).__name__}. "
                 "Put it in a list."
             )
-        for number, one in enumerate(inputs):
-            demand = _demand(one)
+        for number, raw in enumerate(inputs):
+            demand = _demand(raw)
             if demand:
-                raise (TypeError if isinstance(one, str) else ValueError)(
+                raise (TypeError if isinstance(raw, str) else ValueError)(
                     f"`{name}` must hold bytes of PNG or JPEG files, paths or arrays. "
                     f"Received: {name}[{number}]{demand}"
                 )
@@ -166,16 +166,16 @@ class ImageSource(Source):
     def rows(self, inputs):
         inputs = list(inputs)
         columns = functools.partial(_declared_columns, self.decoder)
-        columns = side_by_side(lambda one: read_or(0, columns, one), inputs)
+        columns = side_by_side(lambda raw: read_or(0, columns, raw), inputs)
         return ImageRows(self, inputs, columns, self.longest)
 
     def limits(self, longest):
-        of_image = {"max_image_bytes": MOST_BYTES, "max_image_pixels": MOST_PIXELS}
-        return {**super().limits(longest), **of_image}
+        limits = super().limits(longest)
+        return {**limits, "max_image_bytes": MOST_BYTES, "max_image_pixels": MOST_PIXELS}
 
     def requests(self, inputs):
         contents = np.empty(len(inputs), object)
-        contents[:] = [read_or(b"", _content, one) for one in inputs]
+        contents[:] = [read_or(b"", _content, raw) for raw in inputs]
         return {"image_bytes": contents}
 
     def feature_requests(self, features):
@@ -184,12 +184,12 @@ class ImageSource(Source):
     def labels(self, features):
         height = self.grid_height
         return [
-            [f"{place // height},{place % height}" for place in range(length)]
+            [f"{cell // height},{cell % height}" for cell in range(length)]
             for length in features.lengths
         ]
 
-    def picture(self, one, longest=None):
-        (values,), (length,) = self.batch([one], longest)
+    def picture(self, raw, longest=None):
+        (values,), (length,) = self.batch([raw], longest)
         if not length:
             return None
         pixels = values[:, : self.width_of(length)] / np.float32(PAPER)
@@ -197,25 +197,25 @@ class ImageSource(Source):
             pixels = pixels[..., 0]
         return Picture(pixels, int(length), self.grid_height)
 
-    def key(self, one):
-        if isinstance(one, bytes | os.PathLike):
-            return zlib.crc32(read_or(b"", _content, one))
-        pixels = _pixels(one)
+    def key(self, raw):
+        if isinstance(raw, bytes | os.PathLike):
+            return zlib.crc32(read_or(b"", _content, raw))
+        pixels = _pixels(raw)
         return zlib.crc32(pixels.tobytes(), zlib.crc32(str(pixels.shape).encode()))
 
     def features(self, image_bytes):
         pixels, columns = self.decoder.rows(image_bytes)
-        return self.known(Pixels(pixels, columns * self.grid_height))
+        return self.sanitize(Pixels(pixels, columns * self.grid_height))
 
     def features_from(self, pixels, lengths):
-        return self.known(Pixels(pixels, lengths))
+        return self.sanitize(Pixels(pixels, lengths))
 
     def graph_cut(self, features, longest):
         values, lengths = features
         values = values[:, :, : self.width_of(longest)]
         return Pixels(values, tf.minimum(lengths, longest)), lengths > longest
 
-    def known(self, features):
+    def sanitize(self, features):
         values, lengths = features
         width = values.shape[2]
         if width is None or not width or width % self.cell:
@@ -232,10 +232,10 @@ class ImageSource(Source):
 
     def label_tensor(self, features):
         columns = tf.shape(features.values)[2] // self.cell
-        places = tf.range(columns * self.grid_height)
+        cells = tf.range(columns * self.grid_height)
         x, y = (
             tf.strings.as_string(part)
-            for part in (places // self.grid_height, places % self.grid_height)
+            for part in (cells // self.grid_height, cells % self.grid_height)
         )
         # -> (batch, source_time)
         real = tf.sequence_mask(features.lengths, columns * self.grid_height)
@@ -274,19 +274,19 @@ class ImageRows(DecodedRows):
         cells = np.array(headers, np.int64) * self._source.grid_height
         return np.minimum(cells, longest), cells > longest
 
-    def decoded(self, one, header, longest):
-        return _read(self._source.decoder, one)[:, : self._source.width_of(longest)]
+    def decoded(self, raw, header, longest):
+        return _read(self._source.decoder, raw)[:, : self._source.width_of(longest)]
 
     def positions(self, array):
         return array.shape[1] // self._source.cell * self._source.grid_height
 
 
-def _declared_columns(decoder, one):
+def _declared_columns(decoder, raw):
     """Columns of cells of an input by its header; 0 if there is none, or it is refused."""
-    if isinstance(one, bytes | os.PathLike):
+    if isinstance(raw, bytes | os.PathLike):
         for most in (HEAD, MOST_BYTES):  # a photo may have maps of depth before its size
-            head = content_of(one, most)
-            size = max(size_of(one), len(head))  # a file of the system itself may say it has none
+            head = content_of(raw, most)
+            size = max(size_of(raw), len(head))  # a file of the system itself may say it has none
             try:
                 columns = int(decoder.declared_columns(head, size))
             except tf.errors.InvalidArgumentError:
@@ -294,7 +294,7 @@ def _declared_columns(decoder, one):
             if columns or len(head) < most or size > MOST_BYTES:
                 break
         return columns
-    pixels = _pixels(one)
+    pixels = _pixels(raw)
     high, wide = pixels.shape[:2]
     if not 1 <= high * wide <= MOST_PIXELS:
         return 0
@@ -302,53 +302,53 @@ def _declared_columns(decoder, one):
     return -(-columns // decoder.cell) if rows else 0
 
 
-def _read(decoder, one):
+def _read(decoder, raw):
     """Pixels uint8 `(height, width, channels)` of an input, 0 wide if it is empty."""
     try:
-        if isinstance(one, bytes | os.PathLike):
-            return decoder.read(_content(one)).numpy()
-        if _declared_columns(decoder, one):
-            pixels = _pixels(one)
+        if isinstance(raw, bytes | os.PathLike):
+            return decoder.read(_content(raw)).numpy()
+        if _declared_columns(decoder, raw):
+            pixels = _pixels(raw)
             return decoder.draw[pixels.shape[2]](pixels).numpy()
     except tf.errors.InvalidArgumentError:
         pass
     return np.zeros((decoder.height, 0, decoder.channels), np.uint8)
 
 
-def _content(one):
+def _content(raw):
     """The bytes of an input, as a server gets them."""
-    if isinstance(one, bytes | os.PathLike):
-        return content_of(one, MOST_BYTES + 1)  # one more says that there are too many
-    pixels = _pixels(one)
+    if isinstance(raw, bytes | os.PathLike):
+        return content_of(raw, MOST_BYTES + 1)  # one more says that there are too many
+    pixels = _pixels(raw)
     return tf.io.encode_png(pixels).numpy() if pixels.size else b""
 
 
-def _pixels(one):
+def _pixels(raw):
     """An array as uint8 `(high, wide, 1 or 3)`."""
-    array = np.asarray(one)
+    array = np.asarray(raw)
     if array.dtype != np.uint8:
         array = np.rint(array.astype(np.float32) * PAPER).astype(np.uint8)
     return array[..., np.newaxis] if array.ndim == 2 else array
 
 
-def _demand(one):
+def _demand(raw):
     """The part of an error that says why an input is no image; "" for one that is."""
-    if isinstance(one, bytes):
+    if isinstance(raw, bytes):
         return ""
-    if isinstance(one, str):
-        return f"={one!r:.80}. Give a path as pathlib.Path(...)."
-    if isinstance(one, os.PathLike):
-        return "" if Path(one).is_file() else f"={str(one)!r:.200}, which is no file."
-    if not isinstance(one, np.ndarray):
-        return f" of type {type(one).__name__}. Make it an array."
-    if one.ndim not in (2, 3) or one.ndim == 3 and one.shape[2] not in (1, 3):
-        return f" of the shape {one.shape}. Give (high, wide), or (high, wide, 1 or 3)."
-    if one.dtype == np.uint8:
+    if isinstance(raw, str):
+        return f"={raw!r:.80}. Give a path as pathlib.Path(...)."
+    if isinstance(raw, os.PathLike):
+        return "" if Path(raw).is_file() else f"={str(raw)!r:.200}, which is no file."
+    if not isinstance(raw, np.ndarray):
+        return f" of type {type(raw).__name__}. Make it an array."
+    if raw.ndim not in (2, 3) or raw.ndim == 3 and raw.shape[2] not in (1, 3):
+        return f" of the shape {raw.shape}. Give (high, wide), or (high, wide, 1 or 3)."
+    if raw.dtype == np.uint8:
         return ""
     # NaN is in no range
-    if one.dtype.kind == "f" and (one.size == 0 or 0 <= one.min() <= one.max() <= 1):
+    if raw.dtype.kind == "f" and (raw.size == 0 or 0 <= raw.min() <= raw.max() <= 1):
         return ""
-    return f" of {one.dtype}. Give uint8, or floats from 0 to 1."
+    return f" of {raw.dtype}. Give uint8, or floats from 0 to 1."
 
 
 def _whole_cells(name, value, cell, most):

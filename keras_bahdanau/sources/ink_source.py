@@ -1,5 +1,6 @@
-"""Ink as a source: the strokes of a pen, as sequences of points."""
+"""Ink as a source: the strokes of a pen, as sequences of points; and its picture."""
 
+import itertools
 import zlib
 
 import keras
@@ -7,12 +8,14 @@ import numpy as np
 
 from keras_bahdanau.layers.front_ends.frames import FrameConvolutions
 from keras_bahdanau.sources.feature_source import FeatureSource
-from keras_bahdanau.sources.ink_picture import ink_picture
+from keras_bahdanau.sources.picture import Picture
 
 SIZE = 8  # numbers of a frame: see `InkSource`
 STEP = 0.15  # of the path between two frames, in sizes of a stroke
 MOST_POINTS = 100_000  # of an input
 MOST_FRAMES = 512  # of a stroke, which is sampled with larger steps beyond
+STROKE, MOST_HEIGHT, MOST_WIDTH = 48, 256, 2048  # pixels: of a mean stroke, of the ink
+CELL, MARGIN, PEN = 8, 6, 2.0  # pixels: of a cell, around the ink, half of a line's width
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -64,17 +67,17 @@ class InkSource(FeatureSource):
         )
 
     def check(self, name, inputs):
-        for number, one in enumerate(inputs):
-            if isinstance(inputs, np.ndarray) or not isinstance(one, list | tuple | np.ndarray):
+        for number, raw in enumerate(inputs):
+            if isinstance(inputs, np.ndarray) or not isinstance(raw, list | tuple | np.ndarray):
                 raise TypeError(
                     f"`{name}` must be a list of inputs, each a list of strokes (points, 2). "
-                    f"Received: {name}[{number}] of type {type(one).__name__}."
+                    f"Received: {name}[{number}] of type {type(raw).__name__}."
                 )
-            strokes = [_stroke(stroke) for stroke in one]
+            strokes = [_stroke(stroke) for stroke in raw]
             if any(stroke is None for stroke in strokes):
                 raise ValueError(
                     f"`{name}` must hold lists of strokes, arrays (points, 2) of finite numbers. "
-                    f"Received: {name}[{number}]={one!r:.80}."
+                    f"Received: {name}[{number}]={raw!r:.80}."
                 )
             points = sum(map(len, strokes))
             if points > MOST_POINTS:
@@ -84,14 +87,14 @@ class InkSource(FeatureSource):
                 )
 
     def rows(self, inputs):
-        return super().rows([pen_frames(one) for one in inputs])
+        return super().rows([pen_frames(raw) for raw in inputs])
 
-    def picture(self, one, longest=None):
-        (values,), (length,) = self.batch([one], longest)
+    def picture(self, raw, longest=None):
+        (values,), (length,) = self.batch([raw], longest)
         return ink_picture(values[:length])
 
-    def key(self, one):
-        return zlib.crc32(pen_frames(one).tobytes())
+    def key(self, raw):
+        return zlib.crc32(pen_frames(raw).tobytes())
 
     def get_config(self):
         return {"surroundings": self.surroundings}
@@ -126,8 +129,8 @@ def _sampled(stroke):
     steps = np.hypot(*np.diff(stroke, axis=0).T)
     way = np.concatenate([[0.0], np.cumsum(steps)])  # (points,), along the path
     count = int(np.clip(round(way[-1] / STEP), 1, MOST_FRAMES - 1))
-    places = np.linspace(0, way[-1], count + 1)
-    return np.stack([np.interp(places, way, axis) for axis in stroke.T], axis=1)
+    distances = np.linspace(0, way[-1], count + 1)
+    return np.stack([np.interp(distances, way, axis) for axis in stroke.T], axis=1)
 
 
 def _stroke(stroke):
@@ -140,3 +143,46 @@ def _stroke(stroke):
     if array.size == 0:
         return np.zeros((0, 2))
     return array if array.ndim == 2 and array.shape[1] == 2 and finite else None
+
+
+def ink_picture(frames):
+    """Draw black ink on white paper; a position lies in the cell where its frame does.
+
+    Args:
+        frames: Float array `(time, 8)`: see `InkSource`.
+
+    Returns:
+        `Picture`; None if there is no frame.
+    """
+    if not len(frames):
+        return None
+    points = frames[:, :2] * 10.0  # (time, 2), x and y in sizes of a stroke
+    points = points - points.min(axis=0)
+    size = points.max(axis=0)  # (width, height)
+    scale = min(STROKE, *(np.array([MOST_WIDTH, MOST_HEIGHT]) / np.maximum(size, 1)))
+    columns, rows = np.ceil((size * scale + 2 * MARGIN) / CELL).astype(int)
+    pixels = np.ones((rows * CELL, columns * CELL))
+    points = points * scale + (np.array([columns, rows]) * CELL - size * scale) / 2  # in the middle
+    _draw(pixels, _path(points, frames[:, 6] > 0.5))
+    x, y = (points // CELL).astype(int).T
+    return Picture(pixels, len(frames), int(rows), cells=x * rows + y)
+
+
+def _path(points, on):
+    """Points less than a pixel from the next, of the parts in which the pen stays on the paper."""
+    starts, ends = points[:-1][on[:-1]], points[1:][on[:-1]]
+    longest = np.abs(ends - starts).max(initial=0)
+    shares = np.linspace(0, 1, int(longest) + 2)[:, np.newaxis, np.newaxis]
+    # (shares, 1, 1) and (segments, 2) -> (shares * segments, 2)
+    return np.concatenate([points, (starts + shares * (ends - starts)).reshape(-1, 2)])
+
+
+def _draw(pixels, path):
+    """Blacken the pixels near a path, in part those at its edge."""
+    whole = np.floor(path).astype(int)  # (points, 2)
+    reach = int(PEN) + 1
+    for x, y in itertools.product(range(-reach, reach + 1), repeat=2):
+        near = whole + (x, y)
+        distances = np.hypot(*(near + 0.5 - path).T)
+        paper = np.clip(distances - PEN + 0.5, 0.0, 1.0)
+        np.minimum.at(pixels, (near[:, 1], near[:, 0]), paper)

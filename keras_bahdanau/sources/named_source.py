@@ -1,20 +1,16 @@
-"""Sources by name, with their settings in one string: `image:height=64,width=640`."""
+"""Sources by name, `image:height=64,width=640`, and in the card of a run or of shards."""
 
-import importlib
+from keras_bahdanau import sources
+from keras_bahdanau.files.integrity import Damage
 
-_CLASS_OF = {
-    "image": ("image_source", "ImageSource"),
-    "speech": ("audio_source", "AudioSource"),
-}
-_PRESET_OF = {"text": "small", "image": "images", "speech": "speech"}
-NAMES = ("text", *_CLASS_OF)
+NAMES = ("text", *sources.NAMED)
 
 
 def parsed_source(text):
     """The name and the settings of a source, read without TensorFlow.
 
     Args:
-        text: String, a name of `NAMES`; behind a colon may stand settings with commas between.
+        text: String, a name of `NAMES`, and behind a colon settings with commas between.
 
     Returns:
         (name, dictionary of the settings).
@@ -26,10 +22,10 @@ def parsed_source(text):
         >>> parsed_source("image:height=64,width=640")
         ('image', {'height': 64, 'width': 640})
     """
-    name, _, rest = text.partition(":")
-    given = [_setting(text, one) for one in rest.split(",")] if rest else []
-    settings = dict(given)
-    if len(settings) < len(given):
+    name, _, listed = text.partition(":")
+    pairs = [_setting(text, setting) for setting in listed.split(",")] if listed else []
+    settings = dict(pairs)
+    if len(settings) < len(pairs):
         raise ValueError(
             "Each setting of a source may come once. "
             f"Received: source={text!r}, which has one twice. Leave it out."
@@ -43,39 +39,27 @@ def parsed_source(text):
 
 
 def inputs_by_name(text):
-    """The form in which a command gets the inputs of such a source: see `Source.inputs_are`.
-
-    Args:
-        text: String, as in `parsed_source`.
+    """The form in which a command gets the inputs of a named source: see `Source.inputs_are`.
 
     Raises:
-        ValueError: As there.
+        ValueError: As in `parsed_source`.
     """
     name, _ = parsed_source(text)
     return "lines" if name == "text" else "files"
 
 
 def preset_by_name(text):
-    """The name of the preset for such a source: see `Source.preset`.
-
-    Args:
-        text: String, as in `parsed_source`.
+    """The name of the preset for a named source: see `Source.preset`.
 
     Raises:
-        ValueError: As there.
+        ValueError: As in `parsed_source`.
     """
     name, _ = parsed_source(text)
-    return _PRESET_OF[name]
+    return "small" if name == "text" else sources.NAMED[name][1]
 
 
 def source_by_name(text):
-    """The `Source` of a string: see `parsed_source`.
-
-    Args:
-        text: String.
-
-    Returns:
-        `Source`; None for "text", whose vocabulary is learnt from the pairs.
+    """The `Source` of a string; None for "text", whose vocabulary is learned from the pairs.
 
     Raises:
         ValueError: If the name or a setting is unknown, or a value out of range.
@@ -83,10 +67,9 @@ def source_by_name(text):
     name, settings = parsed_source(text)
     if name == "text":
         return None
-    module, kind = _CLASS_OF[name]
-    source_class = getattr(importlib.import_module(f"keras_bahdanau.sources.{module}"), kind)
+    kind, _ = sources.NAMED[name]
     try:
-        return source_class(**settings)
+        return getattr(sources, kind)(**settings)
     except TypeError as error:
         raise ValueError(
             f"The settings of a source must be arguments of {kind}. "
@@ -94,12 +77,12 @@ def source_by_name(text):
         ) from None
 
 
-def _setting(text, one):
-    name, equals, value = one.partition("=")
+def _setting(text, setting):
+    name, equals, value = setting.partition("=")
     if not name.isidentifier() or not equals or not value:
         raise ValueError(
             "A setting of a source must have the form name=value. "
-            f"Received: source={text!r}, with {one!r}."
+            f"Received: source={text!r}, with {setting!r}."
         )
     for kind in (int, float):
         try:
@@ -107,3 +90,41 @@ def _setting(text, one):
         except ValueError:
             continue
     return name, value
+
+
+def serialized_sides(source, target):
+    """Dictionary of JSON with a `Source` and the `Subwords` of its target.
+
+    Example:
+        >>> read_sides(serialized_sides(source, target)) == (source, target)
+        True
+    """
+    import keras  # which takes its time
+
+    return {
+        "source": keras.saving.serialize_keras_object(source),
+        "target": target.get_config(),
+    }
+
+
+def read_sides(card):
+    """(source, target) of a card, as `serialized_sides` wrote them.
+
+    Raises:
+        Damage: If they are not as they were written, or of a class that is not imported.
+    """
+    import keras
+
+    from keras_bahdanau.text.subwords import Subwords
+
+    for name in sources.__all__:  # Keras finds a class once its module is imported
+        getattr(sources, name)
+    try:
+        source = keras.saving.deserialize_keras_object(card["source"])
+        target = Subwords.from_config(card["target"])
+    except (AttributeError, ImportError, KeyError, TypeError, ValueError) as error:
+        # Keras' next lines say how to switch its safety off
+        raise Damage(str(error).partition("\n")[0].partition(". ")[0]) from None
+    if not isinstance(source, sources.Source):
+        raise Damage("its source is none")
+    return source, target

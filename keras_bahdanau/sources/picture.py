@@ -22,7 +22,7 @@ class Picture(NamedTuple):
         scale: Float, width of a column in that unit.
         colors: String, name of a matplotlib colormap for pixels without colours.
         reduction: Integer, number of positions for one weight of an alignment: that of the model.
-        places: Int array `(positions,)`, the cell of each position; cells are squares then. None
+        cells: Int array `(positions,)`, the cell of each position; cells are squares then. None
             if position j is cell j.
     """
 
@@ -33,18 +33,18 @@ class Picture(NamedTuple):
     scale: float = 1.0
     colors: str = "gray"
     reduction: int = 1
-    places: np.ndarray | None = None
+    cells: np.ndarray | None = None
 
     @property
     def columns(self):
         """Number of columns of cells."""
-        if self.places is None:
+        if self.cells is None:
             return -(-self.positions // self.rows)
         height, width = self.pixels.shape[:2]
         return width * self.rows // height
 
     @classmethod
-    def of_frames(cls, frames, axis, scale=1.0):
+    def heat_map(cls, frames, axis, scale=1.0):
         """Picture of a sequence of vectors as colours, their first value at the bottom.
 
         The lowest hundredth of the values is 0, the highest is 1.
@@ -89,8 +89,8 @@ class Picture(NamedTuple):
                 "Pass pipeline.picture(one), with the search options of the result."
             )
         shared = np.repeat(alignment, self.reduction, axis=1)[:, : self.positions]
-        places = np.arange(self.positions) if self.places is None else self.places
+        cells = np.arange(self.positions) if self.cells is None else self.cells
         weights = np.zeros((len(alignment), self.columns * self.rows))
-        np.maximum.at(weights, (slice(None), places), shared)
+        np.maximum.at(weights, (slice(None), cells), shared)
         # (target_time, columns * rows) -> (target_time, rows, columns)
         return weights.reshape(-1, self.columns, self.rows).swapaxes(1, 2)

@@ -29,52 +29,52 @@ _MOST_BYTES, _MOST_SECONDS = 2**30, 1000  # of a file that are read
 BROKEN = SoundSize(RATES[0], 1, 0)
 
 
-def size_of(one):
+def size_of(raw):
     """The `SoundSize` of an input, from its header alone; no frame if it is broken.
 
     Raises:
         OSError: If the system can't read its file. So do `wav_of` and `is_flac`.
     """
-    if isinstance(one, tuple | list):
-        array, rate = pair_of(one)
+    if isinstance(raw, tuple | list):
+        array, rate = pair_of(raw)
         return SoundSize(rate, array[:1].nbytes or 1, len(array))
-    beginning = content_of(one, _BEGINNING)
+    beginning = content_of(raw, _BEGINNING)
     if beginning.startswith(_FLAC):
-        return _flac_size(one)
-    size = len(one) if isinstance(one, bytes) else os.path.getsize(one)
-    found = _wav_size(beginning, size)
-    if not found.frames and len(beginning) < size:
-        found = _wav_size(whole(one), size)
-    return found
+        return _flac_size(raw)
+    size = len(raw) if isinstance(raw, bytes) else os.path.getsize(raw)
+    sound = _wav_size(beginning, size)
+    if not sound.frames and len(beginning) < size:
+        sound = _wav_size(whole(raw), size)
+    return sound
 
 
-def wav_of(one, frames=None):
+def wav_of(raw, frames=None):
     """The bytes of a WAV file of an input; b"" for broken FLAC.
 
     Args:
-        one: Bytes or path of a WAV or FLAC file, or a pair (array, rate).
+        raw: Bytes or path of a WAV or FLAC file, or a pair (array, rate).
         frames: Integer, so many suffice; None for all.
     """
-    if isinstance(one, tuple | list):
-        array, rate = pair_of(one)
+    if isinstance(raw, tuple | list):
+        array, rate = pair_of(raw)
         return encoded(array[:frames], rate)
-    content = whole(one)
+    content = whole(raw)
     return _decoded_flac(content, frames) if content.startswith(_FLAC) else content
 
 
-def whole(one):
+def whole(raw):
     """The bytes of a file, given by its path or whole; 2^30 at most."""
-    return content_of(one, _MOST_BYTES)
+    return content_of(raw, _MOST_BYTES)
 
 
-def pair_of(one):
+def pair_of(raw):
     """(array, rate) of a pair: an array `(samples, channels)`, float32 or integers of WAV files.
 
     Raises:
         TypeError: If it is no such pair.
         ValueError: If the rate or the number of channels is not one of a WAV file.
     """
-    array, rate = one if len(one) == 2 else (None, None)
+    array, rate = raw if len(raw) == 2 else (None, None)
     array = np.asarray(array)
     if array.dtype.kind == "f":
         array = np.nan_to_num(array, nan=0.0, posinf=LOUDEST, neginf=-LOUDEST)
@@ -87,7 +87,7 @@ def pair_of(one):
         raise TypeError(
             "A sound in memory must be a pair of an array (samples,) or (samples, channels), of "
             "floats or integers as in a WAV file, and of its rate, an integer. "
-            f"Received: {one!r:.80}. Give, for example, (np.zeros(16000), 16000)."
+            f"Received: {raw!r:.80}. Give, for example, (np.zeros(16000), 16000)."
         )
     if not RATES[0] <= rate <= RATES[1] or not 1 <= array.shape[1] <= MOST_CHANNELS:
         raise ValueError(
@@ -112,9 +112,9 @@ def _chunk(name, content):
     return name + struct.pack("<I", len(content)) + content + b"\0" * (len(content) % 2)
 
 
-def is_flac(one):
+def is_flac(raw):
     """True if an input is a FLAC file."""
-    return not isinstance(one, tuple | list) and content_of(one, 4) == _FLAC
+    return not isinstance(raw, tuple | list) and content_of(raw, 4) == _FLAC
 
 
 def require_soundfile():
@@ -133,10 +133,10 @@ def require_soundfile():
     return soundfile
 
 
-def _flac_size(one):
+def _flac_size(raw):
     soundfile = require_soundfile()
     try:
-        info = soundfile.info(io.BytesIO(one) if isinstance(one, bytes) else os.fspath(one))
+        info = soundfile.info(io.BytesIO(raw) if isinstance(raw, bytes) else os.fspath(raw))
     except RuntimeError:
         return BROKEN
     if not RATES[0] <= info.samplerate <= RATES[1]:

@@ -4,18 +4,16 @@ import abc
 import copy
 from typing import Any
 
+import keras
 import numpy as np
 
-from keras_bahdanau.sources.feature_structure import FeatureStructure
-from keras_bahdanau.text.subwords import Subwords
 
-
-class Source(FeatureStructure, abc.ABC):
+class Source(abc.ABC):
     """One kind of input: text, frames, images, speech.
 
     There are three forms of an input:
 
-    - an input itself, as a Python object: a string, an array;
+    - a raw input, as a Python object: a string, an array;
     - a request: named tensors, the batch first, as a server receives them;
     - features: the structure of tensors that the front end of an encoder takes.
 
@@ -49,7 +47,7 @@ class Source(FeatureStructure, abc.ABC):
         grid_height: Integer, number of positions of a column where positions are the cells of a
             grid, column by column from the left, each from the top; 1 for a sequence.
         cache: `FeatureCache` of a source that `cached` gave, or None.
-        page_entry: String, name of the module by which a visitor of a page enters an input:
+        page_entry: String, name of the module of a page in which a visitor enters an input:
             see `exporters.browser`. None where there is none.
     """
 
@@ -104,17 +102,42 @@ class Source(FeatureStructure, abc.ABC):
                 asked for.
         """
 
+    # the structure of features
+
+    def batch_spec(self, rows, source_time):
+        """`feature_spec` for a batch of so many rows and positions: no dimension is unknown.
+
+        A source whose features have other shapes, such as `(batch, height, width, channels)`,
+        overrides this method.
+        """
+
+        def sized(spec):
+            shape = (rows, source_time, *spec.shape[2:])[: len(spec.shape)]
+            return type(spec)(shape, spec.dtype, spec.name)
+
+        return keras.tree.map_structure(sized, self.feature_spec)
+
+    def named(self, features):
+        """Dictionary from the names in `feature_spec` to the tensors of a structure."""
+        specs = keras.tree.flatten(self.feature_spec)
+        tensors = keras.tree.flatten(features)
+        return {spec.name: tensor for spec, tensor in zip(specs, tensors, strict=True)}
+
+    def packed(self, tensors):
+        """The structure of a dictionary that `named` gives."""
+        specs = keras.tree.flatten(self.feature_spec)
+        return keras.tree.pack_sequence_as(
+            self.feature_spec, [tensors[spec.name] for spec in specs]
+        )
+
     # Python's side, with NumPy
 
     def symbols(self, target):
-        """Ids of a target that the ids of the source can be copied as: see `Encoder`.
-
-        Args:
-            target: `Subwords`.
+        """Ids of a target, `Subwords`, as which the ids of the source can be copied.
 
         Returns:
             List of `size` integers, -1 where the target has no equal token; None for a source
-            that has no tokens.
+            that has no tokens. See `Encoder`.
         """
         return None
 
@@ -137,12 +160,12 @@ class Source(FeatureStructure, abc.ABC):
         """
 
     def cached(self, directory, gigabytes=32, say=print):
-        """The same source, which keeps on disk what it decodes: its rows read it from there.
+        """A copy of the source that keeps on disk what it decodes: its rows read it from there.
 
         Args:
             directory: Path of a directory, which several processes may share.
             gigabytes: Number, about as much of 10^9 bytes at most in all files.
-            say: Function of one string, which is told when that is reached.
+            say: Function of one string that reports when that is reached.
 
         Raises:
             ValueError: If its inputs are not files, or `gigabytes` is out of range.
@@ -155,30 +178,30 @@ class Source(FeatureStructure, abc.ABC):
                 "A cache is for inputs that are decoded, such as images or speech. Received: "
                 f"cache={str(directory)!r} with a {type(self).__name__}. Leave it out."
             )
-        from keras_bahdanau.sources.feature_cache import FeatureCache
+        from keras_bahdanau.sources.decoded_rows import FeatureCache
 
         source = copy.copy(self)
         source.cache = FeatureCache(self, directory, gigabytes, say)
         return source
 
-    def shortened(self, one, longest):
-        """An input without what stands far behind `longest` positions, before `rows` reads it.
+    def truncate(self, raw, longest):
+        """Remove the part of an input far behind `longest` positions, before `rows` reads it.
 
         Returns:
-            The same object, if nothing was left out.
+            The same object if nothing was removed.
         """
-        return one
+        return raw
 
     def cut(self, inputs, longest):
         """A list of inputs, each cut for itself alone to at most `longest` positions.
 
         Returns:
-            (inputs, rows, truncated): the inputs as `shortened` leaves them, their rows, and a
+            (inputs, rows, truncated): the inputs as `truncate` leaves them, their rows, and a
             bool array `(rows,)`, which of them were longer.
         """
-        short = [self.shortened(one, longest) for one in inputs]
+        short = [self.truncate(raw, longest) for raw in inputs]
         rows = self.rows(short)
-        shorter = [now is not before for now, before in zip(short, inputs, strict=True)]
+        shorter = [after is not before for after, before in zip(short, inputs, strict=True)]
         return short, rows.cut(longest), np.array(shorter, bool) | (rows.lengths > longest)
 
     def whole_columns(self, longest):
@@ -205,9 +228,9 @@ class Source(FeatureStructure, abc.ABC):
         return 0
 
     def batch(self, inputs, longest=None):
-        """Features of a list of inputs as arrays, padded; source_time is at least 1.
+        """Features of a list of inputs as padded arrays, cut to `longest` positions, if given.
 
-        They are cut to `longest` positions, if that is given.
+        source_time is at least 1.
         """
         rows = self.rows(inputs) if longest is None else self.cut(inputs, longest)[1]
         shape = (len(inputs), int(rows.lengths.max(initial=1)))
@@ -250,17 +273,17 @@ class Source(FeatureStructure, abc.ABC):
             List of int arrays `(source_time, 2)`. A source without words counts positions.
         """
         rows = self.rows(inputs) if longest is None else self.cut(inputs, longest)[1]
-        return [_every_position(length) for length in rows.lengths]
+        return [np.repeat(np.arange(n, dtype=np.int32)[:, None], 2, axis=1) for n in rows.lengths]
 
     def sizes(self, inputs):
         """Length of each input, for scores by length: words or symbols of a text, or positions."""
         return self.rows(inputs).lengths.tolist()
 
-    def picture(self, one, longest=None):
+    def picture(self, raw, longest=None):
         """Picture of an input that is more than its labels, for plots of alignments.
 
         Args:
-            one: An input.
+            raw: An input.
             longest: Integer, positions to which it is cut; None for the whole one.
 
         Returns:
@@ -269,16 +292,16 @@ class Source(FeatureStructure, abc.ABC):
         return None
 
     @abc.abstractmethod
-    def key(self, one):
+    def key(self, raw):
         """Integer that depends only on the content of an input, as a seed of random draws."""
 
-    def attended_words(self, one, alignment, characters=False):
+    def attended_words(self, raw, alignment, characters=False):
         """Strings `(target_time,)`: the word of the input that each target token attends to.
 
         It is called if a search has `replace_unknown`, which only a source with `subwords` allows.
 
         Args:
-            one: An input.
+            raw: An input.
             alignment: Float array `(target_time, source_time)`.
             characters: Bool. True for the character of a token, and not its whole word.
         """
@@ -294,8 +317,8 @@ class Source(FeatureStructure, abc.ABC):
     def features_from(self, **feature_inputs):
         """Features of a request that holds features, likewise."""
 
-    def graph_shortened(self, longest, **inputs):
-        """As `shortened`, in a graph: the tensors of a request, and which rows were cut.
+    def graph_truncate(self, longest, **inputs):
+        """As `truncate`, in a graph: the tensors of a request, and which rows were cut.
 
         The second is bool `(batch,)`, or False if that never happens.
         """
@@ -309,16 +332,16 @@ class Source(FeatureStructure, abc.ABC):
         """As `cut`, for a request in a graph.
 
         Returns:
-            (inputs, features, truncated): the tensors of the request as `graph_shortened`
+            (inputs, features, truncated): the tensors of the request as `graph_truncate`
             leaves them, their features, and bool `(batch,)`, which rows were longer.
         """
-        inputs, shorter = self.graph_shortened(longest, **inputs)
+        inputs, shorter = self.graph_truncate(longest, **inputs)
         features, longer = self.graph_cut(self.features(**inputs), longest)
         return inputs, features, shorter | longer
 
     @abc.abstractmethod
-    def known(self, features):
-        """The same features with valid numbers in place of invalid ones, such as unknown ids."""
+    def sanitize(self, features):
+        """The features with invalid numbers, such as unknown ids, replaced by valid ones."""
 
     @abc.abstractmethod
     def lengths(self, features):
@@ -363,53 +386,3 @@ def refuse_convolutions(name, convolutions, augmentation):
             f"Received: convolutions={convolutions!r}, augmentation={augmentation!r}. "
             "Leave them out."
         )
-
-
-def _every_position(length):
-    return np.repeat(np.arange(length, dtype=np.int32)[:, None], 2, axis=1)
-
-
-def other_sides(own, given):
-    """The sides that are given and are not those that are there.
-
-    Args:
-        own: (`Source`, `Subwords` of the target).
-        given: The same, or the `Subwords` of a source that is text; None for a side not given.
-
-    Returns:
-        List of (name, own side, given side).
-
-    Raises:
-        TypeError: If the source that is given is neither.
-    """
-    source, target = given
-    if source is None:
-        same = True
-    elif isinstance(source, Subwords):
-        same = source == own[0].subwords
-    else:
-        same = as_source(source) == own[0]
-    rows = zip(("source", "target"), own, given, (same, target in (None, own[1])), strict=True)
-    return [row for *row, is_same in rows if not is_same]
-
-
-def as_source(value, **settings):
-    """A source, from itself or from the `Subwords` of a text.
-
-    Args:
-        value: `Source` or `Subwords`.
-        **settings: Arguments of `TextSource`, for `Subwords`.
-
-    Raises:
-        TypeError: If `value` is neither.
-    """
-    if hasattr(value, "front_end") and hasattr(value, "subwords"):
-        return value
-    if isinstance(value, Subwords):
-        from keras_bahdanau.sources.text_source import TextSource  # which is a source itself
-
-        return TextSource(value, **settings)
-    raise TypeError(
-        "`source` must be a Source, or the Subwords of a text. "
-        f"Received: source of type {type(value).__name__}."
-    )

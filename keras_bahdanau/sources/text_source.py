@@ -102,7 +102,7 @@ class TextSource(HostText, Source):
 
     @property
     def card(self):
-        """The place of features, by which a runner without Keras reads a text."""
+        """The place of features, which a runner without Keras must know."""
         return {"feature_place": self.feature_place}
 
     def sampled_rows(self, inputs, rate, seed):
@@ -131,14 +131,14 @@ class TextSource(HostText, Source):
     def features_from(self, source, source_length):
         return requested_ids(source, source_length, self.size)
 
-    def graph_shortened(self, longest, text):
+    def graph_truncate(self, longest, text):
         text, longer = graph_cut_to_bytes(text, byte_limit(longest))
         return {"text": text}, longer
 
     def graph_cut(self, features, longest):
         return graph_cut_ids(features, longest)
 
-    def known(self, features):
+    def sanitize(self, features):
         return known_ids(features, self.size)
 
     def lengths(self, features):
@@ -157,7 +157,7 @@ class TextSource(HostText, Source):
         """The vocabulary."""
         return [self.subwords.graph]
 
-    def with_subwords(self, subwords):
+    def replace_subwords(self, subwords):
         """The same source with another vocabulary."""
         return type(self)(subwords, self.feature_place)
 
@@ -166,9 +166,9 @@ class TextSource(HostText, Source):
 
     @classmethod
     def from_config(cls, config):
-        # a config that names no place is of a version in which features stood first
-        place = config.get("feature_place", FIRST)
-        return cls(Subwords.from_config(config["subwords"]), place)
+        # features stood first before configs named their place
+        position = config.get("feature_place", FIRST)
+        return cls(Subwords.from_config(config["subwords"]), position)
 
     def __eq__(self, other):
         if type(self) is not type(other) or self.subwords != other.subwords:
@@ -177,3 +177,42 @@ class TextSource(HostText, Source):
         return not self.subwords.symbol_ids.size or self.feature_place == other.feature_place
 
     __hash__ = Source.__hash__
+
+
+def changed_sides(expected, received):
+    """List the sides that differ: (name, expected side, received side).
+
+    Args:
+        expected: (`Source`, `Subwords` of the target).
+        received: The same, or the `Subwords` of a source that is text; None for a side that is
+            left out.
+
+    Raises:
+        TypeError: If the source that is received is neither.
+    """
+    source, target = received
+    if source is None:
+        is_equal = True
+    elif isinstance(source, Subwords):
+        is_equal = source == expected[0].subwords
+    else:
+        is_equal = source_of(source) == expected[0]
+    equal = (is_equal, target in (None, expected[1]))
+    rows = zip(("source", "target"), expected, received, equal, strict=True)
+    return [row for *row, is_equal in rows if not is_equal]
+
+
+def source_of(value, **settings):
+    """A source, from itself or from the `Subwords` of a text, with settings of `TextSource`.
+
+    Raises:
+        TypeError: If `value` is neither.
+    """
+    if hasattr(value, "front_end") and hasattr(value, "subwords"):
+        return value
+    if isinstance(value, Subwords):
+        return TextSource(value, **settings)
+    raise TypeError(
+        "`source` must be a Source, or the Subwords of a text. "
+        f"Received: source of type {type(value).__name__}."
+    )

@@ -1,8 +1,12 @@
-"""WAV files to samples, in a graph: any bytes in, samples out, none for a file that is broken."""
+"""WAV files to samples at 16 kHz, in a graph: any bytes in, samples out, none of a broken file."""
 
+import math
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
+
+from keras_bahdanau.layers.front_ends.log_mel import RATE
 
 MOST_CHANNELS = 64
 RATES = (1000, 192_000)  # the lowest and the highest, in samples a second
@@ -11,6 +15,9 @@ _MOST_CHUNKS = 256  # that are looked at
 _HEAD = 8  # bytes of a chunk's name and size
 _FORM = 40  # bytes of the longest "fmt " chunk
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
+_DIVISORS = [number for number in range(1, RATE + 1) if RATE % number == 0]
+_MARGIN = 50  # a fiftieth of a second of silence, since the Fourier transform goes round
+_ROLL_OFF = 0.95  # of the highest frequency, from where on the spectrum fades
 
 
 class WavFormat(NamedTuple):
@@ -36,7 +43,7 @@ class WavFormat(NamedTuple):
 def wav_format(content, size):
     """The `WavFormat` of a file, whatever its header says about sizes.
 
-    Chunks may stand in any order; what is declared beyond the end of the file is not there.
+    Chunks may be in any order; content that is declared beyond the end of the file is missing.
 
     Args:
         content: String tensor, the file or its beginning.
@@ -45,19 +52,19 @@ def wav_format(content, size):
     end = tf.cast(tf.strings.length(content), tf.int64)  # the beginning may cut a name or a size
 
     def searching(step, position, form, start, length):
-        found = (form[0] > 0) & (start > 0)
-        return (step < _MOST_CHUNKS) & (position + _HEAD <= end) & ~found
+        is_complete = (form[0] > 0) & (start > 0)
+        return (step < _MOST_CHUNKS) & (position + _HEAD <= end) & ~is_complete
 
     def next_chunk(step, position, form, start, length):
         chunk = _bytes(content, position, _HEAD + _FORM)
         declared = _number(chunk, 4, 4)
         is_form = _is(chunk, 0, b"fmt ") & (declared >= 16) & (form[0] == 0)
         is_data = _is(chunk, 0, b"data") & (start == 0)
-        own = tf.where(tf.range(_FORM, dtype=tf.int64) < declared, chunk[_HEAD:], 0)
+        fields = tf.where(tf.range(_FORM, dtype=tf.int64) < declared, chunk[_HEAD:], 0)
         return (
             step + 1,
             position + _HEAD + declared + declared % 2,  # chunks begin at even places
-            tf.where(is_form, own, form),
+            tf.where(is_form, fields, form),
             tf.where(is_data, position + _HEAD, start),
             tf.where(is_data, tf.minimum(declared, size - position - _HEAD), length),
         )
@@ -79,8 +86,8 @@ def _checked(form, start, length):
     floating = (tag == _FLOAT) & ((width == 4) | (width == 8))
     known = (pcm | floating) & (channels >= 1) & (channels <= MOST_CHANNELS)
     known &= (rate >= RATES[0]) & (rate <= RATES[1])
-    one = tf.ones((), tf.int64)
-    channels, rate, width = (tf.where(known, n, one) for n in (channels, rate, width))
+    unit = tf.ones((), tf.int64)
+    channels, rate, width = (tf.where(known, n, unit) for n in (channels, rate, width))
     kind = tf.where(floating, 3 + width // 4, width - 1)
     frames = tf.where(known, length // (channels * width), 0)
     return WavFormat(rate, channels, kind, width, start, frames)
@@ -143,11 +150,57 @@ def _bytes(content, position, count):
     return tf.cast(tf.io.decode_raw(piece, tf.uint8, fixed_length=count), tf.int64)
 
 
-def _number(numbers, place, width):
+def _number(numbers, first, width):
     """An unsigned little-endian number of some of the bytes."""
     weights = tf.constant([256**power for power in range(width)], tf.int64)
-    return tf.reduce_sum(numbers[place : place + width] * weights)
+    return tf.reduce_sum(numbers[first : first + width] * weights)
 
 
-def _is(numbers, place, name):
-    return tf.reduce_all(numbers[place : place + len(name)] == [*name])
+def _is(numbers, first, name):
+    return tf.reduce_all(numbers[first : first + len(name)] == [*name])
+
+
+def resampled_length(samples, rate):
+    """Number of samples at 16 kHz of so many at another rate."""
+    return -(-samples * RATE // rate)
+
+
+def resampled(values, rate):
+    """The same sound at 16 kHz, band-limited, whatever the rate.
+
+    The spectrum of the whole sound is cut at the lower of both Nyquist frequencies, or padded
+    with 0. It fades between 95 % and 100 % of that frequency.
+
+    Args:
+        values: Float32 tensor `(samples,)`.
+        rate: Int64 tensor.
+
+    Returns:
+        Float32 tensor `(ceil(samples * 16000 / rate),)`; the same values if the rate is 16 kHz.
+    """
+    is_done = (rate == RATE) | (tf.size(values) == 0)
+    return tf.cond(is_done, lambda: values, lambda: _resample(values, rate))
+
+
+def _resample(values, rate):
+    divisors = tf.constant(_DIVISORS, tf.int64)
+    common = tf.reduce_max(tf.where(rate % divisors == 0, divisors, 1))
+    count = tf.size(values, tf.int64)
+    # both lengths are whole numbers if that at the old rate is a multiple of rate / common
+    multiple = -(-(count + rate // _MARGIN) * common // rate)
+    before, after = multiple * rate // common, multiple * RATE // common
+    padded = tf.pad(values, [[0, before - count]])
+    spectrum = tf.signal.rfft(padded)  # -> (before / 2 + 1,)
+    bins = tf.minimum(before, after) // 2 + 1
+    # frequencies as shares of the highest that is kept: (bins,)
+    share = tf.cast(tf.range(bins), tf.float32) / tf.cast(tf.minimum(before, after), tf.float32) * 2
+    fading = tf.clip_by_value((share - _ROLL_OFF) / (1 - _ROLL_OFF), 0.0, 1.0)
+    gain = (0.5 + 0.5 * tf.cos(np.float32(math.pi) * fading)) * _ratio(after, before)
+    spectrum = spectrum[:bins] * tf.cast(gain, tf.complex64)
+    spectrum = tf.pad(spectrum, [[0, after // 2 + 1 - bins]])
+    samples = tf.signal.irfft(spectrum, fft_length=tf.cast([after], tf.int32))
+    return samples[: resampled_length(count, rate)]
+
+
+def _ratio(numerator, denominator):
+    return tf.cast(numerator, tf.float32) / tf.cast(denominator, tf.float32)

@@ -16,7 +16,7 @@ def join_subwords(tokens):
     """Join SentencePiece pieces to words.
 
     A piece with the mark `▁` starts a word, and so does the first piece, marked or not. A mark
-    that stands alone belongs to the word that follows, and so does padding, which is "". A piece
+    alone belongs to the word that follows, and so does padding, which is "". A piece
     that ends with it, such as the symbol `<PST>▁` of a text of characters, ends its word. The end
     token is a word of its own, and so is an unknown one, which in text has a space on both sides.
 
@@ -43,11 +43,11 @@ def join_subwords(tokens):
     return words, groups
 
 
-def as_alignment(alignment, source_tokens, target_tokens):
-    """Return `alignment` as an array of the shape that its tokens ask for.
+def check_alignment(alignment, source_tokens, target_tokens):
+    """Return an alignment as an array `(target tokens, source tokens)`.
 
     Raises:
-        ValueError: If `alignment` has another shape.
+        ValueError: If it has another shape.
     """
     alignment = np.asarray(alignment)
     shape = (len(target_tokens), len(source_tokens))
@@ -79,7 +79,7 @@ def join_alignment(alignment, source_tokens, target_tokens):
     Raises:
         ValueError: If the shape of `alignment` is not that of the tokens.
     """
-    alignment = as_alignment(alignment, source_tokens, target_tokens)
+    alignment = check_alignment(alignment, source_tokens, target_tokens)
     source_words, source_groups = join_subwords(source_tokens)
     # -> (target tokens, source words)
     joined = alignment @ _membership(source_groups, len(source_tokens)).T
@@ -130,14 +130,9 @@ def hard_links(alignment):
 def word_links(source_tokens, target_tokens, alignment):
     """Link the words of a translation, for Pharaoh output and the error rate.
 
-    A mark `▁` that no letter follows is no word, so positions are those of `text.split()` where
-    the text was made of these tokens. Of the text that was given, `span_links` with
-    `Subwords.words` has more: a source token can stand for several unknown words.
-
-    Args:
-        source_tokens: Sequence of strings, the source's pieces.
-        target_tokens: Sequence of strings, the target's pieces.
-        alignment: Float array `(len(target_tokens), len(source_tokens))`.
+    A mark `▁` that no letter follows is no word, so positions are those of `text.split()` where the
+    text was made of these tokens. `span_links` with `Subwords.words` has more of a given text: a
+    source token can be several unknown words. Arguments are those of `join_alignment`.
 
     Returns:
         Frozenset of links `(source, target)` between words: see `span_links`.
@@ -145,12 +140,12 @@ def word_links(source_tokens, target_tokens, alignment):
     Raises:
         ValueError: If the shape of `alignment` is not that of the tokens.
     """
-    alignment = as_alignment(alignment, source_tokens, target_tokens)
+    alignment = check_alignment(alignment, source_tokens, target_tokens)
     return span_links(word_spans(source_tokens), word_spans(target_tokens), alignment)
 
 
 def word_spans(tokens):
-    """The word that each token stands for, as `Subwords.words` gives it.
+    """The word that each token covers, as `Subwords.words` gives it.
 
     Args:
         tokens: Sequence of strings, the pieces of one sentence.
@@ -178,7 +173,7 @@ def word_spans(tokens):
 
 
 def words_of_pieces(sentence, pieces, end_of_empty=True):
-    """The words of `sentence.split()` that SentencePiece's pieces stand for.
+    """The words of `sentence.split()` that SentencePiece's pieces cover.
 
     Args:
         sentence: String, or bytes.
@@ -211,7 +206,7 @@ def _space_behind(piece):
 
 
 def span_links(source_words, target_words, alignment):
-    """Link the words that tokens stand for.
+    """Link the words that tokens cover.
 
     A target word is linked to the source word that gets the largest share of its tokens'
     weights. The end token counts as "no word": it takes part in the choice, but a target word
@@ -285,11 +280,7 @@ def token_alignment(links, source_words, target_words):
 
 
 def check_links(links, source_words, target_words, name="links"):
-    """Check that links are between words that are there: see `token_alignment`.
-
-    Raises:
-        ValueError: If one is not. The message calls the links by `name`.
-    """
+    """Raise ValueError unless links, called `name`, are between words that exist."""
     words = [int(spans[-1][1]) if len(spans) else 0 for spans in (source_words, target_words)]
     for link in links:
         if not (0 <= link[0] < words[0] and 0 <= link[1] < words[1]):
@@ -305,9 +296,9 @@ def _spans(words):
 
 
 def _inside(spans):
-    """Return a float array `(tokens, words)`: 1 where a token stands for a word.
+    """Return a float array `(tokens, words)`: 1 where a token covers a word.
 
-    The last word is the end token, which may stand in one group with others.
+    The last word is the end token, which may be in one group with other tokens.
     """
     words = np.arange(spans[-1, 1] + 1)
     # (tokens, 1) against (words,)
@@ -327,7 +318,7 @@ def format_pharaoh(links):
 def parse_pharaoh(line):
     """Read links in Pharaoh form: `1-2` is a sure link, `1?2` one that is only possible.
 
-    The letters of other tools, `1s2` and `1p2`, stand for the same.
+    The letters of other tools, `1s2` and `1p2`, mean the same.
 
     Args:
         line: String, the links of one sentence pair, separated by spaces.
@@ -367,9 +358,8 @@ def alignment_error_rate(predicted, sure, possible):
 
     Args:
         predicted: Sequence of sets of links, one set for each sentence pair.
-        sure: Sequence of sets of links, as long as `predicted`.
-        possible: Sequence of sets of links, as long as `predicted`. Sure links count as
-            possible whether they are repeated here or not.
+        sure: The same.
+        possible: The same.
 
     Returns:
         Float in [0, 1], less is better; 0 if nothing is predicted and nothing is sure.

@@ -24,37 +24,34 @@ def are_characters(source, target):
 
 
 def are_plain_characters(source, target):
-    """As `are_characters`, where a copy may also stand between pieces that are only joined.
+    """As `are_characters`, where copies may also be among pieces that are only joined.
 
-    That is not so where letters are decomposed, such as those of Hangul syllables.
+    That excludes vocabularies of decomposed letters, such as those of Hangul syllables.
     """
     return are_characters(source, target) and not target.composes
 
 
 def decode_copying(target, ids, copies, characters=False):
-    """Text of target ids with a given copy in place of each unknown token.
+    """Text of target ids with a copy in place of each unknown token.
 
     Args:
         target: `Subwords`.
         ids: Int array `(target_time,)`.
         copies: Sequence of as many strings, from `attended_words`.
         characters: Bool. True for copies of characters, which need no space before them.
-
-    Returns:
-        String.
     """
-    kept = is_text(ids)
-    unknown = kept & (ids == UNKNOWN)
+    real = is_text(ids)
+    unknown = real & (ids == UNKNOWN)
     if not unknown.any():
         return target.decode([ids])[0]
     # as objects: NumPy's own strings lose a NUL at their end
     copies = np.array(copies, dtype=object)
     pieces = np.where(unknown, copies if characters else "▁" + copies, target.tokens(ids))
-    return target.composed(re.sub("▁+", " ", "".join(pieces[kept])).strip(_ASCII_SPACE))
+    return target.composed(re.sub("▁+", " ", "".join(pieces[real])).strip(_ASCII_SPACE))
 
 
 def copied_tokens(tokens, copies, characters=False):
-    """Tokens with copies in the place of unknown ones, whose words are those of the text.
+    """Tokens with copies in place of unknown ones, so that their words are those of the text.
 
     Args:
         tokens: List of strings, the target's pieces.
@@ -67,16 +64,16 @@ def copied_tokens(tokens, copies, characters=False):
     """
     pairs = zip(tokens, copies, strict=True)
     mark = "" if characters else "▁"
-    return [f"{mark}{copy}".replace(" ", "▁") if one == NAME else one for one, copy in pairs]
+    return [f"{mark}{copy}".replace(" ", "▁") if token == NAME else token for token, copy in pairs]
 
 
 def attended_words(source, sentence, alignment, characters=False):
     """The source word, or character, that each target token attends to most.
 
-    The word is taken as it stands in the source sentence, all of its tokens together (Jean et
-    al. 2015, section 3.3; Luong et al. 2015). A run of unknown words or characters, which is one
-    token, is taken as a whole. Of either no more than 512 bytes are taken. Of characters only
-    unknown ones are taken where the sentence has any, since a model can write the others itself.
+    The word is taken from the source sentence, all of its tokens together (Jean et al. 2015,
+    section 3.3; Luong et al. 2015). A run of unknown words or characters, one token, is taken as a
+    whole; of each at most 512 bytes. Where the sentence has unknown characters, only those are
+    taken, since a model can write the others itself.
 
     Args:
         source: `Subwords`.
@@ -90,21 +87,19 @@ def attended_words(source, sentence, alignment, characters=False):
     """
     words, together = _words(source, sentence, alignment.shape[1], characters)
     weights = alignment @ together  # -> (target_time, source_time), for each token its whole word's
-    found = words[np.argmax(weights, axis=1)]  # -> (target_time,)
-    return np.where((weights.max(axis=1) > 0) & (found != ""), found, NO_WORD)
+    attended = words[np.argmax(weights, axis=1)]  # -> (target_time,)
+    return np.where((weights.max(axis=1) > 0) & (attended != ""), attended, NO_WORD)
 
 
 def _words(source, sentence, source_time, characters):
     """The word `(source_time,)` of each source token, and the tokens that share one.
 
-    Each character is a word of its own.
-
-    Tokens share a word where `together`, float32 `(source_time, source_time)`, is 1. The end
-    token and padding have "", and share with none. Nothing is 1 for a character that must not be
-    copied.
+    Each character is a word of its own. Tokens share a word where `together`, float32
+    `(source_time, source_time)`, is 1. The end token and padding have "", and share with none; nor
+    does a character that must not be copied.
     """
     content = sentence if isinstance(sentence, bytes) else sentence.encode()
-    pieces = source.pieces(sentence)[: source_time - 1]  # the end token stands behind them
+    pieces = source.pieces(sentence)[: source_time - 1]  # the end token follows them
     tokens = source.tokens([piece.id for piece in pieces])
     surfaces = [content[piece.begin : piece.end].decode(errors="replace") for piece in pieces]
     # an unknown piece has no mark, but the text shows the space before it
@@ -120,31 +115,31 @@ def _words(source, sentence, source_time, characters):
         together[:, : len(pieces)] *= unknown
     words = np.full(source_time, "", dtype=object)
     for index in range(len(pieces)):
-        of_word = [pieces[other] for other in np.flatnonzero(number == number[index])]
-        first, last = of_word[0].begin, max(piece.end for piece in of_word)
+        group = [pieces[token] for token in np.flatnonzero(number == number[index])]
+        first, last = group[0].begin, max(piece.end for piece in group)
         word = cut_to_bytes(content[first:last], WORD).decode(errors="replace")
         words[index] = _SPACES.sub(" ", word).strip(_ASCII_SPACE)
     return words, together
 
 
 def graph_texts(target, ids, copies, characters=False):
-    """Text of target ids with a given copy in place of each unknown token.
+    """As `decode_copying`, for a batch.
 
     Args:
         target: `GraphSubwords`.
         ids: Int32 tensor `(batch, beam, target_time)`.
         copies: String tensor `(batch, beam, target_time)`, from `graph_attended_words`.
-        characters: Bool, as in `decode_copying`.
+        characters: Bool.
 
     Returns:
         String tensor `(batch, beam)`.
     """
     import tensorflow as tf
 
-    kept = graph_is_text(ids)  # (batch, beam, target_time)
-    unknown = kept & (ids == UNKNOWN)
+    real = graph_is_text(ids)  # (batch, beam, target_time)
+    unknown = real & (ids == UNKNOWN)
     pieces = tf.where(unknown, copies if characters else "▁" + copies, target.tokens(ids))
-    joined = tf.strings.reduce_join(tf.where(kept, pieces, ""), axis=-1)  # -> (batch, beam)
+    joined = tf.strings.reduce_join(tf.where(real, pieces, ""), axis=-1)  # -> (batch, beam)
     joined = target.composed(tf.strings.strip(tf.strings.regex_replace(joined, "▁+", " ")))
     batch, beam, time = tf.unstack(tf.shape(ids))
     rows = tf.reshape(ids, (batch * beam, time))
@@ -153,14 +148,14 @@ def graph_texts(target, ids, copies, characters=False):
 
 
 def graph_attended_words(source, text, alignment, characters=False):
-    """The source word, or character, that each target token attends to: see `attended_words`.
+    """As `attended_words`, for a batch.
 
     Args:
         source: `GraphSubwords`.
         text: String tensor `(batch,)`, the source sentences.
         alignment: Float32 tensor `(batch, beam, target_time, source_time)`, at least one
             source token wide.
-        characters: Bool, as there.
+        characters: Bool.
 
     Returns:
         String tensor `(batch, beam, target_time)`.
@@ -170,18 +165,13 @@ def graph_attended_words(source, text, alignment, characters=False):
     words, together = _graph_words(source, text, *tf.unstack(tf.shape(alignment))[::3], characters)
     # -> (batch, beam, target_time, source_time), for each token what its whole word got
     weights = tf.matmul(alignment, tf.expand_dims(together, axis=1))
-    place = tf.argmax(weights, axis=-1, output_type=tf.int32)  # -> (batch, beam, target_time)
-    found = tf.gather(words, place, batch_dims=1)
-    return tf.where((tf.reduce_max(weights, axis=-1) > 0) & (found != ""), found, NO_WORD)
+    token = tf.argmax(weights, axis=-1, output_type=tf.int32)  # -> (batch, beam, target_time)
+    attended = tf.gather(words, token, batch_dims=1)
+    return tf.where((tf.reduce_max(weights, axis=-1) > 0) & (attended != ""), attended, NO_WORD)
 
 
 def _graph_words(source, text, batch, source_time, characters):
-    """The word `(batch, source_time)` of each source token, and the tokens that share one.
-
-    Tokens share a word where `together`, float32 `(batch, source_time, source_time)`,
-    is 1. What stands for no word, such as the end token, has "", and is with none. Nothing is 1
-    for a character that must not be copied.
-    """
+    """As `_words`: strings `(batch, source_time)`, float32 `(batch, source_time, source_time)`."""
     import tensorflow as tf
 
     ids, begins, ends = source.tokenize_with_offsets(text)  # ragged (batch, source_time)
@@ -203,13 +193,13 @@ def _graph_words(source, text, batch, source_time, characters):
     # (batch, source_time), the number of each token's word
     number = tf.cumsum(tf.cast(starts, tf.int32), axis=1)
     # -> (batch, source_time, source_time)
-    same = tf.expand_dims(number, axis=2) == tf.expand_dims(number, axis=1)
-    same &= tf.expand_dims(real, axis=2) & tf.expand_dims(real, axis=1)
+    together = tf.expand_dims(number, axis=2) == tf.expand_dims(number, axis=1)
+    together &= tf.expand_dims(real, axis=2) & tf.expand_dims(real, axis=1)
     # -> (batch, source_time), where the token's word begins, and ends
-    first = tf.reduce_min(tf.where(same, tf.expand_dims(begins, axis=1), tf.int32.max), axis=2)
-    last = tf.reduce_max(tf.where(same, tf.expand_dims(ends, axis=1), 0), axis=2)
+    first = tf.reduce_min(tf.where(together, tf.expand_dims(begins, axis=1), tf.int32.max), axis=2)
+    last = tf.reduce_max(tf.where(together, tf.expand_dims(ends, axis=1), 0), axis=2)
     first = tf.minimum(first, last)
-    # one byte more than is kept, which shows that there is more
+    # one byte more than the limit shows that there is more
     words = tf.strings.substr(text, first, tf.minimum(last - first, WORD + 1))
     words = tf.reshape(graph_cut_to_bytes(tf.reshape(words, [-1]), WORD)[0], shape)
     words = tf.strings.unicode_transcode(words, "UTF-8", "UTF-8")  # any bytes may have come
@@ -217,8 +207,8 @@ def _graph_words(source, text, batch, source_time, characters):
     if characters:
         unknown = real & (ids == UNKNOWN)  # (batch, source_time)
         all_known = ~tf.reduce_any(unknown, axis=1, keepdims=True)  # (batch, 1)
-        same &= tf.expand_dims(unknown | all_known, axis=1)
-    return words, tf.cast(same, tf.float32)
+        together &= tf.expand_dims(unknown | all_known, axis=1)
+    return words, tf.cast(together, tf.float32)
 
 
 def _begins_word(strings):
@@ -228,12 +218,12 @@ def _begins_word(strings):
 
 
 def copied_ids(source, target):
-    """Ids of a target as which the tokens of a source can be copied.
+    """Target ids as which the tokens of a source can be copied: those of the equal tokens.
 
-    A token is copied as the one that is written alike. Between characters and symbols with spaces
-    between, such as phonemes, the mark `▁` counts for nothing: a word model writes it before each
-    symbol, whatever the text, so that the letter "a" is copied as the symbol "▁a". In all other
-    vocabularies the mark is part of the token: BPE's "hat" ends a word, and "▁hat" begins one.
+    Between characters and symbols with spaces between, such as phonemes, the mark `▁` counts for
+    nothing: a word model writes it before each symbol, whatever the text, so that the letter "a" is
+    copied as the symbol "▁a". In all other vocabularies the mark is part of the token: BPE's "hat"
+    ends a word, and "▁hat" begins one.
 
     Args:
         source: `Subwords`.
@@ -245,21 +235,23 @@ def copied_ids(source, target):
     Example:
         >>> letters = Subwords.train(["ab"], 6, model_type="char", exact=False)
         >>> sounds = Subwords.train(["b x"], 6, model_type="word", exact=False)
-        >>> sounds.tokens([one for one in copied_ids(letters, sounds) if one > 3])
+        >>> sounds.tokens([number for number in copied_ids(letters, sounds) if number > 3])
         array(['▁b'], dtype=object)
     """
-    own, others = (one.tokens(np.arange(one.vocabulary_size)).tolist() for one in (source, target))
-    id_of = {token: number for number, token in enumerate(others) if token}  # "" is padding
-    ids = [id_of.get(token, -1) for token in own]
+    tokens, targets = (
+        side.tokens(np.arange(side.vocabulary_size)).tolist() for side in (source, target)
+    )
+    id_of = {token: number for number, token in enumerate(targets) if token}  # "" is padding
+    ids = [id_of.get(token, -1) for token in tokens]
     if {source.model_type, target.model_type} != {"char", "word"}:
         return ids
     # special tokens are no text: "<unk>" is not the symbol "▁<unk>"
     id_of = {
-        other.removeprefix(WORD_START): number
-        for number, other in enumerate(others)
-        if number > END and other != WORD_START
+        token.removeprefix(WORD_START): number
+        for number, token in enumerate(targets)
+        if number > END and token != WORD_START
     }
     return [
-        id_of.get(token.removeprefix(WORD_START), -1) if number > END and found < 0 else found
-        for number, (token, found) in enumerate(zip(own, ids, strict=True))
+        id_of.get(token.removeprefix(WORD_START), -1) if number > END and copy < 0 else copy
+        for number, (token, copy) in enumerate(zip(tokens, ids, strict=True))
     ]

@@ -1,26 +1,28 @@
-"""Features in a source text, such as `<V> <PST>`: one word each, before or behind the text.
+"""Features and tags in a source text, such as `<V> <PST>` and `<2de>`: one word each.
 
-`walk <V> <PST>` has them last, `<V> <PST> walk` first. A model reads them where it learned them:
-`arrange` moves them there. A tag such as `<2de>` stands first and is no feature.
+`walk <V> <PST>` has its features last, `<V> <PST> walk` first. A model reads them where it learned
+them: `arrange` moves them there. A tag, such as a language token, comes first (Johnson et al.
+2017, "Google's Multilingual Neural Machine Translation System", section 3).
 """
 
 import itertools
 import re
 
-FIRST, LAST = PLACES = "first", "last"
+FIRST, LAST = POSITIONS = "first", "last"
+MOST_NAMED = 50  # symbols of a vocabulary, in an error
 _SHAPE = re.compile(r"<\S+>")  # of a feature, known to a vocabulary or new
 
 
-def check_place(place):
-    """Raise ValueError unless a place of features is "first" or "last"."""
-    if place not in PLACES:
+def check_position(position):
+    """Raise ValueError unless a position of features is "first" or "last"."""
+    if position not in POSITIONS:
         raise ValueError(
             "`feature_place` must be 'first' (before the text of a source) or 'last' (behind "
-            f"it). Received: feature_place={place!r:.80}"
+            f"it). Received: feature_place={position!r:.80}"
         )
 
 
-def place_in_card(card):
+def position_in_card(card):
     """Return where a model reads features: "first" or "last".
 
     Args:
@@ -30,32 +32,32 @@ def place_in_card(card):
     source = card.get("source")
     config = source.get("config") if isinstance(source, dict) else None
     default = config.get("feature_place") if isinstance(config, dict) else None
-    place = card.get("feature_place", default)
-    return place if place in PLACES else FIRST
+    position = card.get("feature_place", default)
+    return position if position in POSITIONS else FIRST
 
 
-def infer_place(sources, symbols):
-    """Infer the place of features from sources: "first" if a symbol begins some and ends none.
+def infer_position(sources, symbols):
+    """Infer the position of features from sources: "first" if a symbol begins some and ends none.
 
     Args:
         sources: Iterable of strings.
         symbols: Symbols of the sources: features and tags.
 
     Example:
-        >>> infer_place(["<V> <PST> walk", "go"], ["<V>", "<PST>"])
+        >>> infer_position(["<V> <PST> walk", "go"], ["<V>", "<PST>"])
         'first'
     """
-    known, place = {*symbols}, LAST
+    known, position = {*symbols}, LAST
     for words in map(str.split, sources if known else ()):
         if words and words[-1] in known:
             return LAST
         if words and words[0] in known:
-            place = FIRST
-    return place
+            position = FIRST
+    return position
 
 
-def arrange(source, symbols, place):
-    """Move the features of a source to the place where a model reads them.
+def arrange(source, symbols, position):
+    """Move the features of a source to the position where a model reads them.
 
     Features behind the text always move to the front. Only two or more move from the front to
     the end: a single symbol there may be a tag. A feature that the vocabulary lacks moves with
@@ -64,7 +66,7 @@ def arrange(source, symbols, place):
     Args:
         source: String or bytes.
         symbols: Set of strings, the symbols of the vocabulary.
-        place: "first" or "last".
+        position: "first" or "last".
 
     Returns:
         The same object if nothing moves, otherwise a new one of its type.
@@ -75,25 +77,25 @@ def arrange(source, symbols, place):
     """
     if isinstance(source, bytes):
         text = source.decode("utf-8", "surrogateescape")
-        arranged = arrange(text, symbols, place)
+        arranged = arrange(text, symbols, position)
         return source if arranged is text else arranged.encode("utf-8", "surrogateescape")
-    before, words, behind = _counts(source, symbols, place)
+    before, words, behind = _counts(source, symbols, position)
     if not words:
         return source
     *front, text = source.split(None, before)
     text, *back = text.rsplit(None, behind)  # keeps the spaces of the text
-    return " ".join([*front, *back, text] if place == FIRST else [text, *front, *back])
+    return " ".join([*front, *back, text] if position == FIRST else [text, *front, *back])
 
 
-def words_before_arranging(spans, source, symbols, place):
+def words_before_arranging(spans, source, symbols, position):
     """Number the words of an arranged source as in the source before `arrange`.
 
     Args:
         spans: Int array `(time, 2)`, the first and the last word of each token of the arranged
             source, the end token last.
-        source: String or bytes, the source before.
+        source: As in `arrange`.
         symbols: As in `arrange`.
-        place: As in `arrange`.
+        position: As in `arrange`.
 
     Returns:
         Int array `(time, 2)`.
@@ -101,13 +103,13 @@ def words_before_arranging(spans, source, symbols, place):
     import numpy as np
 
     text = source.decode("utf-8", "surrogateescape") if isinstance(source, bytes) else source
-    before, words, behind = _counts(text, symbols, place)
+    before, words, behind = _counts(text, symbols, position)
     total = before + words + behind
     if not words or spans[-1, 1] != total:  # nothing moved, or the source was cut
         return spans
     numbers = np.arange(total)
     front, middle, back = np.split(numbers, [before, before + words])
-    parts = [front, back, middle] if place == FIRST else [middle, front, back]
+    parts = [front, back, middle] if position == FIRST else [middle, front, back]
     order = np.concatenate([*parts, [total]]).astype(spans.dtype)
     return np.sort(order[spans], axis=1)
 
@@ -148,11 +150,11 @@ def shift_links(links, pairs, symbols):
     ]
 
 
-def _counts(source, symbols, place):
+def _counts(source, symbols, position):
     """Numbers of words before, in and behind the text of a source; zeros if nothing moves."""
     last = source.rsplit(None, 1)[-1:]
     ends = bool(last) and (last[0] in symbols or bool(_SHAPE.fullmatch(last[0])))
-    if ends != (place == FIRST):  # the usual case, decided by one word
+    if ends != (position == FIRST):  # the usual case, decided by one word
         return 0, 0, 0
     words = source.split()
 
@@ -161,11 +163,78 @@ def _counts(source, symbols, place):
 
     before, behind = _run(words, is_symbol), _run(reversed(words), is_symbol)
     text = len(words) - before - behind
-    moved = words[len(words) - behind :] if place == FIRST else words[:before]
-    is_moved = symbols.intersection(moved) and len(moved) > (place == LAST)
+    moved = words[len(words) - behind :] if position == FIRST else words[:before]
+    is_moved = symbols.intersection(moved) and len(moved) > (position == LAST)
     return (before, text, behind) if text > 0 and is_moved else (0, 0, 0)
 
 
 def _run(words, is_symbol):
     """Number of words before the first one that is no symbol."""
     return sum(1 for _ in itertools.takewhile(is_symbol, words))
+
+
+def check_tag(tag, name):
+    """Raise ValueError unless a tag of a corpus, called `name`, can be one token of a text."""
+    from keras_bahdanau.text.vocabulary import is_symbol  # which takes its time
+
+    if not is_symbol(tag):
+        raise ValueError(
+            "A tag must be one word in UTF-8 without `▁`, and no name of a special token. "
+            f"Received: tag={tag!r} of corpus {name!r}. Use one such as <2de>."
+        )
+
+
+def tagged(tag, text):
+    """A text behind a tag; an empty one stays empty.
+
+    Raises:
+        TypeError: If it is no text.
+
+    Example:
+        >>> tagged("<2de>", "A man."), tagged("<2de>", "")
+        ('<2de> A man.', '')
+    """
+    if not isinstance(text, str):
+        raise TypeError(
+            "A tag stands before text. "
+            f"Received: tag={tag!r} before an input of type {type(text).__name__}. Leave it out."
+        )
+    return f"{tag} {text}" if text.strip() else text
+
+
+def untagged(tag, text):
+    """A text without the tag before it: "A man." of "<2de> A man."."""
+    return text.removeprefix(f"{tag} ")
+
+
+def is_token(tag, source):
+    """True if a tag is one token of a source, which is text: see `require_token`."""
+    from keras_bahdanau.text.vocabulary import UNKNOWN  # which takes its time
+
+    ids = _ids(tag, source)
+    return len(ids) == 2 and ids[0] != UNKNOWN  # the second is the end token
+
+
+def _ids(tag, source):
+    (ids,) = source.subwords.encode([tag])
+    return ids
+
+
+def require_token(tag, source):
+    """Raise ValueError unless a tag is one token of a `Source`."""
+    if source.subwords is None:
+        raise ValueError(
+            "A tag stands before text. "
+            f"Received: tag={tag!r} for a source that is no text. Leave it out."
+        )
+    if not is_token(tag, source):
+        state = "unknown" if len(_ids(tag, source)) == 2 else "split"
+        symbols = source.subwords.tokens(source.subwords.symbol_ids)
+        known = sorted({symbol.strip("▁") for symbol in symbols})
+        listed = f": {' '.join(known[:MOST_NAMED])}" if known else ""
+        raise ValueError(
+            f"A tag must be one token of the source. Received: tag={tag!r}, which is {state} "
+            f"there. Use a tag of the training{listed}, or a vocabulary that was trained with "
+            "it: `prepare --symbols`, Subwords.train(symbols=), or update_vocabulary='append' for "
+            "a model that is trained further."
+        )

@@ -1,4 +1,4 @@
-"""Subwords inside of a TensorFlow graph, for artefacts that take text: by tensorflow-text."""
+"""Subwords in a TensorFlow graph, for artefacts that take text: by tensorflow-text."""
 
 import hashlib
 
@@ -21,7 +21,7 @@ except ImportError as error:
 
 
 class GraphSubwords(tf.Module):
-    """The operations of `Subwords` as a graph's: string tensors to ids and back.
+    """`Subwords` inside a TensorFlow graph: string tensors to ids and back.
 
     Every method works inside `tf.function` with unknown dimensions, accepts any bytes, and can
     be saved in a SavedModel.
@@ -40,14 +40,11 @@ class GraphSubwords(tf.Module):
             self._tokenizer._model_resource = _Vocabulary(model)
 
     def tokenize(self, text, end_of_empty: bool = True) -> tf.RaggedTensor:
-        """Ids with the end token, without a start token.
+        """Ids with the end token, without a start token: int32 `RaggedTensor` `(batch, time)`.
 
         Args:
             text: String tensor `(batch,)`.
             end_of_empty: False to leave a sentence that has no token without an end token.
-
-        Returns:
-            int32 `RaggedTensor` `(batch, time)`.
         """
         ids = self._tokenizer.tokenize(text)
         counts = tf.ones_like(ids.row_lengths())
@@ -58,11 +55,7 @@ class GraphSubwords(tf.Module):
     def tokenize_with_offsets(self, text):
         """Ids without end tokens, and the bytes of the text where each begins and ends.
 
-        Args:
-            text: String tensor `(batch,)`.
-
-        Returns:
-            Three `RaggedTensor` `(batch, time)`: ids, begins, ends.
+        For a string tensor `(batch,)` three `RaggedTensor` `(batch, time)`: ids, begins, ends.
         """
         return self._tokenizer.tokenize_with_offsets(text)
 
@@ -70,42 +63,34 @@ class GraphSubwords(tf.Module):
         """Text of ids up to each row's first end token, without padding and start tokens.
 
         Args:
-            ids: Integer tensor `(batch, time)`. Ids outside of the vocabulary count as unknown.
+            ids: Integer tensor `(batch, time)`. Ids outside the vocabulary count as unknown.
 
         Returns:
             String tensor `(batch,)`.
         """
         ids = self.known(ids)
-        kept = graph_is_text(ids)  # (batch, time)
-        lengths = tf.reduce_sum(tf.cast(kept, tf.int64), axis=1)
-        values = tf.boolean_mask(ids, kept)  # -> flat, (kept ids,)
+        real = graph_is_text(ids)  # (batch, time)
+        lengths = tf.reduce_sum(tf.cast(real, tf.int64), axis=1)
+        values = tf.boolean_mask(ids, real)  # -> flat, (real ids,)
         # ragged (batch, time)
         rows = tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
         return self._tokenizer.detokenize(rows)
 
     def composed(self, text) -> tf.Tensor:
-        """Texts of tokens as `detokenize` gives them: see `Subwords.composed`.
-
-        Args:
-            text: String tensor of any shape, of valid UTF-8.
-        """
+        """Texts of tokens, valid UTF-8, as `detokenize` gives them: see `Subwords.composed`."""
         return tensorflow_text.normalize_utf8(text, "NFC") if self._composes else text
 
     def tokens(self, ids) -> tf.Tensor:
-        """The subwords that ids stand for; "" at padding.
+        """The subwords of ids of any shape: strings, "" at padding.
 
-        Args:
-            ids: Integer tensor of any shape. Ids outside of the vocabulary count as unknown.
-
-        Returns:
-            String tensor of the same shape.
+        Ids outside the vocabulary count as unknown.
         """
         ids = self.known(ids)
         tokens = self._tokenizer.id_to_string(tf.reshape(ids, [-1]))
         return tf.where(ids == PAD, "", tf.reshape(tokens, tf.shape(ids)))
 
     def known(self, ids) -> tf.Tensor:
-        """The same ids as int32, unknown in place of those outside of the vocabulary."""
+        """Ids as int32, outside the vocabulary the unknown token."""
         return known_ids(ids, self.vocabulary_size)
 
 
@@ -114,8 +99,8 @@ class _Vocabulary(tf.saved_model.experimental.TrackableResource):
 
     Without one, as tensorflow_text makes it, it belongs to the kernel that made it, and is gone
     when TensorFlow forgets its kernels: `tf.random.set_seed` is enough. A loaded SavedModel
-    confuses resources of the same name (tensorflow/text#1304), so each model has a name of its
-    own, which tokenizers of the same model share.
+    confuses resources of the same name (tensorflow/text#1304), so each model has its own name,
+    which tokenizers of the same model share.
     """
 
     def __init__(self, model):

@@ -18,17 +18,17 @@ _LONGEST = 16  # code points; a letter may have marks without end
 
 
 def frequent_clusters(sentences, normalization="identity"):
-    """The clusters of several code points in a text, the most frequent first.
+    """The clusters of several code points in sentences, the most frequent first.
 
-    A cluster is an extended grapheme cluster of Unicode (UAX #29), as `regex` has it: a letter
-    and its combining marks, a Khmer or Devanagari syllable, an emoji with its modifiers.
+    A cluster is an extended grapheme cluster of Unicode (UAX #29), as `regex` has it: a letter and
+    its combining marks, a Khmer or Devanagari syllable, an emoji with its modifiers.
 
     Args:
         sentences: Iterable of strings.
         normalization: SentencePiece's name of the Unicode normalization, which comes first.
 
     Returns:
-        List of strings of 2 to 16 code points, none of them white space; among equals in the
+        List of strings of 2 to 16 code points without white space; equally frequent ones in the
         order of their code points.
 
     Example:
@@ -40,8 +40,8 @@ def frequent_clusters(sentences, normalization="identity"):
         sentences = normalizer.normalize(list(sentences))
     counts = collections.Counter()
     for sentence in sentences:
-        found = _cluster_pattern().findall(sentence)
-        counts.update(cluster for cluster in found if 1 < len(cluster) <= _LONGEST)
+        matches = _cluster_pattern().findall(sentence)
+        counts.update(cluster for cluster in matches if 1 < len(cluster) <= _LONGEST)
     clusters = [cluster for cluster in counts if not any(map(_is_space, cluster))]
     return sorted(clusters, key=lambda cluster: (-counts[cluster], cluster))
 
@@ -63,49 +63,43 @@ def _cluster_pattern():
 
 
 def decomposed(text):
-    """A text in which each character stands in its parts, as the rules of a model put them.
+    """Decompose each character of a text, as the rules of a model do.
 
     Unicode's form NFD also sorts the marks of a letter, which rules of single characters can't.
-
-    Args:
-        text: String.
-
-    Returns:
-        String.
 
     Example:
         >>> [hex(ord(part)) for part in decomposed("한")]  # h, a and n
         ['0x1112', '0x1161', '0x11ab']
     """
-    return "".join(unicodedata.normalize("NFD", one) for one in text)
+    return "".join(unicodedata.normalize("NFD", character) for character in text)
 
 
 def composed(text):
-    """A text whose parts are composed to characters where there are some (Unicode's form NFC)."""
+    """Compose the parts of a text to characters where there are some (Unicode's form NFC)."""
     return unicodedata.normalize("NFC", text)
 
 
-def with_decomposition(model: bytes, parts) -> bytes:
+def add_decomposition(model: bytes, parts) -> bytes:
     """Return a model that decomposes the text that it reads, and composes the text that it writes.
 
-    The rules are a part of the model, so that every runtime of SentencePiece applies them: its
-    normalization decomposes, its denormalization composes. They are those for the characters
-    whose parts the model knows; every other character stays as it is, one unknown token. The
-    rules for all Hangul syllables take some 170 kB, and 120 kB to compose them.
+    The rules are part of the model, so that every runtime of SentencePiece applies them: its
+    normalization decomposes, its denormalization composes. There is one for each character whose
+    parts the model knows; every other character stays one unknown token. The rules for all Hangul
+    syllables take some 170 kB, and 120 kB to compose them.
 
     Args:
         model: Bytes of a SentencePiece model without normalization, of decomposed text.
         parts: Set of the characters of this text.
 
     Example:
-        >>> subwords = Subwords(with_decomposition(model, set("한")))
+        >>> subwords = Subwords(add_decomposition(model, set("한")))
         >>> subwords.tokens(subwords.encode(["한"])[0])
         array(['ᄒ', 'ᅡ', 'ᆫ', '</s>'], dtype=object)
     """
     from sentencepiece import sentencepiece_model_pb2  # which loads protobuf
 
-    rules = [(one, text) for one, text in _decompositions() if parts.issuperset(text)]
-    inverse = [(text, one) for one, text in rules if composed(text) == one]
+    rules = [(character, text) for character, text in _decompositions() if parts.issuperset(text)]
+    inverse = [(text, character) for character, text in rules if composed(text) == character]
     proto = sentencepiece_model_pb2.ModelProto.FromString(model)
     reading, writing = proto.normalizer_spec, proto.denormalizer_spec
     reading.name, reading.precompiled_charsmap = DECOMPOSED, _charsmap(rules)
@@ -116,18 +110,14 @@ def with_decomposition(model: bytes, parts) -> bytes:
     return proto.SerializeToString(deterministic=True)
 
 
-def with_more_decomposition(model: bytes, pieces) -> bytes:
-    """Return a model with the rules that it has, and those for the characters of further pieces.
-
-    Args:
-        model: Bytes of a model that `with_decomposition` gave.
-        pieces: Iterable of strings, decomposed.
-    """
+def extend_decomposition(model: bytes, pieces) -> bytes:
+    """Add the rules for the characters of further decomposed pieces to a model that has some."""
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     rules = _decompositions()
-    read = processor.normalize([one for one, _ in rules])
-    known = [text for (_, text), found in zip(rules, read, strict=True) if found.strip("▁") == text]
-    return with_decomposition(model, set().union(*known, *pieces))
+    read = processor.normalize([character for character, _ in rules])
+    pairs = zip(rules, read, strict=True)
+    known = [text for (_, text), parts in pairs if parts.strip("▁") == text]
+    return add_decomposition(model, set().union(*known, *pieces))
 
 
 def composes(model: bytes) -> bool:
@@ -142,7 +132,7 @@ def composes(model: bytes) -> bool:
 def _decompositions():
     """List of (character, its parts), of all characters of Unicode that have some: 13,000."""
     characters = map(chr, range(sys.maxunicode + 1))
-    return [(one, decomposed(one)) for one in characters if decomposed(one) != one]
+    return [(c, decomposed(c)) for c in characters if decomposed(c) != c]
 
 
 def _charsmap(rules):
@@ -164,4 +154,4 @@ def _charsmap(rules):
 
 def _points(text):
     """The code points of a text, in hexadecimal digits."""
-    return " ".join(f"{ord(one):x}" for one in text)
+    return " ".join(f"{ord(character):x}" for character in text)

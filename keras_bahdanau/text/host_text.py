@@ -1,11 +1,13 @@
 """Sentences on the host: to ids, words and copies, without TensorFlow."""
 
+import numpy as np
+
 from keras_bahdanau.text.copies import attended_words
 from keras_bahdanau.text.features import (
     FIRST,
     LAST,
     arrange,
-    check_place,
+    check_position,
     words_before_arranging,
 )
 from keras_bahdanau.text.id_rows import IdRows, cut_rows
@@ -15,8 +17,8 @@ from keras_bahdanau.text.ids import byte_limit, cut_to_bytes, text_limits
 class HostText:
     """The members of a `Source` of text that need no TensorFlow.
 
-    A sentence is a string, or bytes that need not be valid UTF-8. Features of a table may stand
-    anywhere around it: where the model has them first, those behind the text are moved.
+    A sentence is a string, or bytes that need not be valid UTF-8. Features of a table may be
+    on either side: where the model has them first, those behind the text are moved.
 
     Args:
         subwords: `Subwords`.
@@ -31,7 +33,7 @@ class HostText:
     length_band = 5
 
     def __init__(self, subwords, feature_place=LAST):
-        check_place(feature_place)
+        check_position(feature_place)
         self.subwords, self.feature_place = subwords, feature_place
         self._symbols = frozenset(subwords.symbols)
 
@@ -61,7 +63,7 @@ class HostText:
         """Unpadded ids of sentences: `IdRows`."""
         return IdRows.encoded(self.subwords, [*map(self.arranged, inputs)], end_of_empty=False)
 
-    def shortened(self, sentence, longest):
+    def truncate(self, sentence, longest):
         """A sentence without the bytes far behind `longest` tokens; the same object if whole."""
         arranged = self.arranged(sentence)
         short = cut_to_bytes(arranged, byte_limit(longest))
@@ -71,7 +73,7 @@ class HostText:
         """(sentences, rows of at most `longest` ids, which have more): see `Source.cut`."""
         arranged = [*map(self.arranged, inputs)]
         rows, truncated = cut_rows(self.subwords, arranged, longest, end_of_empty=False)
-        return [self.shortened(sentence, longest) for sentence in inputs], rows, truncated
+        return [self.truncate(sentence, longest) for sentence in inputs], rows, truncated
 
     def limits(self, longest):
         """Dictionary for the card of an artefact: how long a sentence may be."""
@@ -83,7 +85,7 @@ class HostText:
         return [[token for token in row if token] for row in tokens.tolist()]
 
     def words(self, inputs, longest=None):
-        """The words of each sentence that its tokens stand for: see `Subwords.words`."""
+        """The words of each sentence that its tokens cover: see `Subwords.words`."""
         arranged = [*map(self.arranged, inputs)]
         spans = self.subwords.words(arranged, end_of_empty=False, longest=longest)
         return [
@@ -136,3 +138,23 @@ def _has_code(string):
     except UnicodeEncodeError:
         return False
     return True
+
+
+def check_pairs(pairs):
+    """Check that a list holds pairs of an input and a text.
+
+    Raises:
+        TypeError: If one is no list, tuple or array of two, or its second part is no string.
+        ValueError: If such a string has a surrogate, which no text in UTF-8 has.
+
+    Example:
+        >>> check_pairs((["a man", "a cat", "a dog"], ["ein Mann", "eine Katze", "ein Hund"]))
+        TypeError: `pairs` must be (input, target). Received: ['a man', 'a cat', 'a dog']. ...
+    """
+    for pair in pairs:
+        if not isinstance(pair, list | tuple | np.ndarray) or len(pair) != 2:
+            raise TypeError(
+                f"`pairs` must be (input, target). Received: {pair!r:.80}. Of two lists, "
+                "zip(inputs, targets) makes pairs."
+            )
+    check_strings("targets", [target for _, target in pairs])

@@ -8,6 +8,8 @@ from keras_bahdanau.text.ids import byte_limit, cut_to_bytes
 from keras_bahdanau.text.vocabulary import END, PAD
 
 _CHUNK = 8192  # sentences that are split at once
+MOST_WORDS = 2**19  # that a process remembers of a vocabulary: some 150 MB
+_SPACE = "\u2581"  # ▁, as SentencePiece writes a space
 
 
 class IdRows:
@@ -24,7 +26,7 @@ class IdRows:
         self._values = values
 
     @classmethod
-    def of(cls, rows):
+    def from_lists(cls, rows):
         """Rows of a list of int arrays."""
         lengths = np.fromiter((len(row) for row in rows), np.int64, len(rows))
         # flat: (ids of all rows,)
@@ -36,12 +38,12 @@ class IdRows:
         rows = []
         for first in range(0, len(sentences), _CHUNK):
             rows += subwords.encode(sentences[first : first + _CHUNK], end_of_empty)
-        return cls.of(rows)
+        return cls.from_lists(rows)
 
     @classmethod
     def sampled(cls, sampler, sentences, seed):
         """Rows of sentences, split at random by a `SubwordSampler`, each with an end token."""
-        return cls.of([[*row, END] for row in sampler.sample(sentences, seed)])
+        return cls.from_lists([[*row, END] for row in sampler.sample(sentences, seed)])
 
     @classmethod
     def joined(cls, parts):
@@ -56,7 +58,7 @@ class IdRows:
         ends = np.cumsum(self.lengths, dtype=np.int64)
         # (rows,), from where a row begins there to where it begins here
         moved = self._starts - (ends - self.lengths)
-        if (moved == moved[:1]).all():  # they stand one after the other
+        if (moved == moved[:1]).all():  # one after the other
             return self._values[int(moved[:1].sum()) :][: int(ends[-1:].sum())]
         moved = np.repeat(moved, self.lengths)  # -> (ids of all rows,)
         return self._values[np.arange(len(moved)) + moved]
@@ -65,38 +67,38 @@ class IdRows:
         """Int array `(rows,)`: number of ids of each row that are equal to the one before."""
         flat, ends = self.flat(), np.cumsum(self.lengths, dtype=np.int64)
         starts = ends - self.lengths
-        same = np.zeros(len(flat), bool)
-        same[1:] = flat[1:] == flat[:-1]
-        same[starts[self.lengths > 0]] = False  # the one before is of another row
-        before = np.concatenate([[0], np.cumsum(same)])  # (ids of all rows + 1,)
+        repeated = np.zeros(len(flat), bool)
+        repeated[1:] = flat[1:] == flat[:-1]
+        repeated[starts[self.lengths > 0]] = False  # the one before is of another row
+        before = np.concatenate([[0], np.cumsum(repeated)])  # (ids of all rows + 1,)
         return before[ends] - before[starts]
 
     def stored(self):
         """The arrays that a shard keeps: a dictionary from the names of its parts."""
         return {"ids": self.flat(), "lengths": self.lengths}
 
-    def at(self, places):
-        """The rows at places, an int array: one may come several times."""
-        return IdRows(self._values, self.lengths[places], self._starts[places])
+    def at(self, numbers):
+        """The rows of these numbers, an int array that may repeat some."""
+        return IdRows(self._values, self.lengths[numbers], self._starts[numbers])
 
     def part(self, first, end):
         """The rows from `first` up to, but without, `end`."""
         return IdRows(self._values, self.lengths[first:end], self._starts[first:end])
 
-    def begun_with(self, token):
-        """The rows with one more id before the others; an empty row stays empty."""
+    def prepended(self, token):
+        """The rows with one more id before the substitutes; an empty row stays empty."""
         longer = self.lengths > 0  # (rows,)
         starts = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
         values = np.insert(self.flat(), starts[longer], np.int32(token))
         return IdRows(values, self.lengths + longer)
 
-    def replaced(self, where, others):
-        """These rows, with the rows of others where a bool array `(rows,)` is True."""
+    def replaced(self, where, substitutes):
+        """These rows, with the rows of substitutes where a bool array `(rows,)` is True."""
         return IdRows(
-            np.concatenate([self._values, others._values]),
-            np.where(where, others.lengths, self.lengths),
-            # their values stand behind
-            np.where(where, others._starts + len(self._values), self._starts),
+            np.concatenate([self._values, substitutes._values]),
+            np.where(where, substitutes.lengths, self.lengths),
+            # their values follow
+            np.where(where, substitutes._starts + len(self._values), self._starts),
         )
 
     def cut(self, longest):
@@ -130,28 +132,21 @@ def cut_rows(subwords, texts, longest, end_of_empty=True):
     """
     short = [cut_to_bytes(text, byte_limit(longest)) for text in texts]
     rows = IdRows.encoded(subwords, short, end_of_empty)
-    shorter = [now is not before for now, before in zip(short, texts, strict=True)]
+    shorter = [after is not before for after, before in zip(short, texts, strict=True)]
     return rows.cut(longest), np.array(shorter, bool) | (rows.lengths > longest)
 
 
-MOST_WORDS = 2**19  # that a process remembers of a vocabulary: some 150 MB
-_SPACE = "\u2581"  # ▁, as SentencePiece writes a space
-
-
 def rows_by_word(subwords, sentences, end_of_empty=True):
-    """`IdRows.encoded`, more than twice as fast for BPE: a word is split when it first comes.
+    """As `IdRows.encoded`, twice as fast for BPE: each word is split once.
 
-    BPE merges two neighbours wherever they stand, and no token has a space inside, so that what
-    stands between two spaces has the same ids in every sentence. The sums of a unigram model
-    are rounded along a whole sentence: by such and other models, sentences are split.
+    BPE merges two neighbours wherever they are, and no token has a space inside: a word has the
+    same ids in every sentence. The sums of a unigram model are rounded along a whole sentence, so
+    other models split sentences.
 
     Args:
         subwords: `Subwords`.
         sentences: List of strings, such as those of one shard.
         end_of_empty: Bool, as in `Subwords.encode`.
-
-    Returns:
-        `IdRows`, the same as those of `IdRows.encoded`.
 
     Example:
         >>> rows_by_word(subwords, ["lower newest"]).flat()  # ▁lower ▁ne west </s>
@@ -161,15 +156,15 @@ def rows_by_word(subwords, sentences, end_of_empty=True):
         return IdRows.encoded(subwords, sentences, end_of_empty)
     rows = _words_of(subwords).rows(sentences, end_of_empty)
     # ▁ in a text is no space to the normalization, and one to BPE
-    whole = np.fromiter((_SPACE in one for one in sentences), bool, len(sentences))
+    whole = np.fromiter((_SPACE in sentence for sentence in sentences), bool, len(sentences))
     if not whole.any():
         return rows
-    others = [one if alone else "" for one, alone in zip(sentences, whole, strict=True)]
-    return rows.replaced(whole, IdRows.encoded(subwords, others, end_of_empty))
+    marked = [text if alone else "" for text, alone in zip(sentences, whole, strict=True)]
+    return rows.replaced(whole, IdRows.encoded(subwords, marked, end_of_empty))
 
 
 class _Words(dict):
-    """The places of words, and their ids, in the order in which they came first."""
+    """Numbers of words in the order in which they came first, and their ids."""
 
     def __init__(self, subwords):
         super().__init__()
@@ -177,19 +172,19 @@ class _Words(dict):
         self._forget()
 
     def __missing__(self, word):
-        place = self[word] = len(self)
+        number = self[word] = len(self)
         self._new.append(word)
-        return place
+        return number
 
     def rows(self, sentences, end_of_empty):
-        """Rows of sentences from the rows of what stands between two spaces in them."""
+        """Rows of sentences from the rows of the words between their spaces."""
         if len(self) > MOST_WORDS:
             self._forget()
         words = " ".join(sentences).split(" ")  # [""] of an empty sentence
-        places = np.fromiter(map(self.__getitem__, words), np.int64, len(words))
+        numbers = np.fromiter(map(self.__getitem__, words), np.int64, len(words))
         self._split_new()
-        rows = self._known.at(places)
-        counts = np.fromiter((one.count(" ") + 1 for one in sentences), np.int64, len(sentences))
+        rows = self._known.at(numbers)
+        counts = np.fromiter((text.count(" ") + 1 for text in sentences), np.int64, len(sentences))
         # (sentences,): ids of a sentence, which has a word, be it an empty one
         lengths = np.add.reduceat(rows.lengths, np.cumsum(counts) - counts)
         ended = (lengths > 0) | end_of_empty
@@ -199,7 +194,7 @@ class _Words(dict):
     def _forget(self):
         self.clear()
         self._new = []
-        self._known = IdRows.of([])
+        self._known = IdRows.from_lists([])
 
     def _split_new(self):
         """Add the rows of new words."""
@@ -219,12 +214,12 @@ def _splits_words(model):
 
     proto = sentencepiece_model_pb2.ModelProto.FromString(model)
     trainer, normalizer = proto.trainer_spec, proto.normalizer_spec
-    tokens = {one.piece for one in proto.pieces}
+    tokens = {piece.piece for piece in proto.pieces}
     return (
         trainer.model_type == trainer.BPE
         and normalizer.add_dummy_prefix
         and normalizer.remove_extra_whitespaces
         and normalizer.escape_whitespaces
         and _SPACE in tokens
-        and all(_SPACE not in one[1:] and " " not in one for one in tokens)
+        and all(_SPACE not in token[1:] and " " not in token for token in tokens)
     )

@@ -8,11 +8,10 @@ WORD = 512  # most bytes of a source word that is copied, perhaps once a token, 
 
 
 def byte_limit(tokens):
-    """The most bytes of a text that may have a number of tokens.
+    """The most bytes of a text of so many tokens.
 
-    That is far above what tokens of words have, some 4 bytes in English and 10 in Hindi; white
-    space and characters that no token holds count for bytes alone. Few tokens may have as many
-    bytes as a word that is copied, which may be a single unknown token.
+    Far above the 4 bytes of an English token or the 10 of a Hindi one. At least as many as a word
+    that is copied has: it may be a single unknown token.
     """
     return max(32 * tokens, WORD)
 
@@ -23,13 +22,9 @@ def text_limits(longest):
 
 
 def cut_to_bytes(text, most):
-    """A text without what stands behind `most` bytes of UTF-8.
+    """Cut a text, string or bytes, behind `most` bytes of UTF-8, but not inside a character.
 
-    No character is cut in two. A run of bytes that are no UTF-8 is cut anywhere.
-
-    Args:
-        text: String, or bytes.
-        most: Integer, 4 or more.
+    A run of bytes that are no UTF-8 is cut anywhere. `most` is 4 or more.
 
     Returns:
         The same object, if it is not longer; or one of the same type.
@@ -49,11 +44,7 @@ def cut_to_bytes(text, most):
 
 
 def graph_cut_to_bytes(text, most):
-    """As `byte_limit.cut_to_bytes`, for many texts of any bytes.
-
-    Args:
-        text: String tensor `(batch,)`.
-        most: Integer, 4 or more.
+    """As `cut_to_bytes`, for a string tensor `(batch,)`.
 
     Returns:
         (text, longer): strings `(batch,)`, and bool `(batch,)`, which of them were longer.
@@ -66,23 +57,19 @@ def graph_cut_to_bytes(text, most):
     window = tf.strings.substr(text, first, tf.fill(tf.shape(first), 4))
     bytes = tf.io.decode_raw(window, tf.uint8, fixed_length=4)[:, ::-1]
     within = tf.cast((bytes >= 0x80) & (bytes < 0xC0), tf.int32)
-    # -> (batch,), how many bytes of a character stand before the limit
+    # -> (batch,), how many bytes of a character precede the limit
     inside = tf.reduce_sum(tf.math.cumprod(within, axis=1), axis=1) % 4
-    kept = tf.where(longer, most - inside, tf.strings.length(text))
-    return tf.strings.substr(text, tf.zeros_like(kept), kept), longer
+    length = tf.where(longer, most - inside, tf.strings.length(text))
+    return tf.strings.substr(text, tf.zeros_like(length), length), longer
 
 
 def is_text(ids) -> np.ndarray:
-    """True for ids that stand for text: before the first end token, no padding, no start token.
-
-    Args:
-        ids: Integer array `(time,)`.
-    """
+    """True for ids `(time,)` of text: before the first end token, no padding, no start token."""
     return (np.cumsum(ids == END) == 0) & (ids != PAD) & (ids != START)
 
 
 def known_ids(ids, vocabulary_size):
-    """The same ids as int32, unknown in place of those outside of the vocabulary."""
+    """Ids as int32, outside the vocabulary the unknown token."""
     import tensorflow as tf
 
     ids = tf.convert_to_tensor(ids)
@@ -91,14 +78,7 @@ def known_ids(ids, vocabulary_size):
 
 
 def graph_is_text(ids):
-    """True for ids that stand for text: before the first end token, no padding, no start token.
-
-    Args:
-        ids: Int32 tensor `(..., time)`.
-
-    Returns:
-        Bool tensor of the same shape.
-    """
+    """As `is_text`, for an int32 tensor `(..., time)`."""
     import tensorflow as tf
 
     before_end = tf.cumsum(tf.cast(ids == END, tf.int32), axis=-1) == 0
@@ -133,11 +113,7 @@ def requested_ids(ids, lengths, vocabulary_size):
 
 
 def graph_cut_ids(ids, longest):
-    """Rows of at most `longest` ids; the last one of a row that had more is the end token.
-
-    Args:
-        ids: Int32 tensor `(batch, time)`, right-padded with 0.
-        longest: Positive integer.
+    """Cut right-padded ids `(batch, time)` to `longest`; a cut row ends with the end token.
 
     Returns:
         (ids, longer): int32 `(batch, time)`, and bool `(batch,)`, which rows had more.

@@ -65,13 +65,13 @@ class SubwordSampler:
         self._symbols = symbols
 
     def sample(self, sentences, seed) -> list:
-        """Lists of ids, without an end token: of each sentence by itself and the seed alone.
+        """Lists of ids, without an end token: each follows from its sentence and the seed alone.
 
         Args:
             sentences: List of strings.
             seed: Non-negative integer, or a sequence of them.
         """
-        seed = [int(one) for one in seed] if isinstance(seed, Iterable) else int(seed)
+        seed = [int(part) for part in seed] if isinstance(seed, Iterable) else int(seed)
         return [self._row(text, seed) for text in self._processor.normalize(list(sentences))]
 
     def _row(self, text, seed):
@@ -98,59 +98,51 @@ class SubwordSampler:
 
 
 def _parts(pieces, symbols):
-    """Pattern of the parts of a text that no piece goes beyond: symbols, and words."""
+    """Pattern of the parts of a text that no piece crosses: symbols, and words."""
     crossing = any("▁" in piece[1:] for piece in pieces)
     # longest first, as SentencePiece finds them
-    alternatives = [re.escape(one) for one in sorted(symbols, key=len, reverse=True)]
+    alternatives = [re.escape(symbol) for symbol in sorted(symbols, key=len, reverse=True)]
     inside = "." if crossing else "[^▁]"
     until = f"(?:(?!{'|'.join(alternatives)}){inside})" if symbols else inside
     return re.compile("|".join([*alternatives, f".{until}*"]), re.DOTALL)
 
 
 class BpeDropout:
-    """BPE-dropout as SentencePiece has it.
+    """BPE-dropout (Provilkov et al. 2020) as SentencePiece has it.
 
-    The pair of neighbours with the highest score is merged, again and again. Each merge is left
-    out with a probability `alpha`; that pair is then never merged. (Provilkov et al. 2020.)
-
-    Args:
-        scores: Dictionary from a piece to its score.
-        alpha: Float above 0 and below 1.
+    The pair of neighbours with the highest score is merged, again and again. Each merge is left out
+    with a probability `alpha`; that pair is then never merged. `scores` are those of the pieces.
     """
 
     def __init__(self, scores, alpha):
         self._scores = scores
-        self._log_of_kept = math.log1p(-alpha)
+        self._log_retained = math.log1p(-alpha)
         self._cached = functools.lru_cache(WORDS_CACHED)(self._merged)
 
     def splitter(self, random):
-        """Function from a word to the list of its pieces.
-
-        Args:
-            random: Function that draws a float from [0, 1).
-        """
+        """Function from a word to its pieces, which draws from `random()`, a float in [0, 1)."""
 
         def gap():
             """Merges until the next one that is left out: geometric, by its inverse."""
-            return int(min(math.log(1 - random()) / self._log_of_kept, 2**62))
+            return int(min(math.log(1 - random()) / self._log_retained, 2**62))
 
-        kept = gap()  # over the merges of all words in turn: most need no number of their own
+        remaining = gap()  # over the merges of all words in turn: most need no number of their own
 
         def leave_out():
-            nonlocal kept
-            kept -= 1
-            if kept >= 0:
+            nonlocal remaining
+            remaining -= 1
+            if remaining >= 0:
                 return False
-            kept = gap()
+            remaining = gap()
             return True
 
         def split(word):
-            nonlocal kept
+            nonlocal remaining
             pieces = (self._cached if len(word) <= LONGEST_CACHED else self._merged)(word)
             merges = len(word) - len(pieces)
-            if merges > kept:
+            if merges > remaining:
                 return self._merged(word, leave_out)
-            kept -= merges
+            remaining -= merges
             return pieces
 
         return split
@@ -184,13 +176,9 @@ class BpeDropout:
 class UnigramDraws:
     """Segmentations x of a word with p(x) ~ exp(alpha * sum of the scores of its pieces).
 
-    The sums over all ways to split the first characters are made once a word, from the
-    beginning; the pieces are drawn from the end (forward filtering, backward sampling).
-    (Kudo 2018.)
-
-    Args:
-        scores: Dictionary from a piece to its score, a log-probability.
-        alpha: Float above 0 and below 1.
+    The sums over all ways to split the first characters are made once a word, from the beginning;
+    the pieces are drawn from the end (forward filtering, backward sampling; Kudo 2018). `scores`
+    are the log-probabilities of the pieces.
     """
 
     def __init__(self, scores, alpha):
@@ -200,11 +188,7 @@ class UnigramDraws:
         self._cached = functools.lru_cache(WORDS_CACHED)(self._lattice)
 
     def splitter(self, random):
-        """Function from a word to the list of its pieces.
-
-        Args:
-            random: Function that draws a float from [0, 1).
-        """
+        """Function from a word to its pieces, which draws from `random()`, a float in [0, 1)."""
 
         def split(word):
             lattice = (self._cached if len(word) <= LONGEST_CACHED else self._lattice)(word)

@@ -23,7 +23,7 @@ class Subwords:
     """Vocabulary of one side: text to token ids and back, by `sentencepiece`.
 
     The ids 0, 1, 2 and 3 are padding, the unknown token, the start and the end of a sentence.
-    Two `Subwords` are equal if their models are. `graph` has the same operations inside of a
+    Two `Subwords` are equal if their models are. `graph` has the same operations in a
     TensorFlow graph.
 
     Args:
@@ -72,7 +72,7 @@ class Subwords:
             sentences: Iterable of strings. Empty sentences are skipped.
             vocabulary_size: Integer, number of ids, the four special ones included.
             model_type: `"bpe"`, `"unigram"`, `"char"`, `"grapheme"` (a letter and its combining
-                marks are one token) or `"word"`: what stands between spaces, such as a phoneme.
+                marks are one token) or `"word"`: the text between spaces, such as a phoneme.
             character_coverage: Float from 0.98 to 1, share of the characters of the text that the
                 vocabulary must hold; the rarest beyond it become unknown.
             normalization: SentencePiece's name of the Unicode normalization: `"nmt_nfkc"`,
@@ -83,7 +83,7 @@ class Subwords:
                 such as Hangul syllables into letters. Text of ids is composed again (NFC).
             symbols: Strings that always are one token, whatever the text holds, such as the
                 language tokens `("<2de>", "<2fr>")` of Johnson et al. 2017. Each takes two ids:
-                one at the beginning of a word, and one inside of a word (which a word model
+                one at the beginning of a word, and one inside a word (which a word model
                 does not have); in a text that is kept as it is, one with the space behind it,
                 and one without.
             exact: True to refuse a text that supports no vocabulary of that size; False to
@@ -117,9 +117,6 @@ class Subwords:
 
         Raises:
             ValueError: As in `train`.
-
-        Example:
-            >>> source, target = Subwords.train_pair(pairs, vocabulary_size=6000)
         """
         pairs = list(pairs)
         sources, targets = ([pair[side] for pair in pairs] for side in (0, 1))
@@ -133,23 +130,17 @@ class Subwords:
         )
 
     def encode(self, sentences, end_of_empty: bool = True) -> list:
-        """Ids of sentences, with the end token, without a start token.
+        """Ids of sentences, with the end token, without a start token: int32 arrays `(time,)`.
 
         Args:
             sentences: List of strings, or of bytes, which need not be valid UTF-8.
             end_of_empty: False to leave a sentence that has no token without an end token.
-
-        Returns:
-            List of int32 arrays `(time,)`.
         """
         rows = self._processor.encode(list(sentences), out_type="numpy")
         return [np.append(row, np.int32(END)) if row.size or end_of_empty else row for row in rows]
 
     def split(self, texts) -> tuple:
         """The ids of many short texts, flat and without end tokens.
-
-        Args:
-            texts: List of strings.
 
         Returns:
             (ids, lengths): an int32 array `(ids of all texts,)` and an int64 array `(texts,)`.
@@ -163,8 +154,8 @@ class Subwords:
         """Text of ids up to each row's first end token, without padding and start tokens.
 
         Args:
-            rows: Integer array `(batch, time)`, or a list of such rows. Ids outside of the
-                vocabulary count as unknown.
+            rows: Integer array `(batch, time)`, or a list of such rows. Ids outside the vocabulary
+                count as unknown.
 
         Returns:
             List of strings.
@@ -172,21 +163,21 @@ class Subwords:
         return self._processor.decode([self._content(row) for row in rows]) if len(rows) else []
 
     def _content(self, row):
-        """The ids of a row that stand for text, as a list."""
+        """The ids of the text of a row, as a list."""
         row = self.known(row)
         return row[is_text(row)].tolist()
 
     def known(self, ids) -> np.ndarray:
-        """The same ids as int32, unknown in place of those outside of the vocabulary."""
+        """Ids as int32, outside the vocabulary the unknown token."""
         ids = np.asarray(ids)
         inside = (ids >= 0) & (ids < self.vocabulary_size)
         return np.where(inside, ids, UNKNOWN).astype(np.int32)
 
     def tokens(self, ids) -> np.ndarray:
-        """The subwords that ids stand for; "" at padding.
+        """The subwords of ids; "" at padding.
 
         Args:
-            ids: Integer array of any shape. Ids outside of the vocabulary count as unknown.
+            ids: Integer array of any shape. Ids outside the vocabulary count as unknown.
 
         Returns:
             Object array of strings, of the same shape.
@@ -204,7 +195,7 @@ class Subwords:
         return np.array(["", *tokens[1:]], dtype=object)  # without padding's own name
 
     def words(self, sentences, end_of_empty: bool = True, longest: int | None = None) -> list:
-        """The words of `sentence.split()` that each token of each sentence stands for.
+        """The words of `sentence.split()` that each token of each sentence covers.
 
         White space in the text as it is given counts, whatever the normalization makes of it.
 
@@ -227,16 +218,16 @@ class Subwords:
             sentences = [cut_to_bytes(sentence, byte_limit(longest)) for sentence in sentences]
         split = self._processor.encode(list(sentences), out_type="proto")
         spans = [
-            words_of_pieces(sentence, found.pieces, end_of_empty)
-            for sentence, found in zip(sentences, split, strict=True)
+            words_of_pieces(sentence, record.pieces, end_of_empty)
+            for sentence, record in zip(sentences, split, strict=True)
         ]
         return [
-            one if longest is None or len(one) <= longest else one[[*range(longest - 1), -1]]
-            for one in spans
+            words if longest is None or len(words) <= longest else words[[*range(longest - 1), -1]]
+            for words in spans
         ]
 
     def composed(self, text) -> str:
-        """A text of tokens as `decode` gives it: of composed characters, if tokens are parts."""
+        """Compose the characters of a text of tokens, as `decode` does, if tokens are parts."""
         return composed(text) if self.composes else text
 
     @functools.cached_property
@@ -262,8 +253,8 @@ class Subwords:
         pieces = sentencepiece_model_pb2.ModelProto.FromString(self.model).pieces
         ids = [
             number
-            for number, one in enumerate(pieces)
-            if one.type == one.USER_DEFINED and not is_cluster(one.piece)
+            for number, piece in enumerate(pieces)
+            if piece.type == piece.USER_DEFINED and not is_cluster(piece.piece)
         ]
         return np.array(ids, np.int32)
 
@@ -275,7 +266,7 @@ class Subwords:
             >>> Subwords.train(["<PST> walk"], 16, exact=False, symbols=["<PST>"]).symbols
             ('<PST>',)
         """
-        return (*dict.fromkeys(one.strip("\u2581") for one in self.tokens(self.symbol_ids)),)
+        return (*dict.fromkeys(token.strip("\u2581") for token in self.tokens(self.symbol_ids)),)
 
     @functools.cached_property
     def model_type(self) -> str:
@@ -304,11 +295,10 @@ class Subwords:
     def pieces(self, sentence) -> list:
         """SentencePiece's record of each token: `piece`, `id`, `surface`, `begin` and `end`.
 
-        Args:
-            sentence: String, or bytes. `begin` and `end` count its bytes.
+        `begin` and `end` count bytes of the sentence, a string or bytes.
 
         Example:
-            >>> [(one.piece, one.begin, one.end) for one in subwords.pieces("lower newest")]
+            >>> [(piece.piece, piece.begin, piece.end) for piece in subwords.pieces("lower newest")]
             [('▁lower', 0, 5), ('▁ne', 5, 8), ('west', 8, 12)]
         """
         return list(self._processor.encode(sentence, out_type="proto").pieces)
@@ -316,12 +306,9 @@ class Subwords:
     def unknown(self, sentences) -> list:
         """The parts of sentences that have no id, each of them once, in their order.
 
-        Args:
-            sentences: List of strings.
-
         Returns:
-            List of lists of strings, one list a sentence: runs of characters, or spaces; words of
-            a word model.
+            List of lists of strings, one list a sentence: runs of characters, or spaces; words of a
+            word model.
 
         Example:
             >>> subwords.unknown(["lower <b>", "newest"])
@@ -334,12 +321,12 @@ class Subwords:
         ]
 
     def _unknown(self, sentence):
-        parts = (one.surface for one in self.pieces(sentence) if one.id == UNKNOWN)
+        parts = (piece.surface for piece in self.pieces(sentence) if piece.id == UNKNOWN)
         return [*dict.fromkeys(part.strip() or part for part in parts if part)]
 
     @functools.cached_property
     def graph(self):
-        """The same vocabulary inside of a TensorFlow graph: a `GraphSubwords`.
+        """The same vocabulary in a TensorFlow graph: a `GraphSubwords`.
 
         Raises:
             ImportError: If tensorflow-text is not installed.

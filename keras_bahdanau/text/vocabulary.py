@@ -6,7 +6,7 @@ import re
 import sentencepiece
 
 from keras_bahdanau.settings.limits import MOST_TOKENS
-from keras_bahdanau.text.graphemes import DECOMPOSED, composes, decomposed, with_decomposition
+from keras_bahdanau.text.graphemes import DECOMPOSED, add_decomposition, composes, decomposed
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
 NO_WORD = "\u2047"  # ⁇, as SentencePiece writes an unknown token
@@ -14,8 +14,8 @@ NO_WORD = "\u2047"  # ⁇, as SentencePiece writes an unknown token
 _RESERVED = ("<pad>", "<unk>", "<s>", "</s>")
 _MODEL_TYPES = ("bpe", "unigram", "char", "grapheme", "word")
 _NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity", "none", DECOMPOSED)
-# settings by which a text of characters stays as it is, every space included
-_KEPT = {"add_dummy_prefix": False, "remove_extra_whitespaces": False}
+# settings that leave a text of characters unchanged, every space included
+_KEEPS_SPACES = {"add_dummy_prefix": False, "remove_extra_whitespaces": False}
 _LONGEST_SENTENCE = 2**30  # bytes; SentencePiece drops longer sentences, and allows no more
 
 
@@ -35,22 +35,19 @@ def training_settings(
             "`character_coverage` must be from 0.98 to 1. "
             f"Received: character_coverage={character_coverage!r}"
         )
-    kept = normalization in ("none", DECOMPOSED) and model_type in ("char", "grapheme")
+    keeps_spaces = normalization in ("none", DECOMPOSED) and model_type in ("char", "grapheme")
     return {
         "vocab_size": vocabulary_size,
         "model_type": model_type,
         "character_coverage": character_coverage,
         "normalization_rule_name": "identity" if normalization == "none" else normalization,
-        "user_defined_symbols": symbol_forms(symbols, model_type, kept),
-        **(_KEPT if kept else {}),
+        "user_defined_symbols": symbol_forms(symbols, model_type, keeps_spaces),
+        **(_KEEPS_SPACES if keeps_spaces else {}),
     }
 
 
 def checked_symbols(symbols) -> list:
-    """Return the symbols as a list.
-
-    Args:
-        symbols: Different strings without white space.
+    """Return different strings without white space as a list of symbols.
 
     Raises:
         ValueError: If a symbol can't be one.
@@ -73,18 +70,13 @@ def is_symbol(value) -> bool:
     return value.split() == [value] and "▁" not in value
 
 
-def symbol_forms(symbols, model_type, kept):
-    """Each symbol as SentencePiece meets it: inside of a word, and where a word begins.
+def symbol_forms(symbols, model_type, keeps_spaces):
+    """Each symbol as SentencePiece meets it: inside a word, and where a word begins.
 
     Without the second form the mark `▁` before a symbol would be a token of its own, and a
-    sentence would not begin with its language token. A word model adds it by itself. In a text
-    that is kept as it is, no mark stands before the first word: there it is the space behind a
-    symbol that belongs to it.
-
-    Args:
-        symbols: Different strings without white space.
-        model_type: String, as SentencePiece names it, or "grapheme".
-        kept: True for a text of characters that keeps its spaces.
+    sentence would not begin with its language token. A word model adds it by itself. With
+    `keeps_spaces`, of a text of characters, no mark precedes the first word: there the space
+    behind a symbol belongs to it.
 
     Raises:
         ValueError: If a symbol can't be one.
@@ -92,38 +84,37 @@ def symbol_forms(symbols, model_type, kept):
     symbols = checked_symbols(symbols)
     if model_type == "word":
         return symbols
-    second = "{}▁" if kept else "▁{}"
+    second = "{}▁" if keeps_spaces else "▁{}"
     return [form for symbol in symbols for form in (symbol, second.format(symbol))]
 
 
 def train_model(sentences, name: str, settings: dict, exact: bool = True) -> bytes:
-    """Return the bytes of a SentencePiece model of the sentences.
+    """Train a SentencePiece model and return its bytes.
 
     Args:
         sentences: Iterable of strings.
         name: Name of the text in an error, such as "source text".
         settings: From `training_settings`.
-        exact: True if the size must be met; otherwise a text that supports fewer tokens has
-            those.
+        exact: True if the size must be met; otherwise a text that supports fewer tokens has those.
 
     Raises:
         TypeError: If a sentence is no string.
         ValueError: If there is no text, or the settings do not suit it.
     """
     sentences = list(sentences)
-    other = [one for one in sentences if not isinstance(one, str | bytes)]
-    if other:
+    wrong = [sentence for sentence in sentences if not isinstance(sentence, str | bytes)]
+    if wrong:
         raise TypeError(
-            f"A vocabulary is learnt from strings. Received: {other[0]!r:.80} in the {name}. "
+            f"A vocabulary is learnt from strings. Received: {wrong[0]!r:.80} in the {name}. "
             "Leave out what is missing."
         )
     sentences = [sentence for sentence in sentences if sentence.strip()]
     if settings["normalization_rule_name"] == DECOMPOSED:
         parts = [decomposed(sentence) for sentence in sentences]
         symbols = [decomposed(symbol) for symbol in settings["user_defined_symbols"]]
-        kept = {"normalization_rule_name": "identity", "user_defined_symbols": symbols}
-        model = train_model(parts, name, {**settings, **kept}, exact)
-        return with_decomposition(model, {*"".join(symbols)}.union(*parts))
+        changed = {"normalization_rule_name": "identity", "user_defined_symbols": symbols}
+        model = train_model(parts, name, {**settings, **changed}, exact)
+        return add_decomposition(model, {*"".join(symbols)}.union(*parts))
     if not sentences:
         raise ValueError(
             f"Training a vocabulary needs text. Received: no sentence of the {name} that is not "
@@ -149,7 +140,7 @@ def train_model(sentences, name: str, settings: dict, exact: bool = True) -> byt
 
 def _trained(sentences, settings):
     if settings["model_type"] == "grapheme":
-        return _trained(*_of_clusters(sentences, settings))
+        return _trained(*_add_clusters(sentences, settings))
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(sentences),
@@ -165,11 +156,11 @@ def _trained(sentences, settings):
     return model.getvalue()
 
 
-def _of_clusters(sentences, settings):
+def _add_clusters(sentences, settings):
     """Sentences and settings of a character model that has clusters of characters as symbols.
 
-    As many clusters as there is room for have an id, the most frequent first. The others are
-    split into their characters, which are sentences here, so that all have ids.
+    As many clusters as there is room for have an id, the most frequent first. The others are split
+    into their characters, which are sentences here, so that all have ids.
     """
     from keras_bahdanau.text.graphemes import frequent_clusters  # which loads regex
 
@@ -178,7 +169,9 @@ def _of_clusters(sentences, settings):
     sentences = [*sentences, *sorted(set().union(*clusters))]
     settings = {**settings, "model_type": "char"}
     without = check_model(_trained(sentences, settings), "model")
-    chosen = [one for one in clusters if one not in symbols][: settings["vocab_size"] - without]
+    chosen = [cluster for cluster in clusters if cluster not in symbols][
+        : settings["vocab_size"] - without
+    ]
     return sentences, {**settings, "user_defined_symbols": [*symbols, *chosen]}
 
 
@@ -186,10 +179,10 @@ def _training_error(message, name, settings):
     too_small = re.search(r"smaller than required_chars\. \d+ vs (\d+)", message)
     if too_small:
         return _size_error("at least", int(too_small[1]), name, settings)
-    shown = {**settings, "user_defined_symbols": len(settings["user_defined_symbols"])}
+    summary = {**settings, "user_defined_symbols": len(settings["user_defined_symbols"])}
     return ValueError(
         f"SentencePiece could not train a vocabulary of the {name}. "
-        f"Received: settings={shown}. It says: {message}"
+        f"Received: settings={summary}. It says: {message}"
     )
 
 
@@ -234,14 +227,10 @@ def check_model(model: bytes, name: str) -> int:
     return processor.vocab_size()
 
 
-def without_normalization(model: bytes) -> bytes:
-    """Return the model without its table of Unicode characters, some 240 kB.
+def drop_normalization(model: bytes) -> bytes:
+    """Remove the table of Unicode characters, some 240 kB, from a model that reads no text.
 
-    Ids give the same text as before. A text that the table changes gives other ids: this is a
-    model for what reads no text.
-
-    Args:
-        model: Bytes of a SentencePiece model.
+    Ids give the same text as before. A text that the table changes gives other ids.
     """
     from sentencepiece import sentencepiece_model_pb2  # which loads protobuf
 
@@ -251,13 +240,10 @@ def without_normalization(model: bytes) -> bytes:
     return proto.SerializeToString(deterministic=True)
 
 
-def without_composition(model: bytes) -> bytes:
-    """Return the model without its table for texts that it writes, some 120 kB of Hangul.
+def drop_composition(model: bytes) -> bytes:
+    """Remove the table for texts that are written, some 120 kB of Hangul, from a model.
 
-    Text gives the same ids as before. This is a model for what writes no text.
-
-    Args:
-        model: Bytes of a SentencePiece model.
+    Text gives the same ids as before. The model writes no composed text any more.
     """
     from sentencepiece import sentencepiece_model_pb2
 

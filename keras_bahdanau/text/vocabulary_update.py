@@ -13,30 +13,29 @@ import unicodedata
 
 import sentencepiece
 
-from keras_bahdanau.text.graphemes import composes, decomposed, with_more_decomposition
+from keras_bahdanau.text.graphemes import composes, decomposed, extend_decomposition
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, UNKNOWN, symbol_forms
 
 LEAST = 2  # occurrences of a pair that is merged
 LONGEST = 16  # code points of a piece, as SentencePiece has it
-MARGIN = 0.01  # by which the score of a new unigram piece is above that of its parts
+MARGIN = 0.01  # score of a new unigram piece above that of its parts
 _WORDS = re.compile(r"▁[^▁]*|[^▁]+")
 
 
 def appended(subwords, texts, most, symbols=()):
-    """A vocabulary with more pieces behind its own, learnt from new text.
+    """A vocabulary with more pieces behind its own, learned from new text.
 
-    Symbols come first, then characters (of a word model: words) that the vocabulary lacks, the
-    most frequent first. BPE and unigram models then get merges of neighbouring pieces, learnt as
-    BPE is (Sennrich et al. 2016, algorithm 1) from the text as the vocabulary splits it. A new
-    merge has a lower score than all old ones, so BPE tries it last. A new unigram piece has the
-    score of the split that it replaces and a small margin, so it wins where it stands, and
-    moves no other border by more than that.
+    Symbols come first, then characters (of a word model: words) that the vocabulary lacks, the most
+    frequent first. BPE and unigram models then get merges of neighbouring pieces, learned as BPE is
+    (Sennrich et al. 2016, algorithm 1) from the text as the vocabulary splits it. A new merge has a
+    lower score than all old ones, so BPE tries it last. A new unigram piece has the score of the
+    split that it replaces and a small margin: it wins there, and moves no other border by more.
 
     Args:
         subwords: `Subwords`.
         texts: List of strings.
-        most: Integer, the most pieces that are appended beside the symbols.
+        most: Integer, the most pieces that are appended, symbols aside.
         symbols: Strings that become one token each, as in `Subwords.train`.
 
     Returns:
@@ -52,7 +51,7 @@ def appended(subwords, texts, most, symbols=()):
     """
     in_parts = composes(subwords.model)
     if in_parts:
-        texts, symbols = ([decomposed(one) for one in given] for given in (texts, symbols))
+        texts, symbols = ([*map(decomposed, strings)] for strings in (texts, symbols))
     proto = _proto(subwords.model)
     kind = proto.trainer_spec.ModelType.Name(proto.trainer_spec.model_type).lower()
     known = {piece.piece for piece in proto.pieces}
@@ -75,22 +74,18 @@ def appended(subwords, texts, most, symbols=()):
         return subwords
     model = _model_of(proto)
     if in_parts:
-        model = with_more_decomposition(model, [piece.piece for piece in proto.pieces[before:]])
+        model = extend_decomposition(model, [piece.piece for piece in proto.pieces[before:]])
     return Subwords(model)
 
 
 def parts_of(old, new):
     """Ids of an old vocabulary from which each token of a new one can take its first values.
 
-    A piece that both have is itself. Another is what the old vocabulary splits it into, unknown
-    parts left out: such a row has never been trained where a vocabulary has all characters.
-
-    Args:
-        old: `Subwords`.
-        new: `Subwords`.
+    A piece of both has its old id. A new piece has the ids that the old vocabulary splits it into,
+    without unknown parts, whose row has never been trained where a vocabulary has all characters.
 
     Returns:
-        List of `new.vocabulary_size` lists of ids, [] for a piece of nothing that is known.
+        List of `new.vocabulary_size` lists of ids, [] for a piece without a known part.
 
     Example:
         >>> parts_of(old, new)[new.vocabulary_size - 1]  # "▁zweiund" was "▁zwei", "und"
@@ -105,23 +100,23 @@ def parts_of(old, new):
         elif piece.piece in ids:
             parts.append([ids[piece.piece]])
         else:
-            parts.append([one for one in split(piece.piece) if one != UNKNOWN])
+            parts.append([part for part in split(piece.piece) if part != UNKNOWN])
     return parts
 
 
 def _append_merges(proto, counts, kind, most):
-    """Append pieces that are merges of those that a model splits counted words into."""
+    """Append merges of the pieces that a model splits counted words into."""
     split = _splitter(_model_of(proto))
     normal = {
         number: piece.piece for number, piece in enumerate(proto.pieces) if piece.type == 1
     }  # no symbols, no bytes, no special ones: these are never merged
     scores = {piece.piece: piece.score for piece in proto.pieces}
-    words = [([normal.get(one) for one in split(word)], count) for word, count in counts.items()]
+    words = [([*map(normal.get, split(word))], count) for word, count in counts.items()]
     rank, new = min(scores.values()), []
     for left, right in itertools.islice(_merges(words, scores), most):
         rank -= 1.0
-        of_parts = scores[left] + scores[right] + MARGIN
-        scores[left + right] = rank if kind == "bpe" else of_parts
+        total = scores[left] + scores[right] + MARGIN
+        scores[left + right] = rank if kind == "bpe" else total
         new.append(left + right)
     used = {piece for pieces, _ in words for piece in pieces}
     for piece in new:
@@ -132,17 +127,16 @@ def _append_merges(proto, counts, kind, most):
 def _merges(words, known):
     """Yield the most frequent pair of neighbours again and again, each time merged everywhere.
 
-    Args:
-        words: List of (list of pieces, count), which changes; None stands for what is not merged.
-        known: Dictionary of the pieces that exist already, which may grow meanwhile.
+    `words` is a list of (list of pieces, count), which changes; None is a piece that is not merged.
+    `known` is a dictionary of the pieces that exist already, which may grow meanwhile.
     """
-    counts, places = collections.Counter(), collections.defaultdict(set)
+    counts, numbers_of = collections.Counter(), collections.defaultdict(set)
 
     def count(number, sign):
         pieces, times = words[number]
         for pair in itertools.pairwise(pieces):
             counts[pair] += sign * times
-            places[pair].add(number)
+            numbers_of[pair].add(number)
 
     for number in range(len(words)):
         count(number, 1)
@@ -159,14 +153,15 @@ def _merges(words, known):
         if pair[0] + pair[1] in known:
             continue
         new = set()  # other pairs have only become rarer
-        for number in sorted(places.pop(pair)):
+        for number in sorted(numbers_of.pop(pair)):
             count(number, -1)
             words[number] = (_merged(words[number][0], pair), words[number][1])
             count(number, 1)
-            new |= {one for one in itertools.pairwise(words[number][0]) if "".join(pair) in one}
-        for one in new:
-            if counts[one] >= LEAST and _may_be_merged(one):
-                heapq.heappush(heap, (-counts[one], one))
+            pairs = itertools.pairwise(words[number][0])
+            new |= {neighbours for neighbours in pairs if "".join(pair) in neighbours}
+        for neighbours in new:
+            if counts[neighbours] >= LEAST and _may_be_merged(neighbours):
+                heapq.heappush(heap, (-counts[neighbours], neighbours))
         yield pair
 
 
@@ -185,7 +180,7 @@ def _may_be_merged(pair):
     """True for two pieces that are short, and letters both or neither, as SentencePiece has it."""
     if None in pair or len(pair[0]) + len(pair[1]) > LONGEST:
         return False
-    letters = {unicodedata.category(one)[0] in "LM" for one in "".join(pair).replace("▁", "")}
+    letters = {unicodedata.category(c)[0] in "LM" for c in "".join(pair).replace("▁", "")}
     return len(letters) <= 1
 
 
@@ -213,7 +208,7 @@ def _characters(counts):
 
 
 def _splitter(model):
-    """Function from a piece of normalized text, as it stands, to the list of its ids."""
+    """Function from a piece of normalized text to the list of its ids."""
     proto = _proto(model)
     proto.normalizer_spec.Clear()
     proto.normalizer_spec.name = "identity"

@@ -1,4 +1,4 @@
-"""Numbers of the words that tokens stand for, in a TensorFlow graph."""
+"""Numbers of the words of tokens, in a TensorFlow graph."""
 
 import numpy as np
 
@@ -23,16 +23,16 @@ def word_parts(tokens):
 
 
 def graph_word_numbers(ids, parts, copies=None):
-    """Number of the word that each token stands for, of operations that LiteRT has, too.
+    """Number of the word of each token, by operations that LiteRT has, too.
 
-    Words are those of `Translation.words`: a mark `▁` that stands alone belongs to the word behind
+    Words are those of `Translation.words`: a mark `▁` alone belongs to the word behind
     it. With copies they are those of the text: letters behind a copy are of the same word, and a
     copy of several words has the number of its first one.
 
     Args:
         ids: Int32 tensor `(..., time)`, right-padded with 0.
         parts: Int8 array, from `word_parts`.
-        copies: String tensor `(..., time)`, the words that the text has in place of unknown tokens,
+        copies: String tensor `(..., time)`, the words of the text for unknown tokens,
             from `graph_attended_words`; None where it has none.
 
     Returns:
@@ -49,10 +49,10 @@ def graph_word_numbers(ids, parts, copies=None):
     after_end = tf.pad(tf.cast(ends, tf.int32), edges, constant_values=1)[..., :-1]
     begins = (part == FIRST) | (part == ALONE) | (after_end == 1)
     written = part != BETWEEN
-    begun = tf.cumsum(tf.cast(written & begins, tf.int32), axis=-1)  # -> (..., time)
-    words = tf.reduce_max(begun, axis=-1, keepdims=True)  # -> (..., 1)
+    started = tf.cumsum(tf.cast(written & begins, tf.int32), axis=-1)  # -> (..., time)
+    words = tf.reduce_max(started, axis=-1, keepdims=True)  # -> (..., 1)
     # of its own word, or of the next one
-    numbers = begun - tf.cast(written, tf.int32)
+    numbers = started - tf.cast(written, tf.int32)
     inside = numbers < words
     if copies is not None:  # further words of the copies before
         spaces = tf.strings.length(tf.strings.regex_replace(copies, "[^ ]+", ""))

@@ -22,7 +22,7 @@ def word_weights(source_words, target_words, alignment):
 
     Args:
         source_words: Int array `(source_time, 2)`, the first and the last word that each token
-            stands for, with the end token's as the last row: see `Subwords.words`.
+            covers, with the end token's as the last row: see `Subwords.words`.
         target_words: Int array `(target_time, 2)`, the same of the target.
         alignment: Float array `(target_time, source_time)`; it may lack the row or the column of
             an end token that was not written.
@@ -39,7 +39,7 @@ def word_weights(source_words, target_words, alignment):
     source, target = _members(source_words), _members(target_words)
     weights = np.zeros((len(target), len(source)))  # (target_time, source_time)
     weights[: len(alignment), : np.shape(alignment)[1]] = alignment
-    # a token that stands for several words is shared out among them
+    # a token of several words is shared out among them
     source = source / source.sum(axis=1, keepdims=True)
     return _mean(target.T) @ weights @ source
 
@@ -79,14 +79,7 @@ def token_weights(weights, source_words, target_words):
 
 
 def check_words(weights, source_words, target_words, name="alignment"):
-    """Raise ValueError unless weights are those of so many words, or empty.
-
-    Args:
-        weights: Float array, as in `token_weights`.
-        source_words: As there.
-        target_words: As there.
-        name: String, the name of the weights in the message.
-    """
+    """Raise ValueError unless weights, called `name`, are those of so many words, or empty."""
     wanted = tuple(int(words[-1][1]) + 1 for words in (target_words, source_words) if len(words))
     if weights.size and weights.shape != wanted:
         raise ValueError(
@@ -97,7 +90,7 @@ def check_words(weights, source_words, target_words, name="alignment"):
 
 
 def _members(words):
-    """Float array `(tokens, words + 1)`: 1 where a token stands for a word, or for the end."""
+    """Float array `(tokens, words + 1)`: 1 where a token covers a word, or the end."""
     spans = np.reshape(np.asarray(words, np.int64), (-1, 2))
     numbers = np.arange(spans[-1, 1] + 1)
     return ((spans[:, :1] <= numbers) & (numbers <= spans[:, 1:])).astype(float)
@@ -118,9 +111,9 @@ def format_weights(weights):
     if not weights.size:
         return ""
     last = weights.shape[0] - 1, weights.shape[1] - 1
-    places = [*map(tuple, np.argwhere(weights >= SMALLEST))]
-    places = [*places, *({last} - {*places})]
-    return " ".join(f"{column}-{row}:{weights[row, column]:.3f}" for row, column in places)
+    cells = [*map(tuple, np.argwhere(weights >= SMALLEST))]
+    cells = [*cells, *({last} - {*cells})]
+    return " ".join(f"{column}-{row}:{weights[row, column]:.3f}" for row, column in cells)
 
 
 def parse_weights(line):

@@ -2,11 +2,11 @@
 
 from typing import Any, NamedTuple
 
-from keras_bahdanau.data.corpora import as_pairs, check_mixed, require_text
+from keras_bahdanau.data.corpora import check_mixed, pairs_of, require_text
 from keras_bahdanau.data.pairs import fingerprint_of
-from keras_bahdanau.data.tags import require_token
 from keras_bahdanau.files.integrity import sha256_of
 from keras_bahdanau.pipelines.file import find_translator
+from keras_bahdanau.text.features import require_token
 from keras_bahdanau.training.infer import SIDES, Facts, types_of
 from keras_bahdanau.training.presets.preset import AUTO
 
@@ -52,7 +52,7 @@ class TrainingData(NamedTuple):
             FileNotFoundError: If there is no such teacher.
             ValueError: If validation pairs are not text in memory.
         """
-        pairs, valid_pairs = as_pairs(pairs), as_pairs(valid_pairs)
+        pairs, valid_pairs = pairs_of(pairs), pairs_of(valid_pairs)
         require_text(valid_pairs)
         return cls(pairs, valid_pairs, alignments, valid_alignments, teacher_files(teacher))
 
@@ -179,7 +179,7 @@ def _unknown_characters(source, target, options, shard):
     Raises:
         ValueError: If a vocabulary is not one of characters.
     """
-    from keras_bahdanau.data.unknown_characters import UnknownCharacters
+    from keras_bahdanau.data.rows import UnknownCharacters
     from keras_bahdanau.text.alignments import WORD_START
     from keras_bahdanau.text.copies import copied_ids
 
@@ -256,12 +256,12 @@ def teacher_prints(files):
 
 def _sides_of_shards(shards, source, target, symbols):
     """(source, target) that the ids of shards belong to."""
-    from keras_bahdanau.sources.source import other_sides
+    from keras_bahdanau.sources.text_source import changed_sides
 
     sides = (shards.source, shards.target)
     wrong = [
         f"{name}={_described(wrong_side)} in place of {_described(side)}"
-        for name, side, wrong_side in other_sides(sides, (source, target))
+        for name, side, wrong_side in changed_sides(sides, (source, target))
     ]
     if symbols:
         wrong.append(f"symbols={list(symbols)!r:.80}")

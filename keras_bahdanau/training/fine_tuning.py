@@ -10,7 +10,7 @@ import numpy as np
 from keras_bahdanau.layers import SelfAttentionCell
 from keras_bahdanau.models import Seq2Seq
 from keras_bahdanau.pipelines.file import read_card, read_pipeline
-from keras_bahdanau.sources.source import as_source, other_sides
+from keras_bahdanau.sources.text_source import changed_sides, source_of
 from keras_bahdanau.text.vocabulary_update import appended, parts_of
 from keras_bahdanau.training.vocabularies import report_split
 
@@ -67,9 +67,9 @@ class Adaptation:
         source, target, symbols = sides
         if options.update_vocabulary == "replace":
             if source is not None:
-                return as_source(source), target
+                return source_of(source), target
             return (self.source if self.source.subwords is None else None), target
-        for name, _, _ in other_sides((self.source, self.target), (source, target)):
+        for name, _, _ in changed_sides((self.source, self.target), (source, target)):
             raise ValueError(
                 f"A model that is adapted keeps its source and target. Received: another "
                 f"{name}. Leave it out, or give update_vocabulary='replace' for another "
@@ -87,10 +87,10 @@ class Adaptation:
         elif subwords == self.target:
             both = [text for pair in texts for text in pair]
             target = appended(self.target, both, most, symbols)
-            source = self.source.with_subwords(target)
+            source = self.source.replace_subwords(target)
         else:
             source_texts = [text for text, _ in texts]
-            source = self.source.with_subwords(appended(subwords, source_texts, most, symbols))
+            source = self.source.replace_subwords(appended(subwords, source_texts, most, symbols))
             target = appended(self.target, target_texts, most)
         new = source.size - self.source.size, target.vocabulary_size - self.target.vocabulary_size
         say(f"{new[0]:,} new tokens of the source, {new[1]:,} of the target")

@@ -51,7 +51,7 @@ class TrainingPlan(NamedTuple):
 
     def sides_card(self):
         """Dictionary of source and target for the card of a run."""
-        from keras_bahdanau.sources.serialized import serialized_sides
+        from keras_bahdanau.sources.named_source import serialized_sides
 
         return {} if self.source is None else serialized_sides(self.source, self.target)
 
@@ -119,15 +119,15 @@ def new_options(requested, sides):
     check_no_adaptation(requested)
     decided = requested.explicit()
     if sides.source is not None:
-        from keras_bahdanau.sources.source import as_source
+        from keras_bahdanau.sources.text_source import source_of
 
-        decided = {"preset": as_source(sides.source).preset, **decided}
+        decided = {"preset": source_of(sides.source).preset, **decided}
     return decided
 
 
 def check_new_model(requested, sides):
     """Raise ValueError unless a new model can be made, before there are pairs to train on."""
-    from keras_bahdanau.sources.source import as_source
+    from keras_bahdanau.sources.text_source import source_of
     from keras_bahdanau.text.subwords import Subwords
     from keras_bahdanau.training.model import validated_model
 
@@ -136,7 +136,7 @@ def check_new_model(requested, sides):
     options = resolve({**decided, **types.values})
     check_sides(options, sides.source, sides.target)
     small = Subwords.train(["a b"], 10, model_type="char", exact=False)
-    validated_model(TrainingPlan(options, as_source(sides.source or small), sides.target or small))
+    validated_model(TrainingPlan(options, source_of(sides.source or small), sides.target or small))
 
 
 def _decided(run, requested, data, initial, sides, say=None):

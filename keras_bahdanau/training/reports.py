@@ -5,7 +5,7 @@ import time
 
 import keras
 
-from keras_bahdanau.data.shards.manifest import report_unreadable
+from keras_bahdanau.data.readers.manifest import report_unreadable
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.text.unknown_parts import report_unknown_pairs
 from keras_bahdanau.training.data import LONGEST_VALID, longest_source, longest_valid_source

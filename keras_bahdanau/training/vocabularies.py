@@ -1,9 +1,9 @@
 """Vocabularies of a training: those of its run, those given, or learned from the pairs."""
 
 from keras_bahdanau.files.integrity import Damage
-from keras_bahdanau.sources.serialized import read_sides
-from keras_bahdanau.sources.source import as_source, other_sides
-from keras_bahdanau.text.features import infer_place
+from keras_bahdanau.sources.named_source import read_sides
+from keras_bahdanau.sources.text_source import changed_sides, source_of
+from keras_bahdanau.text.features import infer_position
 from keras_bahdanau.text.host_text import HostText
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import UNKNOWN
@@ -41,10 +41,10 @@ def vocabularies(run, options, pairs, sides, old, texts, say):
     if old is None:
         _report_rare(sides, (source, target), len(pairs), say)
     if isinstance(source, Subwords):
-        feature_place = infer_place((text for text, _ in trained), {*source.symbols, *symbols})
-        source = as_source(source, feature_place=feature_place)
+        feature_place = infer_position((text for text, _ in trained), {*source.symbols, *symbols})
+        source = source_of(source, feature_place=feature_place)
     _report_misplaced(source, trained, say)
-    return as_source(source), target
+    return source_of(source), target
 
 
 def _sides_recorded(run, sides):
@@ -60,7 +60,7 @@ def _sides_recorded(run, sides):
         recorded = read_sides(card)
     except Damage as error:
         raise run.damaged(run.card, error) from None
-    for name, _, _ in other_sides(recorded, (sides.source, sides.target)):
+    for name, _, _ in changed_sides(recorded, (sides.source, sides.target)):
         raise ValueError(
             "A run resumes with the source and target it began with. Received: another "
             f"{name} than that of out={str(run.directory)!r}. Leave it out, or choose "
@@ -80,7 +80,7 @@ def _report_misplaced(source, pairs, say):
 
 def report_split(symbols, source, reason, say):
     """Report the symbols that are no token of a source, and the reason or remedy."""
-    subwords = as_source(source).subwords
+    subwords = source_of(source).subwords
     rows = [[]] * len(symbols) if subwords is None else subwords.encode([*symbols])
     # its token and the end token
     split = [

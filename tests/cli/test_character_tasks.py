@@ -15,7 +15,7 @@ from keras_bahdanau.cli.sentences import sentences_of
 from keras_bahdanau.cli.training_files import Files, read_data
 from keras_bahdanau.cli.unknown_text import FeaturesElsewhere, UnknownText
 from keras_bahdanau.text import Subwords
-from keras_bahdanau.text.features import place_in_card
+from keras_bahdanau.text.features import position_in_card
 
 SETTINGS = (
     "--preset characters --embedding-units 24 --units 48 --attention-units 24 --dropout 0 "
@@ -197,7 +197,7 @@ def test_every_file_of_a_model_says_where_its_features_stand(command, tmp_path, 
         settings = ["--epochs", "1", "--epoch-steps", "2"]
         command("train", *table, "--from", place, "--out", f"{place}-2", *settings)
         card = json.loads((tmp_path / f"{place}-2" / "run.json").read_text())
-        assert place_in_card(card) == place
+        assert position_in_card(card) == place
     assert min(exact.values()) > 90
     both = ["--model", "last", "--compare", "first", "--json", "both.json"]
     command("evaluate", *table, *both)

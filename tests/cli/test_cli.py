@@ -31,7 +31,8 @@ from keras_bahdanau.cli import (
     unknown_text,
 )
 from keras_bahdanau.cli.arguments import check_tokenization
-from keras_bahdanau.data import read_table, reading
+from keras_bahdanau.data import read_table
+from keras_bahdanau.data.readers import lines as text_lines
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.alignments import format_pharaoh, word_links
@@ -547,7 +548,7 @@ def test_a_stream_that_is_no_text_is_refused_at_once(command, model, monkeypatch
 
 
 def test_a_line_without_end_is_refused(command, model, monkeypatch):
-    monkeypatch.setattr(reading, "LONGEST_LINE", 2**17)
+    monkeypatch.setattr(text_lines, "LONGEST_LINE", 2**17)
     answer = command("translate", "--model", model, stdin=b"one\n" + b"x " * 2**17)
     assert answer.code == 2 and "at most 131,072 bytes" in answer.err
     assert "whose line 2 has more" in answer.err

@@ -428,7 +428,7 @@ def test_the_source_may_have_a_limit_of_its_own():
     target = Subwords.train(["a b c"], 7, model_type="word", exact=False)
     pairs = [(np.ones((time, 2)), text) for time, text in [(9, "a"), (5, "a b c"), (10, "b")]]
     data = BatchedPairs(pairs, source, target, batch_sentences=2, max_length=3, max_source_length=9)
-    assert data.kept.tolist() == [0]
+    assert data.used.tolist() == [0]
     assert (data.skipped.empty, data.skipped.too_long) == (0, 2)
     assert data.source_lengths.tolist() == [9, 5, 10]
 

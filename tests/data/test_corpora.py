@@ -3,18 +3,18 @@
 import pytest
 
 from keras_bahdanau.data import Corpora, Corpus
-from keras_bahdanau.data.corpora import as_pairs, check_mixed, require_text
+from keras_bahdanau.data.corpora import check_mixed, pairs_of, require_text
 from keras_bahdanau.data.pairs import Pairs
-from keras_bahdanau.data.tags import require_token, tagged
 from keras_bahdanau.sources.feature_source import FeatureSource
 from keras_bahdanau.sources.text_source import TextSource
+from keras_bahdanau.text.features import require_token, tagged
 from keras_bahdanau.text.subwords import Subwords
 
 PAIRS = [("a man", "ein Mann"), ("", "leer"), ("a dog", "ein Hund")]
 
 
 def test_the_pairs_of_all_come_one_after_another_behind_their_tags():
-    corpora = as_pairs([Corpus("de", PAIRS, 3, "<2de>"), Corpus("more", PAIRS[:1], 1)])
+    corpora = pairs_of([Corpus("de", PAIRS, 3, "<2de>"), Corpus("more", PAIRS[:1], 1)])
     assert [*corpora] == [
         ("<2de> a man", "ein Mann"),
         ("", "leer"),  # a tag alone would make it a source
@@ -43,14 +43,14 @@ def test_no_shards_validate():
     with pytest.raises(ValueError, match="Received: pairs='on-disk' of corpus 'validation'"):
         require_text(shards)
     require_text(Corpora([Corpus("de", PAIRS)]))
-    require_text(as_pairs(PAIRS))
+    require_text(pairs_of(PAIRS))
 
 
 def test_other_pairs_are_one_part_without_tags():
-    pairs = as_pairs(PAIRS)
-    assert as_pairs(pairs) is pairs and pairs == PAIRS and pairs.parts() == [PAIRS]
+    pairs = pairs_of(PAIRS)
+    assert pairs_of(pairs) is pairs and pairs == PAIRS and pairs.parts() == [PAIRS]
     assert (pairs.in_memory, pairs.corpora, pairs.tags, pairs.weights) == (True, (), (), None)
-    assert as_pairs([]) == []
+    assert pairs_of([]) == []
 
 
 @pytest.mark.parametrize("model_type", ["bpe", "unigram", "char", "grapheme", "word"])
@@ -122,10 +122,10 @@ def test_a_temperature_is_for_corpora_without_weights_and_alignments_for_none():
     by_size, by_weight = Corpora([Corpus("a", PAIRS)]), Corpora([Corpus("a", PAIRS, 1)])
     check_mixed(by_size, 5.0)
     check_mixed(by_weight, 1.0)
-    check_mixed(as_pairs(PAIRS), 1.0, alignments=[set()] * 3)
+    check_mixed(pairs_of(PAIRS), 1.0, alignments=[set()] * 3)
     for pairs, given in (
         (by_weight, "corpora with weights"),
-        (as_pairs(PAIRS), "one list of pairs"),
+        (pairs_of(PAIRS), "one list of pairs"),
     ):
         with pytest.raises(ValueError, match=f"Received: temperature=5.0, with {given}"):
             check_mixed(pairs, 5.0)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from keras_bahdanau.data import Filters
-from keras_bahdanau.data.duplicates import find_repeated, pair_hashes
 from keras_bahdanau.data.filters import (
     FILTERS,
     FilterReport,
@@ -14,6 +13,7 @@ from keras_bahdanau.data.filters import (
     examples_of,
     verdicts_of,
 )
+from keras_bahdanau.data.shards.block_work import find_repeated, pair_hashes
 
 OFF = Filters(
     drop_empty=False,

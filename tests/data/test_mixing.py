@@ -13,7 +13,7 @@ from keras_bahdanau.data.epochs import Skipped
 from keras_bahdanau.data.mixing import MixedBatches, batches_of_each, shares_by_size
 from keras_bahdanau.data.shards.sharded_batches import ShardedBatches
 from keras_bahdanau.data.shards.shards import write_card, write_shard
-from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.sources.text_source import source_of
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.subwords import Subwords
 
@@ -144,7 +144,7 @@ def test_one_corpus_alone_is_as_plain_batches_are(subwords, parts, least_steps):
 @pytest.fixture(scope="module")
 def shards(subwords, tmp_path_factory):
     """The large corpus on disk, and an empty source."""
-    directory, source = tmp_path_factory.mktemp("large"), as_source(subwords)
+    directory, source = tmp_path_factory.mktemp("large"), source_of(subwords)
     sources, targets = zip(*LARGE, ("", "x"), strict=True)
     rows = (source.rows(sources), IdRows.encoded(subwords, targets))
     return write_card(directory, [write_shard(directory, 0, *rows)], source, subwords)
@@ -173,7 +173,7 @@ def test_a_tag_on_disk_is_that_before_text_where_spaces_are_kept(tmp_path, model
     subwords = Subwords.train(
         texts, 40, model_type=model_type, normalization="none", symbols=["<2de>"], exact=False
     )
-    source = as_source(subwords)
+    source = source_of(subwords)
     rows = (source.rows([LARGE[0][0]]), IdRows.encoded(subwords, [LARGE[0][1]]))
     shards = write_card(tmp_path, [write_shard(tmp_path, 0, *rows)], source, subwords)
     (tagged,) = Corpora([Corpus("disk", shards, tag="<2de>")]).parts()

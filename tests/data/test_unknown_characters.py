@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bahdanau.data.batching import BatchedPairs
-from keras_bahdanau.data.unknown_characters import UnknownCharacters
+from keras_bahdanau.data.rows import UnknownCharacters
 from keras_bahdanau.text.copies import copied_ids
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN

@@ -9,7 +9,7 @@ from shutil import which
 import numpy as np
 import pytest
 
-from keras_bahdanau.data.shards.manifest import read_manifest
+from keras_bahdanau.data.readers.manifest import read_manifest
 from keras_bahdanau.demo import speech_task
 
 

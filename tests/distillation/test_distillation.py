@@ -29,7 +29,7 @@ from keras_bahdanau.models.losses import guided_alignment
 from keras_bahdanau.pipelines import ensemble
 from keras_bahdanau.pipelines.by_source import load_pipeline
 from keras_bahdanau.sources import FeatureSource
-from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.sources.text_source import source_of
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.word_weights import format_weights, parse_weights
 from keras_bahdanau.training import Run, TrainingOptions
@@ -145,7 +145,7 @@ def test_the_report_counts_hypotheses_and_numbers_their_pairs():
         "  empty                  1 dropped",
         "    pair 2: 'two' | ''",
     ]
-    assert report.as_json()["hypotheses"] == 4
+    assert report.record()["hypotheses"] == 4
 
 
 def test_the_worst_are_a_share_of_what_no_other_filter_drops():
@@ -271,7 +271,7 @@ def test_a_student_that_cannot_be_made_is_refused_before_the_teacher_translates(
 def test_a_student_that_can_be_made_is_not_refused(toy_translator, preset, vocabulary):
     sides = (None, None)
     if vocabulary == "teacher":
-        sides = as_source(toy_translator.source), toy_translator.target
+        sides = source_of(toy_translator.source), toy_translator.target
     check_new_model(TrainingOptions(preset=preset), Sides(*sides))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("sklearn", reason="its handwritten digits are on the canvases")
 
-from keras_bahdanau.data.shards.manifest import read_manifest  # noqa: E402
+from keras_bahdanau.data.readers.manifest import read_manifest  # noqa: E402
 from keras_bahdanau.demo import images_task  # noqa: E402
 from keras_bahdanau.sources import ImageSource  # noqa: E402
 

@@ -9,7 +9,7 @@ import pytest
 from conftest import toy_pairs
 
 import keras_bahdanau as kb
-from keras_bahdanau.data.padding import padded_batch
+from keras_bahdanau.data.epochs import padded_batch
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.training import TrainingOptions

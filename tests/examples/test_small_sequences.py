@@ -11,7 +11,7 @@ import pytest
 
 import keras_bahdanau as kb
 from keras_bahdanau import cli
-from keras_bahdanau.data.columns import parsed_columns
+from keras_bahdanau.data.readers.table import parse_columns
 from keras_bahdanau.evaluation.corpus_metrics import metrics_of
 from keras_bahdanau.exporters import OnDeviceTranslator
 
@@ -43,7 +43,7 @@ def test_each_task_has_a_name_of_its_own_and_figures_belong_to_tasks(example):
     assert len({train for train, _ in files}) == len(files)
     assert not any("test" in path for path in itertools.chain(*files))
     for task in tasks.ALL:
-        parsed_columns(task.columns)
+        parse_columns(task.columns)
         metrics_of(task.metrics)
 
 

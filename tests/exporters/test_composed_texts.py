@@ -6,7 +6,7 @@ import pytest
 import keras_bahdanau as kb
 from keras_bahdanau.exporters import OnDeviceTranslator, run_in_clean_process
 from keras_bahdanau.text import Subwords
-from keras_bahdanau.text.vocabulary import without_composition
+from keras_bahdanau.text.vocabulary import drop_composition
 
 SOURCES = ["한국", "학가", "나 뷁", "", "é 한"]  # 학 and 뷁 are in no text of the vocabulary
 
@@ -50,4 +50,4 @@ def test_syllables_are_whole_in_a_saved_model_and_on_a_device(translator, tmp_pa
     packed = {side: files[name] for side, name in vocabularies.items()}
     assert packed["target"] == translator.target.model
     if translator.target is not translator.source.subwords:
-        assert packed["source"] == without_composition(translator.source.subwords.model)
+        assert packed["source"] == drop_composition(translator.source.subwords.model)

@@ -9,7 +9,7 @@ import pytest
 import toy_sources
 
 import keras_bahdanau as kb
-from keras_bahdanau.data.shards.manifest import read_manifest
+from keras_bahdanau.data.readers.manifest import read_manifest
 from keras_bahdanau.exporters import LiteRTPipeline, run_in_clean_process
 from keras_bahdanau.pipelines.by_source import load_pipeline
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from keras_bahdanau.data.reading import read_lines
+from keras_bahdanau.data.readers.lines import read_lines
 from keras_bahdanau.files.whole_file import new_file, replacing, write_text
 
 

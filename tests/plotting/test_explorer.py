@@ -168,7 +168,7 @@ def test_a_picture_is_there_with_its_cells():
     np.testing.assert_allclose(pixels_of(data), expected, atol=0.51 / 255)
     kept = {key: data["picture"][key] for key in ("rows", "columns", "reduction", "axis", "scale")}
     assert kept == {"rows": 1, "columns": 8, "reduction": 2, "axis": "seconds", "scale": 0.04}
-    grid = Picture(colored, 4, rows=2, places=np.array([3, 2, 1, 0]))
+    grid = Picture(colored, 4, rows=2, cells=np.array([3, 2, 1, 0]))
     data = trace_data(trace_of(RED_CAR, VOITURE, weights=weights, picture=grid))
     np.testing.assert_allclose(pixels_of(data), colored, atol=0.51 / 255)
     assert data["picture"]["places"] == [3, 2, 1, 0]

@@ -265,7 +265,7 @@ def test_the_map_of_scores_goes_from_the_lowest_to_the_highest():
 @pytest.mark.parametrize("target", [[], VOITURE])
 def test_a_picture_that_is_not_attended_to_is_drawn(target):
     zeros = np.zeros((len(target), 4))
-    picture = Picture.of_frames(np.eye(4), "frames")
+    picture = Picture.heat_map(np.eye(4), "frames")
     figure = drawn(plot_trace(trace_of(RED_CAR, target, zeros, zeros, picture=picture)))
     assert not flows(figure)
 

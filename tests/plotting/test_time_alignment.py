@@ -12,7 +12,7 @@ from keras_bahdanau.sources import Picture
 
 def picture_of(frames, size=5, axis="seconds", scale=0.01, reduction=1):
     values = np.random.default_rng(0).normal(size=(frames, size))
-    return Picture.of_frames(values, axis, scale)._replace(reduction=reduction)
+    return Picture.heat_map(values, axis, scale)._replace(reduction=reduction)
 
 
 def result_of(target, memory, text="a b"):

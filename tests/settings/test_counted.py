@@ -1,7 +1,7 @@
 """Numbers of things in messages and progress lines."""
 
 from keras_bahdanau.cli.training_files import tell_held_out
-from keras_bahdanau.data.shards.ordered_work import with_rate
+from keras_bahdanau.data.shards.ordered_work import report_rate
 from keras_bahdanau.settings.checks import counted
 
 
@@ -16,7 +16,7 @@ def test_one_pair_has_the_singular_in_reports():
     told = []
     tell_held_out([("a", "b")], told.append)
     tell_held_out([("a", "b")] * 2, told.append)
-    assert [*with_rate([1], lambda pairs: pairs, "filtered", told.append)] == [1]
+    assert [*report_rate([1], lambda pairs: pairs, "filtered", told.append)] == [1]
     assert told[:2] == [
         "1 pair is held out for validation",
         "2 pairs are held out for validation",

@@ -5,7 +5,7 @@ import threading
 
 from keras_bahdanau.settings.greetings import GREETINGS, without_greetings
 from keras_bahdanau.text.subwords import Subwords
-from keras_bahdanau.text.vocabulary import without_normalization
+from keras_bahdanau.text.vocabulary import drop_normalization
 
 
 def test_what_libraries_say_is_held_back_but_for_their_greetings(capfd):
@@ -31,6 +31,6 @@ def test_a_block_within_a_block_and_in_other_threads_leaves_standard_error_as_it
 
 def test_a_vocabulary_without_normalization_says_nothing_in_a_graph(capfd):
     model = Subwords.train(["ab ba", "a b"], vocabulary_size=8).model
-    graph = Subwords(without_normalization(model)).graph
+    graph = Subwords(drop_normalization(model)).graph
     assert graph.tokenize(["ab"]).shape[0] == 1
     assert "normalizer.cc" not in capfd.readouterr().err

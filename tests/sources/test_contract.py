@@ -98,7 +98,7 @@ def test_padding_behind_the_lengths_of_a_request_counts_for_nothing(source, feat
 
 
 def test_lengths_are_those_of_the_rows(source, inputs, features):
-    lengths = source.lengths(source.known(features))
+    lengths = source.lengths(source.sanitize(features))
     np.testing.assert_array_equal(lengths, source.rows(inputs).lengths)
     assert lengths.dtype == tf.int32 and 0 in lengths.numpy()
 

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bahdanau.sources import AudioSource, FeatureSource, ImageSource
-from keras_bahdanau.sources.feature_cache import FeatureCache
+from keras_bahdanau.sources.decoded_rows import FeatureCache
 from keras_bahdanau.sources.sounds import encoded
 
 RANDOM = np.random.default_rng(0)
@@ -181,7 +181,7 @@ def test_many_threads_may_share_a_directory(tmp_path):
 WORKER = """
 import sys, numpy as np
 from keras_bahdanau.sources import ImageSource
-from keras_bahdanau.sources.feature_cache import FeatureCache
+from keras_bahdanau.sources.decoded_rows import FeatureCache
 
 cache = FeatureCache(ImageSource(16, 48), sys.argv[1])
 for number in range(3000):

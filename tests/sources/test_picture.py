@@ -15,7 +15,7 @@ def test_a_picture_shows_the_positions_that_are_read(source, inputs, longest):
             assert picture is None
             continue
         assert picture.positions == len(labels)
-        assert picture.places is not None or picture.rows == source.grid_height
+        assert picture.cells is not None or picture.rows == source.grid_height
         assert picture.pixels.ndim == 2 or picture.pixels.shape[2:] == (3,)
         assert picture.pixels.size and 0 <= picture.pixels.min() <= picture.pixels.max() <= 1
 
@@ -37,7 +37,7 @@ def test_frames_of_one_value_give_a_picture(value):
 def test_one_far_value_leaves_the_others_in_sight():
     frames = np.linspace(0, 1, 1000).reshape(-1, 1)
     frames[500] = 1e12
-    pixels = Picture.of_frames(frames, "frames").pixels
+    pixels = Picture.heat_map(frames, "frames").pixels
     assert np.ptp(pixels[0, :500]) > 0.4
 
 
@@ -68,7 +68,7 @@ def test_cells_that_a_cut_leaves_out_have_no_weight():
 
 
 def test_positions_lie_in_cells_in_any_order():
-    picture = Picture(np.zeros((4, 6)), 4, rows=2, places=np.array([5, 0, 5, 3]))
+    picture = Picture(np.zeros((4, 6)), 4, rows=2, cells=np.array([5, 0, 5, 3]))
     assert picture.columns == 3
     np.testing.assert_array_equal(picture.maps([[1, 2, 3, 4]]), [[[2, 0, 0], [0, 4, 3]]])
     pairs = picture._replace(reduction=2)

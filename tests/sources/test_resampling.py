@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bahdanau.sources.resampling import resampled, resampled_length
+from keras_bahdanau.sources.wav import resampled, resampled_length
 
 RATES = (1000, 4001, 8000, 11_025, 15_999, 16_001, 22_050, 32_000, 44_100, 48_000, 191_999, 192_000)
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 from sources_of_each_kind import new_source
 
 from keras_bahdanau.sources import TextSource
-from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.sources.text_source import source_of
 from keras_bahdanau.text import Subwords
 
 
@@ -47,7 +47,7 @@ def test_strings_and_their_bytes_are_one_input(source):
 
 def test_ids_of_no_vocabulary_become_unknown(source):
     hostile = tf.constant([[-1, source.size, 3], [2**31 - 1, -(2**31), 0]])
-    assert source.known(hostile).numpy().tolist() == [[1, 1, 3], [1, 1, 0]]
+    assert source.sanitize(hostile).numpy().tolist() == [[1, 1, 3], [1, 1, 0]]
     found = source.features_from(hostile, tf.constant([9, 1]))
     assert found.numpy().tolist() == [[1, 1, 3], [1, 0, 0]]
     found = source.features_from(hostile, tf.constant([-5, 0]))
@@ -73,7 +73,7 @@ def test_the_place_of_features_is_part_of_a_source_that_has_some():
     assert [TextSource.from_config(one.get_config()) for one in (first, last)] == [first, last]
     old = {"subwords": subwords.get_config()}  # of a version that had one place
     assert TextSource.from_config(old) == first
-    assert first.with_subwords(subwords) == first
+    assert first.replace_subwords(subwords) == first
     with pytest.raises(ValueError, match="'first' .* 'last' .* Received: feature_place='behind'"):
         TextSource(subwords, "behind")
 
@@ -93,10 +93,10 @@ def test_its_symbols_are_the_ids_of_equal_tokens_of_a_target(source):
 
 
 def test_subwords_stand_for_their_source(source):
-    assert as_source(source) is source
-    assert as_source(source.subwords) == source
+    assert source_of(source) is source
+    assert source_of(source.subwords) == source
     with pytest.raises(TypeError, match="`source` must be .* Received: source of type str"):
-        as_source("text")
+        source_of("text")
 
 
 @pytest.mark.parametrize(

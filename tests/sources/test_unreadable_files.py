@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bahdanau.data.file_rows import FileRows
-from keras_bahdanau.data.shards.manifest import report_unreadable
+from keras_bahdanau.data.readers.manifest import report_unreadable
+from keras_bahdanau.data.shards.file_rows import FileRows
 from keras_bahdanau.files.whole_file import content_of, read_or
 from keras_bahdanau.sources import AudioSource, ImageSource
 from keras_bahdanau.sources.sounds import encoded

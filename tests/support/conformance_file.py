@@ -25,7 +25,7 @@ import sentencepiece
 
 from keras_bahdanau.exporters import OnDeviceTranslator
 from keras_bahdanau.text import Subwords
-from keras_bahdanau.text.vocabulary import without_composition
+from keras_bahdanau.text.vocabulary import drop_composition
 
 CORPUS = """
 A man in an orange hat starts at something . Two young white males are outside near many bushes
@@ -62,7 +62,7 @@ def vocabularies():
     for kind in ("bpe", "unigram", "char", "grapheme", "word"):  # letters in, syllables out
         settings = {"model_type": kind, "normalization": "nfd"}
         models[f"{kind}, nfd"] = Subwords.train(lines, **small, **settings).model
-    models["char, nfd, of a source"] = without_composition(models["char, nfd"])
+    models["char, nfd, of a source"] = drop_composition(models["char, nfd"])
     pairs = list(zip(CORPUS[:5], CORPUS[5:], strict=True))
     for joint in (True, False):
         pair = Subwords.train_pair(pairs, 250, joint=joint, exact=False)

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.copies import decode_copying, graph_texts
-from keras_bahdanau.text.vocabulary import UNKNOWN, without_composition
+from keras_bahdanau.text.vocabulary import UNKNOWN, drop_composition
 from keras_bahdanau.text.vocabulary_update import appended
 
 HAN = ["\u1112", "\u1161", "\u11ab"]  # h, a and n
@@ -104,11 +104,11 @@ def test_the_same_text_gives_the_same_model_without_traces_of_this_machine():
 
 
 def test_a_model_that_writes_no_text_has_no_rules_to_compose(subwords):
-    reading = Subwords(without_composition(subwords.model))
+    reading = Subwords(drop_composition(subwords.model))
     assert tokens(reading, "한학") == tokens(subwords, "한학")
     assert len(reading.model) < len(subwords.model) - 1000
     plain = trained(normalization="none").model
-    assert without_composition(plain) is plain
+    assert drop_composition(plain) is plain
 
 
 def test_a_text_without_parts_has_no_rules():

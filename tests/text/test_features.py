@@ -9,8 +9,8 @@ from keras_bahdanau.sources import TextSource
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.features import (
     arrange,
-    infer_place,
-    place_in_card,
+    infer_position,
+    position_in_card,
     shift_links,
     text_words,
 )
@@ -37,11 +37,11 @@ def test_words_of_a_text_are_those_without_features_around(source, words):
 def test_the_place_is_that_of_the_features_whatever_tags_there_are():
     last, first, tagged = ["walk <V> <PST>"], ["<V> <PST> walk"], ["<2de> walk <V>"]
     symbols = ["<2de>", *SYMBOLS]
-    assert infer_place([*last, "go", ""], symbols) == "last"
-    assert infer_place([*first, "go", ""], symbols) == "first"
-    assert infer_place([*tagged, *["<2de> go"] * 9], symbols) == "last"
-    assert infer_place(tagged, symbols) == "last"
-    assert infer_place([b"a", None], []) == "last"  # no symbols, whatever the inputs
+    assert infer_position([*last, "go", ""], symbols) == "last"
+    assert infer_position([*first, "go", ""], symbols) == "first"
+    assert infer_position([*tagged, *["<2de> go"] * 9], symbols) == "last"
+    assert infer_position(tagged, symbols) == "last"
+    assert infer_position([b"a", None], []) == "last"  # no symbols, whatever the inputs
 
 
 def test_features_in_the_other_place_are_moved():
@@ -92,7 +92,7 @@ def test_a_source_reads_features_where_it_learned_them_wherever_they_stand():
     ],
 )
 def test_a_card_that_names_no_place_is_of_features_first(card, place):
-    assert place_in_card(card) == place
+    assert position_in_card(card) == place
 
 
 def test_links_of_a_text_are_counted_behind_its_features():

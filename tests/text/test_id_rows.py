@@ -74,7 +74,7 @@ def test_other_models_split_whole_sentences(model_type):
 
 
 def test_rows_can_be_taken_several_times():
-    rows = IdRows.of([np.array(one, np.int32) for one in ([4, 3], [], [5, 6, 3])])
+    rows = IdRows.from_lists([np.array(one, np.int32) for one in ([4, 3], [], [5, 6, 3])])
     taken = rows.at(np.array([2, 0, 2, 1]))
     assert taken.flat().tolist() == [5, 6, 3, 4, 3, 5, 6, 3]
     assert taken.lengths.tolist() == [3, 2, 3, 0]

@@ -36,7 +36,7 @@ def pairs(tmp_path_factory):
 
 def test_a_broken_source_has_no_weight_and_is_known_once_it_was_decoded(pairs):
     data = BatchedPairs(pairs, SOURCE, TARGET, batch_sentences=3, shuffle=False)
-    assert data.kept.tolist() == [0, 1, 2, 3] and data.broken.tolist() == []
+    assert data.used.tolist() == [0, 1, 2, 3] and data.broken.tolist() == []
     weights = np.concatenate([weight for _, _, weight in data.epoch(0)])
     np.testing.assert_array_equal(weights, [[1, 1, 1], [0, 0, 0], [0, 0, 0], [1, 1, 1]])
     assert data.broken.tolist() == [1, 2]

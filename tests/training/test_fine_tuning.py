@@ -15,10 +15,9 @@ from toy_sources import CASES
 from keras_bahdanau.models import Ensemble
 from keras_bahdanau.pipelines.by_source import pipeline_of
 from keras_bahdanau.pipelines.translator import Translator
-from keras_bahdanau.sources.source import as_source
-from keras_bahdanau.sources.text_source import TextSource
+from keras_bahdanau.sources.text_source import TextSource, source_of
 from keras_bahdanau.text import Subwords
-from keras_bahdanau.text.features import place_in_card
+from keras_bahdanau.text.features import position_in_card
 from keras_bahdanau.training import Run, TrainingOptions, TrainingPlan, presets, train
 from keras_bahdanau.training.data import Sides
 from keras_bahdanau.training.fine_tuning import Adaptation, freeze
@@ -131,7 +130,7 @@ def test_the_place_of_features_is_found_from_the_pairs_and_kept(tmp_path, source
     sides = Sides(other, None, ["<V>"])
     assert vocabularies(run, options, pairs, sides, None, pairs, quiet)[0] is other
     begin(run, asked, pairs, source=source, target=target)
-    assert place_in_card(run.read_card()) == place
+    assert position_in_card(run.read_card()) == place
     kept, _ = vocabularies(run, options, pairs, Sides(given, None, []), None, pairs, quiet)
     assert kept.feature_place == place
     with pytest.raises(ValueError, match="another source than"):
@@ -202,7 +201,7 @@ def test_a_transformer_keeps_as_many_steps_as_before_at_least(tmp_path, alone, l
     if not alone:
         run_of(run.directory, TrainingOptions(preset="transformer-tiny", max_length=100, **sizes))
     run.directory.mkdir(exist_ok=True)
-    pipeline_of(as_source(side), model, side).save(run.translator)
+    pipeline_of(source_of(side), model, side).save(run.translator)
     old, _, _, after = adapted(run.translator, TrainingOptions(max_length=longest))
     assert (old.card["model"] is None) != alone
     assert [cell.length for cell in after.decoder.cell.stack.cells] == [window] * 2
@@ -210,7 +209,7 @@ def test_a_transformer_keeps_as_many_steps_as_before_at_least(tmp_path, alone, l
     assert states == ((window * 4, window * 4, window),) * 2
     saved = type(after).from_config(after.get_config())
     for one in (after, saved):  # in a search, and in its file
-        state = one.initial_state(one.encode(as_source(side).batch(["eins"])))
+        state = one.initial_state(one.encode(source_of(side).batch(["eins"])))
         shapes = [tuple(part.shape) for part in keras.tree.flatten(state.cell)]
         assert shapes == [(1, window * 4), (1, window * 4), (1, window)] * 2
 
@@ -441,7 +440,7 @@ def test_a_model_of_any_source_keeps_its_encoder_and_gets_new_target_pieces(name
     case = CASES[name]
     inputs = [case.input_of(numbers) for numbers in [(0, 1), (2, 3), (1,)]]
     target = Subwords.train(["eins zwei", "drei vier", "zwei"], 30, exact=False)
-    source = as_source(case.source_of(inputs))
+    source = source_of(case.source_of(inputs))
     sizes = {"embedding_units": 8, "units": 8, "encoder_units": 4}
     model = presets.new_model(source.preset, source, target, **sizes)
     pipeline_of(source, model, target).save(tmp_path / "old.keras")

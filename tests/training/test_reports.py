@@ -11,7 +11,7 @@ from keras_bahdanau.data.mixing import MixedBatches
 from keras_bahdanau.data.shards.sharded_batches import ShardedBatches
 from keras_bahdanau.data.shards.shards import write_card, write_shard
 from keras_bahdanau.models.ctc_loss import ctc_loss
-from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.sources.text_source import source_of
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.training import TrainingOptions, TrainingPlan, reports, train, vocabularies
@@ -120,7 +120,7 @@ def test_the_count_is_that_of_the_losses_without_a_path(tmp_path, reduction):
         )
         for first in (0, 30)
     ]
-    shards = write_card(tmp_path, entries, as_source(side), side)
+    shards = write_card(tmp_path, entries, source_of(side), side)
     assert 0 < expected < 60 and batches.pathless(reduction) == expected
     assert ShardedBatches(shards, batch_tokens=90).pathless(reduction) == expected
     assert MixedBatches([batches, batches], [1, 1]).pathless(reduction) == 2 * expected
@@ -179,7 +179,7 @@ def test_long_steps_are_told_each_half_minute_where_there_is_no_bar(monkeypatch)
 def test_validation_texts_that_the_vocabularies_do_not_know_are_told():
     side, lines = Subwords.train(["a b"], 12, model_type="word", exact=False), []
     data = TrainingData.build([("a", "b")], [("a", "a c"), ("b", "d b")])
-    plan = TrainingPlan(TrainingOptions().resolved(), as_source(side), side, data)
+    plan = TrainingPlan(TrainingOptions().resolved(), source_of(side), side, data)
     report_unknown(plan, lines.append)
     assert lines == [
         "2 of 2 targets of the validation have parts that the vocabulary does not know: c d"

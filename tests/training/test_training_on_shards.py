@@ -17,7 +17,7 @@ from keras_bahdanau.data import Corpora, Corpus
 from keras_bahdanau.data.shards.shards import Shards, write_card, write_shard
 from keras_bahdanau.demo import generate
 from keras_bahdanau.pipelines.translator import Translator
-from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.sources.text_source import source_of
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.training import Run, TrainingOptions, train
@@ -68,7 +68,7 @@ def shards(tmp_path_factory):
         sides = zip(*TRAINING[first : first + 20], strict=True)
         rows = (IdRows.encoded(subwords, texts) for texts in sides)
         entries.append(write_shard(directory, len(entries), *rows))
-    return write_card(directory, entries, as_source(subwords), subwords)
+    return write_card(directory, entries, source_of(subwords), subwords)
 
 
 def weights_of(out):
@@ -210,7 +210,7 @@ def test_model_types_are_those_of_the_vocabularies_of_the_shards(tmp_path):
     source = Subwords.train(["a b c"], 8, model_type="char")
     target = Subwords.train(["A B C"], 7, model_type="word")
     rows = (IdRows.encoded(one, [text]) for one, text in ((source, "a b"), (target, "B C")))
-    shards = write_card(tmp_path, [write_shard(tmp_path, 0, *rows)], as_source(source), target)
+    shards = write_card(tmp_path, [write_shard(tmp_path, 0, *rows)], source_of(source), target)
     sides = shards.source, shards.target
     found = {"source_model_type": "char", "target_model_type": "word"}
     values, report, _ = model_types_of_vocabularies({"preset": "characters"}, *sides)
@@ -226,7 +226,7 @@ def test_a_run_resumes_with_the_model_types_of_its_vocabularies(tmp_path):
         [text] * 9, 20, model_type="grapheme", normalization="identity", exact=False
     )
     rows = [IdRows.encoded(subwords, [text] * 9)] * 2
-    sides = as_source(subwords), subwords
+    sides = source_of(subwords), subwords
     shards = write_card(tmp_path, [write_shard(tmp_path, 0, *rows)], *sides)
     for name in ("grapheme", "auto"):
         check_none_learned(TrainingOptions(model_type=name), *sides)

@@ -9,7 +9,7 @@ import pytest
 import keras_bahdanau as kb
 from keras_bahdanau.data.pairs import PairList
 from keras_bahdanau.sources import ImageSource
-from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.sources.text_source import source_of
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import TrainingOptions, TrainingPlan, train
 from keras_bahdanau.training.data import TrainingData
@@ -101,7 +101,7 @@ def test_a_pointer_generator_of_characters_begins_with_a_search_that_copies(type
     target = Subwords.train(["가 ab"], 30, exact=False, **{**settings, **given})
     with_copies = options(copy=True, unknown_rate=0.0).resolved()
     data = TrainingData.build([("a", "b")], [("a", "b")])
-    plan = TrainingPlan(with_copies, as_source(source), target, data)
+    plan = TrainingPlan(with_copies, source_of(source), target, data)
     search = initial_search(plan)
     assert (search.replace_unknown, search.write_symbols) == (copies, True)
     plain = options(unknown_rate=0.0).resolved()
@@ -113,7 +113,7 @@ def test_a_space_is_never_unknown():
     subwords, _ = Subwords.train_pair(pairs, 20, model_type="char", exact=False)
     data, workers = TrainingData(pairs, pairs), types.SimpleNamespace(index=0, count=1)
     given = options(unknown_rate=0.9, epoch_steps=60, batch_sentences=1).resolved()
-    batches, _ = data.batches(as_source(subwords), subwords, given, workers)
+    batches, _ = data.batches(source_of(subwords), subwords, given, workers)
     hidden = [
         {*subwords.tokens(whole[0]).tolist()} - {*subwords.tokens(ids[0]).tolist()}
         for ((ids, _), *_), whole in zip(
@@ -130,7 +130,7 @@ def test_two_workers_have_the_batches_of_one():
 
     def sources(index, count):
         workers = types.SimpleNamespace(index=index, count=count)
-        batches, _ = data.batches(as_source(subwords), subwords, given, workers)
+        batches, _ = data.batches(source_of(subwords), subwords, given, workers)
         return [ids for ((ids, _), *_) in batches.arrays(0)]
 
     parts = zip(sources(0, 1), sources(0, 2), sources(1, 2), strict=True)

@@ -15,7 +15,7 @@ from keras_bahdanau.settings.checks import counted
 AHEAD = 2  # jobs for each process that wait or are done, which bounds the memory
 
 
-class Workers:
+class WorkerPool:
     """Processes for functions of one argument; with one worker, this process alone.
 
     Functions, jobs and results are pickled. The processes end with this one, however it ends.
@@ -24,8 +24,8 @@ class Workers:
         number: Positive integer.
 
     Example:
-        >>> with Workers(2) as workers:
-        ...     lengths = list(workers.in_order(len, ["a", "bc"]))
+        >>> with WorkerPool(2) as workers:
+        ...     lengths = list(workers.results(len, ["a", "bc"]))
     """
 
     def __init__(self, number):
@@ -44,12 +44,10 @@ class Workers:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
-    def in_order(self, function, jobs):
-        """Yield what a function returns for each job, in the order of the jobs.
+    def results(self, function, jobs):
+        """Yield what a function of one argument returns for each job, in the order of the jobs.
 
-        Args:
-            function: Function of one argument, at the top of a module.
-            jobs: Iterable, which is read a few jobs ahead.
+        The function is at the top of a module; jobs are read a few ahead.
 
         Raises:
             RuntimeError: If a process was killed, as by the system for want of memory.
@@ -84,7 +82,7 @@ def _end_with_parent():
     threading.Thread(target=follow, daemon=True).start()
 
 
-def with_rate(results, size, done, say, every=10.0, clock=time.monotonic, total=None):
+def report_rate(results, size, done, say, interval=10.0, clock=time.monotonic, total=None):
     """Yield results, and report at times how many pairs are done, and how fast.
 
     Args:
@@ -92,18 +90,18 @@ def with_rate(results, size, done, say, every=10.0, clock=time.monotonic, total=
         size: Function of a result: the number of its pairs.
         done: String, such as "filtered".
         say: Function of one string.
-        every: Float, seconds between two reports; the last one comes in the end.
+        interval: Float, seconds between two reports; the last one comes in the end.
         clock: Function that gives the time in seconds.
         total: Integer, the pairs of all results, for the time that is left; None if not known.
     """
-    began = told = clock()
+    began = reported = clock()
     count = 0
     for result in results:
         yield result
         count += size(result)
         now = clock()
-        if now - told >= every:
-            told = now
+        if now - reported >= interval:
+            reported = now
             say(f"{counted(count, 'pairs')} {done}, {_rate(count, now - began, total)}")
     seconds = max(clock() - began, 1e-9)
     pairs = counted(count, "pairs")

@@ -139,10 +139,12 @@ class Preparation(Filters):
         if self.symbols:
             from keras_bahdanau.text.vocabulary import training_settings  # takes its time
 
-            training_settings(self.vocabulary_size, self.model_type, 1.0, *self.of_text.values())
+            training_settings(
+                self.vocabulary_size, self.model_type, 1.0, *self.text_settings.values()
+            )
 
     @property
-    def of_text(self):
+    def text_settings(self):
         """The settings of `Subwords.train` that are neither size nor type, as a dictionary."""
         symbols = tuple(filter(None, self.symbols.split(",")))
         return {"normalization": self.normalization, "symbols": symbols}

@@ -9,20 +9,20 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from keras_bahdanau.data.duplicates import find_repeated
 from keras_bahdanau.data.filters import FilterReport
-from keras_bahdanau.data.reading import Unreadable
-from keras_bahdanau.data.shards.ordered_work import Workers, with_rate
-from keras_bahdanau.data.shards.preparation import WORKERS, Preparation
-from keras_bahdanau.data.shards.prepared_blocks import (
+from keras_bahdanau.data.readers.lines import Unreadable
+from keras_bahdanau.data.shards.block_work import (
     ENTRIES,
     SCANS,
     encode_block,
+    find_repeated,
     read_scan,
     repeated_examples,
     sample_block,
     scan_block,
 )
+from keras_bahdanau.data.shards.ordered_work import WorkerPool, report_rate
+from keras_bahdanau.data.shards.preparation import WORKERS, Preparation
 from keras_bahdanau.data.shards.shards import Shards, write_card
 from keras_bahdanau.files.ownership import existing, owned
 from keras_bahdanau.files.whole_file import write_json
@@ -38,16 +38,9 @@ PLAN, VOCABULARIES = "plan.json", "vocabularies.json"
 
 
 def survey(corpus, settings=None, workers=None, say=print):
-    """Count the pairs that filters would drop; nothing is left on disk.
+    """Count the pairs that filters would drop: a `FilterReport`; nothing is left on disk.
 
-    Args:
-        corpus: What `open_corpus` gives.
-        settings: `Preparation`, or None for its defaults.
-        workers: Integer, number of processes; None for one a core.
-        say: Function of one string, which reports the progress.
-
-    Returns:
-        `FilterReport`.
+    Takes the arguments of `prepare`.
 
     Raises:
         ValueError: If a file is damaged.
@@ -58,9 +51,9 @@ def survey(corpus, settings=None, workers=None, say=print):
     """
     check_value("workers", workers, WORKERS)
     corpus.check(settings or Preparation())
-    with tempfile.TemporaryDirectory() as place, Workers(workers or usable_cores()) as processes:
-        (Path(place) / SCANS).mkdir()
-        return _Work(corpus, settings or Preparation(), place, processes, say).report
+    with tempfile.TemporaryDirectory() as draft, WorkerPool(workers or usable_cores()) as processes:
+        (Path(draft) / SCANS).mkdir()
+        return _Work(corpus, settings or Preparation(), draft, processes, say).report
 
 
 def prepare(
@@ -77,7 +70,7 @@ def prepare(
         out: Path of the directory to make.
         settings: `Preparation`, or None for its defaults.
         vocabularies: (source, target), two `Subwords`, the first one ignored if the corpus has a
-            source; or a `TextSource` in place of the first, whose place of features is kept;
+            source; or a `TextSource` as the first, whose place of features is kept;
             None to learn them.
         workers: Integer, number of processes; None for one a core. With several, the calling
             program must be importable: `if __name__ == "__main__":`.
@@ -103,14 +96,14 @@ def prepare(
     settings, out = settings or Preparation(), Path(out)
     corpus.check(settings)
     plan = _plan(corpus, settings, vocabularies)
-    with _draft(out, plan, say) as draft, Workers(workers or usable_cores()) as processes:
+    with _draft(out, plan, say) as draft, WorkerPool(workers or usable_cores()) as processes:
         work = _Work(corpus, settings, draft, processes, say)
         say(work.report.text())
         work.check()
         source, target = vocabularies or work.vocabularies()
         source = corpus.source or source
         entries = work.shards(getattr(source, "subwords", None) or source, target)
-        write_json(draft / REPORT, work.report.as_json())
+        write_json(draft / REPORT, work.report.record())
         load()
         return _published(draft, out, entries, (source, target), plan)
 
@@ -126,14 +119,14 @@ class _Work:
         self._corpus, self._settings, self._directory = corpus, settings, Path(directory)
         self._workers, self._say = workers, say
         self.report = FilterReport()
-        self._kept = []  # pairs of each block
+        self._passed = []  # pairs of each block
         scan = functools.partial(scan_block, corpus, settings, self._directory)
-        for found in self._each("filtered", scan, self._blocks(), lambda found: found["pairs"]):
-            self.report.add(**found)
-            self._kept.append(found["pairs"] - sum(found["dropped"].values()))
+        for block in self._each("filtered", scan, self._blocks(), lambda block: block["pairs"]):
+            self.report.add(**block)
+            self._passed.append(block["pairs"] - sum(block["dropped"].values()))
         read = functools.partial(read_scan, self._directory)
         self._repeated, self._largest = find_repeated(
-            read, len(self._kept), sum(self._kept), settings.sample
+            read, len(self._passed), sum(self._passed), settings.sample
         )
         if settings.drop_duplicates:
             examples = repeated_examples(corpus, self._blocks(), self._repeated)
@@ -147,7 +140,7 @@ class _Work:
                 "At least one pair must pass the filters. "
                 f"Received: {self.report.pairs:,} pairs, of which none does. Switch off a filter."
             )
-        if len(self._kept) > MOST_SHARDS:
+        if len(self._passed) > MOST_SHARDS:
             raise ValueError(
                 f"A corpus has at most {MOST_SHARDS:,} shards. Received: shard_pairs="
                 f"{self._settings.shard_pairs!r} for {self.report.pairs:,} pairs. Raise it."
@@ -157,7 +150,7 @@ class _Work:
         return self._corpus.blocks(self._settings.shard_pairs)
 
     def _each(self, done, function, jobs, size):
-        return with_rate(self._workers.in_order(function, jobs), size, done, self._say)
+        return report_rate(self._workers.results(function, jobs), size, done, self._say)
 
     def vocabularies(self):
         """(source, target): `Subwords` learnt from a sample, or read if that is done.
@@ -170,12 +163,13 @@ class _Work:
             return sides[0], sides[-1]
         sample = functools.partial(sample_block, self._corpus, self._directory, self._largest)
         jobs = zip(self._blocks(), self._repeated, strict=True)
-        pairs = [one for part in self._each("sampled", sample, jobs, len) for one in part]
+        pairs = [pair for part in self._each("sampled", sample, jobs, len) for pair in part]
         pairs.sort(key=lambda pair: tuple(map(str, pair)))  # for unigrams their order matters
         self._say(f"learning the vocabulary of {counted(len(pairs), 'pairs')}")
         settings = self._settings
-        of_text = {"model_type": settings.model_type, "exact": False, **settings.of_text}
-        sides = self._corpus.learned(pairs, settings, **of_text)
+        text_settings = {"model_type": settings.model_type, "exact": False}
+        text_settings |= settings.text_settings
+        sides = self._corpus.learn(pairs, settings, **text_settings)
         write_json(path, [side.get_config() for side in sides])
         return sides[0], sides[-1]
 
@@ -189,9 +183,11 @@ class _Work:
     def _jobs(self):
         """(number of the shard, block, rows to leave out) of each block with pairs to keep."""
         number, nothing = 0, self._repeated[0][:0]
-        for block, kept, repeated in zip(self._blocks(), self._kept, self._repeated, strict=True):
+        for block, passed, repeated in zip(
+            self._blocks(), self._passed, self._repeated, strict=True
+        ):
             left_out = repeated if self._settings.drop_duplicates else nothing
-            if kept > len(left_out):
+            if passed > len(left_out):
                 yield number, block, left_out
                 number += 1
 
@@ -202,7 +198,7 @@ def _plan(corpus, settings, vocabularies):
         "files": corpus.states(),
         "form": [
             type(corpus).__name__,
-            *(getattr(corpus, one, None) for one in ("sides", "columns")),
+            *(getattr(corpus, name, None) for name in ("sides", "columns")),
         ],
         "settings": dataclasses.asdict(settings),
         "vocabularies": vocabularies and [side and side.get_config() for side in vocabularies],
@@ -245,11 +241,11 @@ def _check_absent(out):
 def _check_plan(path, plan):
     """Raise ValueError unless the plan in a file is this one."""
     try:
-        begun = json.loads(path.read_text(encoding="utf-8"))
+        earlier = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
-        begun = {}
+        earlier = {}
     plan = json.loads(json.dumps(plan))  # as JSON has it
-    different = [name for name in plan if begun.get(name) != plan[name]]
+    different = [name for name in plan if earlier.get(name) != plan[name]]
     if different:
         raise ValueError(
             "A preparation resumes with the files and settings that it began with. Received: "
@@ -260,12 +256,12 @@ def _check_plan(path, plan):
 
 def _published(draft, out, entries, sides, plan):
     """The `Shards` of a draft, under their own name."""
-    from keras_bahdanau.sources.source import as_source  # which loads TensorFlow
+    from keras_bahdanau.sources.text_source import source_of  # which loads TensorFlow
 
     source, target = sides
-    # no column of a corpus has features: symbols that are learnt are tags, which stand first
+    # no column of a corpus has features: learned symbols are tags, which come first
     tagged = isinstance(source, Subwords) and source.symbols
-    source = as_source(source, feature_place=FIRST if tagged else LAST)
+    source = source_of(source, feature_place=FIRST if tagged else LAST)
     write_card(draft, entries, source, target, plan["settings"])
     # the plan goes last: without it, nothing in a draft is known to be of one plan
     for name in (ENTRIES, SCANS):

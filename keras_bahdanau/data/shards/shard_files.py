@@ -27,7 +27,7 @@ _ENTRY_FORMS = {
 
 
 def parts_of(inputs):
-    """The parts of each side of a shard, whose source has inputs of a form: `Source.inputs_are`."""
+    """The parts of each side of a shard with inputs of a form: see `Source.inputs_are`."""
     return {"source": OF_FILES if inputs == "files" else OF_IDS, "target": OF_IDS}
 
 
@@ -37,13 +37,7 @@ def names_of(inputs):
 
 
 def parsed_card(content):
-    """The card of a corpus from its bytes, as `write_card` writes it.
-
-    Args:
-        content: Bytes.
-
-    Returns:
-        Dictionary.
+    """The card of a corpus from its bytes, as `write_card` writes it: a dictionary.
 
     Raises:
         Damage: If something is missing in it, or has a form or a value that no card has.
@@ -52,7 +46,7 @@ def parsed_card(content):
     check_fields(card, _CARD_FORMS)
     if card["format"] != FORMAT:
         raise Damage(f"its format is {card['format']}, not {FORMAT}")
-    card.setdefault("inputs", "lines")  # of those that were written before there were others
+    card.setdefault("inputs", "lines")  # cards were once written without it
     if card["inputs"] not in ("lines", "files"):
         raise Damage("its 'inputs' are neither lines nor files")
     for number, entry in enumerate(card["shards"]):
@@ -62,7 +56,7 @@ def parsed_card(content):
     return card
 
 
-def place_of(entry, side, part):
+def file_of(entry, side, part):
     """Path of a file of a shard within the corpus; `part` is one of `parts_of`."""
     return Path(entry["name"]) / f"{side}.{part}.npy"
 
@@ -98,7 +92,7 @@ def mapped_array(path, size, dtype="<i4"):
 
 
 def write_arrays(directory, arrays):
-    """Write a directory of arrays as a whole, or nothing; one that stands there is replaced.
+    """Write a directory of arrays as a whole, or nothing; an existing one is replaced.
 
     Args:
         directory: Path.
@@ -126,8 +120,8 @@ def _written(path, array):
     """The checksum of an array that has reached the disk."""
     with replacing(path, path.with_name(f"{path.name}.unfinished")) as unfinished:
         with open(unfinished, "wb") as file:
-            kept = array if array.dtype == np.uint8 else array.astype("<i4")
-            np.save(file, kept, allow_pickle=False)
+            array = array if array.dtype == np.uint8 else array.astype("<i4")
+            np.save(file, array, allow_pickle=False)
     with open(path, "rb") as file:
         return sha256_of(file)
 

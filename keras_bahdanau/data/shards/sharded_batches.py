@@ -12,17 +12,17 @@ from keras_bahdanau.data.epochs import (
     check_batching,
     checked_worker,
     count_pathless,
+    padded_batch,
     require_usable,
     usable,
 )
-from keras_bahdanau.data.padding import padded_batch
 from keras_bahdanau.settings.limits import MOST_SHARDS
 
 WINDOW = 2**19  # pairs that are read and shuffled at once: some 100 MB of ids, 15 MB of files
 SPREAD = 256  # shards that a window is read from: so many files are opened for it
 
 
-class Window(NamedTuple):
+class ShardWindow(NamedTuple):
     """The pairs that are read at once: the same share of each of some shards.
 
     Attributes:
@@ -40,30 +40,23 @@ class ShardedBatches(Epochs):
     """Batches of pairs of similar length, whose ids are in shards on disk.
 
     They are as those of `BatchedPairs`, with the same shapes for the whole corpus. A window of
-    bounded size has the same share of each shard, or of every G-th where there are more than 256:
-    so each window is a sample of the whole corpus, even if that is in the order of its sources.
-    An epoch reads one window at a time, in a random order of the windows, and shuffles the pairs
-    of each: a pair meets only those of its window in a batch. Memory does not grow with the
-    corpus.
+    bounded size has the same share of each shard, or of every G-th where there are more than 256: a
+    sample of the whole corpus, even if that is in the order of its sources. An epoch reads one
+    window at a time, in a random order, and shuffles its pairs: a pair meets only those of its
+        window
+    in a batch. Memory does not grow with the corpus.
 
-    The order follows from the seed and the numbers of the epoch and of the window alone, the
-    number of batches of a window from lengths: to resume an epoch, nothing is read of the windows
-    before.
+    The order follows from the seed and the numbers of the epoch and of the window, the number of
+    batches of a window from lengths: to resume an epoch, nothing is read of the windows before.
 
-    With `shard`, several workers read a part each of every shard: no pair is left out, none is
-    read twice, and step by step their batches have one shape, whose padding has the weight 0.
+    With `shard`, several workers read a part each of every shard: no pair is left out, none is read
+    twice, and step by step their batches have one shape, whose padding has the weight 0.
 
     Args:
         shards: `Shards`.
-        batch_tokens: As in `BatchedPairs`.
-        batch_sentences: As in `BatchedPairs`.
-        buckets: As in `BatchedPairs`.
-        sort_batches: As in `BatchedPairs`.
-        max_length: As in `BatchedPairs`.
-        max_source_length: As in `BatchedPairs`.
-        least_steps: As in `BatchedPairs`.
-        shuffle: As in `BatchedPairs`; False to leave the windows in their order, too.
-        seed: As in `BatchedPairs`.
+        batch_tokens, batch_sentences, buckets, sort_batches: As in `BatchedPairs`.
+        max_length, max_source_length, least_steps, seed: As in `BatchedPairs`.
+        shuffle: As in `BatchedPairs`; False to keep the order of the windows, too.
         window: Positive integer, about how many pairs a window has for each worker.
         shard: Integers (index, count): which part of the pairs, of how many.
 
@@ -74,14 +67,13 @@ class ShardedBatches(Epochs):
         shapes: Sequence of `(rows, length)`, as in `BatchedPairs`.
         steps: Integer, batches in an epoch; the same for each epoch, and for each worker.
         tokens: Integer, real target tokens in a pass over the pairs, of all workers.
-        windows: List of `Window`.
+        windows: List of `ShardWindow`.
 
     Raises:
         ValueError: If a setting is not as above, a shard is damaged, or no pair is left.
 
     Example:
         >>> data = ShardedBatches(Shards("corpora/en-de"), batch_tokens=2048)
-        >>> model.fit(data.dataset(), epochs=20, shuffle=False)  # it is shuffled already
         >>> half = ShardedBatches(shards, batch_tokens=2048, shard=(1, 2))
     """
 
@@ -119,7 +111,9 @@ class ShardedBatches(Epochs):
         self.shuffle, self.seed = shuffle, seed
         self.source_lengths, self.too_long = (), ()
         self.broken = np.zeros(0, np.int64)
-        self.windows = _windows([one["pairs"] for one in shards.entries], window * self._workers)
+        self.windows = _windows(
+            [entry["pairs"] for entry in shards.entries], window * self._workers
+        )
         counts, self.skipped, self.tokens = self._passed_over()
         require_usable(len(shards), self.skipped, max_length, max_source_length)
         if batch_sentences is None:
@@ -139,14 +133,14 @@ class ShardedBatches(Epochs):
         total = 0
         for number in range(len(self._shards.entries)):
             sides = self._shards.shard(number)
-            kept, _ = usable([rows.lengths for rows in sides], *self._limits)
-            total += count_pathless(sides, kept, reduction)
+            used, _ = usable([rows.lengths for rows in sides], *self._limits)
+            total += count_pathless(sides, used, reduction)
         return total
 
     def _passed_over(self):
         """Counts `(windows, workers, lengths)` of pairs, `Skipped`, and the target tokens."""
-        stored = max(max(one["longest"]) for one in self._shards.entries)
-        longest = min(stored + 1, max(self._limits))  # a tag may stand before a source
+        stored = max(max(entry["longest"]) for entry in self._shards.entries)
+        longest = min(stored + 1, max(self._limits))  # a tag may precede a source
         counts = np.zeros((len(self.windows), self._workers, longest + 1), np.int64)
         empty = too_long = tokens = 0
         # the windows of the same shards, which are read once for all of them
@@ -154,14 +148,14 @@ class ShardedBatches(Epochs):
             windows = list(windows)
             for number in numbers:
                 lengths = self._shards.lengths(number)
-                kept, skipped = usable(lengths, *self._limits)
-                longer = np.where(kept, np.maximum(*lengths), 0)
+                used, skipped = usable(lengths, *self._limits)
+                longer = np.where(used, np.maximum(*lengths), 0)
                 for window, worker in itertools.product(windows, range(self._workers)):
                     part = slice(*self._part(len(longer), window, worker))
                     counts[window, worker] += np.bincount(longer[part], minlength=counts.shape[2])
                 empty, too_long = empty + skipped.empty, too_long + skipped.too_long
-                tokens += int(lengths[1].sum(where=kept, dtype=np.int64))
-        counts[:, :, 0] = 0  # those that are left out
+                tokens += int(lengths[1].sum(where=used, dtype=np.int64))
+        counts[:, :, 0] = 0  # the pairs that are left out
         return counts, Skipped(empty, too_long), tokens
 
     def _batches_of_pass(self, number, first_step):
@@ -209,28 +203,28 @@ class ShardedBatches(Epochs):
     def _split(self, sides, window, random):
         """List of (pairs, shape) of the batches of a window, as `bucketing` gives it."""
         lengths = np.stack([rows.lengths for rows in sides])  # -> (2, pairs)
-        kept = np.flatnonzero(usable(lengths, *self._limits)[0])
+        used = np.flatnonzero(usable(lengths, *self._limits)[0])
         steps = self._steps[window]
         if self.shapes:
-            groups = ByTokens(kept, lengths.max(axis=0), self.shapes, steps)
+            groups = ByTokens(used, lengths.max(axis=0), self.shapes, steps)
         else:
             sentences = (self._batch_sentences, self._sort_batches)
-            groups = BySentences(kept, lengths, *sentences, steps=int(steps[0]))
+            groups = BySentences(used, lengths, *sentences, steps=int(steps[0]))
         return groups.split(random)
 
 
 def _windows(pairs, most):
-    """List of `Window` of about so many pairs, from the numbers of pairs of all shards."""
+    """List of `ShardWindow` of about so many pairs, from the numbers of pairs of all shards."""
     groups = -(-len(pairs) // SPREAD)
     ranges = [range(group, len(pairs), groups) for group in range(groups)]
-    parts = [-(-sum(pairs[one] for one in shards) // most) for shards in ranges]
+    parts = [-(-sum(pairs[shard] for shard in shards) // most) for shards in ranges]
     if sum(parts) > MOST_SHARDS:
         raise ValueError(
             f"A corpus has at most {MOST_SHARDS:,} windows. Received: {sum(pairs):,} pairs with "
             f"windows of {most:,}. Raise `window`."
         )
     return [
-        Window(shards, part, count)
+        ShardWindow(shards, part, count)
         for shards, count in zip(ranges, parts, strict=True)
         for part in range(count)
     ]

@@ -9,22 +9,23 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_bahdanau.data.file_rows import Contents, FileRows
 from keras_bahdanau.data.pairs import Pairs
+from keras_bahdanau.data.shards.file_rows import FileContents, FileRows
 from keras_bahdanau.data.shards.shard_files import (
     CARD,
     FORMAT,
     SIDES,
+    file_of,
     mapped_array,
     parsed_card,
     parts_of,
-    place_of,
     write_arrays,
 )
 from keras_bahdanau.files.integrity import Damage, sha256_of
 from keras_bahdanau.files.whole_file import write_json
 from keras_bahdanau.settings.limits import MOST_SHARDS
-from keras_bahdanau.sources.serialized import read_sides, serialized_sides
+from keras_bahdanau.sources.named_source import read_sides, serialized_sides
+from keras_bahdanau.text.features import require_token, tagged
 from keras_bahdanau.text.id_rows import IdRows
 
 
@@ -70,7 +71,9 @@ class Shards(Pairs):
         self._card = self._checked_card()
         self.entries = self._card["shards"]
         self.pairs = self._card["pairs"]
-        self.tokens = tuple(sum(one[f"{side}_tokens"] for one in self.entries) for side in SIDES)
+        self.tokens = tuple(
+            sum(entry[f"{side}_tokens"] for entry in self.entries) for side in SIDES
+        )
         self.settings = self._card["settings"]
         self.inputs_are = self._card["inputs"]
 
@@ -101,21 +104,13 @@ class Shards(Pairs):
         content = [self._card["source"], self._card["target"], sums]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
-    def batches(
-        self,
-        source,
-        target,
-        *,
-        shard,
-        alignments=None,
-        subword_sampling=0.0,
-        temperature=1.0,
-        **settings,
-    ):
+    def batches(self, source, target, *, shard, **settings):
         from keras_bahdanau.data.shards.sharded_batches import (
             ShardedBatches,  # which loads TensorFlow
         )
 
+        for name in ("alignments", "subword_sampling", "temperature"):  # those of other pairs
+            settings.pop(name, None)
         _, workers = shard  # each has batches of its own, and no rows of others
         for name in {"batch_tokens", "batch_sentences"} & {*settings}:
             settings[name] = max(1, settings[name] // workers)
@@ -133,9 +128,6 @@ class Shards(Pairs):
 
     def shard(self, number):
         """The rows of both sides of one shard, whose content stays on disk until it is used.
-
-        Args:
-            number: Integer from 0, which shard of `entries`.
 
         Returns:
             (source, target): two `IdRows`; `FileRows` of sources that are files.
@@ -170,7 +162,7 @@ class Shards(Pairs):
         for side, rows, size in zip(SIDES, self.shard(number), sizes, strict=True):
             rows = rows.part(first, end)
             if "ids" in self._parts[side]:
-                with self._reported(place_of(entry, side, "ids")):
+                with self._reported(file_of(entry, side, "ids")):
                     rows = _read_ids(rows, size, first)
             parts.append(rows)
         return tuple(parts)
@@ -198,25 +190,25 @@ class Shards(Pairs):
         if "ids" in self._parts[side]:
             return IdRows(self._array(entry, side, "ids", entry[f"{side}_tokens"]), lengths)
         sizes = self._array(entry, side, "sizes", entry["pairs"])
-        with self._reported(place_of(entry, side, "sizes")):
+        with self._reported(file_of(entry, side, "sizes")):
             if sizes.min() < 0:
                 raise Damage("it holds numbers below 0")
         ends = np.cumsum(sizes, dtype=np.int64)
         values = self._array(entry, side, "bytes", int(ends[-1]), "|u1")
-        damaged = functools.partial(self._damaged, place_of(entry, side, "bytes"))
-        contents = Contents(values, ends - sizes, sizes, damaged=damaged)
+        damaged = functools.partial(self._damaged, file_of(entry, side, "bytes"))
+        contents = FileContents(values, ends - sizes, sizes, damaged=damaged)
         return FileRows(self.source, [contents], lengths)
 
     def _lengths(self, entry, side):
         lengths = self._array(entry, side, "lengths", entry["pairs"])
-        with self._reported(place_of(entry, side, "lengths")):
+        with self._reported(file_of(entry, side, "lengths")):
             if lengths.min() < 0 or lengths.sum(dtype=np.int64) != entry[f"{side}_tokens"]:
                 raise Damage("its lengths are not those of the ids")
         return lengths
 
     def _array(self, entry, side, part, size, dtype="<i4"):
         """An array of a file, mapped into memory."""
-        path = place_of(entry, side, part)
+        path = file_of(entry, side, part)
         with self._reported(path):
             return mapped_array(self.directory / path, size, dtype)
 
@@ -246,6 +238,31 @@ class Shards(Pairs):
             f"Shards must be whole. Received: path={str(self.directory / path)!r} ({reason}). "
             "Prepare the corpus again."
         )
+
+
+class TaggedShards(Shards):
+    """`Shards` with the id of a tag, one token of their source, before the ids of each source.
+
+    Raises:
+        FileNotFoundError: As in `Shards`.
+        ValueError: As in `Shards`, or if the tag is no token of the source.
+    """
+
+    def __init__(self, directory, tag):
+        super().__init__(directory)
+        require_token(tag, self.source)
+        self.tag = tag
+        # a vocabulary that keeps spaces has a token for a tag with its space
+        (ids,) = self.source.subwords.encode([tagged(tag, "a")])
+        self._tag_id = int(ids[0])
+
+    def lengths(self, number):
+        source, target = super().lengths(number)
+        return source + (source > 0), target
+
+    def part(self, number, first, end):
+        source, target = super().part(number, first, end)
+        return source.prepended(self._tag_id), target
 
 
 def write_shard(directory, number, source, target):
@@ -281,13 +298,14 @@ def write_shard(directory, number, source, target):
     }
     sums = write_arrays(Path(directory) / name, arrays)
     lengths = [rows.lengths for rows in (source, target)]
-    tokens = {f"{side}_tokens": int(one.sum()) for side, one in zip(SIDES, lengths, strict=True)}
-    longest = [int(one.max()) for one in lengths]
+    sides = zip(SIDES, lengths, strict=True)
+    tokens = {f"{side}_tokens": int(counts.sum()) for side, counts in sides}
+    longest = [int(counts.max()) for counts in lengths]
     return {"name": name, "pairs": len(lengths[0]), **tokens, "longest": longest, "sha256": sums}
 
 
 def write_card(directory, entries, source, target, settings=None):
-    """Write the card, which makes a directory of shards a corpus.
+    """Write the card, which makes a directory of shards a corpus, and return its `Shards`.
 
     Args:
         directory: Path of the corpus.
@@ -295,9 +313,6 @@ def write_card(directory, entries, source, target, settings=None):
         source: `Source` whose ids were written.
         target: `Subwords` of the target ids.
         settings: Dictionary that JSON holds, for the record; None for none.
-
-    Returns:
-        `Shards`.
 
     Raises:
         ValueError: If the entries are not those of shards 0, 1, ... in this order.

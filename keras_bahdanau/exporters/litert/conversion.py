@@ -16,7 +16,7 @@ from keras_bahdanau.exporters.litert.tflite_file import (
     read_metadata,
 )
 from keras_bahdanau.exporters.tracing import of_one_row, traced, weights_of, write_graph
-from keras_bahdanau.text.vocabulary import without_composition, without_normalization
+from keras_bahdanau.text.vocabulary import drop_composition, drop_normalization
 
 
 def packed(pipeline, model, precision, signatures_beside, max_source_length, max_target_length):
@@ -32,9 +32,9 @@ def packed(pipeline, model, precision, signatures_beside, max_source_length, max
     """
     files, vocabularies = vocabulary_files(pipeline)
     if TARGET in files and "prefix" not in signatures_beside:  # then it reads no text
-        files[TARGET] = without_normalization(files[TARGET])
+        files[TARGET] = drop_normalization(files[TARGET])
     if TARGET in files and pipeline.source.subwords is not None:  # that of the source writes none
-        files[vocabularies["source"]] = without_composition(files[vocabularies["source"]])
+        files[vocabularies["source"]] = drop_composition(files[vocabularies["source"]])
     card = {
         **card_of(pipeline),
         "vocabulary_sha256": {side: sha256(files[name]) for side, name in vocabularies.items()},

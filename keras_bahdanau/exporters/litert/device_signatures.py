@@ -77,7 +77,7 @@ def decode_step(pipeline, tokens, **fields):
 
 
 def _known(pipeline, features):
-    return pipeline.source.known(pipeline.source.packed(features))
+    return pipeline.source.sanitize(pipeline.source.packed(features))
 
 
 def _numbered(name, structure):

@@ -12,7 +12,7 @@ from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.settings.limits import FIXED_LENGTH
 from keras_bahdanau.settings.option import check_value
 from keras_bahdanau.text.copies import are_characters
-from keras_bahdanau.text.features import place_in_card
+from keras_bahdanau.text.features import position_in_card
 from keras_bahdanau.text.host_text import HostText
 from keras_bahdanau.text.subwords import Subwords
 
@@ -264,7 +264,7 @@ class LiteRTTranslator(LiteRTPipeline):
     def _read_source(self, card, files):
         if "source" not in card["vocabularies"]:
             raise ValueError("it has no vocabulary of the source: it is no translator")
-        return _Text(Subwords(files[card["vocabularies"]["source"]]), place_in_card(card))
+        return _Text(Subwords(files[card["vocabularies"]["source"]]), position_in_card(card))
 
 
 def runner_of(path):

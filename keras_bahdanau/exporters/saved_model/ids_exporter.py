@@ -76,7 +76,7 @@ class IdsSavedModelExporter(SavedModelExporter):
 
         request = pipeline.source.feature_requests(pipeline.source.batch(inputs))
         if prefixes is not None:
-            rows = IdRows.of([row[:-1] for row in pipeline.target.encode(prefixes)])
+            rows = IdRows.from_lists([row[:-1] for row in pipeline.target.encode(prefixes)])
             shape = (len(prefixes), max(1, rows.lengths.max(initial=0)))
             request["prefix"] = rows.padded(range(len(prefixes)), shape)
             request["prefix_length"] = rows.lengths.astype("int32")

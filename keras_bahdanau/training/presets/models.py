@@ -14,7 +14,7 @@ from keras_bahdanau.layers import (
 from keras_bahdanau.layers.initializers import BlockOrthogonal
 from keras_bahdanau.models import Decoder, Encoder, HardDecoder, Seq2Seq
 from keras_bahdanau.settings.option import check_option, plain
-from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.sources.text_source import source_of
 from keras_bahdanau.text.vocabulary import END
 from keras_bahdanau.training.options import MODEL_OPTIONS, TrainingOptions, fill
 from keras_bahdanau.training.options.rules import check_model
@@ -64,7 +64,7 @@ def new_model(preset, source, target, seed=None, **overrides):
             check_option(field, explicit[field.name])
     options = fill({"preset": preset, **explicit})
     check_model(options)
-    model = model_of(as_source(source), target, options, options.max_length)
+    model = model_of(source_of(source), target, options, options.max_length)
     return draw_initial_weights(model, preset, seed)
 
 

@@ -11,9 +11,9 @@ import pytest
 from conftest import toy_pairs
 
 from keras_bahdanau.data import Preparation, open_corpus, prepare, survey
-from keras_bahdanau.data.reading import Unreadable
+from keras_bahdanau.data.readers.lines import Unreadable
 from keras_bahdanau.data.shards import preparing
-from keras_bahdanau.data.shards.ordered_work import Workers, with_rate
+from keras_bahdanau.data.shards.ordered_work import WorkerPool, report_rate
 from keras_bahdanau.files.ownership import owned
 from keras_bahdanau.text import Subwords
 
@@ -207,15 +207,18 @@ def die(_):
 
 @pytest.mark.slow
 def test_a_process_that_dies_is_told():
-    with Workers(2) as workers, pytest.raises(RuntimeError, match="Received: one that was killed"):
-        list(workers.in_order(die, range(3)))
+    with (
+        WorkerPool(2) as workers,
+        pytest.raises(RuntimeError, match="Received: one that was killed"),
+    ):
+        list(workers.results(die, range(3)))
 
 
 def test_progress_has_a_rate():
     told, times = [], iter([0.0, 4.0, 11.0, 12.0, 20.0])
-    results = list(with_rate([3, 8, 1], int, "read", told.append, clock=lambda: next(times)))
+    results = list(report_rate([3, 8, 1], int, "read", told.append, clock=lambda: next(times)))
     assert results == [3, 8, 1]
     assert told == ["11 pairs read, 1 a second", "12 pairs read in 20 s, 1 a second"]
     told, times = [], iter([0.0, 5.0, 11.0, 20.0, 20.0])
-    list(with_rate([3, 8, 1], int, "read", told.append, clock=lambda: next(times), total=671))
+    list(report_rate([3, 8, 1], int, "read", told.append, clock=lambda: next(times), total=671))
     assert told[0] == "11 pairs read, 1.0 a second, 11 min left"  # 660 seconds

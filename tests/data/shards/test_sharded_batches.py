@@ -7,9 +7,9 @@ import pytest
 import tensorflow as tf
 
 from keras_bahdanau.data.batching import BatchedPairs
-from keras_bahdanau.data.shards.sharded_batches import ShardedBatches, Window, _windows
+from keras_bahdanau.data.shards.sharded_batches import ShardedBatches, ShardWindow, _windows
 from keras_bahdanau.data.shards.shards import Shards, write_card, write_shard
-from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.sources.text_source import source_of
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import PAD
@@ -37,11 +37,11 @@ def shards_of(subwords, tmp_path_factory):
         entries = []
         for first in range(0, count, size):
             sources, targets = zip(*PAIRS[first : first + size][: count - first], strict=True)
-            source = as_source(subwords).rows(sources)
+            source = source_of(subwords).rows(sources)
             entries.append(
                 write_shard(directory, len(entries), source, IdRows.encoded(subwords, targets))
             )
-        return write_card(directory, entries, as_source(subwords), subwords)
+        return write_card(directory, entries, source_of(subwords), subwords)
 
     return write
 
@@ -194,8 +194,8 @@ def test_each_window_has_its_share_of_every_part_of_the_corpus(shards):
 def test_windows_of_many_shards_have_some_that_are_spread_evenly(monkeypatch):
     monkeypatch.setattr("keras_bahdanau.data.shards.sharded_batches.SPREAD", 3)
     assert _windows([3, 3, 3, 9, 1, 1], 6) == [
-        *(Window(range(0, 6, 2), part, 2) for part in (0, 1)),  # 3 + 3 + 1 pairs
-        *(Window(range(1, 6, 2), part, 3) for part in (0, 1, 2)),  # 3 + 9 + 1
+        *(ShardWindow(range(0, 6, 2), part, 2) for part in (0, 1)),  # 3 + 3 + 1 pairs
+        *(ShardWindow(range(1, 6, 2), part, 3) for part in (0, 1, 2)),  # 3 + 9 + 1
     ]
     with pytest.raises(ValueError, match="at most 100,000 windows. Received: 200,000 pairs"):
         _windows([10**5, 10**5], 1)

@@ -20,8 +20,8 @@ from keras_bahdanau.data import (
     read_manifest,
     survey,
 )
-from keras_bahdanau.data.corpora import as_pairs
-from keras_bahdanau.data.reading import Unreadable
+from keras_bahdanau.data.corpora import pairs_of
+from keras_bahdanau.data.readers.lines import Unreadable
 from keras_bahdanau.data.shards import preparing
 from keras_bahdanau.demo.images_task import ImagesTask
 from keras_bahdanau.sources import FeatureSource
@@ -88,7 +88,7 @@ def test_a_cache_serves_shards_too(corpus, tmp_path):
     cached = source.cached(tmp_path, say=quiet)
     settings = {"shard": (0, 1), "batch_sentences": 5, "max_source_length": source.longest}
     for _ in range(2):
-        found = as_pairs(shards).batches(cached, shards.target, shuffle=False, **settings)
+        found = pairs_of(shards).batches(cached, shards.target, shuffle=False, **settings)
         plain = ShardedBatches(shards, shuffle=False, **settings)
         for mine, other in zip(arrays(found), arrays(plain), strict=True):
             np.testing.assert_array_equal(mine[0], other[0])

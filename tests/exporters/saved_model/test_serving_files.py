@@ -12,7 +12,7 @@ import toy_sources
 from serving_double.json_tensors import to_inputs
 from serving_double.kit import CLIENTS, KIT, programs, served
 
-from keras_bahdanau.data.shards.manifest import read_manifest
+from keras_bahdanau.data.readers.manifest import read_manifest
 from keras_bahdanau.exporters.cpp_loader import TensorSpec
 from keras_bahdanau.pipelines.by_source import load_pipeline
 

@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from keras_bahdanau.data.shards.manifest import read_manifest, report_unreadable
+from keras_bahdanau.data.readers.manifest import read_manifest, report_unreadable
 
 
 @pytest.fixture

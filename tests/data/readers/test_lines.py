@@ -9,8 +9,9 @@ import time
 
 import pytest
 
-from keras_bahdanau.data import reading
-from keras_bahdanau.data.reading import decode_lines, read_alignments, read_lines, read_pairs
+from keras_bahdanau.data.readers import lines
+from keras_bahdanau.data.readers.lines import decode_lines, read_lines
+from keras_bahdanau.data.readers.parallel_files import read_alignments, read_pairs
 
 
 def write(path, data):
@@ -121,7 +122,7 @@ def test_damaged_gzip_is_refused(tmp_path, data):
 
 
 def test_gzip_that_unfolds_to_much_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "SMALL", 2**20)
+    monkeypatch.setattr(lines, "SMALL", 2**20)
     path = write(tmp_path / "f.gz", gzip.compress(b"a\n" * 2**19))
     assert len(read_lines(path)) == 2**19
     bomb = gzip.compress(b"a\n" * 2**19)
@@ -203,7 +204,7 @@ def test_a_named_pipe_is_read_to_its_end(fifo, wait):
 
 
 def test_a_named_pipe_without_a_writer_is_refused(fifo, monkeypatch):
-    monkeypatch.setattr(reading, "PATIENCE", 0.1)
+    monkeypatch.setattr(lines, "PATIENCE", 0.1)
     with pytest.raises(ValueError, match="from which nothing came in 0.1 seconds"):
         read_lines(fifo)
 
@@ -213,7 +214,7 @@ def test_a_device_is_read_within_bounds(monkeypatch):
     assert read_lines("/dev/null", may_be_empty=True) == []
     with pytest.raises(ValueError, match="path='/dev/zero', whose line 1 holds the byte 0x00"):
         read_lines("/dev/zero")
-    monkeypatch.setattr(reading, "LONGEST_STREAM", 2**20)
+    monkeypatch.setattr(lines, "LONGEST_STREAM", 2**20)
     endless = subprocess.Popen(["yes"], stdout=subprocess.PIPE)
     with endless, pytest.raises(ValueError, match="must have at most 1,048,576 bytes"):
         read_lines(f"/dev/fd/{endless.stdout.fileno()}")

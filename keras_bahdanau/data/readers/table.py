@@ -5,19 +5,19 @@ import os
 import re
 from typing import NamedTuple
 
-from keras_bahdanau.data import table_features
-from keras_bahdanau.data.reading import read_lines
-from keras_bahdanau.data.table_features import (
+from keras_bahdanau.data.readers.lines import read_lines
+from keras_bahdanau.data.readers.table_features import (
+    COLUMNS,
     are_bundles,
     is_bundle,
+    report_joined_features,
     split_features,
-    symbol_of_feature,
-    tell_joined_features,
+    symbol_of,
 )
 
 PAIRS = "source,target"
 IGNORED = ("count", "-")
-_NAMES = ("source", "target", *table_features.COLUMNS, *IGNORED)
+_NAMES = ("source", "target", *COLUMNS, *IGNORED)
 _COUNT = re.compile(r"-?[0-9]+(\.[0-9]+)?")  # or a score
 _HEADINGS = {
     *("source", "target", "src", "tgt", "input", "output", "text", "translation", "features"),
@@ -29,7 +29,7 @@ class Table(NamedTuple):
     """The content of a TSV file.
 
     Attributes:
-        pairs: List of (source, target) strings. Features stand behind the text of a source, or
+        pairs: List of (source, target) strings. Features follow the text of a source, or
             before it, as one word each: `walk <V> <PST>`.
         symbols: List of the different features in this form, for `train(symbols=)`.
     """
@@ -38,21 +38,14 @@ class Table(NamedTuple):
     symbols: list
 
 
-def parsed_columns(text, needed=("source", "target")):
-    """The names of columns, from one string.
-
-    Args:
-        text: String, names with commas between.
-        needed: Names of which each must come.
-
-    Returns:
-        Tuple of names.
+def parse_columns(text, needed=("source", "target")):
+    """Split names of columns at commas and check them.
 
     Raises:
-        ValueError: If a name is unknown, comes twice, or is missing.
+        ValueError: If a name is unknown, comes twice, or one of `needed` is missing.
 
     Example:
-        >>> parsed_columns("source,target,features")
+        >>> parse_columns("source,target,features")
         ('source', 'target', 'features')
     """
     names = tuple(text.split(","))
@@ -68,19 +61,18 @@ def parsed_columns(text, needed=("source", "target")):
 
 
 def find_columns(lines, needed=("source", "target")):
-    r"""The names of columns of a table as it is published, found from its text.
+    r"""Infer the columns of a table from its lines.
 
     The last of three columns holds counts if each of its cells is a number, and features if they
     are bundles such as `V;PST` or `Case=Nom|Number=Sing`, most of them of several features, in
-    capitals or with names. Where no target is needed, the second of two columns can hold
-    features, too.
+    capitals or with names. If no target is needed, the second of two columns may hold features.
 
     Args:
         lines: List of strings; empty ones are no rows.
-        needed: As in `parsed_columns`.
+        needed: As in `parse_columns`.
 
     Returns:
-        String for `parsed_columns`; None if the lines have other columns.
+        String for `parse_columns`; None if the lines have other columns.
 
     Example:
         >>> find_columns(["mannerheim\tм а н н е р г е й м\t2", "euwe\tэ й в е\t1"])
@@ -107,20 +99,20 @@ def read_table(
 
     The file is UTF-8, plain or (named `.gz`) compressed. Features are split at `;`, `|` and white
     space, and each is put in angle brackets behind the source: `walk` with `V;PST` is the source
-    `walk <V> <PST>`. Counts are ignored: a line is one pair, however often it was seen. Spaces at
-    the ends of a cell are left out. An empty line is an empty pair.
+    `walk <V> <PST>`. A model that reads them before the text moves them there itself. Counts are
+    ignored: a line is one pair, however often it was seen. Spaces at the ends of a cell are left
+    out. An empty line is an empty pair.
 
     Args:
         path: Path of the file.
         columns: Names of all columns in their order: "source", "target", "features", and "count"
-            or "-" for a column to ignore; "features-first" or "features-last" for features in
-            that place. Left out, a third column of numbers or of features is found from the
-            text: see `find_columns`.
+            or "-" for a column to ignore; "features-first" for features before the text. None to
+            infer a third column of numbers or of features: see `find_columns`.
         answer_separator: String between several right targets of one cell, each of which makes
             a pair; None if a cell holds one.
         needed: Names of columns that there must be.
-        say: Function of one string, which is told of columns that were found, other than source
-            and target, of a header, and of features that may be several in one; None for none.
+        say: Function of one string that reports columns other than source and target that were
+            found, a header, and features that may be several in one; None for none.
 
     Returns:
         `Table`. Without a column of targets they are empty.
@@ -136,7 +128,7 @@ def read_table(
         (('kuzu <N> <LOC> <PL>', 'kuzularda'), ['<N>', '<LOC>'])
     """
     if columns is not None:
-        parsed_columns(columns, needed)
+        parse_columns(columns, needed)
     if answer_separator is not None and not answer_separator.strip("\t"):
         raise ValueError(
             "`answer_separator` must be text other than tabs. "
@@ -147,66 +139,54 @@ def read_table(
         columns = find_columns(lines, needed) or _pairs_or_error(path, lines)
         if columns != PAIRS and say is not None:
             say(f"columns of {os.fspath(path)!r}, found from its text: {columns}")
-    table = table_of_lines(path, lines, columns, answer_separator, needed)
+    table = parse_table(path, lines, columns, answer_separator, needed)
     if say is not None:
-        tell_header(path, lines[0], say)
-        tell_joined_features(path, table.symbols, say)
+        report_header(path, lines[0], say)
+        report_joined_features(path, table.symbols, say)
     return table
 
 
-def table_of_lines(
-    path,
-    lines,
-    columns,
-    answer_separator=None,
-    needed=("source", "target"),
-):
-    """The `Table` of lines that have been read: see `read_table`.
-
-    Args:
-        path: Path of their file, for errors.
-        lines: List of strings.
-        columns: String, the names of all columns.
-        answer_separator: String, or None.
-        needed: Names of columns that there must be.
-
-    Raises:
-        ValueError: As `read_table` does, for columns and lines.
-    """
-    names = parsed_columns(columns, needed)
-    column = next(filter(table_features.COLUMNS.__contains__, names), None)  # at most one
+def parse_table(path, lines, columns, answer_separator=None, needed=("source", "target")):
+    """The `Table` of lines, whose path is for errors: see `read_table`."""
+    names = parse_columns(columns, needed)
+    features = next(filter(COLUMNS.__contains__, names), None)  # at most one
     pairs, known = [], {}  # symbols by features, in the order of the file
     for number, line in enumerate(lines, start=1):
         cells = dict(zip(names, _cells(path, number, line, names), strict=True))
         source, target = cells["source"], cells.get("target", "")
         symbols = [
-            known.get(one) or known.setdefault(one, symbol_of_feature(path, number, one, known))
-            for one in split_features(cells.get(column, ""))
+            known.get(feature)
+            or known.setdefault(feature, symbol_of(path, number, feature, len(known)))
+            for feature in split_features(cells.get(features, ""))
         ]
         if source:  # or features alone would make it one
-            source = " ".join(
-                [*symbols, source] if column == "features-first" else [source, *symbols]
-            )
+            words = [*symbols, source] if features == "features-first" else [source, *symbols]
+            source = " ".join(words)
         for answer in _answers(target, answer_separator):
             pairs.append((source, answer))
     return Table(pairs, list(known.values()))
 
 
-def tell_header(path, line, say):
-    """Report a first line of usual names of columns, which is read as a pair.
-
-    Args:
-        path: Path of the table.
-        line: String, its first line.
-        say: Function of one string.
-    """
+def report_header(path, line, say):
+    """Report a first line of usual names of columns, which is read as a pair."""
     cells = line.lower().split("\t")
     if {*map(str.strip, cells)} <= _HEADINGS and len({*cells}) > 1:  # a pair can be "form", "form"
         say(f"line 1 of {os.fspath(path)!r} is a pair: {line!r:.80}. If it is a header, remove it")
 
 
+def check_width(path, number, cells, names, order="in their order"):
+    """Raise ValueError unless a line has as many cells as there are names of columns."""
+    if len(cells) != len(names):
+        raise ValueError(
+            f"A TSV line must have {len(names)} columns, {', '.join(names)}, with one tab "
+            f"between. Received: path={os.fspath(path)!r}, whose line {number} has {len(cells)}. "
+            f"Mend the line, name all columns {order}, or give the two sides as two parallel "
+            "files."
+        )
+
+
 def _pairs_or_error(path, lines):
-    """`PAIRS`; or the error of a table of three columns, which names the line to mend."""
+    """`PAIRS`; or the error of a table of three columns, which names the line to correct."""
     widths = collections.Counter(line.count("\t") + 1 for line in lines if line)
     if not widths or widths.most_common(1)[0][0] != 3:
         return PAIRS
@@ -226,18 +206,9 @@ def _pairs_or_error(path, lines):
 
 
 def _cells(path, number, line, names):
-    """The cells of a line, as many as there are names.
-
-    Spaces at their ends, which no one sees, are no tokens and no part of a right answer.
-    """
+    """The cells of a line without spaces at their ends, which no one sees."""
     cells = [cell.strip(" ") for cell in line.split("\t")] if line else [""] * len(names)
-    if len(cells) != len(names):
-        raise ValueError(
-            f"A TSV line must have {len(names)} columns, {', '.join(names)}, with one tab "
-            f"between. Received: path={os.fspath(path)!r}, whose line {number} has {len(cells)}. "
-            "Mend the line, name all columns in their order, or give the two sides as two "
-            "parallel files."
-        )
+    check_width(path, number, cells, names)
     return cells
 
 

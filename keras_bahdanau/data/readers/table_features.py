@@ -1,44 +1,39 @@
-"""Features of a table, such as V;PST: one word each, before or behind the text of a source."""
+"""Features in the cells of a table, such as `V;PST`."""
 
 import os
 import re
 
 COLUMNS = ("features", "features-first", "features-last")
 MOST_FEATURES = 1024
-_BETWEEN_FEATURES = re.compile(r"[;|\s]+")
-_NO_FEATURE = {"pad", "unk", "s", "/s"}  # the names of SentencePiece's own tokens
+_SEPARATOR = re.compile(r"[;|\s]+")
 _OTHER_SEPARATOR = re.compile(r"\w[,+:/&]\w")
+_RESERVED = {"pad", "unk", "s", "/s"}  # the names of SentencePiece's own tokens
 
 
 def split_features(cell):
-    """List of the features of a cell.
-
-    Example:
-        >>> split_features("V;PST")
-        ['V', 'PST']
-    """
-    return [*filter(None, _BETWEEN_FEATURES.split(cell))]
+    """Split a cell into the list of its features: "V;PST" into V and PST."""
+    return [*filter(None, _SEPARATOR.split(cell))]
 
 
-def symbol_of_feature(path, number, feature, known):
-    """A feature as a token of its own.
+def symbol_of(path, number, feature, count):
+    """A feature as a token of its own: `<V>`.
 
     Args:
         path: Path of the table, for errors.
-        number: Integer, the line.
+        number: Integer, the line, for errors.
         feature: String.
-        known: Dictionary of the features before it.
+        count: Integer, the different features before it.
 
     Raises:
         ValueError: If it can't be one, or there are too many.
     """
-    if feature in _NO_FEATURE or "▁" in feature:
+    if feature in _RESERVED or "▁" in feature:
         raise ValueError(
-            f"A feature must have no `▁` and be none of {', '.join(sorted(_NO_FEATURE))}. "
+            f"A feature must have no `▁` and be none of {', '.join(sorted(_RESERVED))}. "
             f"Received: path={os.fspath(path)!r}, whose line {number} has {feature!r:.80}. "
             "Rename it."
         )
-    if len(known) == MOST_FEATURES:
+    if count == MOST_FEATURES:
         raise ValueError(
             f"A table must have at most {MOST_FEATURES:,} different features. Received: "
             f"path={os.fspath(path)!r}, whose line {number} has one more, {feature!r:.80}. Name "
@@ -56,11 +51,11 @@ def are_bundles(cells):
 def is_bundle(cell):
     """True for features of ASCII without white space, in capitals or as name=value."""
     return all(
-        one.isascii()
-        and one.isprintable()
-        and " " not in one
-        and (one == one.upper() or "=" in one)
-        for one in cell.replace("|", ";").split(";")
+        feature.isascii()
+        and feature.isprintable()
+        and " " not in feature
+        and (feature == feature.upper() or "=" in feature)
+        for feature in cell.replace("|", ";").split(";")
     )
 
 
@@ -76,10 +71,10 @@ def hold_features(cells, symbols):
         True
     """
     rows = filter(None, map(split_features, cells))
-    return any({f"<{one}>" for one in row} <= symbols for row in rows)
+    return any({f"<{feature}>" for feature in row} <= symbols for row in rows)
 
 
-def tell_joined_features(path, symbols, say):
+def report_joined_features(path, symbols, say):
     """Report features that nothing splits, such as "N,DAT,SG", where most are like that.
 
     Args:
@@ -87,7 +82,7 @@ def tell_joined_features(path, symbols, say):
         symbols: List of strings, its features, each once.
         say: Function of one string.
     """
-    joined = [one for one in symbols if _OTHER_SEPARATOR.search(one)]
+    joined = [symbol for symbol in symbols if _OTHER_SEPARATOR.search(symbol)]
     if 4 * len(joined) > 3 * len(symbols):
         say(
             f"{len(joined):,} of {len(symbols):,} features of {os.fspath(path)!r} may be several "

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from keras_bahdanau.data import read_pairs, read_table
-from keras_bahdanau.data.columns import find_columns
+from keras_bahdanau.data.readers.table import find_columns
 
 INFLECTION = "kuzu\tkuzular\tN;NOM;PL\nvade\tvadem\tN;NOM;SG;PSS1S\n"
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from keras_bahdanau.data.reading import read_lines
+from keras_bahdanau.data.readers.lines import read_lines
 
 NAMED = 5  # files that a report names; the others are counted
 
@@ -31,14 +31,14 @@ def read_manifest(path: str | os.PathLike) -> list[tuple[Path, str]]:
         >>> pairs[0]
         (PosixPath('audio/fash/an251.wav'), 'YES')
     """
-    around = Path(path).parent
+    directory = Path(path).parent
     return [
-        (_file(path, number, around, line), line.split("\t")[1])
+        (_file(path, number, directory, line), line.split("\t")[1])
         for number, line in enumerate(read_lines(path), start=1)
     ]
 
 
-def _file(path, number, around, line):
+def _file(path, number, directory, line):
     """The path of a file that a line of a manifest names."""
     columns = line.split("\t")
     if len(columns) != 2 or not columns[0]:
@@ -48,28 +48,20 @@ def _file(path, number, around, line):
             f"between. Received: path={os.fspath(path)!r}, whose line {number} has "
             f"{has}: {line[:80]!r}. Mend the line."
         )
-    named = around / columns[0]
-    if not named.is_file():
-        kind = "a directory" if named.is_dir() else "no such file"
-        error = ValueError if named.is_dir() else FileNotFoundError
+    file = directory / columns[0]
+    if not file.is_file():
+        kind = "a directory" if file.is_dir() else "no such file"
+        error = ValueError if file.is_dir() else FileNotFoundError
         raise error(
             "A manifest must name files that exist, relative to its own directory. "
             f"Received: path={os.fspath(path)!r}, whose line {number} names {columns[0]!r}, "
-            f"{kind} in {os.fspath(around)!r}. Mend the line."
+            f"{kind} in {os.fspath(directory)!r}. Mend the line."
         )
-    return named
+    return file
 
 
 def first_file(path, lines):
-    """The file that the first line of a table names, as those of a manifest do.
-
-    Args:
-        path: Path of the table.
-        lines: List of strings, the first of its lines.
-
-    Returns:
-        String, the name in the table; "" if there is no such file.
-    """
+    """The file that the first line of a table names, as those of a manifest do; or ""."""
     name = lines[0].split("\t")[0] if lines else ""
     try:
         return name if name and (Path(path).parent / name).is_file() else ""
@@ -78,19 +70,16 @@ def first_file(path, lines):
 
 
 def report_unreadable(inputs, lengths):
-    """One line about the files that a source can't read, or that hold nothing.
+    """One line about the files that a source can't read, or that hold nothing; or "".
 
     Args:
         inputs: List of inputs.
         lengths: Int array `(inputs,)`, the lengths that the source gave them.
-
-    Returns:
-        String; "" if there is no such file.
     """
     names = [
-        str(one)
-        for one, length in zip(inputs, lengths, strict=True)
-        if isinstance(one, os.PathLike) and not length
+        str(path)
+        for path, length in zip(inputs, lengths, strict=True)
+        if isinstance(path, os.PathLike) and not length
     ]
     if not names:
         return ""

@@ -1,4 +1,4 @@
-"""Sources that are files, such as images or recordings: their content in shards, decoded late."""
+"""Sources that are files, such as images: read from a manifest, kept in shards, decoded late."""
 
 import bisect
 import itertools
@@ -8,14 +8,86 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from keras_bahdanau.data.readers.manifest import read_manifest
+from keras_bahdanau.data.readers.text_corpus import (
+    TextCorpus,
+    blocks_of_pairs,
+    fingerprint_of_files,
+)
 from keras_bahdanau.files.integrity import Damage
 from keras_bahdanau.files.whole_file import read_or
+from keras_bahdanau.text.subwords import Subwords
 
 LARGEST_FILE = 2**30  # bytes of a source
 AT_ONCE = 16  # files that are decoded together in order to find broken ones
+SHARD_BYTES = 2**26  # of the files of a shard, which has more if one file has
+_OF_SOURCE_TEXT = ("source_script", "symbols")
 
 
-class Contents(NamedTuple):
+class ManifestCorpus(TextCorpus):
+    """The files that a manifest names, with their texts.
+
+    Its shards hold the files as they are, and the ids of the texts.
+
+    Args:
+        path: Path of the manifest: see `read_manifest`.
+        source: `Source` that reads the files.
+
+    Raises:
+        FileNotFoundError: If there is no such manifest, or no file that it names.
+        ValueError: If the source reads no files, or a line of the manifest has another form.
+
+    Example:
+        >>> corpus = ManifestCorpus("formulas/train.tsv", ImageSource(height=64, width=640))
+        >>> shards = prepare(corpus, "corpora/formulas")
+    """
+
+    def __init__(self, path, source):
+        if source.inputs_are != "files":
+            raise ValueError(
+                "A manifest names files. Received: "
+                f"path={os.fspath(path)!r}, for a {type(source).__name__}, which reads "
+                f"{source.inputs_are}. Give a source of files."
+            )
+        self.paths = [os.fspath(path)]
+        self.source = source
+        read_manifest(path)  # so that it is checked first
+
+    def check(self, settings):
+        for name in _OF_SOURCE_TEXT:
+            if getattr(settings, name):
+                raise ValueError(
+                    f"`{name}` is for a source of text. Received: {name}="
+                    f"{getattr(settings, name)!r} with the manifest {self.paths[0]!r}. Leave it "
+                    "out."
+                )
+        if not settings.drop_broken:  # each would look like damage to the training that reads it
+            raise ValueError(
+                "Files of shards can be decoded. Received: drop_broken=False with the manifest "
+                f"{self.paths[0]!r}. Leave --keep-broken out."
+            )
+
+    def blocks(self, most):
+        pairs = read_manifest(self.paths[0])
+        return blocks_of_pairs(pairs, most, lambda pair: os.stat(pair[0]).st_size, SHARD_BYTES)
+
+    def states(self):
+        named = (path for path, _ in read_manifest(self.paths[0]))
+        return [*super().states(), fingerprint_of_files(named)]
+
+    def side(self, sources):
+        return FileSide(self.source, sources)
+
+    def rows(self, source, sources):
+        return FileRows.read(source, sources)
+
+    def learn(self, pairs, settings, **text_settings):
+        texts = [text for _, text in pairs]
+        size = settings.vocabulary_size
+        return [Subwords.train(texts, size, name="target text", **text_settings)]
+
+
+class FileContents(NamedTuple):
     """The content of files, one after another in one array.
 
     Attributes:
@@ -42,7 +114,7 @@ class FileRows:
 
     Args:
         source: `Source` that reads files.
-        contents: List of `Contents`, one for each shard.
+        contents: List of `FileContents`, one for each shard.
         lengths: Int array `(rows,)`, number of positions of each row.
 
     Attributes:
@@ -52,7 +124,7 @@ class FileRows:
     def __init__(self, source, contents, lengths):
         self.lengths = lengths
         self._source, self._contents = source, contents
-        self._ends = [*itertools.accumulate(len(one.starts) for one in contents)]
+        self._ends = [*itertools.accumulate(len(part.starts) for part in contents)]
 
     @classmethod
     def read(cls, source, paths):
@@ -63,7 +135,7 @@ class FileRows:
         """
         files = [read_or(b"", _content, path) for path in paths]
         sizes = np.fromiter(map(len, files), np.int64, len(files))
-        contents = Contents(
+        contents = FileContents(
             np.frombuffer(b"".join(files), np.uint8), np.cumsum(sizes) - sizes, sizes
         )
         return cls(source, [contents], source.rows(files).lengths)
@@ -71,22 +143,20 @@ class FileRows:
     @classmethod
     def joined(cls, parts):
         """The rows of several `FileRows` of one source, one after the other."""
-        contents = [one for part in parts for one in part._contents]
+        contents = [contents for part in parts for contents in part._contents]
         return cls(parts[0]._source, contents, np.concatenate([part.lengths for part in parts]))
 
     def part(self, first, end):
         """The rows of one shard from `first` up to, but without, `end`."""
-        (one,) = self._contents
-        places = slice(first, end)
-        contents = one._replace(
-            starts=one.starts[places], sizes=one.sizes[places], first=one.first + first
-        )
-        return FileRows(self._source, [contents], self.lengths[places])
+        (contents,) = self._contents
+        starts, sizes = contents.starts[first:end], contents.sizes[first:end]
+        part = contents._replace(starts=starts, sizes=sizes, first=contents.first + first)
+        return FileRows(self._source, [part], self.lengths[first:end])
 
     def stored(self):
         """The arrays that a shard keeps: a dictionary from the names of its parts."""
-        (one,) = self._contents
-        return {"bytes": one.values, "sizes": one.sizes, "lengths": self.lengths}
+        (contents,) = self._contents
+        return {"bytes": contents.values, "sizes": contents.sizes, "lengths": self.lengths}
 
     def padded(self, members, shape):
         """The member rows as features of a shape `(rows, source_time)`: see `Source.rows`.
@@ -98,19 +168,19 @@ class FileRows:
         features = rows.padded(np.arange(len(members)), shape)
         wrong = (rows.lengths != self.lengths[members]) | getattr(rows, "broken", False)
         for member in members[wrong]:
-            contents, row = self._place(member)
+            contents, row = self._locate(member)
             reason = f"the file of row {contents.first + row} is not as it was written"
             raise contents.damaged(Damage(reason))
         return features
 
     def _file(self, member):
         """The bytes of a file."""
-        contents, row = self._place(member)
+        contents, row = self._locate(member)
         start = int(contents.starts[row])
         return contents.values[start : start + int(contents.sizes[row])].tobytes()
 
-    def _place(self, member):
-        """(`Contents`, number of the row in them) of a row."""
+    def _locate(self, member):
+        """(`FileContents`, number of the row in them) of a row."""
         part = bisect.bisect_right(self._ends, member)
         return self._contents[part], int(member) - (self._ends[part - 1] if part else 0)
 
@@ -138,13 +208,13 @@ class FileSide:
 
     def broken(self):
         """Bool `(pairs,)`: files that give nothing when they are decoded."""
-        found = np.zeros(len(self.lines), bool)
-        for first in range(0, len(found), AT_ONCE):
+        broken = np.zeros(len(self.lines), bool)
+        for first in range(0, len(broken), AT_ONCE):
             part = slice(first, first + AT_ONCE)
             rows = self._source.rows(self.lines[part]).cut(self._source.longest)
             rows.padded(np.arange(len(rows.lengths)), (len(rows.lengths), max(1, *rows.lengths)))
-            found[part] = getattr(rows, "broken", False)
-        return found
+            broken[part] = getattr(rows, "broken", False)
+        return broken
 
     def count(self, pattern):
         """Int `(pairs,)`: none."""

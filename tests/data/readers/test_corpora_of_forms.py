@@ -6,9 +6,8 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from keras_bahdanau.data import line_stream, text_records
-from keras_bahdanau.data.parallel_text import open_corpus
-from keras_bahdanau.data.shards import corpus_blocks
+from keras_bahdanau.data.readers import line_corpora, open_corpus, text_corpus
+from keras_bahdanau.data.readers import tmx as tmx_module
 
 PAIRS = [("one & <two>", "eins & <zwei>"), ("", "leer"), ("tree 🌳", "Baum 🌳"), ("é", "日本")] * 3
 TMX = """<?xml version="1.0" encoding="{encoding}"?>
@@ -67,7 +66,7 @@ def test_each_form_gives_the_same_pairs(tmp_path, name):
 
 @pytest.mark.parametrize("size", [4, 33, 10**6])
 def test_two_files_give_them_in_blocks_of_any_size(tmp_path, monkeypatch, size):
-    monkeypatch.setattr(line_stream, "BLOCK_BYTES", size)
+    monkeypatch.setattr(line_corpora, "BLOCK_BYTES", size)
     source = written(tmp_path, "s", "".join(f"{s}\n" for s, _ in PAIRS).encode())
     target = gzip.compress("\n".join(t for _, t in PAIRS).encode())
     corpus = open_corpus(source, written(tmp_path, "t.gz", target))
@@ -75,7 +74,7 @@ def test_two_files_give_them_in_blocks_of_any_size(tmp_path, monkeypatch, size):
 
 
 def test_long_records_make_small_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(corpus_blocks, "BLOCK_BYTES", 20)
+    monkeypatch.setattr(text_corpus, "BLOCK_BYTES", 20)
     corpus = open_corpus(written(tmp_path, "p.tmx", FORMS["p.tmx"]))
     assert pairs_of(corpus, 100) == PAIRS
     assert [block.pairs for block in corpus.blocks(100)] == [1, 4, 4, 3]
@@ -84,14 +83,14 @@ def test_long_records_make_small_blocks(tmp_path, monkeypatch):
 def test_units_that_a_parser_holds_back_to_the_end_are_read(tmp_path, monkeypatch):
     """As expat 2.6 does behind a comment that is longer than a chunk."""
 
-    class Late(text_records._Units):
+    class Late(tmx_module._UnitParser):
         held: list = []
 
-        def fed(self, chunk, is_last=False):
-            self.held = self.held + super().fed(chunk, is_last)
+        def feed(self, chunk, is_last=False):
+            self.held = self.held + super().feed(chunk, is_last)
             return self.held if is_last else []
 
-    monkeypatch.setattr(text_records, "_Units", Late)
+    monkeypatch.setattr(tmx_module, "_UnitParser", Late)
     assert pairs_of(open_corpus(written(tmp_path, "p.tmx", FORMS["p.tmx"]))) == PAIRS
 
 
@@ -166,8 +165,8 @@ def test_parallel_files_have_as_many_lines(tmp_path):
 
 
 def test_a_line_without_an_end_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(line_stream, "BLOCK_BYTES", 100)
-    monkeypatch.setattr("keras_bahdanau.data.reading.LONGEST_LINE", 1000)
+    monkeypatch.setattr(line_corpora, "BLOCK_BYTES", 100)
+    monkeypatch.setattr("keras_bahdanau.data.readers.lines.LONGEST_LINE", 1000)
     path = written(tmp_path, "p.tsv", b"a\tb\n" + b"x" * 1500)
     with pytest.raises(ValueError, match="whose line 2 has more"):
         pairs_of(open_corpus(path))
@@ -175,7 +174,7 @@ def test_a_line_without_an_end_is_bounded(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("text", ["x" * 30, ""])
 def test_a_unit_without_an_end_is_bounded(tmp_path, monkeypatch, text):
-    monkeypatch.setattr("keras_bahdanau.data.text_records.LONGEST_LINE", 1000)
+    monkeypatch.setattr("keras_bahdanau.data.readers.tmx.LONGEST_LINE", 1000)
     short = [("en", "a"), ("de", "b")]
     long = [(f"x-{number}", text) for number in range(300)]
     assert len(pairs_of(open_corpus(written(tmp_path, "p.tmx", tmx([short] * 500))))) == 500

@@ -1,0 +1,258 @@
+"""Corpora of lines of any number: two parallel files, or one file with a pair in each line."""
+
+import abc
+import codecs
+import gzip
+import io
+import os
+
+import numpy as np
+
+from keras_bahdanau.data.readers.lines import check_unfinished, file_errors
+from keras_bahdanau.data.readers.manifest import first_file
+from keras_bahdanau.data.readers.table import (
+    IGNORED,
+    PAIRS,
+    check_width,
+    find_columns,
+    parse_columns,
+    report_header,
+)
+from keras_bahdanau.data.readers.table_features import COLUMNS
+from keras_bahdanau.data.readers.text_corpus import BLOCK_BYTES, Block, TextCorpus
+
+HEAD = 1000  # lines that tell the columns of a TSV
+_LINE_END = 10
+
+
+class ParallelFiles(TextCorpus):
+    """Two files, of which each line of one translates that line of the other.
+
+    Args:
+        source: Path.
+        target: Path.
+
+    Raises:
+        FileNotFoundError: If a file does not exist.
+        ValueError: If a file can't be read.
+    """
+
+    def __init__(self, source, target):
+        self.paths = [os.fspath(source), os.fspath(target)]
+        for path in self.paths:
+            check_text_file(path)
+
+    def blocks(self, most):
+        return _blocks(self.paths, most)
+
+    def texts(self, block):
+        return tuple(decode_lines(part, block.number == 0) for part in block.parts)
+
+
+class LineCorpus(TextCorpus):
+    """A corpus with a pair in each line of one file.
+
+    Args:
+        path: Path.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it can't be read.
+    """
+
+    def __init__(self, path):
+        self.paths = [os.fspath(path)]
+        check_text_file(path)
+
+    @abc.abstractmethod
+    def parse(self, line, number):
+        """Return (source, target) of a line.
+
+        Raises:
+            ValueError: If it has another form. The message names its number.
+        """
+
+    def blocks(self, most):
+        return _blocks(self.paths, most)
+
+    def texts(self, block):
+        lines = decode_lines(block.parts[0], block.number == 0)
+        pairs = [self.parse(line, number) for number, line in enumerate(lines, block.first)]
+        return [source for source, _ in pairs], [target for _, target in pairs]
+
+
+class TableFile(LineCorpus):
+    """A TSV file without features: see `read_table`.
+
+    Args:
+        path: Path.
+        columns: String, names of all columns in their order; None to find them from the text.
+        say: Function of one string that reports a header; None for none.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it can't be read, has features, or is a manifest.
+    """
+
+    def __init__(self, path, columns=None, say=None):
+        super().__init__(path)
+        _, (head,) = next(line_blocks([path], HEAD))
+        lines = decode_lines(head, True)
+        if columns is None:
+            columns = find_columns(lines) or PAIRS
+        self.columns = parse_columns(columns)
+        if {*COLUMNS} & {*self.columns}:
+            raise ValueError(
+                "A corpus of features is read as a whole. Received: "
+                f"path={self.paths[0]!r} with columns={columns!r}. Give it to `train` itself."
+            )
+        self._sides = tuple(map(self.columns.index, ("source", "target")))
+        file = first_file(path, lines)
+        if file:
+            raise ValueError(
+                "A corpus is prepared from texts on both sides. Received: "
+                f"path={self.paths[0]!r}, a manifest, which names the file {file!r}. Name the "
+                "source that reads it, such as --source image (`data.ManifestCorpus`)."
+            )
+        if say is not None:
+            report_header(path, lines[0], say)
+
+    def parse(self, line, number):
+        if not line:
+            return "", ""
+        cells = line.split("\t")
+        ignored = f"({' and '.join(IGNORED)} are ignored)"
+        check_width(self.paths[0], number, cells, self.columns, f"in their order {ignored}")
+        return tuple(cells[column].strip(" ") for column in self._sides)
+
+
+def _blocks(paths, most):
+    """Yield the `Block`s of parallel files, whose parts are the lines of each file as bytes."""
+    first = 1
+    for number, (count, parts) in enumerate(line_blocks(paths, most)):
+        yield Block(number, first, count, tuple(parts))
+        first += count
+
+
+def decode_lines(content, is_first):
+    """Lines of bytes without their ends, and a BOM; U+FFFD where they are not UTF-8."""
+    if is_first:
+        content = content.removeprefix(codecs.BOM_UTF8)
+    texts = content.decode("utf-8", "replace").split("\n")
+    texts.pop()  # behind the last line end
+    return [text.rstrip("\r") for text in texts] if b"\r" in content else texts
+
+
+def check_text_file(path):
+    """Check that a regular file can be read, more than once, and is not empty.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is empty, a directory, a pipe or a device, or can't be read.
+    """
+    with open_bytes(path) as file, file_errors(os.fspath(path)):
+        if not file.peek(1):
+            raise ValueError(
+                "A corpus must hold at least one pair. "
+                f"Received: path={os.fspath(path)!r}, which is empty. Give another file."
+            )
+
+
+def open_bytes(path):
+    """Open a regular file as an `io.BufferedReader`, a .gz decompressed.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is something else, or can't be read. A damaged .gz raises its errors
+            while it is read.
+    """
+    name = os.fspath(path)
+    with file_errors(name):
+        if os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name):
+            raise ValueError(
+                "A corpus is read more than once. "
+                f"Received: path={name!r}, which is a pipe or a device. Write it to a file."
+            )
+        if not name.endswith(".gz"):
+            return open(name, "rb")
+        return io.BufferedReader(gzip.open(name), 2**18)
+
+
+def line_blocks(paths, most):
+    """Yield the lines of parallel files in blocks, whose bounds follow from the files alone.
+
+    At most `most` lines each: (number of lines, list of bytes, those lines of each file, with a
+    line end behind each).
+
+    Raises:
+        ValueError: If the files have different numbers of lines, a line is longer than 64 MiB, or
+            a .gz is damaged.
+    """
+    buffers, lines = [_LineBuffer(path) for path in paths], 0
+    try:
+        while True:
+            ends = [buffer.ends(lines) for buffer in buffers]
+            count = min(most, *map(len, ends))
+            if not count:
+                break
+            lines += count
+            sizes = [int(end[count - 1]) + 1 for end in ends]
+            parts = [buffer.take(size) for buffer, size in zip(buffers, sizes, strict=True)]
+            yield count, parts
+    finally:
+        for buffer in buffers:
+            buffer.close()
+    _check_ended(paths, ends, lines)
+
+
+def _check_ended(paths, ends, lines):
+    """Raise ValueError if a file has lines where another one has ended."""
+    longer = [path for path, left in zip(paths, ends, strict=True) if len(left)]
+    if longer:
+        shorter = next(path for path, left in zip(paths, ends, strict=True) if not len(left))
+        raise ValueError(
+            "Parallel files must have as many lines as each other. "
+            f"Received: path={os.fspath(shorter)!r} with {lines:,} lines, where "
+            f"{os.fspath(longer[0])!r} has more. Give two files in which line i of one translates "
+            "line i of the other."
+        )
+
+
+class _LineBuffer:
+    """The next bytes of a file."""
+
+    def __init__(self, path):
+        self._name = os.fspath(path)
+        self._file = open_bytes(path)
+        self._data = b""
+        self._ended = False
+
+    def ends(self, lines_before):
+        """Positions of the line ends among the next bytes, int array; empty at the file's end."""
+        size = BLOCK_BYTES
+        while True:
+            self._fill(size)
+            ends = np.flatnonzero(np.frombuffer(self._data, np.uint8) == _LINE_END)
+            if len(ends) or not self._data:
+                # a line that is longer than a block ends at the first one
+                return ends[: max(1, np.searchsorted(ends, BLOCK_BYTES))]
+            check_unfinished(b"", len(self._data), self._name, lines_before + 1)
+            size += BLOCK_BYTES
+
+    def take(self, size):
+        """Remove the first bytes and return them."""
+        taken, self._data = self._data[:size], self._data[size:]
+        return taken
+
+    def close(self):
+        self._file.close()
+
+    def _fill(self, size):
+        """Read until there are so many bytes, or the file ends, which ends a line."""
+        with file_errors(self._name):
+            while len(self._data) < size and not self._ended:
+                chunk = self._file.read(size - len(self._data))
+                self._ended = not chunk
+                self._data += chunk
+        if self._ended and self._data and not self._data.endswith(b"\n"):
+            self._data += b"\n"

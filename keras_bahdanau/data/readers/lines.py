@@ -1,0 +1,190 @@
+"""Lines of text files in memory: UTF-8, plain or .gz, from files, devices and pipes."""
+
+import codecs
+import contextlib
+import gzip
+import io
+import os
+import re
+import select
+import zlib
+from pathlib import Path
+
+UNFOLDED, SMALL = 20, 2**28  # text unfolds to three to five times the size of its .gz
+PATIENCE = 10  # seconds to wait for the first byte of a named pipe
+LONGEST_LINE = 2**26  # bytes; of a stream, which may have no end
+LONGEST_STREAM = 2**30  # bytes of a device or a pipe
+# Bytes that no UTF-8 text has: control characters other than white space.
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1b\x7f]")
+
+
+class Unreadable(ValueError):
+    """A text file that the system does not read, for now at least: disk, network, permission."""
+
+
+def read_lines(path: str | os.PathLike, may_be_empty: bool = False) -> list[str]:
+    r"""Read the lines of a UTF-8 file, plain or `.gz`.
+
+    Only `\n` and `\r\n` end a line: other separators, such as U+2028, belong to the sentence.
+
+    Args:
+        path: Path of the file, or of a pipe; a name that ends in `.gz` is decompressed.
+        may_be_empty: Bool. True to return an empty list for a file without a line.
+
+    Returns:
+        List of strings without their line ends. Empty lines are kept.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is a directory, empty, not text in UTF-8, or a `.gz` that is damaged or
+            unfolds to more than 20 times its size and 256 MiB; or a pipe from which nothing
+            comes in 10 seconds, or more than 1 GiB.
+    """
+    lines = decode_lines(_read_bytes(path), os.fspath(path))
+    if not lines and not may_be_empty:
+        raise ValueError(
+            f"A text file must hold at least one line. Received: path={os.fspath(path)!r}, "
+            "which is empty. Give a file with one sentence a line."
+        )
+    return lines
+
+
+def decode_lines(data: bytes, name: str, first_line: int = 1) -> list[str]:
+    r"""Decode UTF-8 text, without a byte order mark, and split it at `\n` or `\r\n`.
+
+    `name` and `first_line`, the number of the first line, are for the error.
+
+    Raises:
+        ValueError: If the bytes are not UTF-8, hold a control character other than white space,
+            or only the line ends `\r`. The message names the line.
+    """
+    if first_line == 1:
+        data = data.removeprefix(codecs.BOM_UTF8)
+    check_control(data, name, first_line)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + first_line
+        raise ValueError(
+            f"Text must be UTF-8. Received: path={name!r}, whose line {line} holds the byte "
+            f"0x{data[error.start]:02x} where UTF-8 allows none. "
+            "Convert the file to UTF-8 or repair the line."
+        ) from None
+    if first_line == 1 and "\n" not in text and "\r" in text[:-1]:
+        raise ValueError(
+            r"Lines must end in \n or \r\n. "
+            rf"Received: path={name!r}, whose line 1 ends in \r alone, as all others. "
+            r"Convert them: tr '\r' '\n'."
+        )
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.rstrip("\r") for line in lines]
+
+
+def check_control(data: bytes, name: str, first_line: int = 1):
+    """Raise ValueError if bytes hold a control character that no text has."""
+    match = _CONTROL.search(data)
+    if match is not None:
+        line = data.count(b"\n", 0, match.start()) + first_line
+        raise ValueError(
+            f"Text must have no control characters. Received: path={name!r}, whose line {line} "
+            f"holds the byte 0x{match[0][0]:02x}. Remove it; if the text is UTF-16 or UTF-32, as "
+            "many zero bytes tell, convert it: iconv -f UTF-16 -t UTF-8."
+        )
+
+
+def check_unfinished(part: bytes, length: int, name: str, number: int):
+    """Raise ValueError if the last part of an unfinished line is no text, or the line too long."""
+    check_control(part, name, number)
+    if length > LONGEST_LINE:
+        raise ValueError(
+            f"A line must have at most {LONGEST_LINE:,} bytes. "
+            f"Received: path={name!r}, whose line {number} has more. Split it."
+        )
+
+
+@contextlib.contextmanager
+def file_errors(name):
+    """Report errors of a text file, of the path `name`, in the form of this package."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"A text file must exist. Received: path={name!r}. "
+            "Check the spelling and the current directory."
+        ) from None
+    except IsADirectoryError:
+        raise ValueError(
+            f"A text file is needed. Received: path={name!r}, which is a directory. "
+            "Give the path of one file in it."
+        ) from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(
+            f"A file named .gz must be a whole gzip file. Received: path={name!r} ({error}). "
+            "Copy or compress it again, or drop .gz from the name of an uncompressed file."
+        ) from None
+    except OSError as error:
+        raise Unreadable(
+            f"A text file must be readable. Received: path={name!r} ({error.strerror}). "
+            "Check its permissions."
+        ) from None
+
+
+def _read_bytes(path):
+    name = os.fspath(path)
+    with file_errors(name):
+        return _unfold(name, _read_all(path)) if name.endswith(".gz") else _read_all(path)
+
+
+def _unfold(name, packed):
+    """Decompress a .gz, as far as its content is in proportion to its size."""
+    size, data = len(packed), bytearray()
+    most = max(UNFOLDED * size, SMALL)
+    with gzip.open(io.BytesIO(packed)) as file:
+        while chunk := file.read(2**20):
+            data += chunk
+            if len(data) > most:
+                raise ValueError(
+                    f"A .gz file of text may unfold to {UNFOLDED} times its size, or to "
+                    f"{SMALL:,} bytes. Received: path={name!r} of {size:,} bytes, "
+                    f"which unfolds to more than {most:,}. Unpack it yourself if that is right."
+                )
+    return bytes(data)
+
+
+def _read_all(path):
+    """The bytes of a file; of a device or pipe, which may have no end, as many as are allowed."""
+    if os.path.isfile(path):
+        return Path(path).read_bytes()
+    name, data, line = os.fspath(path), bytearray(), 1
+    with _open_stream(path) as stream:
+        while part := stream.read(2**20):
+            if not name.endswith(".gz"):
+                check_control(part, name, line)
+            line += part.count(b"\n")
+            data += part
+            if len(data) > LONGEST_STREAM:
+                raise ValueError(
+                    f"A stream must have at most {LONGEST_STREAM:,} bytes. "
+                    f"Received: path={name!r}, which has more. Write it to a file."
+                )
+    return bytes(data)
+
+
+def _open_stream(path):
+    """Open a device or a pipe; a named pipe once something comes from it."""
+    # a pipe without a name, such as /dev/stdin, has no path as its target
+    if not Path(os.path.realpath(path)).is_fifo():
+        return open(path, "rb")
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    if not poll.poll(1000 * PATIENCE):
+        os.close(descriptor)
+        raise ValueError(
+            f"A pipe must be written to. Received: path={os.fspath(path)!r}, from which nothing "
+            f"came in {PATIENCE} seconds. Start its writer first."
+        )
+    os.set_blocking(descriptor, True)
+    return open(descriptor, "rb")

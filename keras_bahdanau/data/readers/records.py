@@ -1,0 +1,93 @@
+"""Corpora of records with named sides: JSON lines, and datasets of Hugging Face on disk."""
+
+import json
+import os
+from pathlib import Path
+
+from keras_bahdanau.data.readers.line_corpora import LineCorpus
+from keras_bahdanau.data.readers.text_corpus import (
+    TextCorpus,
+    blocks_of_pairs,
+    join_lines,
+    value_of,
+)
+
+
+class JsonLines(LineCorpus):
+    """A file with one JSON object a line.
+
+    Args:
+        path: Path.
+        sides: The keys of the two texts, with dots between nested ones; None for "source" and
+            "target".
+    """
+
+    def __init__(self, path, sides=None):
+        super().__init__(path)
+        self.sides = sides or ("source", "target")
+
+    def parse(self, line, number):
+        try:
+            record = json.loads(line)
+            return tuple(join_lines(value_of(record, side)) for side in self.sides)
+        except (LookupError, RecursionError, TypeError, ValueError) as error:
+            kind = "no JSON" if isinstance(error, ValueError | RecursionError) else "no such texts"
+            raise ValueError(
+                "Each line must be a JSON object with a text under "
+                f"{' and '.join(map(repr, self.sides))}. Received: path={self.paths[0]!r}, whose "
+                f"line {number} has {kind}: {line[:40]!r}. Mend it, or name other --sides."
+            ) from None
+
+
+class SavedDataset(TextCorpus):
+    """A dataset that `datasets.Dataset.save_to_disk` wrote: one split, with texts in columns.
+
+    Args:
+        path: Path of its directory.
+        sides: Names of two columns, with dots between nested keys, such as
+            ("translation.en", "translation.de"); None for "source" and "target".
+
+    Raises:
+        ImportError: If `datasets` is not installed.
+        ValueError: If the directory holds no such dataset.
+    """
+
+    def __init__(self, path, sides=None):
+        self.paths = [str(file) for file in sorted(Path(path).iterdir()) if file.is_file()]
+        self.directory = os.fspath(path)
+        self.sides = sides or ("source", "target")
+        self._load()
+
+    def blocks(self, most):
+        return blocks_of_pairs(self._pairs(), most)
+
+    def _load(self):
+        try:
+            import datasets
+        except ImportError:
+            raise ImportError(
+                "A dataset is read by the package `datasets`, which must be installed. "
+                f"Received: path={self.directory!r}, a directory. Install it: pip install "
+                "datasets; or give files."
+            ) from None
+        try:
+            rows = datasets.load_from_disk(self.directory)
+        except (OSError, ValueError) as error:
+            raise self._unusable(str(error)[:200]) from None
+        if not isinstance(rows, datasets.Dataset):
+            raise self._unusable(f"several splits: {', '.join(map(str, rows))}")
+        return rows
+
+    def _unusable(self, reason):
+        return ValueError(
+            "A directory must hold one split of a dataset, as `save_to_disk` writes it, with a "
+            f"text under {' and '.join(map(repr, self.sides))}. "
+            f"Received: path={self.directory!r} ({reason}). Give that of one split, or --sides."
+        )
+
+    def _pairs(self):
+        for number, record in enumerate(self._load(), start=1):
+            try:
+                yield tuple(join_lines(value_of(record, side)) for side in self.sides)
+            except (LookupError, TypeError) as error:
+                raise self._unusable(f"row {number}: {error}") from None

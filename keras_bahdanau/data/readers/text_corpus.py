@@ -1,0 +1,131 @@
+"""The protocol of a corpus: pairs in blocks, read by one process and decoded by others."""
+
+import abc
+import hashlib
+import json
+import os
+from typing import NamedTuple
+
+from keras_bahdanau.data.filters import TextSide
+from keras_bahdanau.text.id_rows import rows_by_word
+from keras_bahdanau.text.subwords import Subwords
+
+BLOCK_BYTES = 2**24  # of a file in a block, which is longer if one line is
+
+
+class Block(NamedTuple):
+    """Consecutive pairs of a corpus, not yet decoded.
+
+    Attributes:
+        number: Integer from 0.
+        first: Integer from 1, number of the first pair.
+        pairs: Integer, number of pairs.
+        parts: Tuple, for `texts` of the corpus alone.
+    """
+
+    number: int
+    first: int
+    pairs: int
+    parts: tuple
+
+
+class TextCorpus(abc.ABC):
+    """A reader of pairs: each form of files is one subclass.
+
+    A subclass yields its pairs in blocks. It may change what follows for sources that are no
+    text: see `ManifestCorpus`.
+
+    Attributes:
+        paths: List of the paths of its files.
+        source: `Source` of the pairs; None where the vocabulary of the source is to be learned.
+    """
+
+    source = None
+
+    @abc.abstractmethod
+    def blocks(self, most):
+        """Yield the blocks of the corpus, of at most so many pairs.
+
+        Raises:
+            ValueError: If a file is not as it should be. The message names the line.
+        """
+
+    def texts(self, block):
+        """(sources, targets) of a block: two lists of strings without line ends."""
+        return tuple(map(list, block.parts))
+
+    def pairs(self):
+        """Yield all pairs, (source, target)."""
+        for block in self.blocks(2**17):
+            yield from zip(*self.texts(block), strict=True)
+
+    def check(self, settings):  # noqa: B027
+        """Raise ValueError if a setting of `Preparation` does not go with the sources."""
+
+    def states(self):
+        """Path, size and time of each file, for JSON: they change if the file does."""
+        return [_state(path) for path in self.paths]
+
+    def side(self, sources):
+        """The sources of some pairs, as filters take them: see `TextSide`."""
+        return TextSide(sources)
+
+    def rows(self, subwords, sources):
+        """The rows of sources, as `write_shard` takes them."""
+        return rows_by_word(subwords, sources, end_of_empty=False)
+
+    def learn(self, pairs, settings, **text_settings):
+        """Learn the `Subwords` of both sides, or of the target alone, from pairs: a list."""
+        joint, size = settings.joint, settings.vocabulary_size
+        return [*Subwords.train_pair(pairs, size, joint=joint, **text_settings)]
+
+
+def blocks_of_pairs(pairs, most, size_of=None, largest=None):
+    """Gather pairs into `Block`s, whose bounds follow from the pairs alone.
+
+    Args:
+        pairs: Iterable of (source, target).
+        most: Integer, most pairs of a block.
+        size_of: Function of a pair, its size; that of both texts for None.
+        largest: Integer, the size at which a block ends; `BLOCK_BYTES` for None.
+    """
+    largest = largest or BLOCK_BYTES
+    number, first, size, rows = 0, 1, 0, []
+    for row in pairs:
+        rows.append(row)
+        size += size_of(row) if size_of else sum(map(len, row))
+        if len(rows) == most or size >= largest:
+            yield Block(number, first, len(rows), tuple(zip(*rows, strict=True)))
+            number, first, size, rows = number + 1, first + len(rows), 0, []
+    if rows:
+        yield Block(number, first, len(rows), tuple(zip(*rows, strict=True)))
+
+
+def value_of(record, name):
+    """The string in a record under a name, with dots between the keys of nested records."""
+    for key in name.split("."):
+        record = record[key]
+    if not isinstance(record, str):
+        raise TypeError(f"{name} is no string")
+    return record
+
+
+def join_lines(text):
+    r"""A text with spaces for line ends; U+FFFD for halves of surrogates, as JSON can name them."""
+    if not text.isascii():
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.replace("\n", " ").replace("\r", " ")
+
+
+def fingerprint_of_files(paths):
+    """String that changes with any of the files, or its place."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(json.dumps(_state(path)).encode())
+    return digest.hexdigest()
+
+
+def _state(path):
+    """[path, bytes, time of the last change] of a file."""
+    state = os.stat(path)
+    return [os.fspath(path), state.st_size, state.st_mtime_ns]

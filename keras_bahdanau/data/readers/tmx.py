@@ -1,0 +1,137 @@
+"""Corpora of translation units: TMX (Translation Memory eXchange 1.4), read as a stream."""
+
+import itertools
+import os
+import xml.parsers.expat
+
+from keras_bahdanau.data.readers.line_corpora import check_text_file, open_bytes
+from keras_bahdanau.data.readers.lines import LONGEST_LINE, file_errors
+from keras_bahdanau.data.readers.text_corpus import TextCorpus, blocks_of_pairs, join_lines
+
+_FORMATTING = {"bpt", "ept", "it", "ph", "ut"}  # elements inside a text that are no text
+_CHUNK = 2**16
+
+
+class TmxFile(TextCorpus):
+    """A TMX file.
+
+    Args:
+        path: Path, plain or .gz.
+        sides: Two languages; a shorter name includes its regions, "en" for "en-GB". None for the
+            only two languages of the file, the first of the first unit as the source.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it can't be read.
+    """
+
+    def __init__(self, path, sides=None):
+        self.paths = [os.fspath(path)]
+        check_text_file(path)
+        self.sides = sides and tuple(map(_code, sides))
+
+    def blocks(self, most):
+        return blocks_of_pairs(self._pairs(), most)
+
+    def _pairs(self):
+        parser, sides = _UnitParser(self.paths[0]), self.sides
+        with open_bytes(self.paths[0]) as file, file_errors(self.paths[0]):
+            chunks = ((chunk, False) for chunk in iter(lambda: file.read(_CHUNK), b""))
+            # expat 2.6 and later may hold bytes back until the last call
+            for chunk, is_last in itertools.chain(chunks, [(b"", True)]):
+                for unit in parser.feed(chunk, is_last):
+                    if sides is None and len(unit) == 2:
+                        sides = tuple(unit)
+                    yield self._pair(unit, sides)
+
+    def _pair(self, unit, sides):
+        if self.sides is None and (not sides or not set(unit) <= set(sides)):
+            raise ValueError(
+                "A TMX of other than two languages needs --sides. Received: "
+                f"path={self.paths[0]!r} with {', '.join(sorted({*unit, *(sides or ())}))}. "
+                "Name source and target: --sides en,de."
+            )
+        return tuple(
+            next((text for language, text in unit.items() if _matches(language, side)), "")
+            for side in sides
+        )
+
+
+def _code(language):
+    """The code of a language as all files are compared by it, such as "en-us"."""
+    return language.lower().replace("_", "-")
+
+
+def _matches(language, side):
+    return language == side or language.startswith(f"{side}-")
+
+
+class _UnitParser:
+    """Translation units of a stream of XML, as dictionaries of texts by language."""
+
+    def __init__(self, path):
+        self._path = path
+        self._units, self._unit, self._language, self._text = [], None, None, None
+        self._skipped = 0  # depth inside an element of formatting
+        self._size = 0  # characters of a unit
+        self._parser = xml.parsers.expat.ParserCreate()
+        self._parser.buffer_text = True
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._characters
+        self._parser.EntityDeclHandler = self._refuse_entity
+        self._parser.SkippedEntityHandler = self._refuse_entity
+
+    def feed(self, chunk, is_last=False):
+        """Return the units that end in a chunk of bytes."""
+        self._units = []
+        try:
+            self._parser.Parse(chunk, is_last)
+        except xml.parsers.expat.ExpatError as error:
+            raise self._damaged(f"whose line {error.lineno} is no XML: {error}") from None
+        return self._units
+
+    def _damaged(self, reason):
+        return ValueError(
+            f"A TMX file must be whole XML without entities of its own. Received: "
+            f"path={self._path!r}, {reason}. Mend it, or write it again."
+        )
+
+    def _refuse_entity(self, name, *_):
+        raise self._damaged(f"which declares or names the entity {name!r:.80}")
+
+    def _start(self, name, attributes):
+        if self._text is not None:
+            self._skipped += bool(self._skipped or name in _FORMATTING)
+        elif name == "tu":
+            self._unit, self._size = {}, 0
+        elif name == "tuv":
+            language = attributes.get("xml:lang") or attributes.get("lang", "")
+            self._language = _code(language)
+            self._count(len(language) + 1)  # there may be any number of empty texts
+        elif name == "seg" and self._unit is not None:
+            self._text = []
+
+    def _characters(self, text):
+        if self._text is not None and not self._skipped:
+            self._text.append(text)
+            self._count(len(text))
+
+    def _count(self, characters):
+        """Bound the memory of one unit, in all its languages."""
+        self._size += characters
+        if self._size > LONGEST_LINE:
+            line = self._parser.CurrentLineNumber
+            raise self._damaged(
+                f"whose unit in line {line} has more than {LONGEST_LINE:,} characters"
+            )
+
+    def _end(self, name):
+        if self._skipped:
+            self._skipped -= 1
+        elif name == "seg" and self._text is not None:
+            self._unit.setdefault(self._language, join_lines("".join(self._text)))
+            self._text = None
+        elif name == "tu" and self._unit is not None and self._text is None:
+            self._units.append(self._unit)
+            self._unit = None
