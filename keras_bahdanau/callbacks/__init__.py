@@ -3,9 +3,8 @@
 from keras_bahdanau.callbacks.alignment_plots import AlignmentPlotCallback
 from keras_bahdanau.callbacks.averaging import AverageLast, average_weights
 from keras_bahdanau.callbacks.checkpoint import Checkpoint
-from keras_bahdanau.callbacks.divergence import StopAtDivergence
-from keras_bahdanau.callbacks.end_in_time import EndInTime
 from keras_bahdanau.callbacks.metric import BleuCallback, MetricCallback
+from keras_bahdanau.callbacks.stopping import EndInTime, StopAtDivergence
 
 __all__ = [
     "AlignmentPlotCallback",

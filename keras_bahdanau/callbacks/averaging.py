@@ -105,18 +105,13 @@ def average_weights(models):
     models with different initial weights is useless: combine those in an `Ensemble`.
 
     Args:
-        models: Iterable of built Keras models; one at a time is kept in memory
-            if it is a generator.
+        models: Iterable of built Keras models; of a generator one at a time is in memory.
 
     Returns:
-        List of NumPy arrays, as `get_weights` of each model gives.
+        List of NumPy arrays, as of `get_weights`.
 
     Raises:
         ValueError: If there is no model, or their weights differ in shape.
-
-    Example:
-        >>> further = [trained_further(model, seed) for seed in (1, 2)]
-        >>> model.set_weights(average_weights(further))
     """
     return _mean(model.get_weights() for model in models)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import h5py
 import keras
 
-from keras_bahdanau.callbacks.divergence import BatchCount, require_finite_state
+from keras_bahdanau.callbacks.stopping import BatchCount, require_finite_state
 from keras_bahdanau.files.whole_file import replacing
 
 _METRICS = "metrics_so_far"  # of the epoch that is under way
@@ -27,14 +27,12 @@ class Checkpoint(keras.callbacks.Callback):
         save_freq: Positive integer. Batches from one checkpoint to the next, rounded up to
             `steps_per_execution` of `compile`.
         ends_epochs: Bool. True in a `fit` of your own: counts each epoch at its end, and saves.
-            `train` does so after its validation.
 
     Raises:
         FloatingPointError: From `fit` or `save`, if a weight is NaN or infinite; the last file
             stays.
 
     Example:
-        >>> data = keras_bahdanau.data.BatchedPairs(pairs, source, target)
         >>> checkpoint = Checkpoint("run.weights.h5", progress, ends_epochs=True)
         >>> if progress.step:  # the rest of an epoch
         ...     rest = data.epoch(progress.epoch, progress.step)

@@ -15,22 +15,14 @@ class MetricCallback(keras.callbacks.Callback):
     """Decode validation pairs after each epoch, and log metrics as "val_" and their names.
 
     The pairs are decoded once for all metrics, with the largest n-best list that one of them
-    needs: 5 texts of a source for "top5". The first metric decides which epoch is best.
-
-    The callbacks after it in the list of `fit` find the values in their logs:
-    put it before `ModelCheckpoint` or `EarlyStopping` (with
-    `monitor="val_exact", mode="max"`, or "min" for an error rate), `CSVLogger` and
-    `TensorBoard` (`pip install tensorboard`).
-
-    With `intervals` the logs also hold the ends of the 95 % interval of `evaluate`, as
-    "val_exact_low" and "val_exact_high".
+    needs: 5 texts of a source for "top5". The first metric decides which epoch is best. Callbacks
+    after it in the list of `fit`, such as `EarlyStopping(monitor="val_exact", mode="max")`,
+    `ModelCheckpoint`, `CSVLogger` and `TensorBoard`, find the values in their logs.
 
     With an `AveragingAdam` optimizer the averaged weights decode. Keras' callbacks save the
     trained weights instead: keep the averaged ones with `save_best` or `restore_best_weights`.
 
     ```python
-    search = SearchOptions(beam_width=5)
-    pronouncer = keras_bahdanau.Translator(source, model, target, search)
     judge = MetricCallback(
         pronouncer, valid_pairs, ["exact", "per", "top5"], intervals=True, save_best="best.keras"
     )
@@ -48,7 +40,7 @@ class MetricCallback(keras.callbacks.Callback):
             had the best value. They are averaged already: save them as they are.
         save_best: Path of a `.keras` file, written with each best value of all `fit`s:
             `Pipeline.load` reads it.
-        intervals: Bool. True to log the interval of each metric, too.
+        intervals: Bool. True to log the ends of the 95 % interval of `evaluate`, too.
 
     Attributes:
         metrics: List of `CorpusMetric`.
@@ -58,7 +50,7 @@ class MetricCallback(keras.callbacks.Callback):
 
     Raises:
         TypeError: If `pairs` holds something else.
-        ValueError: If there are no pairs, there is no metric, one is unknown, two have one name,
+        ValueError: If there are no pairs or metrics, a metric is unknown, two have one name,
             if `save_best` does not end in ".keras", or, when training begins, if another model
             is trained or the beam is too narrow for a metric.
     """
@@ -129,8 +121,7 @@ class MetricCallback(keras.callbacks.Callback):
         """Decode the pairs with the current translator.
 
         Returns:
-            Dictionary of floats, in percent: "exact" of the metric "exact", and with `intervals`
-            "exact_low" and "exact_high".
+            Dictionary of floats, in percent, such as "exact", "exact_low" and "exact_high".
         """
         results = self.translator.decode_nbest(
             self._answers.sources, self._nbest, self.batch_size, self.search

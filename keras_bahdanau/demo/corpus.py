@@ -14,14 +14,9 @@ LONGEST = 30  # English words, punctuation included
 
 
 def generate(count, seed=0):
-    """Generate sentence pairs, no two with the same English.
+    """Generate sentence pairs, no two with the same English: a list of `Example`.
 
-    Args:
-        count: Non-negative integer. Number of pairs.
-        seed: Integer. The same seed gives the same pairs, and a larger `count` only adds to them.
-
-    Returns:
-        List of `Example`.
+    The same seed gives the same pairs, and a larger `count` only adds to them.
 
     Raises:
         ValueError: If `count` is negative.
@@ -41,30 +36,15 @@ def generate(count, seed=0):
 
 
 def split(train=15000, valid=500, test=500, seed=0):
-    """Generate three lists of `Example` that have no English sentence in common.
-
-    Args:
-        train: Integer. Size of the first list.
-        valid: Integer. Size of the second list.
-        test: Integer. Size of the third list.
-        seed: Integer, as in `generate`.
-
-    Returns:
-        Tuple of three lists: train, valid, test.
-    """
+    """Generate three lists of `Example` that have no English sentence in common."""
     examples = generate(train + valid + test, seed)
     return examples[:train], examples[train : train + valid], examples[train + valid :]
 
 
 def write(directory, name, examples):
-    """Write NAME.en, NAME.fr and NAME.align, one sentence a line.
+    """Write NAME.en, NAME.fr and NAME.align to a directory, one sentence a line.
 
     Links have the Pharaoh form "0-0 0?1": source and target word, "?" if only possible.
-
-    Args:
-        directory: Path of a directory; made if absent.
-        name: String, such as "train".
-        examples: List of `Example`.
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)

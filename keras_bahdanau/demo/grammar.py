@@ -49,11 +49,8 @@ CONTRACTED = {
 class Example(NamedTuple):
     """A sentence pair with its gold word alignment.
 
-    Attributes:
-        source: English words, separated by spaces.
-        target: French words, separated by spaces.
-        sure: Links (source word, target word), counted from 0, that every annotator would make.
-        possible: The links that an annotator might make; includes `sure`.
+    Links are (source word, target word), counted from 0. Every annotator would make the `sure`
+    ones, some also the `possible` ones, which include the `sure` ones.
     """
 
     source: str

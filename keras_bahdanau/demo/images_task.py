@@ -49,7 +49,7 @@ class CaptionedImage(NamedTuple):
     Attributes:
         image: Uint8 array `(64, 96)`, dark digits on white paper.
         text: String.
-        boxes: List of (left, top, right, bottom) in pixels, one a digit in the order of the text.
+        boxes: List of (left, top, right, bottom) in pixels, one a digit in reading order.
         known: Bool, True if the training has its digits.
     """
 
@@ -60,11 +60,7 @@ class CaptionedImage(NamedTuple):
 
 
 def real_digits():
-    """All digits of scikit-learn: a list of ten lists of uint8 arrays `(8, 8)`, 0 for paper.
-
-    Raises:
-        ImportError: If scikit-learn is not installed.
-    """
+    """All digits of scikit-learn: a list of ten lists of uint8 arrays `(8, 8)`, 0 for paper."""
     try:
         from sklearn.datasets import load_digits
     except ImportError:

@@ -6,17 +6,13 @@ from keras_bahdanau.text.alignments import alignment_error_rate, check_links, sp
 
 
 def attention_entropy(translations):
-    """Mean entropy of the attention over the target tokens.
+    """Mean entropy of the attention over the target tokens of `Translation`s.
 
     A token that attends to one position has entropy 0, uniform attention to n positions log n.
 
-    Args:
-        translations: Iterable of `Translation`.
-
     Returns:
         (nats, share): floats, -sum_j alpha_ij log alpha_ij, and its share of the maximum, the log
-        of the number of positions, over sources of two positions and more. None where
-        nothing is attended to.
+        of the number of positions, over sources of two positions and more. None without attention.
     """
     entropies, shares = [], []
     for translation in translations:

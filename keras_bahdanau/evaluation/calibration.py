@@ -39,10 +39,10 @@ class Calibrated:
 def calibrate(translator, pairs, batch_size=64, metric=None, threshold=None, say=None):
     """Fit the confidences of texts and words on held-out pairs.
 
-    The sources are decoded by the pipeline's own search. A text is right if its chrF is at least
-    the threshold, or for other metrics than translation's if it equals a reference. A word is
-    right if it stands in the reference, in the alignment with the fewest edits. Pairs with one
-    source count once, with the nearest of its references. A source without tokens is left out.
+    The pipeline's own search decodes the sources. A text is right if its chrF is at least
+    the threshold, or, outside of translation, if it equals a reference. A word is
+    right if it is in the reference, in the alignment with the fewest edits. Pairs with one
+    source count once, with the nearest reference. Sources without tokens do not count.
 
     Args:
         translator: A `Translator`, or other `Pipeline`.
@@ -61,8 +61,7 @@ def calibrate(translator, pairs, batch_size=64, metric=None, threshold=None, say
             of range, or there are fewer than 10 right or wrong texts.
 
     Example:
-        >>> calibrated = calibrate(translator, read_pairs("valid.en", "valid.de"))
-        >>> translator.calibration = calibrated.calibration
+        >>> translator.calibration = calibrate(translator, valid_pairs).calibration
         >>> translator.translate(["A man in an orange hat."])[0].confidence
         0.83
     """

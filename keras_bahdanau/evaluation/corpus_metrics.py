@@ -108,11 +108,6 @@ class CorpusMetric:
 
         Raises:
             ValueError: If the lists differ in length, or are empty.
-
-        Example:
-            >>> (per,) = metrics_of(["per"])
-            >>> per.corpus_score(["R EH D"], [["R IY D", "R EH D"]])
-            0.0
         """
         return float(self.scorer.corpus_score(*self._lines(hypotheses, references)).score)
 

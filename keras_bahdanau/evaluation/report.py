@@ -17,13 +17,9 @@ STARTS = band_starts(5)  # of texts, in words or symbols
 
 
 class Band(NamedTuple):
-    """The inputs of similar length.
+    """Inputs of similar length: label, such as "6-10", number, and score as a corpus.
 
-    Attributes:
-        label: String, such as "6-10": words of a text, symbols of one of characters, positions
-            of other sources.
-        sentences: Integer, number of inputs.
-        score: Float, the score of their texts as a corpus.
+    Lengths are words of a text, symbols of one of characters, positions of other sources.
     """
 
     label: str
@@ -32,23 +28,15 @@ class Band(NamedTuple):
 
 
 def scores_by_length(lengths, hypotheses, references, metric, starts=STARTS):
-    """Scores of the inputs of each length, shortest first; no band is empty.
+    """Scores of the inputs of each length, shortest first, without empty bands: a list of `Band`.
 
     Args:
         lengths: List of integers, the length of each source: see `Source.sizes`.
         hypotheses: List of strings, as many; or of lists: see `CorpusMetric.corpus_score`.
         references: List of strings, as many; or of lists, likewise.
         metric: A `CorpusMetric`, of `metrics_of`.
-        starts: Increasing integers, the shortest length of each band; inputs that are
-            shorter than the first, such as empty ones, belong to none.
-
-    Returns:
-        List of `Band`.
-
-    Example:
-        >>> (bleu,) = metrics_of(["bleu"])
-        >>> scores_by_length(lengths, hypotheses, references, bleu, starts=(1, 11))
-        [Band(label='1-10', sentences=99, score=38.2), Band(label='11-', sentences=88, score=35.9)]
+        starts: Increasing integers, the shortest length of each band; shorter inputs, such as
+            empty ones, have no band.
     """
     bands = []
     for start, next_start in zip(starts, [*starts[1:], None], strict=True):
@@ -73,8 +61,7 @@ class Measured(NamedTuple):
         label: String, the metric's name in tables.
         score: Float, in percent.
         signature: String, settings and version behind the score.
-        interval: (low, high) in percent, between which the score is in 95 % of the samples of a
-            bootstrap, or None: see `interval`.
+        interval: (low, high) in percent, or None: see `interval`.
     """
 
     label: str
@@ -92,29 +79,28 @@ class Evaluation:
 
     Attributes:
         by_metric: Dictionary from the names of the metrics, in their order, to `Measured`.
-        perplexity: Float, of a token of the references, end tokens included; None, as the
-            next two, if the translator has no model to read them with.
+        perplexity: Float, of a token of the references, end tokens included. It and the next
+            two are None without a model.
         word_perplexity: Float, of a word of the references; the end of each sentence counts
             as one.
-        token_accuracy: Float, the share of the references' tokens that the model held for
-            the most probable, each after the true ones before it.
-        attention_entropy: Float, nats, in the mean over the tokens of the translations; None
-            where nothing is attended to. See `attention_entropy`.
-        attention_entropy_share: Float, the same as a share of the log of the source's length.
+        token_accuracy: Float, share of the references' tokens that the model ranks first.
+        attention_entropy: Float, nats, in the mean over the tokens of the translations, or None;
+            see `attention_entropy`.
+        attention_entropy_share: Float, its share of the log of the source's length.
         alignment_error_rate: Float from 0 to 1, or None without known alignments.
         by_length: List of `Band`, the first metric by the length of the source.
         inputs: String, the name of the inputs in the report, such as "sentences".
-        texts: String, that of the results, such as "translations".
+        texts: String, the name of the results, such as "translations".
         counted_in: String, the unit of a source's length, such as "words".
         sentences: Integer. All pairs, those with an empty side included.
-        sources: Integer. Their different sources, each of which is decoded once.
+        sources: Integer. Different sources, each of which is decoded once.
         skipped: Integer. Pairs with an empty side, of a `.tflite` file those without a reference:
-            perplexities and accuracy leave them out. Their translations count, but for metrics
-            that count sources, such as "exact", only if one of both sides has content.
+            perplexities and accuracy leave them out. Metrics that count sources, such as "exact",
+            leave out pairs without any content.
         too_long: Integer. Pairs with a side of more than `max_source_length` positions,
             likewise; their sources are cut to be decoded.
         cut: Float, the share of the texts that had not ended at the longest length.
-        seconds: Float, the time that decoding took.
+        seconds: Float, duration of decoding.
         translations: List of `Translation`, one a pair.
     """
 

@@ -48,21 +48,18 @@ def candidates(
     length_penalties=LENGTH_PENALTIES,
     ctc_weights=None,
 ):
-    """The options to try: first those given, then each combination, the narrow beams first.
+    """The options to try: `search` itself, then each combination, narrow beams first.
 
-    Options that make no difference come once: a beam of 1 has nothing to rank, and with an
+    Options without a difference come once: a beam of 1 has nothing to rank, and with an
     exponent of 0 there is no penalty.
 
     Args:
-        search: `SearchOptions`: what the candidates have in common.
+        search: `SearchOptions`: the other options of all candidates.
         beam_widths: Iterable of positive integers.
         length_normalizations: Iterable of floats, exponents.
         length_penalties: Iterable of "power" and "gnmt".
         ctc_weights: Iterable of floats in [0, 1], shares of CTC; that of `search` alone when
             left out. `tuned_options` has the values for a model.
-
-    Returns:
-        List of `SearchOptions`.
 
     Raises:
         ValueError: If a value is out of range, or the search draws at random.
@@ -114,7 +111,7 @@ def tune(
     Args:
         translator: A `Translator`, or other `Pipeline`.
         pairs: List of (input of the source, target string): validation pairs, never the test's.
-        searches: Iterable of `SearchOptions`, such as `candidates` gives.
+        searches: Iterable of `SearchOptions`, such as of `candidates`.
         batch_size: Positive integer. Inputs decoded at once.
         tokenize: Name of sacreBLEU's tokenization, for BLEU and for the lengths; its own
             choice, 13a, when left out.
@@ -124,17 +121,15 @@ def tune(
         say: Function of one string, which reports progress; None for none.
 
     Returns:
-        List of `Trial`, the best first: the highest BLEU, or the lowest error rate; among
-        equals the narrower beam, then the one tried first.
+        List of `Trial`, the best score first; among equals the narrower beam, then the earlier.
 
     Raises:
         ValueError: If no pair has content on both sides, there are no options to try, the
-            model does not have what one asks for, or the metric is unknown.
+            model can't search with one, or the metric is unknown.
 
     Example:
         >>> searches = candidates(pipeline.search, **tuned_options(pipeline.model))
-        >>> trials = tune(pipeline, valid_pairs, searches, metric="cer")
-        >>> pipeline.search = simplest(trials).search
+        >>> pipeline.search = simplest(tune(pipeline, valid_pairs, searches, metric="cer")).search
     """
     pairs, searches = list(pairs), list(searches)
     sources, references = ([pair[side] for pair in pairs] for side in (0, 1))
@@ -174,16 +169,9 @@ def tune(
 def simplest(trials, tolerance=TOLERANCE):
     """The trial to keep: almost the best score, with the least search.
 
-    Of the trials at most `tolerance` worse than the best, take the narrowest beam, then no CTC,
-    then the shortest texts. Many options score alike: a wide beam and CTC cost time, and a strong
-    length normalization may make the texts of other inputs too long.
-
-    Args:
-        trials: List of `Trial`, in any order, all by one metric.
-        tolerance: Float, in percent of the metric, such as points of BLEU; 0 for the best alone.
-
-    Returns:
-        `Trial`.
+    Of the trials at most `tolerance` percent worse than the best, take the narrowest beam, then no
+    CTC, then the shortest texts. Many options score alike: a wide beam and CTC cost time, and a
+    strong length normalization may make the texts of other inputs too long.
 
     Raises:
         ValueError: If the tolerance is below 0.

@@ -23,17 +23,15 @@ def interval(metric, hypotheses, references, samples=1000):
         metric: A `CorpusMetric`, of `metrics_of`.
         hypotheses: List of strings, or of lists of strings: see `CorpusMetric.corpus_score`.
         references: List of strings, or of lists of strings, as many.
-        samples: Positive integer, corpora that are drawn from the sentences.
+        samples: Integer from 1 to 100,000, corpora that are drawn from the sentences.
 
     Returns:
         (low, high): floats, in percent. The draws are the same each time.
 
     Raises:
-        ValueError: If the lists differ in length, or are empty, or `samples` is not from 1 to
-            100,000.
+        ValueError: If the lists differ in length, or are empty, or `samples` is out of range.
 
     Example:
-        >>> (exact,) = metrics_of(["exact"])
         >>> interval(exact, ["a"] * 100, ["a"] * 60 + ["b"] * 40)
         (51.0, 69.0)
     """
@@ -67,15 +65,13 @@ def samples_for(count):
 class SystemComparison:
     """Two systems on the same sentences, by one metric.
 
-    By paired bootstrap (Koehn 2004); where each text is right or wrong, such as "exact", by the
+    By paired bootstrap (Koehn 2004); for right or wrong texts, such as of "exact", by the
     exact sign test of the texts that only one system has right (McNemar 1947).
 
     Attributes:
         metric: "BLEU", "chrF2", "TER", "WER", "CER" or "exact".
-        score: Float, of the system, on all sentences.
-        baseline: Float, of the baseline.
-        score_range: (mean, half width) of the system's scores in 95 % of the samples.
-        baseline_range: (mean, half width) of the baseline's.
+        score, baseline: Floats, of the system and of the baseline, on all sentences.
+        score_range, baseline_range: (mean, half width) of the scores in 95 % of the samples.
         p_value: Float, how often chance alone makes so large a difference.
         signature: String, settings and version behind the scores; "test:sign" for that test.
         higher_is_better: Bool, False for the error rates.

@@ -29,7 +29,7 @@ _FACTORS = ("kernel", "recurrent_kernel", "embeddings", "v")  # names of the fac
 
 
 def rounded(weight, axis=None, sections=1, quantization="int8"):
-    """A weight with the values that it has in 8 or 4 bits.
+    """A weight, a float tensor of two axes or more, with the values that it has in 8 or 4 bits.
 
     Args:
         weight: Float tensor with two axes or more.
@@ -39,9 +39,6 @@ def rounded(weight, axis=None, sections=1, quantization="int8"):
         sections: Integer, or list of integers where the last axis is split, as in `ops.split`:
             parts that the export rounds separately.
         quantization: String, "int8" or "int4".
-
-    Returns:
-        Tensor of the shape and dtype of `weight`.
 
     Example:
         >>> rounded(np.float32([[0.1, -1.27]] * 512)).numpy()[0]

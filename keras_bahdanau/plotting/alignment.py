@@ -28,8 +28,8 @@ def plot_alignment(result, picture=None, *, words=None, ax=None):
     """Draw the alignment of one translation as a grey map, black for 0 and white for 1.
 
     Source tokens are along the top and target tokens down the side, as in figure 3 of
-    Bahdanau et al. 2015. Scripts that matplotlib's own font lacks, such as Devanagari, are drawn
-    with an installed font that has them: see `fonts.families_for`.
+    Bahdanau et al. 2015. Missing scripts, such as Devanagari, are drawn
+    with an installed font: see `fonts.families_for`.
 
     With the picture of a grid, such as an image, each token has a heat map over it: see
     `plot_attention_maps`. With the picture of a sequence, such as a spectrogram, the alignment is
@@ -40,9 +40,8 @@ def plot_alignment(result, picture=None, *, words=None, ax=None):
             `alignment` `(len(target_tokens), len(source_tokens))`; `text`, if there is one, is
             the title above a picture.
         picture: `Picture` of the input, from `pipeline.picture`, or None.
-        words: Boolean. True to join subwords to words (see `alignments.join_alignment`), False
-            for tokens. None for words, except for models of
-            characters or graphemes, and for a text that is one word of several tokens.
+        words: Boolean. True to join subwords to words, False for tokens. None for words, except for
+            characters and graphemes, and for a text that is one word of several tokens.
         ax: Axes to draw in, without a picture, or None for a new figure that is sized by its
             words.
 

@@ -41,23 +41,15 @@ EAST_ASIAN = {"HANGUL", "HIRAGANA", "KATAKANA"}
 
 
 def families_for(texts):
-    """Name font families that together have every character of the texts.
+    """List of font families that together have every character of the texts.
 
     Families of `matplotlib.rcParams["font.family"]` come first, then installed ones for missing
     characters, such as the font of `pip install "keras-bahdanau[fonts]"`. To use a font that is
-    not installed, add it before:
+    not installed, call `matplotlib.font_manager.fontManager.addfont(path)` before. Joined letters,
+    as of Devanagari and Arabic, need matplotlib 3.11.
 
-        >>> matplotlib.font_manager.fontManager.addfont("NotoSansDevanagari-Regular.ttf")
-
-    Joined letters, as of Devanagari and Arabic, need matplotlib 3.11.
-
-    Args:
-        texts: Iterable of strings.
-
-    Returns:
-        List of strings, for the `fontfamily` of a matplotlib text: the first family
-        with a character draws it. Without any, a warning says what to install, and matplotlib
-        draws a box.
+    The first family with a character draws it, as the `fontfamily` of a matplotlib text. Without
+    any, a warning says what to install, and matplotlib draws a box.
     """
     families = list(matplotlib.rcParams["font.family"])
     paths = (font_manager.findfont(FontProperties(family=[name])) for name in families)

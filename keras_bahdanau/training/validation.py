@@ -5,7 +5,7 @@ import dataclasses
 
 import keras
 
-from keras_bahdanau.callbacks.divergence import require_finite, require_finite_state
+from keras_bahdanau.callbacks.stopping import require_finite, require_finite_state
 from keras_bahdanau.data.pairs import answers_by_source
 from keras_bahdanau.evaluation.corpus_metrics import metrics_of
 from keras_bahdanau.files.whole_file import write_json
