@@ -207,6 +207,9 @@ def run(request, graphs):
     return {"eager": modes.eager, "graph": graphs}[request.param]
 
 
+PROGRAMS = ("examples", "experiments", "benchmarks")
+
+
 @pytest.fixture
 def example(request, monkeypatch):
     """Function that imports a module of an example, from `FOLDER` of the test's own module."""
@@ -216,5 +219,7 @@ def example(request, monkeypatch):
     root = Path(__file__).parents[1]
     for name in {*sys.modules} - known:
         file = Path(getattr(sys.modules[name], "__file__", None) or "")
-        if any(file.is_relative_to(root / part) for part in ("examples", "benchmarks")):
+        if any(
+            file.is_relative_to(root / part) for part in ("examples", "experiments", "benchmarks")
+        ):
             del sys.modules[name]  # another example has a module of that name

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import generated_pages  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
-GUESTS = ("*.md", "examples/**/*.md", "export/**/*.md", "benchmarks/*.md")
+GUESTS = ("*.md", "examples/**/*.md", "experiments/**/*.md", "export/**/*.md", "benchmarks/*.md")
 LEFT_OUT = ("README.md",)  # the site has a first page of its own
 _LINK = re.compile(
     r"\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?!\w+:|#|/)(?P<path>[^)\s#]+)(?P<place>#[^)\s]*)?\)"
@@ -37,6 +37,8 @@ def on_config(config):
     """Fill in the navigation: API and examples, and new pages of docs/ among the guides."""
     examples = [path.relative_to(ROOT).as_posix() for path in ROOT.glob("examples/**/*.md")]
     _fill(config.nav, "Examples", sorted(examples, key=lambda name: (name.count("/"), name)))
+    records = [path.relative_to(ROOT).as_posix() for path in ROOT.glob("experiments/*/*.md")]
+    _fill(config.nav, "Experiments", sorted(records))
     _fill(config.nav, "API", [*generated_pages.api_pages()])
     placed = set(_pages_of(config.nav))
     pages = sorted(path.name for path in (ROOT / "docs").glob("*.md"))

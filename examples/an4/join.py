@@ -16,7 +16,7 @@ import numpy as np
 import soundfile
 
 import keras_bahdanau as kb
-from keras_bahdanau.text.alignments import join_targets
+from keras_bahdanau.text import alignments
 
 RATE = 16000  # samples a second of all recordings
 HOP, FRAME = 160, 400  # samples between loudnesses, and of each: 10 and 25 ms
@@ -65,7 +65,7 @@ def recordings(paths, texts, model):
     sounds = [path.read_bytes() for path in paths]
     aligned = pipeline.align(list(zip(sounds, texts, strict=True)))
     for path, text, result in zip(paths, texts, aligned, strict=True):
-        weights, heard = join_targets(result.alignment, result.target_tokens)
+        weights, heard = alignments.join_targets(result.alignment, result.target_tokens)
         samples, rate = soundfile.read(path)
         if rate != RATE or samples.ndim != 1:
             raise SystemExit(f"{path}: {rate} Hz, {samples.ndim} channels; give {RATE} Hz, mono")

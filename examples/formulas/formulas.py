@@ -1,158 +1,190 @@
-"""Handwritten formulas: files of pen strokes and LaTeX, and the models that read them.
+r"""Handwritten formulas to LaTeX, from the strokes of the pen or from their image.
 
-A file has one formula a line, as JSON, plain or .gz: `latex` (tokens with spaces), `ink`, a list
-of strokes `[x0, y0, dx, dy, dx, dy, ...]`, and perhaps `owners`, for each stroke the place of the
-token that it writes.
+    python examples/formulas/formulas.py train --data DIR --source ink --out runs/ink
+    python examples/formulas/formulas.py score dev.jsonl.gz --model runs/ink/formulas.keras
+
+DIR holds `train.jsonl.gz` and `dev.jsonl.gz`. A line of a file is JSON: `latex`, tokens with
+spaces between, and `ink`, a list of strokes `[x0, y0, dx, dy, dx, dy, ...]`. `train` resumes when
+it is called again. Dev chooses the epoch, then the search.
 """
 
 import argparse
-import contextlib
 import json
 from pathlib import Path
 
 import numpy as np
+from PIL import Image, ImageDraw
 
 import keras_bahdanau as kb
+from keras_bahdanau.training import Run, TrainingOptions, train
 
-FARTHEST = 1e9  # that the pen moves at once, as `InkSource` has it
+SOURCES = {
+    "ink": lambda: kb.sources.InkSource(),
+    "image": lambda: kb.sources.ImageSource(height=128, width=1024, cell=16),
+}
+COMMON = {"target_model_type": "word", "vocabulary_size": 200, "best_by": "exprate"}
+IMAGE = {"convolutions": "16,32,96,128", "encoder_units": 256, "augmentation": 0.2, "epochs": 26}
+OPTIONS = {"ink": COMMON, "image": {**COMMON, **IMAGE}}
+BEAM_WIDTHS, EXPONENTS, CTC_SHARES = (5, 10), (0.0, 0.5, 1.0), (0.1, 0.2, 0.3)
+METRICS = ("exprate", "exprate1", "exprate2", "exprate3", "wer")
+PEN, BORDER = 3, 4  # pixels
+HEIGHT, STROKE = 128, 28  # pixels of an image at least, and of a stroke in the mean
+FARTHEST = 1e9  # of a point from the one before it
 
 
-@contextlib.contextmanager
-def ends_well():
-    """A decorator of `main`: one line where the input is bad, in place of a traceback.
-
-    Bad input is an error of the operating system, or one with "Received: ...", of the package or
-    of an example. Any other exception is a bug, and keeps its traceback.
-    """
+def main(arguments=None):
+    arguments = parsed(arguments)
     try:
-        yield
-    except Exception as error:
-        if not isinstance(error, OSError) and "Received: " not in str(error):
-            raise
+        arguments.command(arguments)
+    except (OSError, ValueError) as error:  # a bad file, in one line
         raise SystemExit(" ".join(str(error).split())) from None
 
 
-def existing(text):
-    """Path of a file or directory that is there: a `type` of argparse."""
-    if not Path(text).exists():
-        raise argparse.ArgumentTypeError(f"there is no {text!r}: check the spelling")
-    return Path(text)
+def train_model(arguments):
+    """Train on DIR, choose the search on dev, and save `formulas.keras`."""
+    source = SOURCES[arguments.source]()
+    pairs, dev = (
+        inputs(source, read(arguments.data / f"{part}.jsonl.gz")) for part in ("train", "dev")
+    )
+    run = Run(arguments.out)
+    if not run.is_over():
+        chosen = {name: getattr(arguments, name) for name in ("epochs", "minutes")}
+        options = {name: value for name, value in chosen.items() if value is not None}
+        options = TrainingOptions(**{**OPTIONS[arguments.source], **options})
+        train(pairs, dev, run.directory, options, source=source, verbose=2)
+    pipeline = kb.load_pipeline(run.translator)
+    pipeline.search = best_search(pipeline, dev)
+    pipeline.save(arguments.out / "formulas.keras")
+    print(f"dev chose {pipeline.search}: {arguments.out / 'formulas.keras'}")
 
 
-def new_file(text):
-    """Path of a file in a directory that is there: a `type` of argparse."""
-    folder = Path(text).parent
-    if not folder.is_dir():
-        raise argparse.ArgumentTypeError(f"there is no directory {str(folder)!r}: make it first")
-    return Path(text)
+def best_search(pipeline, dev):
+    """The search with the highest ExpRate on dev; the narrower one of equals."""
+    searches = kb.evaluation.candidates(
+        pipeline.search,
+        BEAM_WIDTHS,
+        EXPONENTS,
+        ("power",),
+        ctc_weights=CTC_SHARES if pipeline.model.has_ctc else (0.0,),
+    )
+    trials = kb.evaluation.tune(pipeline, dev, searches, metric="exprate", tell=report)
+    return trials[0].search
 
 
-def new_packed_file(text):
-    """The same of a file that is compressed, and named so."""
-    if not text.endswith(".gz"):
-        raise argparse.ArgumentTypeError(f"{text!r} must end in .gz")
-    return new_file(text)
+def report(trial):
+    search = trial.search
+    print(
+        f"beam {search.beam_width}, exponent {search.length_normalization:g}, share of CTC "
+        f"{search.ctc_weight:g}: ExpRate {trial.score:.2f}",
+        flush=True,
+    )
+
+
+def score(arguments):
+    """Print ExpRate, the share of formulas all of whose tokens are right, and draw one formula."""
+    on_device = arguments.model.suffix == ".tflite"
+    load = kb.exporters.LiteRTPipeline if on_device else kb.load_pipeline
+    pipeline, formulas = load(arguments.model), read(arguments.file)
+    if not 1 <= arguments.formula <= len(formulas):
+        raise ValueError(f"--formula must be from 1 to {len(formulas)}, the lines of the file.")
+    pairs = inputs(pipeline.source, formulas)
+    evaluation = kb.evaluation.evaluate(pipeline, pairs, metrics=METRICS)
+    print(evaluation)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(evaluation.scores(), indent=1) + "\n")
+    if arguments.plot:
+        number = arguments.formula - 1
+        picture = pipeline.picture(pairs[number][0])
+        figure = kb.plotting.plot_attention_maps(evaluation.translations[number], picture)
+        figure.savefig(arguments.plot)
+
+
+def inputs(source, formulas):
+    """List of (ink or image, LaTeX), as a source reads them.
+
+    Raises:
+        ValueError: If the source reads neither.
+    """
+    if isinstance(source, kb.sources.ImageSource):
+        return [(draw(strokes), latex) for strokes, latex in formulas]
+    if isinstance(source, kb.sources.InkSource):
+        return formulas
+    raise ValueError(
+        "The model must read ink or images. Received: a model whose source is "
+        f"{type(source).__name__}. Give a model that this script trained."
+    )
 
 
 def read(path):
-    """List of (strokes, latex) of a file."""
-    return [pair for *pair, _ in read_owned(path)]
-
-
-def read_owned(path):
-    """List of (strokes, latex, owners) of a file; None for owners that are not known.
+    """List of (strokes, LaTeX) of a file; a stroke is an array `(points, 2)`.
 
     Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it can't be read as text, or a line is no formula.
+        FileNotFoundError: If the file is missing.
+        ValueError: If a line is not a formula.
     """
     formulas = []
     for number, line in enumerate(kb.data.read_lines(path), start=1):
         try:
-            one = json.loads(line)
-            wrong = fault(one)
-        except (RecursionError, ValueError):
-            wrong = f"no JSON: {line!r}"
-        if wrong:
+            formula = json.loads(line)
+            strokes = [stroke_points(stroke) for stroke in formula["ink"]]
+            formulas.append((strokes, " ".join(formula["latex"].split())))
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise ValueError(
-                "A line must be JSON: `latex`, a text; `ink`, lists of x and y by turns, numbers "
-                f"below {FARTHEST:g}; perhaps `owners`, a token's place for each stroke. Received: "
-                f"path={str(path)!r}, whose line {number} has {wrong:.60}. Mend it or remove it."
-            )
-        formulas.append((strokes_of(one["ink"]), one["latex"], one.get("owners")))
+                'A line must be {"latex": text, "ink": [[x0, y0, dx, dy, ...], ...]}. Received: '
+                f"path={str(path)!r}, line {number}: {line:.60} ({error!r:.60}). Correct the line."
+            ) from None
     return formulas
 
 
-def fault(one):
-    """What is wrong in a line of a file, read as JSON; None if nothing is."""
-    one = one if isinstance(one, dict) else {}
-    for name, kind in (("latex", str), ("ink", list)):
-        if not isinstance(one.get(name), kind):
-            return f"{name}={one[name]!r}" if name in one else f"no {name}"
-    for number, stroke in enumerate(one["ink"]):
-        if not is_stroke(stroke):
-            return f"ink[{number}]={stroke!r}"
-    owners, tokens = one.get("owners"), range(len(one["latex"].split()))
-    if owners is not None and not are_owners(owners, one["ink"], tokens):
-        return f"owners={owners!r}"
-    return None
+def stroke_points(moves):
+    """Float array `(points, 2)` of a stroke of a file."""
+    points = np.reshape(np.asarray(moves, np.float64), (-1, 2))
+    if not np.all(np.abs(points) < FARTHEST):
+        raise ValueError(f"numbers must be below {FARTHEST:g}")
+    return np.cumsum(points, axis=0)
 
 
-def is_stroke(stroke):
-    return (
-        isinstance(stroke, list)
-        and len(stroke) % 2 == 0
-        and all(type(move) in (int, float) and abs(move) < FARTHEST for move in stroke)
-    )
+def draw(strokes):
+    """Dark strokes on white paper, uint8 `(height, width)`; their mean size is `STROKE` pixels."""
+    strokes = [stroke for stroke in strokes if len(stroke)]
+    if not strokes:
+        return np.zeros((0, 0), np.uint8)
+    size = np.mean([np.ptp(stroke, axis=0).max() for stroke in strokes]) or 1.0
+    points = np.concatenate(strokes)
+    extent = np.ptp(points, axis=0)
+    scale = min(STROKE / size, 2000 / max(extent.max(), 1e-9))
+    width, height = (int(side) for side in np.ceil(extent * scale + 2 * BORDER))
+    corner = np.array([BORDER, BORDER + max(HEIGHT - height, 0) // 2])
+    image = Image.new("L", (2 * width, 2 * max(height, HEIGHT)), 255)  # halved below
+    pen = ImageDraw.Draw(image)
+    for stroke in strokes:
+        path = 2 * ((stroke - points.min(axis=0)) * scale + corner)
+        line = [tuple(point) for point in path]
+        pen.line(line if len(line) > 1 else line * 2, 0, 2 * PEN, joint="curve")
+        for x, y in (path[0], path[-1]):
+            pen.ellipse((x - PEN, y - PEN, x + PEN, y + PEN), 0)
+    return np.asarray(image.reduce(2))
 
 
-def are_owners(owners, ink, tokens):
-    return (
-        isinstance(owners, list)
-        and len(owners) == len(ink)
-        and all(type(one) is int and one in tokens for one in owners)
-    )
+def parsed(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    commands = parser.add_subparsers(required=True)
+    add = (training := commands.add_parser("train", help="train on DIR")).add_argument
+    add("--data", type=Path, required=True, metavar="DIR")
+    add("--source", choices=SOURCES, default="ink")
+    add("--out", type=Path, required=True, metavar="DIR")
+    add("--epochs", type=int, help="passes over the formulas")
+    add("--minutes", type=float, help="time limit of the training")
+    training.set_defaults(command=train_model)
+    add = (scoring := commands.add_parser("score", help="score a file")).add_argument
+    add("file", type=Path, help="formulas")
+    add("--model", type=Path, required=True, help="a .keras or a .tflite file")
+    add("--json", type=Path, metavar="FILE", help="write the scores")
+    add("--plot", type=Path, metavar="FILE", help="draw the attention of each token")
+    add("--formula", type=int, default=1, help="line of the file for --plot (1)")
+    scoring.set_defaults(command=score)
+    return parser.parse_args(arguments)
 
 
-def loaded(path, *sources, on_device=False):
-    """The pipeline of a file, whose source must be of one of these classes.
-
-    Args:
-        path: Path of a .keras file; with `on_device`, of that or of a .tflite file.
-        *sources: Classes of `keras_bahdanau.sources`.
-        on_device: Bool.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is no pipeline's file, or one of another source.
-    """
-    on_device = on_device and Path(path).suffix == ".tflite"
-    pipeline = kb.exporters.LiteRTPipeline(path) if on_device else kb.load_pipeline(path)
-    if not isinstance(pipeline.source, sources):
-        raise ValueError(
-            f"The model's source must be {' or '.join(one.__name__ for one in sources)}. "
-            f"Received: model={str(path)!r}, whose source is {type(pipeline.source).__name__}. "
-            "Give a model that train.py made for it."
-        )
-    return pipeline
-
-
-def strokes_of(ink):
-    """Arrays `(points, 2)` of the strokes of a file."""
-    return [np.cumsum(np.reshape(stroke, (-1, 2)), axis=0) for stroke in ink]
-
-
-def fraction(text):
-    """A number from 0 to 1: a `type` of argparse."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"it must be a number from 0 to 1, and is {text!r}")
-    return value
-
-
-def not_empty(strokes):
-    """The strokes that have a point, as arrays of floats."""
-    return [np.asarray(stroke, np.float64) for stroke in strokes if len(stroke)]
+if __name__ == "__main__":
+    main()

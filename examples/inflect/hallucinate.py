@@ -18,8 +18,7 @@ from pathlib import Path
 
 import regex
 
-from keras_bahdanau.data.readers.lines import read_lines
-from keras_bahdanau.files.whole_file import write_text
+from keras_bahdanau.data import read_lines
 
 LEAST = 3  # letters of a run
 KEPT = 2  # of its last letters, which stay
@@ -100,7 +99,8 @@ def write(source, path, lines, seed):
                 f"Received: line {number} of {str(source)!r}, which has {len(row)}. Correct it."
             )
     made = hallucinated([*rows.values()], lines, seed)
-    write_text(path, "".join("\t".join(row) + "\n" for row in made))
+    text = "".join("\t".join(row) + "\n" for row in made)
+    path.write_text(text, encoding="utf-8", newline="\n")
     return len(made)
 
 

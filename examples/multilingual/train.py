@@ -12,7 +12,6 @@ import json
 from pathlib import Path
 
 import keras_bahdanau as kb
-from keras_bahdanau.files.whole_file import write_json
 from keras_bahdanau.training import Run, TrainingOptions, train, training_option
 
 SYSTEMS = {"de": ("de",), "fr": ("fr",), "both": ("de", "fr")}
@@ -93,7 +92,7 @@ def score(arguments, name, run, part):
         "training_minutes": progress.seconds / 60,
         "options": run.read_card()["options"],
     }
-    write_json(path, {**about, "scores": scores})
+    path.write_text(json.dumps({**about, "scores": scores}, indent=1) + "\n", encoding="utf-8")
 
 
 def table(arguments):

@@ -40,7 +40,8 @@ def faults_of(page):
 
 
 def test_links_lead_to_files_and_headings():
-    pages = [*code_blocks.pages(), code_blocks.ROOT / "CHANGELOG.md"]
+    root = code_blocks.ROOT
+    pages = [*code_blocks.pages(), root / "CHANGELOG.md", *root.glob("experiments/**/*.md")]
     faults = {code_blocks.name_of(page): [*faults_of(page)] for page in pages}
     assert {name: found for name, found in faults.items() if found} == {}
 

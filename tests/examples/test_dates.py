@@ -100,7 +100,7 @@ def test_an_error_is_what_its_name_says(dates):
 
 
 def test_each_form_has_its_row_of_exact_answers(example, tmp_path):
-    exact = example("exact")
+    exact = example("score")
     lines = [
         exact.Line("3.4.21", "2021-04-03", "sl", "short", "none"),
         exact.Line("3..4.21", "2021-04-03", "sl", "short", "spacing"),

@@ -1,45 +1,17 @@
-"""The example Multi30K at toy size: stopped, gone on with, and decoded once."""
+"""The example Multi30K at toy size: resumed, and the test decoded once."""
 
-import dataclasses
 import gzip
-import importlib.util
 import json
-import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
-import sacrebleu
 from conftest import toy_pairs
 
-import keras_bahdanau as kb
-from keras_bahdanau.training import TrainingOptions
-
-EXAMPLE = Path(__file__).parents[2] / "examples" / "multi30k"
+FOLDER = Path(__file__).parents[2] / "examples" / "multi30k"
 TINY = (
     "--set vocabulary_size=48 --set embedding_units=8 --set units=8 --set attention_units=8 "
-    "--set subword_sampling=0.1 --set batch_tokens=512 --beam-widths 1"
+    "--set batch_tokens=512 --beam-widths 1"
 ).split()
-
-
-def loaded(name):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(EXAMPLE)
-        patch.delitem(sys.modules, "scoring", raising=False)
-        spec = importlib.util.spec_from_file_location(f"multi30k_{name}", EXAMPLE / f"{name}.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        yield module
-
-
-@pytest.fixture(scope="module")
-def example():
-    yield from loaded("train")
-
-
-@pytest.fixture
-def confidence():
-    yield from loaded("confidence")
 
 
 @pytest.fixture
@@ -52,201 +24,33 @@ def command(example, tmp_path):
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(gzip.compress("".join(f"{row[side]}\n" for row in lines).encode()))
     places = ["--data", str(tmp_path), "--out", str(tmp_path / "out")]
-    return lambda *more: example.main([*places, *TINY, *more])
+    return lambda *more: example("train").main([*places, *more])
 
 
 @pytest.mark.slow
 def test_it_runs_from_end_to_end_and_decodes_the_test_once(command, tmp_path, capsys):
-    command("--set", "epochs=1", "--set", "seed=3", "--no-test")
+    command(*TINY, "--set", "epochs=1", "--seed", "3", "--no-test")
     out = tmp_path / "out"
     assert {path.name for path in out.iterdir()} == {
-        *("about.json", "run", "curves.png", "tuning.json", "translator.keras", "val.json"),
+        *("run", "curves.png", "translator.keras", "val.json"),
     }
-    with pytest.raises(SystemExit, match="begun with tier=cpu.* Received: tier=gpu"):
-        command("--tier", "gpu")
-    with pytest.raises(SystemExit, match="begun with seed=0. Received: seed=2. Choose another"):
+    with pytest.raises(SystemExit, match="began with seed=3. Choose another"):
         command("--seed", "2")
-    command("--any-test")  # goes on after the training, with the options that it had
+    with pytest.raises(SystemExit, match="must have 12103 tokens. Received: "):
+        command("--beam-widths", "1")
+    command("--any-test", "--beam-widths", "1")  # the options are those of the training
     scores = json.loads((out / "scores.json").read_text())
-    assert (scores["epochs"], scores["seed"]) == (1, 3) and scores["chosen"]["units"] == 8
-    assert "case:lc|eff:no|tok:none" in scores["test"]["bleu_signature"]
+    assert (scores["epochs"], scores["options"]["units"]) == (1, 8)
+    assert {"bleu", "chrf"} <= scores["test"].keys()
     assert len((out / "hypotheses.txt").read_text().splitlines()) == 13
     assert len([*(out / "alignments").iterdir()]) == 10 and (out / "lengths.png").is_file()
     assert "BLEU" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="scores.json is there: the test is decoded once"):
+    with pytest.raises(SystemExit, match="scores.json exists: a system decodes the test once"):
         command("--any-test")
 
 
-def test_a_limit_of_time_is_that_of_the_training(example, tmp_path):
+def test_options_of_the_command_line_are_those_of_the_training(example, tmp_path):
+    train = example("train")
     arguments = ["--data", "x", "--out", "y", "--minutes", "1.6", "--set", "units=8"]
-    arguments = example.parsed(arguments)
-    options = example.options_of(arguments, example.Run(tmp_path / "new"))
-    assert (options.minutes, options.schedule, options.units) == (1.6, "cosine", 8)
-    assert options.epochs == example.TrainingOptions().resolved().epochs
-
-
-def test_the_official_test_is_asked_for(example, command):
-    with pytest.raises(ValueError, match="12103 tokens. Received: 2"):
-        example.scoring.check_references(["a b"], "de")
-    with pytest.raises(ValueError, match="Received: 1 hypotheses, 2 references"):
-        example.scoring.score(["a b"], ["a b", "c"], "tok")
-
-
-def test_both_scores_are_sacrebleus(example):
-    hypotheses, references = ["A man , a hat and a dog ."], ["a man , a hat and the dog ."]
-    rule, raw = (example.scoring.score(hypotheses, references, text) for text in ("tok", "raw"))
-    expected = sacrebleu.corpus_bleu(
-        hypotheses, [references], lowercase=True, tokenize="none", force=True
-    )
-    assert rule["bleu"] == expected.score and rule["references_tokens"] == 9
-    assert raw["bleu"] == sacrebleu.corpus_bleu(hypotheses, [references]).score < rule["bleu"]
-    assert "tok:13a" in raw["bleu_signature"] and "case:mixed" in raw["bleu_signature"]
-
-
-def test_an_order_and_what_it_says_are_measured_with_intervals(confidence):
-    right = np.arange(1000) % 4 > 0  # 75 %
-    same = confidence.measured(right, np.full(1000, 0.75))
-    assert same["auc"] == 0.5 and same["auc_interval"] == [0.5, 0.5]
-    perfect = confidence.measured(right, right * 0.5)  # in order, but too low
-    assert perfect["auc"] == 1.0 and perfect["ece"] == pytest.approx(0.375)
-    low, high = perfect["ece_interval"]
-    # the share of 1,000 that are right has a standard error of 1.4 points
-    assert low == pytest.approx(0.375 - 0.0137, abs=0.003)
-    assert high == pytest.approx(0.375 + 0.0137, abs=0.003)
-
-
-@pytest.mark.slow
-def test_confidence_is_fitted_on_val_and_measured_once(command, confidence, tmp_path, capsys):
-    command("--set", "epochs=12", "--no-test")
-    out, places = tmp_path / "out", ["--data", str(tmp_path), "--out", str(tmp_path / "out")]
-    pairs = toy_pairs()
-    for part in ("val", "test_2016_flickr"):
-        for side, language in enumerate(("en", "de")):
-            path = tmp_path / "tok" / f"{part}.{language}.gz"
-            path.write_bytes(gzip.compress("".join(f"{row[side]}\n" for row in pairs).encode()))
-    translator = kb.Translator.load(out / "translator.keras")
-    texts = [one.text for one in translator.translate([source for source, _ in pairs])]
-    (chrf,) = kb.evaluation.metrics_of(["chrf"])
-    scores = [chrf.corpus_score([one], [text]) for one, (_, text) in zip(texts, pairs, strict=True)]
-    threshold = max(float(np.quantile(scores, 0.8)), 0.1)  # a fifth of the texts is right
-    confidence.main([*places, "--threshold", str(threshold)])
-    found = json.loads((out / "confidence.json").read_text())
-    assert found["right"] == sum(score >= threshold for score in scores)
-    assert 0 <= found["calibrated"]["ece"] <= 1 and found["texts"] == len(pairs)
-    assert len((out / "hypotheses.txt").read_text().splitlines()) == len(pairs)
-    assert (out / "reliability.png").read_bytes().startswith(b"\x89PNG")
-    assert kb.Translator.load(out / "translator.keras").calibration
-    for again in (lambda: confidence.main(places), lambda: command("--set", "epochs=12")):
-        with pytest.raises(SystemExit, match="confidence.json is there: the test is decoded once"):
-            again()
-
-
-@pytest.fixture
-def closest():
-    yield from loaded("closest")
-
-
-def test_the_texts_closest_to_a_true_target_are_kept(closest, tmp_path, capsys):
-    names = ("s.en", "s.de", "written.tsv", "out.tsv")
-    source, target, written, out = (tmp_path / name for name in names)
-    source.write_text("a b c\n a\tb c \n")  # as a cell has it, it is the same
-    target.write_text("eins zwei drei\nvier\n")  # either of them is right
-    texts = ["null", "eins zwei vier", "vier", "vier", "eins zwei drei"]
-    written.write_text("".join(f"a b c\t{text}\n" for text in texts) + "unknown\tfünf\n")
-    closest.main([*map(str, (source, target, written)), "--keep", "3", "--out", str(out)])
-    assert out.read_text() == "a b c\tvier\na b c\teins zwei drei\na b c\teins zwei vier\n"
-    assert "3 pairs of 1 source; 1 has no true target" in capsys.readouterr().out
-    with pytest.raises(SystemExit):
-        closest.main([*map(str, (source, target, written)), "--keep", "0", "--out", str(out)])
-
-
-@pytest.fixture
-def on_jax():
-    yield from loaded("on_jax")
-
-
-@pytest.mark.slow
-def test_what_another_backend_trains_is_a_translator_again(
-    on_jax, toy_translator, tmp_path, capsys
-):
-    """Here by TensorFlow, which takes batches of one shape from such a dataset."""
-    corpus, first = tmp_path / "pairs.tsv", tmp_path / "first.keras"
-    corpus.write_text("".join(f"{source}\t{target}\n" for source, target in toy_pairs()))
-    toy_translator.save(first)
-    ids, weights, new = (tmp_path / name for name in ("ids.npz", "weights.npz", "new.keras"))
-    given = ["--model", str(first), "--corpus", str(corpus), "--valid", str(corpus)]
-    with pytest.raises(SystemExit, match="doesn't say with which options"):
-        on_jax.main(["prepare", *given, "--out", str(ids)])
-    widths = {"embedding_units": 24, "units": 48, "attention_units": 24, "dropout": 0.0}
-    old = kb.Translator.load(first)
-    old.training = dataclasses.asdict(TrainingOptions(preset="small", **widths).resolved())
-    old.save(first)
-    old.training["units"] = 32
-    old.save(first)
-    on_jax.main(["prepare", *given, "--out", str(ids)])
-    with pytest.raises(SystemExit, match="MODEL has other weights than its options describe"):
-        on_jax.main(["train", str(ids), "--out", str(weights)])
-    old.training["units"] = 48
-    old.save(first)
-    on_jax.main(["prepare", *given, "--further", "--out", str(ids)])
-    settings = [f"--set={one}" for one in ("batch_tokens=512", "buckets=1", "learning_rate=1e-5")]
-    settings.append("--set=dropout=0.1")
-    on_jax.main(["train", str(ids), "--minutes", "0.02", *settings, "--out", str(weights)])
-    on_jax.main(["finish", "--model", str(first), "--weights", str(weights), "--out", str(new)])
-    trained = kb.Translator.load(new)
-    for one, other in zip(old.model.weights, trained.model.weights, strict=True):
-        np.testing.assert_allclose(one, other, atol=5e-3)  # 16 bits, and a step or two
-    text = ["one two three"]
-    assert trained.translate(text)[0].text == old.translate(text)[0].text
-    assert trained.training["learning_rate"] == 1e-5
-    assert trained.training["dropout"] == 0.0  # that of the model, with which a training goes on
-    assert '"perplexity": 1.' in capsys.readouterr().out
-
-
-def test_an_option_that_is_none_is_one_line(on_jax, capsys):
-    with pytest.raises(SystemExit):
-        on_jax.main(["train", "ids.npz", "--set", "rdrop=3", "--out", "weights.npz"])
-    assert "the name a field of TrainingOptions. Received: 'rdrop=3'" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        on_jax.main(["train", "ids.npz", "--set", "heads=8", "--out", "weights.npz"])
-    assert "not heads" in capsys.readouterr().err
-    with pytest.raises(SystemExit, match="train: .*ids.npz"):
-        on_jax.main(["train", "ids.npz", "--out", "weights.npz"])
-
-
-@pytest.fixture(scope="module")
-def draw():
-    yield from loaded("draw")
-
-
-@pytest.mark.slow
-def test_sentences_are_drawn_that_are_new(draw, toy_translator, tmp_path, capsys):
-    toy_translator.save(tmp_path / "toy.keras")
-    settings = ["--source", "one two three", "--temperature", "3", "--draws", "16"]
-
-    def drawn(name, lines, *more):
-        out = tmp_path / name
-        draw.main(
-            ["--model", str(tmp_path / "toy.keras"), *settings, *more]
-            + ["--lines", str(lines), "--out", str(out)]
-        )
-        return out.read_text(encoding="utf-8").splitlines()
-
-    first = drawn("first", 20)
-    assert len({*first}) == 20 and "" not in first
-    assert drawn("again", 20) == first
-    others = drawn("others", 20, "--without", str(tmp_path / "first"))
-    assert not {*others} & {*first}
-    assert "20 sentences of" in capsys.readouterr().out
-    with pytest.raises(SystemExit):
-        drawn("none", 0)
-    assert "--lines must be from 1 to 10,000,000. Received: 0" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_draws_end_where_nothing_is_new(draw, toy_translator, tmp_path, monkeypatch):
-    toy_translator.save(tmp_path / "toy.keras")
-    monkeypatch.setattr(draw, "PATIENCE", 2)
-    options = ["--source", "one", "--temperature", "0.01", "--draws", "2", "--lines", "9"]
-    draw.main(["--model", str(tmp_path / "toy.keras"), *options, "--out", str(tmp_path / "few")])
-    assert (tmp_path / "few").read_text() == "eins\n"
+    options = train.options_of(train.parsed(arguments), train.Run(tmp_path / "new"))
+    assert (options.minutes, options.units) == (1.6, 8)

@@ -93,5 +93,5 @@ SMALL = Preset(
     a tanh layer reads s_i, and the embedding E is also the output layer (Press and Wolf 2017).
     If source and target have one vocabulary, they share E: three uses of one matrix. Training
     uses label smoothing, dropout, Adam, and a moving average of the weights.
-    `examples/multi30k/RESULTS.md` reports how the settings were chosen.""",
+    `experiments/multi30k/RESULTS.md` reports how the settings were chosen.""",
 )

@@ -1,0 +1,173 @@
+r"""Teach an encoder of images what a model of ink knows of each place: a model to go on from.
+
+    python experiments/formulas/imitate.py train.jsonl.gz --more new.jsonl.gz \
+        --model runs/ink/formulas.keras --out runs/start
+    python experiments/formulas/train.py --data DIR --source image --from runs/start --out runs/new
+
+A model of images learns texts by heart before it learns symbols. Here its encoder first learns to
+give, at each cell that a stroke passes, the value that the model of ink has for that part of the
+stroke. So each formula teaches it at a hundred places, and not at a dozen of tokens. (After Gupta
+et al. 2016, "Cross modal distillation for supervision transfer".) The decoder is that of the model
+of ink, which then has little to learn.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import drawing
+import formulas
+import keras
+import numpy as np
+import tensorflow as tf
+import variations
+from train import COMMON, SETTINGS, SOURCES
+
+import keras_bahdanau as kb
+from keras_bahdanau.models.precision import computing_in
+from keras_bahdanau.optimizers import Cosine
+from keras_bahdanau.sources.ink_source import pen_frames
+from keras_bahdanau.training import Run, TrainingOptions, TrainingPlan
+from keras_bahdanau.training.data import TrainingData
+
+OPTIONS = {"preset": "images", **COMMON, **SETTINGS["image"]}
+NO_DROPOUT = {"dropout": 0.0, "embedding_dropout": 0.0}  # it would add an error of its own
+ROWS = 32  # formulas of a batch
+WARMUP = 0.1  # of the steps, in which the learning rate rises
+SAID = 100  # steps between two lines of progress
+MOST_EPOCHS = 1000
+
+
+@formulas.ends_well()
+def main(arguments=None):
+    arguments = parsed(arguments)
+    teacher = formulas.loaded(arguments.model, kb.sources.InkSource)
+    inks = [ink for path in (arguments.file, *arguments.more) for ink, _ in formulas.read(path)]
+    inks = [ink for ink in map(formulas.not_empty, inks) if ink]
+    if not inks:
+        raise SystemExit(f"The files must have a formula with strokes. Received: {arguments.file}")
+    inks = variations.turned(inks, arguments.turned)
+    source = SOURCES["image"]()
+    encoder = taught(teacher, source, inks, arguments)
+    options = TrainingOptions(**OPTIONS).resolved()
+    pupil = new_model(source, teacher.target, options)
+    take_weights(pupil.encoder, encoder)
+    take_weights(pupil.decoder, teacher.model.decoder)
+    run = Run(arguments.out)
+    run.begin(TrainingPlan(options, source, teacher.target, TrainingData.build([], [])))
+    search = kb.SearchOptions(beam_width=5)
+    kb.ImageToText(source, pupil, teacher.target, search, teacher.metrics).save(run.translator)
+    print(f"a model to go on from, with the decoder of the model of ink: {arguments.out}")
+
+
+def new_model(source, target, options):
+    """An image model of these options, with new weights."""
+    settings = {name: getattr(options, name) for name in kb.training.MODEL_OPTIONS}
+    model = kb.presets.images(source, target, **settings)
+    model.build()
+    return model
+
+
+def taught(teacher, source, inks, arguments):
+    """An encoder of images, trained on the values that the teacher has for the same ink.
+
+    L = mean_j |h_cell(j) - h'_j|^2 / var(h')
+
+    j is a position of the ink, h'_j the teacher's value there, h_cell(j) that of the image's cell.
+    """
+    options = TrainingOptions(**{**OPTIONS, **NO_DROPOUT}).resolved()
+    with computing_in("mixed_bfloat16"):
+        encoder = new_model(source, teacher.target, options).encoder
+    chosen = batches(inks, arguments.epochs)
+    rate = Cosine(arguments.learning_rate, len(chosen), int(WARMUP * len(chosen)))
+    optimizer = keras.optimizers.Adam(rate, clipnorm=1.0)
+    variables = encoder.trainable_variables
+    optimizer.build(variables)
+    cells_spec = tf.TensorSpec((None, None), tf.int32)
+
+    @tf.function(input_signature=[source.feature_spec, teacher.source.feature_spec, cells_spec])
+    def step(image, ink, cells):
+        real = cells >= 0  # (batch, positions)
+        expected = tf.boolean_mask(teacher.model.encoder(ink).values, real)  # (n, values_units)
+        with tf.GradientTape() as tape:
+            grid = tf.cast(encoder(image, training=True).values, tf.float32)
+            given = tf.gather(grid, tf.maximum(cells, 0), axis=1, batch_dims=1)
+            errors = tf.square(tf.boolean_mask(given, real) - expected)
+            loss = tf.reduce_mean(errors) / tf.math.reduce_variance(expected)
+        optimizer.apply(tape.gradient(loss, variables), variables)
+        return loss
+
+    losses, begin = [], time.monotonic()
+    for number, members in enumerate(chosen, 1):
+        part = [inks[one] for one in members]
+        image = source.batch([drawing.drawn(ink) for ink in part])
+        losses.append(
+            float(step(image, teacher.source.batch(part), cells_of(part, teacher, source)))
+        )
+        if number % SAID == 0 or number == len(chosen):
+            minutes = (time.monotonic() - begin) / 60
+            done = f"step {number} of {len(chosen)}, {minutes:.1f} minutes"
+            print(f"{done}: error {np.mean(losses[-SAID:]):.4f} of the variance", flush=True)
+    return encoder
+
+
+def batches(inks, epochs):
+    """Arrays of the formulas of each batch, which are about as long as each other."""
+    random, found = np.random.default_rng(0), []
+    lengths = np.array([sum(map(len, ink)) for ink in inks])  # in points
+    for _ in range(epochs):
+        order = np.argsort(lengths * random.uniform(0.8, 1.25, len(inks)))
+        parts = [order[first : first + ROWS] for first in range(0, len(order), ROWS)]
+        found += [parts[one] for one in random.permutation(len(parts))]
+    return found
+
+
+def cells_of(inks, teacher, source):
+    """The cell of the image that each position of the ink stands in: int32 `(batch, positions)`.
+
+    It is -1 behind the last position, and where the image is cut.
+    """
+    rows = [cells_of_frames(ink, source)[: teacher.source.longest] for ink in inks]
+    rows = [row[:: teacher.model.reduction] for row in rows]
+    cells = np.full((len(rows), max(map(len, rows))), -1, np.int32)
+    for row, found in zip(cells, rows, strict=True):
+        row[: len(found)] = np.where(found < source.longest, found, -1)
+    return cells
+
+
+def cells_of_frames(ink, source):
+    """The cell of the image that each frame of the ink stands in: int32 `(time,)`."""
+    places = 10 * pen_frames(ink)[:, :2]  # in mean sizes of a stroke
+    where = drawing.placed(ink)
+    points = (places - places.min(axis=0)) * drawing.mean_size(ink) * where.scale + where.before
+    return drawing.cells_at(points, where, source)
+
+
+def take_weights(new, old):
+    """Give a model the weights of another one, but those of another shape."""
+    for one, other in zip(new.weights, old.weights, strict=True):
+        if one.shape == other.shape:
+            one.assign(other)
+
+
+def parsed(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("file", type=formulas.existing, help="formulas, as formulas.py says")
+    more = "file of more formulas, such as that of recombine.py"
+    parser.add_argument("--more", type=formulas.existing, action="append", default=[], help=more)
+    parser.add_argument("--model", type=formulas.existing, required=True, help="a model of ink")
+    parser.add_argument("--epochs", type=int, default=2, help="passes over them: %(default)s")
+    rate = "highest learning rate: %(default)s"
+    parser.add_argument("--learning-rate", type=formulas.fraction, default=1e-3, help=rate)
+    parser.add_argument("--turned", type=formulas.fraction, default=0.1, help=variations.TURNED)
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="new directory")
+    parsed = parser.parse_args(arguments)
+    if parsed.out.exists():
+        parser.error(f"--out is there already: choose another directory. Received: {parsed.out}")
+    if not 1 <= parsed.epochs <= MOST_EPOCHS:
+        parser.error(f"--epochs must be from 1 to {MOST_EPOCHS:,}. Received: {parsed.epochs}")
+    return parsed
+
+
+if __name__ == "__main__":
+    main()

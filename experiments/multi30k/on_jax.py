@@ -1,0 +1,304 @@
+r"""The training of a translator on a GPU by Keras on JAX, where TensorFlow has no GPU.
+
+    python experiments/multi30k/on_jax.py prepare --model MODEL.keras --out ids.npz \
+        --corpus train.tsv --corpus closest.tsv --valid val.tsv
+    KERAS_BACKEND=jax python experiments/multi30k/on_jax.py train ids.npz --minutes 5 --seed 1 \
+        --out weights.npz
+    python experiments/multi30k/on_jax.py finish --model MODEL.keras --weights weights.npz \
+        --out NEW.keras
+
+Only `prepare` and `finish` need TensorFlow. The new model has MODEL's vocabularies and shape; it
+begins with random weights, or with MODEL's (`--further`). Options of the training are MODEL's, but
+for what `--set` changes. An epoch has all pairs of all corpora; a corpus that is given twice counts
+twice. The learning rate is set at the start of each epoch, by a cosine that reaches 0 when
+`--minutes` are over; two epochs at least are made. On TensorFlow `train` needs `--set buckets=1`.
+"""
+
+import argparse
+import dataclasses
+import json
+import math
+import sys
+import time
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from keras_bahdanau.data.bucketing import ByTokens, bucket_shapes
+from keras_bahdanau.data.epochs import padded_batch
+from keras_bahdanau.optimizers.adam import averaged_weights
+from keras_bahdanau.text.id_rows import IdRows
+from keras_bahdanau.training import MODEL_OPTIONS, TrainingOptions, TrainingPlan, training_option
+from keras_bahdanau.training.model import compiled_model
+
+MOST_EPOCHS, MOST_MINUTES = 100_000, 7 * 24 * 60
+VALID_SHAPES = 2
+SETTABLE = {  # what `train` can do, and what changes no shape of the model
+    *("learning_rate", "batch_tokens", "buckets", "precision", "optimizer", "clip_norm"),
+    *("weight_decay", "ema_momentum", "l2", "label_smoothing", "loss_mean", "r_drop"),
+    *("dropout", "embedding_dropout", "readout_dropout", "recurrent_dropout", "word_dropout"),
+}
+
+
+def main(arguments=None):
+    given = _parser().parse_args(arguments)
+    try:
+        given.work(given)
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"{given.command}: {error}") from None
+
+
+def prepare(given):
+    """Write the ids of all pairs, the options, and the weights that a training begins with."""
+    import keras_bahdanau as kb
+
+    translator = kb.Translator.load(given.model)
+    if "units" not in (translator.training or {}):
+        raise ValueError(f"{given.model} doesn't say with which options it was trained.")
+    sides = {"source": translator.source.subwords, "target": translator.target}
+    weights = translator.model.trainable_variables
+    arrays = {"options": np.array(json.dumps(translator.training))}
+    arrays["shapes"] = np.array(json.dumps([tuple(one.shape) for one in weights]))
+    arrays["sizes"] = np.array([side.vocabulary_size for side in sides.values()])
+    arrays["joint"] = np.array(translator.model.share_embeddings)
+    for part, paths in (("train", given.corpus), ("valid", [given.valid])):
+        pairs = [pair for path in paths for pair in kb.data.read_pairs(path)]
+        print(f"{part}: {len(pairs):,} pairs")
+        for number, (side, subwords) in enumerate(sides.items()):
+            rows = IdRows.encoded(subwords, [pair[number] for pair in pairs])
+            arrays |= {f"{part}_{side}_{name}": one for name, one in rows.stored().items()}
+    if given.further:
+        arrays |= _numbered(weight.numpy() for weight in weights)
+    np.savez_compressed(given.out, **arrays)
+
+
+def train(given):
+    """Train, and write the average of the weights in 16 bits."""
+    arrays = np.load(given.ids)
+    options = _options(arrays, given)
+    model = _model(arrays, options)
+    batches = Batches(arrays, "train", options.batch_tokens, options.buckets, options.seed)
+    shapes = min(VALID_SHAPES, options.buckets)
+    valid = Batches(arrays, "valid", options.batch_tokens, shapes)
+    print(f"{len(batches):,} batches an epoch, {batches.tokens:,} target tokens", flush=True)
+    clock = Clock(60 * given.minutes, options.learning_rate)
+    model.fit(batches, epochs=MOST_EPOCHS, callbacks=[clock], shuffle=False, verbose=0)
+    report = {"epochs": len(clock.history), "steps": int(model.optimizer.iterations.value)}
+    report |= {"seconds": round(time.monotonic() - clock.start, 1)}
+    made = dataclasses.replace(options, epochs=report["epochs"], minutes=given.minutes)
+    others = {"options": dataclasses.asdict(made), "history": clock.history}
+    with averaged_weights(model):
+        weights = [keras.ops.convert_to_numpy(one) for one in model.trainable_variables]
+        _save(given.out, report | others, weights)  # before there is another graph to compile
+        report |= model.evaluate(valid, return_dict=True, verbose=0)
+        _save(given.out, report | others, weights)
+    print(json.dumps(report), flush=True)
+
+
+def finish(given):
+    """Write a translator with these weights: what it searches with is that of the old one."""
+    import keras_bahdanau as kb
+
+    translator = kb.Translator.load(given.model)
+    arrays = np.load(given.weights)
+    _put(arrays, translator.model)
+    # the file keeps MODEL's dropout and losses, and a later training goes on with these
+    own = {name: one for name, one in translator.training.items() if name in MODEL_OPTIONS}
+    translator.training = json.loads(str(arrays["report"]))["options"] | own
+    translator.calibration = None  # that of other weights
+    translator.save(given.out)
+
+
+def _options(arrays, given):
+    """The `ResolvedOptions` of MODEL, with what is set."""
+    options = json.loads(str(arrays["options"])) | dict(given.set)
+    options |= {"jit_compile": keras.backend.backend() == "jax", "seed": given.seed}
+    options |= {"freeze": "", "quantization_aware": False, "guided_alignment": 0.0}
+    if options["batch_tokens"]:
+        options["batch_sentences"] = 0
+    options = TrainingOptions(**options).resolved()
+    if not options.batch_tokens:
+        raise ValueError("Batches are measured in tokens here: give --set batch_tokens=4096.")
+    return options
+
+
+def _model(arrays, options):
+    """A compiled model of MODEL's shape, with its weights if the training goes on from there."""
+    source, target = (Vocabulary(int(size)) for size in arrays["sizes"])
+    source = target if arrays["joint"] else source
+    keras.utils.set_random_seed(options.seed)
+    # a number, and no schedule: a callback changes it
+    model = compiled_model(TrainingPlan(options, source, target), options.learning_rate)
+    shapes = [list(one.shape) for one in model.trainable_variables]
+    if shapes != json.loads(str(arrays["shapes"])):
+        raise ValueError(
+            "MODEL has other weights than its options describe: it went on from a file without "
+            "the run.json of its training. Give the model of that training."
+        )
+    if "weight_0" in arrays:
+        _put(arrays, model)
+    return model
+
+
+def _save(path, report, weights):
+    np.savez(path, report=np.array(json.dumps(report)), **_numbered(weights, np.float16))
+
+
+def _numbered(weights, dtype=np.float32):
+    return {f"weight_{number}": one.astype(dtype) for number, one in enumerate(weights)}
+
+
+def _put(arrays, model):
+    """Give a model the weights of a file."""
+    found = sum(name.startswith("weight_") for name in arrays)
+    if found != len(model.trainable_variables):
+        raise ValueError(
+            f"The file has {found} weights, the model {len(model.trainable_variables)}. "
+            "Give the MODEL that `prepare` got."
+        )
+    for number, weight in enumerate(model.trainable_variables):
+        weight.assign(arrays[f"weight_{number}"].astype(np.float32))
+
+
+class Vocabulary:
+    """The size of a vocabulary, for ids are all that a training sees."""
+
+    def __init__(self, vocabulary_size):
+        self.vocabulary_size = vocabulary_size
+        self.subwords = self
+
+    def front_end(self, units, convolutions=None, augmentation=0.0):
+        """The embedding of the source."""
+        from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
+
+        return TokenEmbedding(self.vocabulary_size, units, name="front_end")
+
+
+class Batches(keras.utils.PyDataset):
+    """Batches of similar length, in few shapes, since XLA compiles for each one.
+
+    Args:
+        arrays: Dictionary of the arrays of `prepare`.
+        part: "train" or "valid".
+        batch_tokens, buckets: As in `TrainingOptions`.
+        seed: Integer that decides the order of all epochs; None for that of the pairs.
+    """
+
+    def __init__(self, arrays, part, batch_tokens, buckets, seed=None):
+        super().__init__()
+        self.sides = []
+        for side in ("source", "target"):
+            stored = (arrays[f"{part}_{side}_{name}"] for name in ("ids", "lengths"))
+            self.sides.append(IdRows(*stored))
+        longer = np.maximum(self.sides[0].lengths, self.sides[1].lengths)
+        shapes, steps = bucket_shapes(np.bincount(longer)[None, None], batch_tokens, buckets)
+        self.groups = ByTokens(np.arange(len(longer)), longer, shapes, steps[0])
+        self.random = None if seed is None else np.random.default_rng(seed)
+        self.tokens = int(self.sides[1].lengths.sum())
+        self.on_epoch_end()
+
+    def __len__(self):
+        return self.groups.steps
+
+    def on_epoch_end(self):
+        """Other batches for the next epoch."""
+        self.order = self.groups.split(self.random)
+        if self.random is not None:
+            self.random.shuffle(self.order)
+
+    def __getitem__(self, number):
+        features, target_in, target_out, weight = padded_batch(self.sides, *self.order[number])
+        return (features, target_in), target_out, weight
+
+
+class Clock(keras.callbacks.Callback):
+    """The learning rate of each epoch, as a cosine of the time, and the end of `fit` with it.
+
+    The first epoch, which compiles, has half of the height: it warms up.
+
+    Args:
+        seconds: Float, the time of the training.
+        height: Float, the highest learning rate.
+    """
+
+    def __init__(self, seconds, height):
+        super().__init__()
+        self.start = self.warm = self.begun = time.monotonic()
+        self.end, self.height = self.start + seconds, height
+        self.history = []
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.begun = time.monotonic()
+        if epoch == 1:
+            self.warm = self.begun
+            self.end = max(self.end, self.begun + 1.0)  # the second is made, and learns
+        left = max(0.0, self.end - self.begun) / max(1e-9, self.end - self.warm)
+        share = 0.5 if epoch == 0 else (1 - math.cos(math.pi * left)) / 2
+        self.model.optimizer.learning_rate = self.height * share
+
+    def on_epoch_end(self, epoch, logs=None):
+        now = time.monotonic()
+        self.history.append([round(now - self.start, 1), round(float(logs["loss"]), 4)])
+        print(f"epoch {epoch + 1}: {now - self.start:.1f} s, loss {logs['loss']:.4f}", flush=True)
+        if epoch and now + (now - self.begun) / 2 > self.end:  # another would end too late
+            self.model.stop_training = True
+
+
+def _parser():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    works = parser.add_subparsers(required=True, dest="command")
+    one = works.add_parser("prepare", help="ids of the pairs, with TensorFlow")
+    one.add_argument("--model", type=Path, required=True)
+    one.add_argument("--corpus", type=Path, action="append", required=True, metavar="TSV")
+    one.add_argument("--valid", type=Path, required=True, metavar="TSV")
+    one.add_argument("--further", action="store_true", help="begin with the weights of MODEL")
+    one.add_argument("--out", type=_arrays, required=True, metavar="FILE.npz")
+    one.set_defaults(work=prepare)
+    one = works.add_parser("train", help="the training, on the backend of KERAS_BACKEND")
+    one.add_argument("ids", type=Path)
+    one.add_argument("--minutes", type=_minutes, default=5.0)
+    one.add_argument("--seed", type=int, default=1)
+    one.add_argument(
+        "--set",
+        type=_setting,
+        action="append",
+        default=[],
+        metavar="OPTION=VALUE",
+        help=f"may be given several times: {', '.join(sorted(SETTABLE))}",
+    )
+    one.add_argument("--out", type=_arrays, required=True, metavar="FILE.npz")
+    one.set_defaults(work=train)
+    one = works.add_parser("finish", help="a translator with the new weights, with TensorFlow")
+    one.add_argument("--model", type=Path, required=True)
+    one.add_argument("--weights", type=Path, required=True)
+    one.add_argument("--out", type=Path, required=True)
+    one.set_defaults(work=finish)
+    return parser
+
+
+def _setting(text):
+    name, value = training_option(text)
+    if name not in SETTABLE:
+        raise argparse.ArgumentTypeError(f"It can set {', '.join(sorted(SETTABLE))}; not {name}.")
+    return name, value
+
+
+def _minutes(text):
+    value = float(text)
+    if not 0 < value <= MOST_MINUTES:
+        raise argparse.ArgumentTypeError(f"Above 0, at most {MOST_MINUTES}. Received: {text}")
+    return value
+
+
+def _arrays(text):
+    """Path of a file that can be written when the work is done."""
+    path = Path(text)
+    if path.suffix != ".npz":
+        raise argparse.ArgumentTypeError(f"A name must end with .npz. Received: {text}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main())

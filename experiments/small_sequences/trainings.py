@@ -1,0 +1,234 @@
+"""Our models: trained, scored, exported and scored again by the command line, each in a process."""
+
+import itertools
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+from results import kept
+from tasks import (
+    FURTHER,
+    HALLUCINATED,
+    LINES_MADE,
+    LINES_WEIGHED,
+    LONGEST,
+    NARROWED,
+    OTHER_WORDS,
+    SETTINGS,
+    TEACHERS,
+    quantization,
+    signatures,
+)
+
+from keras_bahdanau.data.readers.lines import read_lines
+from keras_bahdanau.files.whole_file import write_text
+from keras_bahdanau.training import Run
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def environment(threads):
+    """Variables that keep a process to so many threads: TensorFlow's and PyTorch's."""
+    # operations side by side, each on one core, are the fastest way: benchmarks/README.md
+    counts = {"TF_NUM_INTRAOP_THREADS": 1, "TF_NUM_INTEROP_THREADS": threads}
+    counts |= {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
+    return {**os.environ, **{name: str(count) for name, count in counts.items()}}
+
+
+def processor_seconds():
+    """Time of all processes that have been run so far: with it one sees that a core was shared."""
+    used = os.times()
+    return used.children_user + used.children_system
+
+
+def logged(command, log, threads, stdin=None, stdout=None):
+    """Run a command whose output goes to a file, but for that of a `stdout`.
+
+    Raises:
+        RuntimeError: If it fails; the message has the last line of its output.
+    """
+    with open(log, "a", encoding="utf-8") as out:
+        print("$", *command, file=out, flush=True)
+        streams = {"stdin": stdin, "stdout": stdout or out, "stderr": out}
+        done = subprocess.run([*map(str, command)], env=environment(threads), **streams)
+    if done.returncode:
+        last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1]
+        raise RuntimeError(f"exit code {done.returncode}: {last} (all of it: {log})")
+
+
+class Training:
+    """One task, setting and seed, in a directory of its own; what is there is not made again.
+
+    Args:
+        task: `Task`.
+        setting: String, a key of `SETTINGS`.
+        seed: Integer.
+        arguments: Namespace of the command line.
+    """
+
+    def __init__(self, task, setting, seed, arguments):
+        self.task, self.setting, self.seed = task, setting, seed
+        self.data, self.minutes, self.threads = arguments.data, arguments.minutes, arguments.threads
+        self.folder = arguments.out / task.name / f"{setting}-{seed}"
+        self.run = Run(self.folder / "run")
+        self.quantization = quantization(task, setting)
+        self.file = self.folder / f"model.{self.quantization}.tflite"
+
+    def result(self):
+        """The result, once all of it has been made."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        began = processor_seconds()
+        self._train()
+        trained = processor_seconds() - began  # in this sitting
+        self._export()
+        metrics = self.task.metrics
+        progress = self.run.progress()
+        return {
+            **{"task": self.task.name, "system": self.setting, "seed": self.seed},
+            **{"minutes": self.minutes, "threads": self.threads},
+            **{"epochs": progress.epoch, "seconds": progress.seconds},
+            "processor_seconds": trained,
+            "dev": kept(self._evaluated("keras", self.run.translator), metrics),
+            **self._of_file({"keras": self.run.translator.stat().st_size}),
+        }
+
+    def _of_file(self, sizes):
+        """The parts of a result that are of the .tflite file."""
+        return {
+            "tflite": kept(self._evaluated("tflite", self.file), self.task.metrics),
+            "bytes": {**sizes, "tflite": self.file.stat().st_size},
+            "quantization": self.quantization,
+        }
+
+    def _train(self):
+        if self.run.is_over():
+            return
+        limit = ("--minutes", self.minutes) if self.minutes else ()
+        begin = ("--preset", "characters")
+        if self.setting in FURTHER:
+            begin = ("--from", self._narrowed(self._other(FURTHER[self.setting])))
+        for name in TEACHERS.get(self.setting, ()):
+            begin += ("--teacher", self._other(name))
+        corpus = (self.data / self.task.train,)
+        if self.setting == HALLUCINATED:
+            corpus = self._with_invented_words(*corpus)
+        if self.setting in OTHER_WORDS:
+            corpus = self._with_other_words(*corpus)
+        self._command(
+            *("train", *corpus, "--valid-source", self.data / self.task.dev),
+            *(*begin, *SETTINGS[self.setting], "--seed", self.seed, *limit),
+            *("--out", self.run.directory),
+        )
+
+    def _with_invented_words(self, own):
+        """Options for a training on both, half and half."""
+        made = self.folder / "made.tsv"
+        if not made.is_file():
+            given = ("--lines", LINES_MADE, "--seed", self.seed, "--out", made)
+            self._program("examples/inflect/hallucinate.py", own, *given)
+        return "--corpus", f"own={own}:0.5", "--corpus", f"made={made}:0.5"
+
+    def _with_other_words(self, own):
+        """Options for a training on both: words of other texts, as the teachers pronounce them."""
+        words, made = self.folder / "words.txt", self.folder / "words.tsv"
+        if not words.is_file():
+            names = OTHER_WORDS[self.setting]
+            texts = [path for name in names for path in sorted(self.data.glob(name))]
+            self._program(
+                *("experiments/small_sequences/other_words.py", *texts, "--train", own),
+                *("--dev", self.data / self.task.dev, "--out", words),
+            )
+        if not made.is_file():
+            made.with_name(f".unfinished-{made.name}").unlink(missing_ok=True)  # of a killed one
+            teachers = [("--model", self._other(name)) for name in TEACHERS[self.setting]]
+            self._command("translate", words, *itertools.chain(*teachers), "--write-pairs", made)
+        return "--corpus", f"own={own}", "--corpus", f"other={made}"
+
+    def _narrowed(self, run):
+        """The model to begin with: that of a run, or a narrower one that is made of it."""
+        if self.setting not in NARROWED:
+            return run
+        pairs, made = self.folder / "some.tsv", self.folder / "narrow.keras"
+        if not made.is_file():
+            lines = read_lines(self.data / self.task.train)
+            some = random.Random(1).sample(lines, min(LINES_WEIGHED, len(lines)))
+            write_text(pairs, "".join(f"{line}\n" for line in some))
+            self._program(
+                *(
+                    "experiments/multi30k/narrow.py",
+                    "--model",
+                    Run(run).translator,
+                    "--pairs",
+                    pairs,
+                ),
+                *(*NARROWED[self.setting], "--out", made),
+            )
+        return made
+
+    def _other(self, name):
+        """The run of another setting and seed of the task."""
+        return self.folder.with_name(name) / "run"
+
+    def _program(self, name, *arguments):
+        """Run a program of the repository."""
+        command = [sys.executable, REPOSITORY / name, *arguments]
+        logged(command, self.folder / "log.txt", self.threads)
+
+    def _export(self):
+        if self.file.is_file():
+            return
+        lists, most = signatures(self.task.kind, self.setting)
+        for names in lists:
+            self.file.unlink(missing_ok=True)
+            self._command(
+                *("export", "--model", self.run.translator, "--format", "litert"),
+                *("--quantization", self.quantization, "--out", self.file),
+                *("--max-source-length", self.task.longest_source, "--max-target-length", LONGEST),
+                *(part for name in names for part in ("--signatures", name)),
+            )
+            if self.file.stat().st_size <= most:
+                return
+
+    def _evaluated(self, name, model):
+        """All scores of a model's file on dev."""
+        return evaluated(self.task, self.data, [model], self.folder / f"{name}.json", self._command)
+
+    def _command(self, *arguments):
+        ours(arguments, self.folder / "log.txt", self.threads)
+
+
+def ensemble(task, setting, seeds, arguments):
+    """The result of all seeds' models together."""
+    models = [Training(task, setting, seed, arguments).run.translator for seed in seeds]
+    folder = arguments.out / task.name / f"{setting}-ensemble"
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def command(*words):
+        ours(words, folder / "log.txt", arguments.threads)
+
+    path = folder / f"keras-{'-'.join(map(str, seeds))}.json"
+    scores = evaluated(task, arguments.data, models, path, command)
+    return {
+        **{"task": task.name, "system": setting, "seed": "ensemble", "seeds": seeds},
+        **{"minutes": arguments.minutes, "threads": arguments.threads},
+        "dev": kept(scores, task.metrics),
+    }
+
+
+def evaluated(task, data, models, path, command):
+    """All scores of models on dev, from a JSON file that `command` writes if it is not there."""
+    if not path.is_file():
+        given = [part for model in models for part in ("--model", model)]
+        command(
+            *("evaluate", data / task.dev, *given),
+            *("--metrics", ",".join(task.metrics), "--json", path),
+        )
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def ours(arguments, log, threads):
+    """Run `keras-bahdanau`."""
+    logged([sys.executable, "-m", "keras_bahdanau.cli", *arguments], log, threads)
