@@ -145,42 +145,6 @@ class MetricCallback(keras.callbacks.Callback):
         return value > best if self.metric.higher_is_better else value < best
 
 
-class BleuCallback(MetricCallback):
-    """Translate validation pairs after each epoch, and log the BLEU as "val_bleu".
-
-    A `MetricCallback` with the metric BLEU, and with the same arguments and attributes.
-
-    ```python
-    translator = keras_bahdanau.Translator(source, model, target, SearchOptions(beam_width=1))
-    bleu = BleuCallback(translator, valid_pairs, save_best="best.keras")
-    model.fit(data, epochs=20, callbacks=[bleu])
-    ```
-
-    Args:
-        translator: A `Translator` that holds the model to be trained.
-        pairs: List of (source, target) strings.
-        search, batch_size, restore_best_weights, save_best, intervals: As in `MetricCallback`.
-        **bleu: Settings of `sacrebleu.metrics.BLEU`, such as `lowercase=True`.
-    """
-
-    def __init__(
-        self,
-        translator,
-        pairs,
-        search=None,
-        batch_size=64,
-        restore_best_weights=False,
-        save_best=None,
-        intervals=False,
-        **bleu,
-    ):
-        from sacrebleu.metrics import BLEU
-
-        metric = CorpusMetric("bleu", "BLEU", True, BLEU(**bleu))
-        settings = (search, batch_size, restore_best_weights, save_best, intervals)
-        super().__init__(translator, pairs, metric, *settings)
-
-
 def _metrics(metrics):
     """List of `CorpusMetric`, from names, metrics, or a single one of them."""
     metrics = metrics if isinstance(metrics, list | tuple) else [metrics]

@@ -33,12 +33,8 @@ class Halving(keras.optimizers.schedules.LearningRateSchedule):
         return self.learning_rate * warmed * ops.power(0.5, halvings)
 
     def get_config(self):
-        return {
-            "learning_rate": self.learning_rate,
-            "epoch_steps": self.epoch_steps,
-            "full_epochs": self.full_epochs,
-            "warmup_steps": self.warmup_steps,
-        }
+        names = ("learning_rate", "epoch_steps", "full_epochs", "warmup_steps")
+        return {name: getattr(self, name) for name in names}
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -92,11 +88,8 @@ class Cosine(keras.optimizers.schedules.LearningRateSchedule):
         return self.learning_rate * warmed * (1.0 + ops.cos(math.pi * fallen)) / 2.0
 
     def get_config(self):
-        return {
-            "learning_rate": self.learning_rate,
-            "last_step": self.last_step,
-            "warmup_steps": self.warmup_steps,
-        }
+        names = ("learning_rate", "last_step", "warmup_steps")
+        return {name: getattr(self, name) for name in names}
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -140,41 +133,18 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
         return self.learning_rate * ops.minimum(warmed, ops.rsqrt(warmed))
 
     def get_config(self):
-        return {
-            "learning_rate": self.learning_rate,
-            "warmup_steps": self.warmup_steps,
-            "name": self.name,
-        }
+        names = ("learning_rate", "warmup_steps", "name")
+        return {name: getattr(self, name) for name in names}
 
 
 def learning_rate(options, steps):
     """Learning-rate schedule of `ResolvedOptions`, with `steps` batches an epoch."""
-    return _SCHEDULES[options.schedule](options, steps)
-
-
-def _warmup(options, steps):
-    return round(options.warmup * options.epochs * steps)
-
-
-def _cosine(options, steps):
-    return Cosine(options.learning_rate, options.epochs * steps, max(1, _warmup(options, steps)))
-
-
-def _constant(options, steps):
-    return Halving(options.learning_rate, steps, options.epochs + 1, _warmup(options, steps))
-
-
-def _halving(options, steps):
-    return Halving(options.learning_rate, steps, options.halving_after, _warmup(options, steps))
-
-
-def _inverse_square_root(options, steps):
-    return InverseSquareRoot(options.learning_rate, max(1, _warmup(options, steps)))
-
-
-_SCHEDULES = {
-    "cosine": _cosine,
-    "constant": _constant,
-    "halving": _halving,
-    "inverse-sqrt": _inverse_square_root,
-}
+    rate, last_step = options.learning_rate, options.epochs * steps
+    warmup = round(options.warmup * last_step)
+    if options.schedule == "cosine":
+        return Cosine(rate, last_step, max(1, warmup))
+    if options.schedule == "inverse-sqrt":
+        return InverseSquareRoot(rate, max(1, warmup))
+    is_constant = options.schedule == "constant"
+    full_epochs = options.epochs + 1 if is_constant else options.halving_after
+    return Halving(rate, steps, full_epochs, warmup)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import keras_bahdanau as kb
-from keras_bahdanau.callbacks import BleuCallback, MetricCallback
+from keras_bahdanau.callbacks import MetricCallback
 from keras_bahdanau.evaluation import evaluate, interval, metrics_of
 
 PAIRS = [("one two", "x"), ("one two", "eins zwei"), ("five", "x y z")]
@@ -106,7 +106,7 @@ def test_metrics_with_settings_of_their_own_stand_beside_names(wide):
     judge = MetricCallback(wide, pairs, (capitals, "wer"))
     assert judge.metric is capitals
     assert judge.scores() == {"exact": 50, "wer": 100}
-    bleu = BleuCallback(wide, PAIRS, intervals=True)
+    bleu = MetricCallback(wide, PAIRS, "bleu", intervals=True)
     found = [one.text for one in wide.translate([source for source, _ in PAIRS])]
     texts = [text for _, text in PAIRS]
     assert (bleu.scores()["bleu_low"], bleu.scores()["bleu_high"]) == interval(
