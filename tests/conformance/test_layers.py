@@ -258,6 +258,8 @@ def test_a_functional_model_knows_its_shapes_and_dtypes(row):
 
 
 def _unknown_time(array):
-    """The shape of which the width of vectors alone is known."""
+    """The shape of which the width of vectors alone is known; a mask has none."""
     *axes, last = array.shape
+    if array.dtype == bool:
+        return (None,) * len(array.shape)
     return (*(None for _ in axes), None if last in (BATCH, SOURCE_TIME, TARGET_TIME) else last)

@@ -149,6 +149,10 @@ TOGETHER = {  # mechanisms that have to get on with each other
 }
 
 _DROPOUTS = {"word_dropout": 0.2, "recurrent_dropout": 0.2, "dropout": 0.2}
+# those of images, ink and speech are tried with their sources
+TEXT_PRESETS = [
+    name for name, preset in presets.PRESETS.items() if not preset.settings.get("augmentation")
+]
 ALONE = {  # the others, each alone or with what cannot disturb it
     "all that makes training noisy": Option(
         encoder=_DROPOUTS,
@@ -198,7 +202,7 @@ ALONE = {  # the others, each alone or with what cannot disturb it
     **{f"score {kind}": attending(kind=kind) for kind in ("pair", "scaled-dot")},
     "heads, dot": attending(kind="dot", heads=2),
     "forced alignment": attending(kind="forced")._replace(aligned=True),
-    **{f"preset {name}": Option(preset=name) for name in presets.PRESETS},
+    **{f"preset {name}": Option(preset=name) for name in TEXT_PRESETS},
 }
 for _name in ("preset luong", "preset luong-local"):  # of four layers each
     ALONE[_name] = ALONE[_name]._replace(decoder={"depth": 2, "decoder_depth": 2})
