@@ -16,12 +16,12 @@ class Distribution(NamedTuple):
     """Distribution over a vocabulary.
 
     Attributes:
-        logits: Float32 tensor `(..., vocabulary)`, log-probabilities but for `log_total`. The best
-            tokens are found in them, so that a search needs the log-probabilities of these alone.
+        logits: Float32 tensor `(..., vocabulary)`, log-probabilities up to `log_total`. A search
+            finds the best tokens in them, and needs the log-probabilities of these alone.
         log_total: Float32 tensor `(..., 1)`: log p_k = logits_k - log_total.
         entropy: Float32 tensor `(...)`, in nats.
-        unwritten: Tuple of integers, tokens that no text has, and that are not chosen. They count
-            in `log_total` and in the entropy.
+        unwritten: Tuple of integers, tokens of no text, which are not chosen. They count in
+            `log_total` and in the entropy.
     """
 
     logits: Any
@@ -37,7 +37,7 @@ class Distribution(NamedTuple):
 
 
 def without(logits, tokens):
-    """Logits `(..., vocabulary)` by which these tokens are not chosen."""
+    """Logits `(..., vocabulary)` with which these tokens are never chosen."""
     vocabulary = np.arange(logits.shape[-1])
     never = np.where(np.isin(vocabulary, tokens), FORBIDDEN, 0.0).astype("float32")
     return logits + ops.convert_to_tensor(never)  # (..., vocabulary) + (vocabulary,)
@@ -90,7 +90,7 @@ NOTHING = -1e9  # log-probability of copying a token that the source does not ha
 
 
 class Copying(NamedTuple):
-    """All that a decoder copies by, beside its logits.
+    """Gate, weights and source symbols of a pointer-generator.
 
     Attributes:
         generation: Float32 tensor `(batch, [n])`, p_gen.
@@ -105,11 +105,9 @@ class Copying(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class PointerGenerator(keras.layers.Layer):
-    """Probability with which a step generates its token, and does not copy one of the source.
+    """Probability that a step generates its token, and does not copy one of the source.
 
     p_gen = sigmoid(w_h c_i + w_s s_i + w_x y_{i-1} + b)      (See et al. 2017, eq. 8)
-
-    `log_mixture` is made of it.
 
     Call arguments:
         state: Float tensor `(..., state_units)`, s_i, or the output of the decoder cell.
@@ -137,16 +135,16 @@ class PointerGenerator(keras.layers.Layer):
 
 
 def log_mixture(logits, copying):
-    """Logarithm of the probabilities of generating a token, or copying it.
+    """Log-probabilities of generating or copying each token.
 
     p(w) = g_i P_vocab(w) + (1 - p_gen) sum_{j: x_j = w} alpha_ij     (See et al. 2017, eq. 9)
     g_i  = 1 - (1 - p_gen) sum_{j: x_j known} alpha_ij
 
-    P_vocab is the softmax of the logits. Where the attention sums to 1 and the target has every
-    x_j, g_i is p_gen, as in the paper. What can't be copied is generated: the weight of positions
-    without a symbol, or the weight that an attention leaves out, is added to g_i. So p sums to 1,
-    and is P_vocab for a source with nothing real. The sums are taken in logarithms, which stay
-    finite: a g_i below 1e-30 counts as 1e-30, and less than that is not copied.
+    P_vocab is the softmax of the logits. Where the weights sum to 1 and the target has every x_j,
+    g_i is p_gen, as in the paper. Otherwise the weight of positions without a symbol, or missing
+    weight, is added to g_i. So p sums to 1, and is P_vocab for a source with nothing real. The sums
+    are taken in logarithms, which stay finite: a g_i below 1e-30 counts as 1e-30, and less is not
+    copied.
 
     Args:
         logits: Float32 tensor `(batch, [n,] vocabulary)`.
@@ -173,13 +171,7 @@ def log_mixture(logits, copying):
 
 
 def _of_tokens(weights, symbols, vocabulary):
-    """Sum of the weights of all positions of a token: `(batch, [n,] vocabulary)`.
-
-    Args:
-        weights: `(batch, [n,] source_time)`.
-        symbols: Int32 `(batch, [1,] source_time)`.
-        vocabulary: Integer.
-    """
+    """Sum of the weights of all positions of a token: `(batch, [n,] vocabulary)`."""
     *rows, source_time = ops.shape(weights)
     count = rows[0] if len(rows) == 1 else rows[0] * rows[1]
     symbols = ops.reshape(ops.broadcast_to(symbols, ops.shape(weights)), (-1, source_time))

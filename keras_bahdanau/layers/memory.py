@@ -11,19 +11,19 @@ from keras_bahdanau.settings import checks
 
 
 class Memory(NamedTuple):
-    """Output of an encoder, one source per row: all that a decoder can attend to.
+    """Output of an encoder, one source a row: all that a decoder can attend to.
 
     Attributes:
-        values: Float tensor `(batch, source_time, values_units)`, the annotations h_j,
-            zero at padding.
+        values: Float tensor `(batch, source_time, values_units)`, the annotations h_j, zero at
+            padding.
         mask: Bool tensor `(batch, source_time)`, True where a token is real.
-        summary: Float tensor `(batch, summary_units)`, what the first decoder state is made of.
-        last: Float tensor `(batch, values_units)`, the states behind the last token: all that
-            a decoder without attention sees.
+        summary: Float tensor `(batch, summary_units)`, for the first decoder state.
+        last: Float tensor `(batch, values_units)`, the states behind the last token: the context of
+            a decoder without attention.
         task: Float tensor `(batch, embedding_units)`, the embedding of the first source token,
             which may be a language or task token (Johnson et al. 2017).
-        symbols: Int32 tensor `(batch, source_time)`, the id of the target that each position
-            can be copied as, -1 for none; or (), where nothing is copied.
+        symbols: Int32 tensor `(batch, source_time)`, the id of the target as which each position
+            can be copied, -1 for none; or (), where nothing is copied.
     """
 
     values: Any
@@ -57,11 +57,11 @@ class ProjectedMemory(NamedTuple):
 
 
 def masked_mean(values, mask):
-    """The mean of the real values, zero for a sentence that has none.
+    """Mean of the real values, zero for a sentence without any.
 
     Args:
-        values: Float tensor `(batch, source_time, values_units)`. Padding is
-            not read and may be NaN.
+        values: Float tensor `(batch, source_time, values_units)`. Padding is not read and may be
+            NaN.
         mask: Bool tensor `(batch, source_time)`, True where a value is real.
 
     Returns:
@@ -75,24 +75,12 @@ def masked_mean(values, mask):
 
 
 def first_value(values, mask):
-    """The value of the first token, zero for a sentence that has none.
-
-    Args:
-        values: Float tensor `(batch, source_time, values_units)`.
-        mask: Bool tensor `(batch, source_time)`, True where a value is real; padding
-            stands on the right.
-    """
+    """Value of the first token, zero without one; padding is on the right."""
     return _at_place(values, ops.minimum(_count(mask), 1) - 1)
 
 
 def last_value(values, mask):
-    """The value of the last token, zero for a sentence that has none.
-
-    Args:
-        values: Float tensor `(batch, source_time, values_units)`.
-        mask: Bool tensor `(batch, source_time)`, True where a value is real; padding
-            stands on the right.
-    """
+    """Value of the last token, zero without one; padding is on the right."""
     return _at_place(values, _count(mask) - 1)
 
 
@@ -101,7 +89,7 @@ def _count(mask):
 
 
 def _at_place(values, places):
-    """Row by row the value at one place, or zero at place -1."""
+    """Value at one position a row, or zero at position -1."""
     # -> (1, source_time)
     steps = ops.expand_dims(ops.arange(ops.shape(values)[1], dtype="int32"), axis=0)
     here = ops.equal(steps, ops.expand_dims(places, axis=1))  # -> (batch, source_time)
@@ -112,11 +100,11 @@ def _at_place(values, places):
 
 
 class Summary(NamedTuple):
-    """A function that sums up a source in one vector, and its width.
+    """Function that sums up a source in one vector, and its width.
 
     Attributes:
-        make: Function `(reader, values, mask) -> summary`, of the reader that gave the
-            values; the summary is a float tensor `(batch, summary_units)`.
+        make: Function `(reader, values, mask) -> summary`, of the reader of the values; the summary
+            is a float tensor `(batch, summary_units)`.
         units: Function `(reader) -> summary_units`.
     """
 
@@ -158,7 +146,7 @@ SUMMARIES = {
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Query(keras.layers.Layer):
-    """The query: any subset of four vectors, side by side.
+    """Query: any of four vectors, concatenated.
 
     "state"      the decoder's state (Bahdanau et al. 2015: s_{i-1})
     "embedding"  of the token that the step reads, y_{i-1}
@@ -171,14 +159,14 @@ class Query(keras.layers.Layer):
     Call arguments:
         state: Float tensor `(batch, [n,] units)`.
         embedding: Float tensor `(batch, [n,] embedding_units)`.
-        context: Float tensor `(batch, [n,] context_units)`, or () where it is no part.
-        task: Float tensor `(batch, task_units)`, or () where it is no part.
+        context: Float tensor `(batch, [n,] context_units)`, or () if unused.
+        task: Float tensor `(batch, task_units)`, or () if unused.
 
     Output:
         Float tensor `(batch, [n,] query_units)`.
 
     Raises:
-        ValueError: If a part is unknown, stands twice, or there is none.
+        ValueError: If a part is unknown or named twice, or there is none.
     """
 
     def __init__(self, parts=("state",), **kwargs):

@@ -156,14 +156,14 @@ class Emitted(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Emission(ReadoutBase):
-    """t_ij = tanh(W [s_i; y_{i-1}] + V h_j + b), one for each place j.
+    """t_ij = tanh(W [s_i; y_{i-1}] + V h_j + b), one for each position j.
 
     p(y_i = k | a_i = j, y_<i) = exp(l_ijk) / Z_ij,   l_ij = O t_ij + o
     log p(y_i = k | y_<i)      = log sum_j f_i(j) exp(l_ijk) / Z_ij
 
     (Wu et al. 2018, whose t_ij has no y_{i-1}; O is the output layer, f_i comes from
-    `HardAlignment`.) A step holds `source_time * vocabulary` numbers for each hypothesis;
-    in training they are made again for the gradient, so that those of one step alone are held.
+    `HardAlignment`.) A step has `source_time * vocabulary` logits for each hypothesis; training
+    computes them again for the gradient, so that memory holds those of one step.
 
     Arguments and output: see `ReadoutBase`; a call reads a single h_j, given as the context.
     """
@@ -192,7 +192,7 @@ class Emission(ReadoutBase):
         return self.projection(ops.concatenate([state, embedded], axis=-1))
 
     def initial_state(self, keys):
-        """`Emitted` before the first step, of which nothing is read."""
+        """`Emitted` before the first step; its values are not read."""
         batch, source_time, units = ops.shape(keys)
         return Emitted(
             sums=ops.zeros((batch, units), keys.dtype),

@@ -19,16 +19,16 @@ class SelfAttentionCell(Cell):
     head    = softmax(q K^T / sqrt(d)) V      K, V: the keys and values of the last `length` steps
     output  = W_o [head_1; ...; head_n]       (Vaswani et al. 2017, sections 3.2.1 to 3.2.3)
 
-    The state has a fixed shape, which every runtime has: buffers of keys and values, the newest
-    last, and which of them were written. It begins with zeros. The softmax is in float32.
+    The state has a fixed shape, as every runtime needs: buffers of keys and values, the newest
+    last, and a mark of each written step. It begins with zeros. The softmax is in float32.
 
     Args:
         units: Positive integer. Width of the output.
         heads: Positive integer that divides `units`.
-        length: Positive integer. Number of steps that are kept.
+        length: Positive integer. Number of steps in the buffers.
 
     Call arguments and output: see `Cell`; three states: keys and values, `length * units` wide, and
-    `length` numbers, 1 where a step was written.
+    `length` marks, 1 for a written step.
 
     Raises:
         ValueError: If a size is not a positive integer, `heads` does not divide `units`, or a
@@ -95,7 +95,7 @@ class SelfAttentionCell(Cell):
         return self.output_projection(output), (keys, values, written)
 
     def sequence(self, projected, states, dropout_masks=(), steps=None):
-        """The outputs of all steps, from states of zeros: nothing was read before."""
+        """Outputs of all steps, from states of zeros: no step before."""
         time = ops.shape(projected)[1]
         query, key, value = ops.split(projected, 3, axis=-1)
         places = ops.arange(time, dtype="int32")
@@ -117,7 +117,7 @@ class SelfAttentionCell(Cell):
         return keys[..., -width:], values[..., -width:], written[..., -steps:]
 
     def newest(self, states):
-        """The key of the last step, which later ones compare with; zeros before the first."""
+        """Key of the last step, which later steps compare with; zeros before the first."""
         keys, _, _ = states
         return keys[..., -self.units :]
 

@@ -9,30 +9,27 @@ from keras_bahdanau.settings import checks
 
 
 class Cell(keras.layers.Layer):
-    """Base of the cells: the interface that encoders and decoders need.
+    """Base of the cells: the interface of encoders and decoders.
 
-    In training a decoder has the teacher's tokens beforehand, so `project` (what no state
-    changes) runs once for all steps, and only `step` stays in the loop;
-    `keras.layers.GRUCell` does both in one call. What only the loop has, the
-    context, comes to `step` as a second input.
+    In training a decoder knows the teacher's tokens beforehand, so `project` (the part without the
+    state) runs once for all steps, and only `step` stays in the loop; `keras.layers.GRUCell` does
+    both in one call. The context, known only in the loop, is a second input of `step`.
 
     Subclasses have `state_sizes` and `output_units` and write `build` and `step`.
 
     Attributes:
-        state_sizes: Tuple of the widths of the states; that of a stack is a
-            tuple of such tuples.
+        state_sizes: Tuple of the widths of the states; that of a stack is a tuple of such tuples.
         output_units: Positive integer. Width of the output.
 
     Call arguments:
         inputs: Float tensor `(batch, input_units)` or `(batch, beam, input_units)`.
         states: Structure of float tensors `(batch, [beam,] size)`, that of `state_sizes`.
-        context: Float tensor `(batch, [beam,] context_units)` for a cell that was
-            built with a `context_shape`, None for any other.
+        context: Float tensor `(batch, [beam,] context_units)` for a cell built with a
+            `context_shape`, else None.
         training: Python bool. True to drop; a new mask each call.
 
     Output:
-        `(output, states)`: the output, `(batch, [beam,] output_units)`,
-        and its new states.
+        `(output, states)`: the output, `(batch, [beam,] output_units)`, and the new states.
     """
 
     def project(self, inputs):
@@ -40,18 +37,18 @@ class Cell(keras.layers.Layer):
         return inputs
 
     def step(self, projected, states, context=None, dropout_masks=()):
-        """`(output, states)` from inputs that `project` has seen."""
+        """`(output, states)` from the result of `project`."""
         raise NotImplementedError
 
     def sequence(self, projected, states, dropout_masks=(), steps=None):
-        """The outputs of all steps.
+        """Outputs of all steps.
 
         Args:
             projected: Result of `project` for all steps, `(batch, time, any width)`.
             states: The states before the first step.
             dropout_masks: Dropout masks of the sentences, or ().
-            steps: Int32 scalar, the number of steps that count, or None for all: what the
-                outputs hold behind them means nothing.
+            steps: Int32 scalar, the number of steps that count, or None for all; the outputs behind
+                them mean nothing.
 
         Returns:
             Float tensor `(batch, time, output_units)`.
@@ -66,7 +63,7 @@ class Cell(keras.layers.Layer):
         )
 
     def newest(self, states):
-        """The vector that a step adds to the states: s_i, the first one, but of self-attention.
+        """The vector that a step adds to the states: s_i, the first one, except in self-attention.
 
         Args:
             states: The states after the step, each `(batch, [beam,] size)`.
@@ -110,7 +107,7 @@ class ProjectedCell(Cell):
         kernel_initializer: A Keras initializer: that of W and C.
 
     Attributes:
-        gates: Number of blocks that come from the inputs.
+        gates: Number of blocks from the inputs.
         state_count: Number of states.
 
     Raises:
@@ -132,7 +129,7 @@ class ProjectedCell(Cell):
         )
 
     def projection(self, name, gates, initializer, use_bias=True):
-        """A new layer for one product: `(..., any width)` -> `(..., gates * units)`."""
+        """New layer of one product: `(..., any width)` -> `(..., gates * units)`."""
         return keras.layers.Dense(
             gates * self.units,
             use_bias=use_bias,
@@ -187,5 +184,5 @@ class ProjectedCell(Cell):
 
 
 def initializer_config(initializer):
-    """An initializer written down: each product makes its own, or equal shapes start alike."""
+    """Config of an initializer, so that each product draws its own values."""
     return keras.initializers.serialize(keras.initializers.get(initializer))

@@ -9,13 +9,11 @@ from keras_bahdanau.settings import checks
 
 
 class RecurrentCell(ProjectedCell):
-    """Base of the cells with a product of the state, U h, beside those of inputs and context.
+    """Base of the cells with a product of the state, U h, besides those of inputs and context.
 
-    Subclasses set the class attributes and write `advance`.
-
-    With `recurrent_dropout` a mask, drawn once a sentence, drops units of the state
-    before its product, the same at all steps (Gal and Ghahramani 2016); the state
-    that is carried over stays whole.
+    Subclasses set the class attributes and write `advance`. With `recurrent_dropout` a mask, drawn
+    once a sentence, drops units of the state before its product, the same at all steps (Gal and
+    Ghahramani 2016); the carried state stays whole.
 
     Args:
         units: Positive integer. Width of each state.
@@ -25,14 +23,13 @@ class RecurrentCell(ProjectedCell):
         seed: Integer or None. Seed of the masks.
 
     Attributes:
-        gates: Number of blocks that come from the inputs.
-        recurrent_gates: Number of blocks that come from U h.
+        gates: Number of blocks from the inputs.
+        recurrent_gates: Number of blocks from U h.
         recurrent_bias: Whether U h has a bias.
         state_count: Number of states; the first is the output.
 
     Raises:
-        ValueError: If `units` is not a positive integer or `recurrent_dropout` is
-            not in [0, 1).
+        ValueError: If `units` is not a positive integer or `recurrent_dropout` is not in [0, 1).
     """
 
     recurrent_gates = 1
@@ -75,7 +72,7 @@ class RecurrentCell(ProjectedCell):
 
         Args:
             projected: W x + b, and C c if there is a context, `(..., gates * units)`.
-            h: The first state as its product sees it, after dropout.
+            h: The first state after dropout, for its product.
             states: The old states, whole.
         """
         raise NotImplementedError
@@ -204,5 +201,5 @@ class LSTMCell(RecurrentCell):
         return ops.sigmoid(o) * ops.tanh(self.output_memory(c)), c
 
     def output_memory(self, c):
-        """The memory as the output sees it."""
+        """The memory for the output."""
         return c

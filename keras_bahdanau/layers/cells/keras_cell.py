@@ -1,4 +1,4 @@
-"""Any cell of Keras, in the interface of ours."""
+"""Any cell of Keras as one of ours, and the cells by name."""
 
 import keras
 from keras import ops
@@ -11,23 +11,22 @@ from keras_bahdanau.settings import checks
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class KerasCell(Cell):
-    """Any cell that `keras.layers.RNN` takes: one of Keras' own, or a user's.
+    """Any cell of `keras.layers.RNN`: one of Keras' own, or a user's.
 
-    Such a cell does all its work in one call, so nothing is projected beforehand:
-    where there is a cell of ours, that is the faster one. The context stands
-    behind the inputs, [x; c], as one input of the Keras cell.
+    Such a cell does all its work in one call, so nothing is projected beforehand: a cell of ours is
+    faster. The context follows the inputs, [x; c], as one input of the Keras cell.
 
     Args:
-        cell: A Keras layer with `state_size` (an integer or a flat tuple of them)
-            and `call(inputs, states) -> (output, states)`. Its output's width is
-            its `output_size`, if it has one, or that of the first state.
+        cell: A Keras layer with `state_size` (an integer or a flat tuple of them) and
+            `call(inputs, states) -> (output, states)`. Its output is `output_size` wide, if it has
+            one, or as wide as the first state.
 
     Call arguments and output: see `Cell`; as many states as the Keras cell has.
 
     Raises:
         TypeError: If `cell` is not a layer with a `state_size`.
-        ValueError: If a state's size is not a positive integer, or if the cell
-            has dropout: Keras draws such masks outside of the cell.
+        ValueError: If a state's size is not a positive integer, or if the cell has dropout: Keras
+            draws such masks outside of the cell.
     """
 
     def __init__(self, cell, **kwargs):
@@ -95,25 +94,25 @@ def _check_no_dropout(cell):
 
 
 class CellRegistry(Registry):
-    """The cells by name; a Keras cell is a pattern, of which each call makes a copy."""
+    """The cells by name; a Keras cell is a pattern, and each call copies it."""
 
     def get(self, identifier, /, units, recurrent_dropout=0.0, **kwargs):
-        """The cell that an identifier stands for.
+        """The cell of an identifier.
 
         Args:
-            identifier: A name of this registry; or a Keras cell, one of ours, or the config of
-                one: a pattern, of which each call makes a new cell with weights of its own.
+            identifier: A name of this registry; or a Keras cell, one of ours, or its config: a
+                pattern, of which each call makes a new cell with its own weights.
             units: Positive integer. Width of the state and of the output.
-            recurrent_dropout: Float in [0, 1). Rate at which training drops the state,
-                the same units at all steps of a sentence; 0 for a Keras cell.
+            recurrent_dropout: Float in [0, 1). Rate at which training drops the state, the same
+                units at all steps of a sentence; 0 for a Keras cell.
             **kwargs: Further arguments of the cell, such as `dtype` and `name`.
 
         Returns:
             A `Cell`.
 
         Raises:
-            ValueError: If there is no cell of this name, if a Keras cell is not `units` wide,
-                or if a Keras cell is to have our dropout.
+            ValueError: If there is no cell of this name, if a Keras cell is not `units` wide, or if
+                a Keras cell shall have our dropout.
             TypeError: If `identifier` is neither a name nor a Keras cell.
         """
         if isinstance(identifier, str):

@@ -1,4 +1,4 @@
-"""Layer-normalized cells: each product normalized for itself, before the gates."""
+"""Layer-normalized cells: each product is normalized before the gates."""
 
 import itertools
 
@@ -11,7 +11,7 @@ EPSILON = 1e-5
 
 
 class NormalizedDense(keras.layers.Layer):
-    """LN(W x; alpha, beta): a product whose blocks are normalized, each for itself.
+    """LN(W x; alpha, beta): a product whose blocks are normalized separately.
 
     LN(a; alpha, beta) = alpha * (a - mean(a)) / sqrt(variance(a) + 1e-5) + beta,
     computed in float32 under every dtype policy       (Ba et al. 2016, section 3.1)
@@ -19,12 +19,6 @@ class NormalizedDense(keras.layers.Layer):
     Args:
         sizes: Tuple of positive integers. Widths of the blocks, side by side.
         kernel_initializer: A Keras initializer: that of W.
-
-    Call arguments:
-        inputs: Float tensor `(..., input_units)`.
-
-    Output:
-        Float tensor `(..., sum(sizes))`.
     """
 
     def __init__(self, sizes, kernel_initializer, **kwargs):
@@ -63,9 +57,9 @@ class LayerNormGRUCell(GRUCell):
     g = tanh(LN(W x) + r * LN(U h))
     h' = z * h + (1 - z) * g
 
-    (Ba et al. 2016, supplementary material, with z and 1 - z exchanged.) Each LN has
-    its own gain and bias; z and r are normalized together. A context's product is
-    normalized for itself, too, and added to that of the input.
+    (Ba et al. 2016, supplementary material, with z and 1 - z exchanged.) Each LN has its own gain
+    and bias; z and r are normalized together. The product of a context has its own LN and is added
+    to that of the input.
 
     Arguments and output: see `RecurrentCell`; one state.
     """
@@ -83,8 +77,8 @@ class LayerNormLSTMCell(LSTMCell):
     c' = sigmoid(f + 1) * c + sigmoid(i) * tanh(g)
     h' = sigmoid(o) * tanh(LN(c'))
 
-    (Ba et al. 2016, supplementary material.) Each LN has its own gain and bias. A
-    context's product is normalized for itself, too, and added to that of the input.
+    (Ba et al. 2016, supplementary material.) Each LN has its own gain and bias. The product of a
+    context has its own LN and is added to that of the input.
 
     Arguments and output: see `RecurrentCell`; two states, (h, c).
     """

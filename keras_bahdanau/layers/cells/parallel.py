@@ -9,12 +9,11 @@ from keras_bahdanau.layers.cells.cell import ProjectedCell
 class ParallelCell(ProjectedCell):
     """Base of the cells without a product of the state.
 
-    All products of all steps are one product before the loop; a step adds and multiplies
-    vectors.
+    One product before the loop serves all steps; a step adds and multiplies vectors.
 
     Args:
         units: Positive integer. Width of the state, and of the output.
-        recurrent_dropout: 0: there is no product whose state could be dropped.
+        recurrent_dropout: 0: there is no product of the state to drop.
         kernel_initializer: A Keras initializer: that of W and C.
 
     Raises:

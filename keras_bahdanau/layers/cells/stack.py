@@ -8,11 +8,10 @@ from keras_bahdanau.layers.registry import from_config
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class CellStack(Cell):
-    """A deep cell: the output of each cell is the input of the next.
+    """Deep cell: the output of each cell is the input of the next.
 
-    With `residual`, from the second layer up, the output of a layer is its cell's
-    output and its input, added (Wu et al. 2016, section 3.1). The inputs are
-    projected beforehand, and the context heard, by the lowest cell alone.
+    With `residual`, each layer above the lowest adds its input to its cell's output (Wu et al.
+    2016, section 3.1). Only the lowest cell has projected inputs and a context.
 
     ```python
     stack = CellStack([CELLS.get("gru", 256), CELLS.get("gru", 256)], residual=True)
@@ -21,16 +20,14 @@ class CellStack(Cell):
     ```
 
     Args:
-        cells: Cells, the lowest first; of any kinds.
+        cells: Cells of any kinds, the lowest first.
         residual: True if each layer but the lowest adds its input to its output.
 
-    Call arguments and output: see `Cell`; the states are a tuple, one item a layer,
-    each the tuple of that cell's states.
+    Call arguments and output: see `Cell`; the states are a tuple of the cells' tuples.
 
     Raises:
         TypeError: If something in `cells` is not a cell of this package.
-        ValueError: If there is no cell, or if `residual` would add what is not
-            of one width.
+        ValueError: If there is no cell, or if `residual` cells differ in width.
     """
 
     def __init__(self, cells, residual=False, **kwargs):

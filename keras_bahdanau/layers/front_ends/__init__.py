@@ -1,9 +1,9 @@
-"""Front ends: layers that turn the features of a source into vectors for the readers.
+"""Front ends: layers from the features of a source to vectors for the readers.
 
 A front end is a layer `(features, training=None) -> (vectors, mask)`: vectors
 `(batch, source_time, units)`, and a bool mask `(batch, source_time)`, True where a vector is
-real, False at the padding on the right. It has the attributes `units`, the width of a vector,
-and `source_size`, the size of its `Source`: the ids of a vocabulary, or the numbers of a frame.
-One that makes ceil(n / reduction) vectors of n positions has the attribute `reduction`, too, and
-one of tokens the method `ids(features)`, the int tensor `(batch, source_time)` of their ids.
+real, False at the padding on the right. Its attributes are `units`, the width of a vector, and
+`source_size`, the size of its `Source`: the ids of a vocabulary, or the numbers of a frame. If it
+makes ceil(n / reduction) vectors of n positions, it has the attribute `reduction`; one of tokens
+has the method `ids(features)`, the int tensor `(batch, source_time)` of their ids.
 """

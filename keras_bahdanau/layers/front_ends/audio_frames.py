@@ -1,4 +1,4 @@
-"""Speech as vectors: log-mel spectra, convolutions that shorten them, and a projection."""
+"""Front end of speech: log-mel spectra, convolutions that shorten them, and a projection."""
 
 from typing import Any, NamedTuple
 
@@ -15,11 +15,10 @@ _EPSILON = 0.1  # beside a variance, which in speech is 2 to 10: a steady tone h
 
 
 class Samples(NamedTuple):
-    """The features of a source that is sound.
+    """Features of a source of sound.
 
     Attributes:
-        values: Float32 tensor `(batch, samples)`, 16,000 a second; full scale is 1. There is at
-            least one.
+        values: Float32 tensor `(batch, samples)`, 16,000 a second, at least one; full scale is 1.
         lengths: Int32 tensor `(batch,)`, the number of real frames of 160 samples of each row.
     """
 
@@ -38,16 +37,15 @@ class AudioFrames(FrontEnd):
 
     Each convolution halves the time and the bands (Dong et al. 2018, "Speech-transformer",
     section 3.2), and padding is zeroed before it. In training, `augmentation` changes the speed
-    and hides parts of the spectrum: see `augmentation`. Spectra are float32 under every policy.
+    and hides parts of the spectrum. Spectra are float32 under every policy.
 
     Args:
         units: Positive integer. Width of a vector.
         bands: Positive integer. Number of mel bands.
-        convolutions: Tuple of positive integers, the widths of the convolutions; their number
-            is at most 12.
-        normalization: Mean and variance of each band: "utterance", those of the row's own
-            frames; "global", those of the frames of a batch in training and later their moving
-            averages; "none", neither.
+        convolutions: Tuple of at most 12 positive integers, the widths of the convolutions.
+        normalization: Mean and variance of each band: "utterance", those of the row's own frames;
+            "global", those of the frames of a batch in training and later their moving averages;
+            "none", neither.
         augmentation: Float in [0, 1]. Strength of the random changes in training; 0 for none.
         seed: Integer, for the same changes in each run.
 
@@ -56,9 +54,9 @@ class AudioFrames(FrontEnd):
         training: Python bool.
 
     Output:
-        (vectors, mask): float tensor `(batch, ceil(frames / reduction), units)`, and bool tensor
-        `(batch, ceil(frames / reduction))`, True where a vector is real. Changes of speed make
-        both a ninth longer in training.
+        (vectors, mask): float tensor `(batch, ceil(frames / reduction), units)` and the bool tensor
+        of its first two axes, True where a vector is real. Changes of speed make both a ninth
+        longer in training.
 
     Raises:
         ValueError: If a size is not a positive integer, there are too many convolutions,
@@ -109,7 +107,7 @@ class AudioFrames(FrontEnd):
 
     @property
     def reduction(self):
-        """Number of frames of 10 ms for one vector."""
+        """Number of frames of 10 ms a vector."""
         return 2 ** len(self.widths)
 
     def build(self, samples_shape=None):

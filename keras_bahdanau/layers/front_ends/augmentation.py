@@ -14,15 +14,15 @@ _SHIFT = (0.02, 0.1)  # of width and height
 
 
 def moved_images(images, widths, strength, seed):
-    """Images, each changed at random around the middle c of its own columns.
+    """Images, each changed at random around the middle c of its real columns.
 
     x'(p) = x(A (p - t - c) + c),   A = [1 s] [cos a  -sin a] [z_x  0 ]
                                         [0 1] [sin a   cos a] [0   z_y]
 
-    The shear s, the angle a, the zooms z and the translation t are uniform draws: s up to 0.3, a
-    up to 3.6 degrees, z from 1 by up to 5 % in width and 15 % in height, t up to 2 % of the
-    width and 10 % of the height, all times the strength. Zero comes in from outside, and pixels
-    are interpolated linearly. Columns behind the width of a row change nothing.
+    The shear s, the angle a, the zooms z and the translation t are uniform draws: s up to 0.3, a up
+    to 3.6 degrees, z from 1 by up to 5 % in width and 15 % in height, t up to 2 % of the width and
+    10 % of the height, all times the strength. Zero comes in from outside, and pixels are
+    interpolated linearly. Columns behind the width of a row change nothing.
 
     Args:
         images: Float32 tensor `(batch, height, width, channels)`, zero behind each width.
@@ -31,7 +31,7 @@ def moved_images(images, widths, strength, seed):
         seed: `keras.random.SeedGenerator`.
 
     Returns:
-        Float32 tensor of the same shape. What left the columns of an image stands behind them.
+        Float32 tensor of the same shape. Pixels moved out of the columns are behind them.
     """
     # (batch, 6): as many draws an image, whatever the width of the batch
     draws = keras.random.uniform((ops.shape(images)[0], 6), -strength, strength, seed=seed)
@@ -67,7 +67,7 @@ _WIDEST = 27 / 80  # share of the bands in the widest mask
 
 
 def change_speed(values, lengths, strength, seed):
-    """Sound that is faster or slower by a factor of its own, and higher or lower with it.
+    """Sound that is faster or slower by a random factor, and higher or lower with it.
 
     x'(i) = x(s i),   s from 1 - 0.1 strength to 1 + 0.1 strength
 
@@ -104,11 +104,11 @@ def change_speed(values, lengths, strength, seed):
 
 
 def visible_parts(lengths, time, bands, strength, seed):
-    """Positions of spectra that masks do not hide.
+    """Parts of spectra that no random mask hides.
 
-    (Park et al. 2019, "SpecAugment", with two masks of up to 27 of 80 bands; and Park et al.
-    2020, "SpecAugment on large scale datasets": of n frames, as many masks as 0.04 n, at most 20,
-    each up to 0.04 n frames long.) The strength is a factor of the widths.
+    (Park et al. 2019, "SpecAugment", with two masks of up to 27 of 80 bands; and Park et al. 2020,
+    "SpecAugment on large scale datasets": of n frames, as many masks as 0.04 n, at most 20, each up
+    to 0.04 n frames long.) The strength is a factor of the widths.
 
     Args:
         lengths: Int32 tensor `(batch,)`, frames of each row.

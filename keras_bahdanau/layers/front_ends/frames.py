@@ -11,7 +11,7 @@ from keras_bahdanau.settings import checks
 
 
 class Frames(NamedTuple):
-    """The features of a source that is a sequence of frames.
+    """Features of a source of frames.
 
     Attributes:
         values: Float tensor `(batch, source_time, frame_size)`.
@@ -34,8 +34,8 @@ class FrameProjection(FrontEnd):
         frames: `Frames`. The values behind a row's length may be anything, NaN too.
 
     Output:
-        (vectors, mask): float tensor `(batch, source_time, units)`, and bool tensor
-        `(batch, source_time)`, True where a frame is real.
+        (vectors, mask): float tensor `(batch, source_time, units)` and the bool tensor of its first
+        two axes, True where a frame is real.
 
     Raises:
         ValueError: If a size is not a positive integer.
@@ -78,15 +78,14 @@ class FrameConvolutions(FrontEnd):
     x^l     = relu(u + norm(conv(u)))             3 frames
     vectors = W x^L_j + b
 
-    (After He et al. 2016.) The norm is that of a place's channels alone (Ba et al. 2016), and
-    padding is zeroed before each convolution, so that a vector depends neither on padding nor on
-    other rows.
+    (After He et al. 2016.) The norm is over the channels of one position (Ba et al. 2016), and
+    padding is zeroed before each convolution: a vector depends neither on padding nor on other
+    rows.
 
     In training, `augmentation` changes the first `2 * planes` numbers of a frame, which are
-    `planes` vectors (x, y) of one plane, such as the place of a pen and its movement: one random
-    matrix a row turns, shears and scales all of them.
-
-    With `surroundings`, each vector knows the ink around its place, too: see `ShapeContext`.
+    `planes` vectors (x, y) of one plane, such as the position of a pen and its movement: one random
+    matrix a row rotates, shears and scales all of them. With `surroundings`, each vector also knows
+    the ink around its position: see `ShapeContext`.
 
     Args:
         frame_size: Positive integer. Number of values of a frame.
@@ -102,12 +101,12 @@ class FrameConvolutions(FrontEnd):
         training: Python bool.
 
     Output:
-        (vectors, mask): float tensor `(batch, ceil(source_time / reduction), units)`, and bool
+        (vectors, mask): float tensor `(batch, ceil(source_time / reduction), units)` and the bool
         tensor of its first two axes, True where a vector is real.
 
     Raises:
-        ValueError: If a size is not a positive integer, there are too many stages, or a number
-            is out of range.
+        ValueError: If a size is not a positive integer, there are too many stages, or a number is
+            out of range.
 
     Example:
         >>> front_end = FrameConvolutions(8, units=128, convolutions=(64, 128))
@@ -158,7 +157,7 @@ class FrameConvolutions(FrontEnd):
 
     @property
     def reduction(self):
-        """Number of frames for one vector."""
+        """Number of frames a vector."""
         return 2 ** len(self.widths)
 
     def row_numbers(self, time):
@@ -196,7 +195,7 @@ class FrameConvolutions(FrontEnd):
         return vectors if around is None else vectors + around, mask
 
     def _changed(self, values):
-        """Values whose vectors of the plane are turned, sheared and scaled, each row its way."""
+        """Rotate, shear and scale the vectors of the plane, each row by its own matrix."""
         shape = (ops.shape(values)[0], 2, 2)
         # a matrix A = 1 + noise for each row: (batch, 2, 2)
         noise = keras.random.normal(shape, stddev=0.2 * self.augmentation, seed=self.seed_generator)

@@ -11,8 +11,8 @@ MOST_CONVOLUTIONS = 12
 class FrontEnd(keras.layers.Layer):
     """Layer from the features of a source to vectors for the readers: see `front_ends`.
 
-    A subclass writes `call` and `compute_output_shape`, which gives the shapes of vectors and
-    mask from those of the features.
+    A subclass writes `call` and `compute_output_shape`, which gives the shapes of vectors and mask
+    from those of the features.
     """
 
     reduction = 1
@@ -24,12 +24,7 @@ class FrontEnd(keras.layers.Layer):
 
 
 def until(lengths, size):
-    """Bool tensor `(batch, size)`, True before each length.
-
-    Args:
-        lengths: Int tensor `(batch,)`.
-        size: Integer, or int32 scalar.
-    """
+    """Bool tensor `(batch, size)`, True before each of the int `lengths` `(batch,)`."""
     steps = ops.expand_dims(ops.arange(size, dtype="int32"), axis=0)  # -> (1, size)
     return steps < ops.expand_dims(ops.cast(lengths, "int32"), axis=1)
 
@@ -42,14 +37,10 @@ def zeroed(values, mask):
 
 
 def widths_of(convolutions, fewest=0):
-    """The widths of convolutions as a tuple.
-
-    Args:
-        convolutions: Sequence of positive integers.
-        fewest: Integer, the fewest that there must be.
+    """Widths of convolutions as a tuple of positive integers.
 
     Raises:
-        ValueError: If it is none, or there are fewer than that, or more than 12.
+        ValueError: If there are fewer than `fewest`, or more than 12.
     """
     known = isinstance(convolutions, list | tuple)
     if not known or not fewest <= len(convolutions) <= MOST_CONVOLUTIONS:
@@ -65,13 +56,12 @@ def widths_of(convolutions, fewest=0):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class GridCells(keras.layers.Layer):
-    """Vectors of the cells of a grid, with their positions, in column order.
+    """Vectors of the cells of a grid with their positions, in column order.
 
     v_xy = W g_yx + b + r_y + p_x
 
-    r_y is a learned embedding of the row, since a source has a fixed number of rows. p_x is the
-    sinusoid of Vaswani et al. 2017, section 3.5, of the column: a grid may be wider than any in
-    training.
+    r_y is a learned embedding of the row: a source has a fixed number of rows. p_x is the sinusoid
+    of Vaswani et al. 2017, section 3.5, of the column: a grid may be wider than any in training.
 
     Args:
         grid_height: Positive integer. Number of rows.
@@ -81,8 +71,8 @@ class GridCells(keras.layers.Layer):
         grid: Float tensor `(batch, grid_height, columns, channels)`.
 
     Output:
-        Float tensor `(batch, columns * grid_height, units)`; the cell of column x and row y
-        stands at x * grid_height + y.
+        Float tensor `(batch, columns * grid_height, units)`; the cell of column x and row y is at
+        x * grid_height + y.
 
     Raises:
         ValueError: If a size is not a positive integer.
@@ -114,7 +104,7 @@ class GridCells(keras.layers.Layer):
         return ops.reshape(vectors, (batch, columns * self.grid_height, self.units))
 
     def sinusoids(self, columns):
-        """p_x of so many columns, float32 `(columns, units)`: sines, then cosines."""
+        """p_x of all columns, float32 `(columns, units)`: sines, then cosines."""
         half = -(-self.units // 2)
         rates = 10_000.0 ** (-ops.arange(half, dtype="float32") / half)
         steps = ops.cast(ops.arange(columns, dtype="int32"), "float32")

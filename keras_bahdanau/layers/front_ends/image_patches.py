@@ -1,4 +1,4 @@
-"""A convolutional stack over images: one vector for each cell of a grid."""
+"""Front end of images: residual convolutions, and a vector for each cell of a grid."""
 
 from typing import Any, NamedTuple
 
@@ -14,9 +14,9 @@ CELLS = (2, 4, 8, 16, 32, 64)
 
 
 class Pixels(NamedTuple):
-    """The features of a source that is an image.
+    """Features of a source of images.
 
-    An image is a grid of square cells, in column order: that of column x and row y is position
+    An image is a grid of square cells in column order: that of column x and row y is position
     x * grid_height + y.
 
     Attributes:
@@ -38,17 +38,17 @@ class ImagePatches(FrontEnd):
     x^l     = relu(u + norm(conv(u)))                          from the second stage on
     v_xy    = W x^L_yx + b + r_y + p_x                         see `GridCells`
 
-    (After He et al. 2016.) log2(cell) stages halve height and width; the first one sees 5 x 5
-    pixels, the other convolutions 3 x 3. The norm is that of a position's channels alone (Ba et al.
-    2016), and what stands behind the real columns is zeroed after each convolution. So a vector
-    depends neither on padding nor on other images.
+    (After He et al. 2016.) log2(cell) stages halve height and width; the first one has kernels of
+    5 x 5 pixels, the others of 3 x 3. The norm is over the channels of one position (Ba et al.
+    2016), and padding is zeroed after each convolution: a vector depends neither on padding nor on
+    other images.
 
     Args:
         height: Positive integer, a multiple of `cell`. Height of an image in pixels.
         channels: Positive integer. Numbers of a pixel.
         units: Positive integer. Width of a vector.
-        convolutions: Sequence of positive integers, the widths of the stages: at least
-            log2(cell), and those beyond that keep the size.
+        convolutions: Sequence of positive integers, the widths of the stages: at least log2(cell);
+            those beyond that keep the size.
         cell: 2, 4, 8, 16, 32 or 64. Height and width of a cell in pixels.
         augmentation: Float in [0, 1]. Strength of random shear, rotation, zoom and translation in
             training, around the middle of each image: see `moved_images`.
@@ -59,11 +59,11 @@ class ImagePatches(FrontEnd):
         training: Python bool. True if images are changed at random.
 
     Output:
-        (vectors, mask): float tensor `(batch, source_time, units)`, and bool tensor
-        `(batch, source_time)`, True where a cell is real; source_time is the number of cells.
+        (vectors, mask): float tensor `(batch, source_time, units)` and the bool tensor of its first
+        two axes, True where a cell is real; source_time is the number of cells.
 
     Raises:
-        ValueError: If an argument is none of these.
+        ValueError: If an argument is not as above.
 
     Example:
         >>> front_end = ImagePatches(height=64, channels=1, units=256)
@@ -132,7 +132,7 @@ class ImagePatches(FrontEnd):
         return vectors, until(lengths, ops.shape(vectors)[1])
 
     def ink(self, values, real, training=None):
-        """Ink x^0 of pixels, float32, zero behind so many columns of each row."""
+        """Ink x^0 of pixels, float32, zero behind the real columns of each row."""
         ink = _up_to(real, 1.0 - ops.cast(values, "float32") / PAPER)
         if training and self.augmentation:
             ink = moved_images(ink, real, self.augmentation, self.seed_generator)
@@ -159,20 +159,20 @@ class ImagePatches(FrontEnd):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Stage(keras.layers.Layer):
-    """One stage of `ImagePatches`: see there.
+    """One stage of `ImagePatches`.
 
     Args:
         units: Positive integer. Number of channels.
         kernel_size: Positive integer, of the first convolution.
         strides: 1 or 2.
-        residual: True for a second convolution, beside which the first one's output passes.
+        residual: True for a second convolution around a residual.
 
     Call arguments:
         inputs: Float tensor `(batch, height, width, channels)`.
         real: Int32 tensor `(batch,)`, the number of real columns, a multiple of `strides`.
 
     Output:
-        (outputs, real): the same of height and width divided by `strides`, zero behind `real`.
+        (outputs, real): height and width divided by `strides`, zero behind `real`.
     """
 
     def __init__(self, units, kernel_size, strides, residual, **kwargs):
@@ -221,6 +221,6 @@ class Stage(keras.layers.Layer):
 
 
 def _up_to(real, images):
-    """Images `(batch, height, width, channels)`, zero behind so many columns of each row."""
+    """Images `(batch, height, width, channels)`, zero behind the real columns of each row."""
     # (batch, width) -> (batch, 1, width)
     return zeroed(images, ops.expand_dims(until(real, ops.shape(images)[2]), axis=1))

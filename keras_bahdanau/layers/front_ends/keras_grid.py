@@ -15,14 +15,14 @@ from keras_bahdanau.settings import checks
 class KerasGrid(FrontEnd):
     """Front end of images: a Keras model that gives a grid, such as one of `keras.applications`.
 
-    Each image is padded with paper to the width of the model's input, and only then read: the
-    vectors of an image do not depend on a batch, whatever the model has inside. The grid's
-    channels are projected to `units`, with the position of each cell: see `GridCells`.
+    Each image is padded with paper to the width of the model's input: its vectors do not depend on
+    the batch, whatever the model does inside. The grid's channels are projected to `units`, with
+    the position of each cell: see `GridCells`.
 
     Args:
-        model: A built `keras.Model` from float images `(batch, height, width, channels)` of a
-            fixed size, with values from 0 to 255, to a grid `(batch, rows, columns, features)`
-            of square cells. Its weights are trained, unless `model.trainable` is False.
+        model: A built `keras.Model` from float images `(batch, height, width, channels)` of a fixed
+            size, with values from 0 to 255, to a grid `(batch, rows, columns, features)` of square
+            cells. Its weights are trained, unless `model.trainable` is False.
         units: Positive integer. Width of a vector.
 
     Call arguments:
@@ -30,8 +30,8 @@ class KerasGrid(FrontEnd):
         training: Python bool, for the model.
 
     Output:
-        (vectors, mask): float tensor `(batch, source_time, units)`, and bool tensor
-        `(batch, source_time)`, True where a cell is real.
+        (vectors, mask): float tensor `(batch, source_time, units)` and the bool tensor of its first
+        two axes, True where a cell is real.
 
     Raises:
         ValueError: If `units` is not a positive integer, or the model has other shapes.

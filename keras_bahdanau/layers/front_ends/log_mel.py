@@ -16,7 +16,7 @@ RANGE = float(np.log(1e8))  # from a row's loudest energy to its least: 80 dB
 
 
 def frames_of(samples):
-    """Number of frames of so many samples: at least one, if there is a sample."""
+    """Number of frames of so many samples: at least one for one sample."""
     return -(-samples // HOP)
 
 
@@ -28,9 +28,8 @@ def log_mel(values, lengths, bands):
     y_t(b) = log max(e_t(b) / 0.1, 1)
 
     w is Hann's window and M `mel_filters`. So y is 0 in silence. An energy more than 80 dB below
-    the loudest one of its row, where rounding errors begin, counts as if it were not. A last
-    frame that is not full is padded with 0. All of it is float32: the range of |X|^2 is too wide
-    for a half-precision type.
+    the loudest of its row, where rounding errors begin, counts as that bound. The last frame is
+    padded with 0. All of it is float32: the range of |X|^2 is too wide for a half-precision type.
 
     Args:
         values: Float32 tensor `(batch, samples)`, zero behind the end of each row.
@@ -58,9 +57,9 @@ def log_mel(values, lengths, bands):
 
 
 def _never_quantized(matrix, lengths):
-    """The same matrix, which LiteRT's converter does not see to be constant.
+    """The same matrix, hidden from LiteRT's converter as a constant.
 
-    A product with a constant would be quantized, powers and all: eight bits hold 48 dB of the
+    The converter quantizes a product with a constant, powers included: eight bits hold 48 dB of the
     90 dB of an energy.
     """
     least = ops.min(ops.cast(lengths, "float32"), initial=0.0)
@@ -77,9 +76,8 @@ def hann():
 def mel_filters(bands):
     """Triangles on Slaney's mel scale from 0 to 8 kHz, each of area 1 Hz, `(257, bands)`.
 
-    (Slaney 1998, "Auditory toolbox".) The scale is linear below 1 kHz, so that each of 80
-    triangles holds some of the 257 frequencies. By their area white noise has one level in all
-    bands.
+    (Slaney 1998, "Auditory toolbox".) The scale is linear below 1 kHz, so that each of 80 triangles
+    holds some of the 257 frequencies. White noise has one level in all bands.
     """
     edges = _hertz(np.linspace(0, _mel(RATE / 2), bands + 2))  # -> (bands + 2,)
     left, centre, right = edges[:-2], edges[1:-1], edges[2:]

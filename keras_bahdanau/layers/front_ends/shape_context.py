@@ -1,4 +1,4 @@
-"""Shape context: what is written around each place of the ink, before it and after it."""
+"""Shape context: the ink around each position of a pen, drawn before it and after it."""
 
 import math
 
@@ -19,23 +19,22 @@ SMALL = 1e-6  # so that a point is at no distance of 0 from itself
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ShapeContext(keras.layers.Layer):
-    """Ink around a place, in rings and directions, as a vector.
+    """Ink around a position, in rings and directions, as a vector.
 
-    For a place p, the points q of the ink, their distance r = |q - p| and direction
+    For a position p, the points q of the ink, their distance r = |q - p| and direction
     u = (q - p) / r:
 
     h_kap = sum_q relu(1 - |log2(r / r_k)|) relu(u . e_a)^2     q of one plane
     z     = W_2 relu(W_1 log(1 + h) + b_1)
 
-    Ring k has the radius r_k, from 1/4 to 4 sizes of a stroke; e_a are 8 directions; the planes
-    are the stroke of p itself, and all others. (After Belongie et al. 2002, "Shape
-    matching and object recognition using shape contexts", section 3.1, with bins that overlap.)
-    So a fraction's line knows what stands above it, whenever that was written: what an image of
-    the ink shows. W_2 begins at zero.
+    Ring k has the radius r_k, from 1/4 to 4 sizes of a stroke; e_a are 8 directions; one plane is
+    the stroke of p, the other one all other strokes. (After Belongie et al. 2002, "Shape matching
+    and object recognition using shape contexts", section 3.1, with bins that overlap.) A fraction's
+    line knows the ink above it whenever that was written, as in an image. W_2 begins at zero.
 
     Args:
         units: Positive integer. Width of a vector.
-        every: Positive integer. Frames from one place to the next.
+        every: Positive integer. Frames from one position to the next.
 
     Call arguments:
         frames: Float tensor `(batch, time, size)`: the frames of an `InkSource`.
@@ -71,7 +70,7 @@ class ShapeContext(keras.layers.Layer):
         return self.output_layer(self.hidden(ops.cast(ops.log1p(counts), self.compute_dtype)))
 
     def histograms(self, frames, mask=None):
-        """The sums h, float32 `(batch, places, 2 * rings * directions)`."""
+        """The sums h, float32 `(batch, positions, 2 * rings * directions)`."""
         if mask is None:
             mask = ops.ones(ops.shape(frames)[:2], "bool")
         points = frames[:, :, :2] * TENTH

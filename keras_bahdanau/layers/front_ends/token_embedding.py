@@ -13,9 +13,8 @@ PAD = 0
 def token_embedding(vocabulary_size, units, dtype):
     """A `keras.layers.ReversibleEmbedding` whose rows have a length of about 1.
 
-    Called with `reverse=True` it projects back to the vocabulary with the same
-    weights (Press and Wolf 2017), and rows of length 1 give logits of the size
-    that a fresh output layer has.
+    With `reverse=True` it projects back to the vocabulary with the same weights (Press and Wolf
+    2017); rows of length 1 give logits of the size of a fresh output layer.
     """
     checks.positive_integer("vocabulary_size", "the number of tokens", vocabulary_size, MOST_TOKENS)
     checks.positive_integer("embedding_units", "the width of an embedding", units)

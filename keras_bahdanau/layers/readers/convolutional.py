@@ -1,4 +1,4 @@
-"""A reader without recurrence: position embeddings and residual convolutions."""
+"""Convolutional reader: position embeddings and residual convolutions."""
 
 import keras
 from keras import ops
@@ -21,38 +21,30 @@ BLOCKS = {"glu": (_gated, 2), "tanh": (_tanh, 1)}  # join of both ways; width of
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ConvolutionalReader(StatelessReader):
-    """Reader by convolutions: each token among its neighbours, all tokens at once.
+    """Reader by convolutions: each token with its neighbours, all tokens at once.
 
     x_j^0 = W (e_j + p_j) + b                              p_j: embedding of position j
     x^l   = tanh(conv(x^{l-1}) + x^{l-1})                  (Gehring et al. 2017a, section 3)
     x^l   = (glu(conv(x^{l-1})) + x^{l-1}) / sqrt(2)       (Gehring et al. 2017b)
 
-    ("A convolutional encoder model for neural machine translation" and
-    "Convolutional sequence to sequence learning".) Padding is zeroed before each
-    convolution: a token at the end sees what it would see alone. With kernels of
-    width k a value depends on depth * (k - 1) / 2 tokens to each side.
+    ("A convolutional encoder model for neural machine translation" and "Convolutional sequence to
+    sequence learning".) Padding is zero before each convolution, so that the last token sees the
+    same in any batch. With kernels of width k a value depends on depth * (k - 1) / 2 tokens to each
+    side.
 
     Args:
         units: Positive integer. Width of the values.
         depth: Positive integer. Number of convolutions.
-        kernel_size: Positive integer. Number of tokens that one sees.
+        kernel_size: Positive integer. Tokens that a kernel spans.
         activation: "glu" or "tanh".
-        positions: Positive integer. Number of positions with an embedding of their
-            own; all later ones share the last.
+        positions: Positive integer. Number of position embeddings; later positions share the last.
         dropout: Float in [0, 1). Share of each convolution's input dropped in training.
 
-    Call arguments:
-        inputs: Float tensor `(batch, time, input_units)`, right-padded.
-        lengths: Int32 tensor `(batch,)`, the number of real steps.
-        training: Python bool. True if dropout is applied.
-
-    Output:
-        Float tensor `(batch, time, units)`; what stands at padded steps means
-        nothing.
+    Call arguments and output: see `RecurrentReader`; the output is `units` wide.
 
     Raises:
-        ValueError: If a size is not a positive integer, `activation` is unknown,
-            or `dropout` not in [0, 1).
+        ValueError: If a size is not a positive integer, `activation` is unknown, or `dropout` not
+            in [0, 1).
     """
 
     stack_name = "convolutions"

@@ -20,17 +20,17 @@ STOCK = {  # the kinds of cells for which Keras has a layer: fast on CPU, some o
 
 
 def new_rnn(cell, units, recurrent_dropout=0.0, **kwargs):
-    """A layer `(batch, time, input_units) -> (batch, time, units)`, left to right.
+    """Layer `(batch, time, input_units) -> (batch, time, units)`, left to right.
 
-    It is Keras' own layer where Keras has one and nothing is dropped between the
-    steps. Keras' recurrent dropout draws its masks in inference too, and leaves
-    random operations in every export, so with it our own cell is scanned.
+    It is Keras' own layer where Keras has one and nothing is dropped between the steps. Keras'
+    recurrent dropout draws its masks in inference too, and leaves random operations in every
+    export: with it, our own cell is scanned.
 
     Args:
-        cell: A name of `layers.CELLS`, or a Keras cell, of which a copy is taken.
+        cell: A name of `layers.CELLS`, or a Keras cell, which is copied.
         units: Positive integer. Width of the state.
-        recurrent_dropout: Float in [0, 1). Share of the state that a step does not
-            see in training: one choice for all steps of a sentence.
+        recurrent_dropout: Float in [0, 1). Share of the state dropped in training, the same for all
+            steps of a sentence.
         **kwargs: Name and dtype of the layer.
 
     Raises:
@@ -46,12 +46,12 @@ def new_rnn(cell, units, recurrent_dropout=0.0, **kwargs):
 
 
 def read_up_to(layer, inputs, steps):
-    """The output of a layer that `new_rnn` made, of the first `steps` alone.
+    """Output of a layer of `new_rnn` for the first `steps` alone; behind them it means nothing.
 
     Args:
         layer: The layer, built.
         inputs: Float tensor `(batch, time, input_units)`.
-        steps: Int32 scalar. What the output holds behind so many steps means nothing.
+        steps: Int32 scalar.
     """
     scanned = isinstance(layer, ScannedRNN)
     # a stock cell that is built already: its wrapper adds no weights
@@ -60,7 +60,7 @@ def read_up_to(layer, inputs, steps):
 
 
 def state_sizes(layer):
-    """The widths of the states of a layer that `new_rnn` made."""
+    """Widths of the states of a layer of `new_rnn`."""
     if isinstance(layer, ScannedRNN):
         return layer.cell.state_sizes
     sizes = layer.cell.state_size
@@ -69,7 +69,7 @@ def state_sizes(layer):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ScannedRNN(keras.layers.Layer):
-    """Read a sequence from left to right with one of our cells.
+    """Recurrent layer from left to right with one of our cells.
 
     h_t = f(x_t, h_{t-1}),   h_0 = 0
 
@@ -113,24 +113,22 @@ class ScannedRNN(keras.layers.Layer):
 
 
 def _zeros(sizes, inputs):
-    """h_0 of a row: a tuple of `(batch, size)`."""
+    """h_0 of each row: a tuple of `(batch, size)`."""
     return tuple(ops.zeros((ops.shape(inputs)[0], size), inputs.dtype) for size in sizes)
 
 
 class RecurrentReader(keras.layers.Layer):
-    """Base of the readers that go through a sentence step by step.
+    """Base of the readers that go through a source step by step.
 
-    Padding stands on the right, so a forward direction never sees it before a
-    real token. No direction needs a mask, which would take Keras' slow path on
-    CPU, and each one runs on cuDNN where its cell can.
+    Padding is on the right, so a forward direction never sees it before a real token. No direction
+    needs a mask, which takes Keras' slow path on CPU, and each one runs on cuDNN where its cell
+    can.
 
     Args:
         units: Positive integer. Width of each direction.
-        cell: A name of `layers.CELLS`, or a Keras cell: a pattern, of which each
-            direction takes a copy.
-        recurrent_dropout: Float in [0, 1). Share of the state that a step does not
-            see in training, the same for all steps of a sentence (Gal and
-            Ghahramani 2016). The loop then is our own, never cuDNN's.
+        cell: A name of `layers.CELLS`, or a Keras cell, which each direction copies.
+        recurrent_dropout: Float in [0, 1). Share of the state dropped in training, the same for all
+            steps of a sentence (Gal and Ghahramani 2016). The loop is then our own, not cuDNN's.
 
     Call arguments:
         inputs: Float tensor `(batch, time, input_units)`, right-padded.
@@ -138,8 +136,7 @@ class RecurrentReader(keras.layers.Layer):
         training: Python bool.
 
     Output:
-        Float tensor `(batch, time, output_units)`; what stands at padded steps
-        means nothing.
+        Float tensor `(batch, time, output_units)`, without meaning at padded steps.
     """
 
     def __init__(self, units, cell="gru", recurrent_dropout=0.0, **kwargs):
@@ -155,7 +152,7 @@ class RecurrentReader(keras.layers.Layer):
     stops_early = False
 
     def read(self, layer, inputs, lengths, training):
-        """The output of one direction, `(batch, time, units)`."""
+        """Output of one direction, `(batch, time, units)`."""
         if self.stops_early and not training:
             return read_up_to(layer, inputs, ops.max(lengths))
         return layer(inputs, training=training)
@@ -166,7 +163,7 @@ class RecurrentReader(keras.layers.Layer):
 
     @classmethod
     def stack(cls, depth, units, cell, recurrent_dropout, dropout, **kwargs):
-        """The layers of an encoder of this depth; dropout between them is its own affair."""
+        """Layers of an encoder of this depth; the encoder drops between them."""
         return [
             cls(units, cell, recurrent_dropout, name=f"rnn_{index}", **kwargs)
             for index in range(depth)
@@ -190,9 +187,9 @@ class RecurrentReader(keras.layers.Layer):
 
 
 class StatelessReader(keras.layers.Layer):
-    """Base of the readers that read all steps at once, in one layer of a given depth.
+    """Base of the readers that read all steps at once, in one layer of some depth.
 
-    A subclass takes `(units, depth, ..., dropout=)` and writes `build` and `call`.
+    A subclass has the constructor `(units, depth, ..., dropout=)` and writes `build` and `call`.
 
     Attributes:
         units: Positive integer. Width of the values.
@@ -203,7 +200,7 @@ class StatelessReader(keras.layers.Layer):
 
     @classmethod
     def stack(cls, depth, units, cell, recurrent_dropout, dropout, **kwargs):
-        """The layers of an encoder of this depth: one, which holds all of them.
+        """The one layer of an encoder of this depth.
 
         Raises:
             ValueError: If `recurrent_dropout` is not 0.
@@ -221,7 +218,7 @@ class StatelessReader(keras.layers.Layer):
         return self.units
 
     def last(self, values, mask):
-        """The mean of the values, `(batch, output_units)`: there is no last state."""
+        """Mean of the values, `(batch, output_units)`: there is no last state."""
         return masked_mean(values, mask)
 
     def compute_output_shape(self, inputs_shape, lengths_shape=None):

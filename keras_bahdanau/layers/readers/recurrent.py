@@ -9,7 +9,7 @@ from keras_bahdanau.layers.readers.reader import RecurrentReader
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class UnidirectionalRNN(RecurrentReader):
-    """Reader from the start of each sentence: h_j depends on the tokens up to j.
+    """Reader from the start of each source: h_j depends on the tokens up to j.
 
     (Sutskever et al. 2014; Luong et al. 2015.)
 
@@ -32,12 +32,12 @@ class UnidirectionalRNN(RecurrentReader):
         return self.read(self.forward_layer, inputs, lengths, training)
 
     def last(self, values, mask):
-        """The state behind the last token, `(batch, output_units)`."""
+        """State behind the last token, `(batch, output_units)`."""
         return last_value(values, mask)
 
 
 def reverse_by_length(inputs, lengths):
-    """Turn the real part of each row around; the padding behind it stays.
+    """Reverse the real part of each row; the padding behind it stays.
 
     Args:
         inputs: Tensor `(batch, time, units)`.
@@ -56,11 +56,10 @@ def reverse_by_length(inputs, lengths):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class BidirectionalRNN(RecurrentReader):
-    """Reader from both ends of each sentence: h_j = [forward_j; backward_j].
+    """Reader from both ends of each source: h_j = [forward_j; backward_j].
 
-    (Bahdanau et al. 2015, section 3.2.) The backward direction gets each row
-    turned around by its own length, so it too sees padding behind the real
-    tokens only.
+    (Bahdanau et al. 2015, section 3.2.) The backward direction reads each row reversed by its own
+    length, so it too sees padding only behind the real tokens.
 
     Arguments and output: see `RecurrentReader`; the output is `2 * units` wide.
     """
@@ -94,33 +93,31 @@ class BidirectionalRNN(RecurrentReader):
         return ops.concatenate([forward, self.first_backward(values, mask)], axis=-1)
 
     def first_backward(self, values, mask):
-        """The backward state at the first token, which has read all, `(batch, units)`."""
+        """Backward state at the first token, `(batch, units)`."""
         return first_value(values[:, :, self.units :], mask)
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class PyramidalRNN(BidirectionalRNN):
-    """Reader of pairs of steps, from both ends: one value for two inputs.
+    """Bidirectional reader of pairs of steps: one value for two inputs.
 
     h_i^j = BRNN(h_{i-1}^j, [h_{2i}^{j-1}; h_{2i+1}^{j-1}])
 
-    (Chan et al. 2016, "Listen, attend and spell", equation 5.) Where a row has an odd number of
-    steps, zeros stand for the missing half of its last pair. By the name "pyramidal" an encoder
-    has a `BidirectionalRNN` below and one of these on each further floor: a depth of 3 reduces
-    the time by 4. An encoder of text refuses it.
+    (Chan et al. 2016, "Listen, attend and spell", equation 5.) After an odd number of steps, zeros
+    complete the last pair. An encoder of kind "pyramidal" has a `BidirectionalRNN` as its lowest
+    layer: a depth of 3 reduces the time by 4.
 
     Arguments: see `RecurrentReader`.
 
     Output:
-        Float tensor `(batch, ceil(time / 2), 2 * units)`; what stands at padded steps means
-        nothing.
+        Float tensor `(batch, ceil(time / 2), 2 * units)`, without meaning at padded steps.
     """
 
     reduction = 2
 
     @classmethod
     def stack(cls, depth, units, cell, recurrent_dropout, dropout, **kwargs):
-        """The layers of an encoder of this depth, the lowest of which keeps the time."""
+        """Layers of an encoder of this depth, the lowest of which keeps the time."""
         floors = [BidirectionalRNN, *[cls] * (depth - 1)]
         return [
             floor(units, cell, recurrent_dropout, name=f"rnn_{index}", **kwargs)

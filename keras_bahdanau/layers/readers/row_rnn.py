@@ -11,28 +11,23 @@ from keras_bahdanau.settings import checks
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class RowRNN(BidirectionalRNN):
-    """Reader of each row of a grid from both ends, its first state learned for each row.
+    """Bidirectional reader of each row of a grid, with initial states learned for each row.
 
     V~_hw = RNN(V~_h,w-1, V_hw),  V~_h0 learned       (Deng et al. 2017, section 3)
 
-    ("What you get is what you see: a visual markup decompiler", with both directions beside each
-    other. The first state tells the RNN, which is the same for all rows, the row that it reads.)
-    A sequence is a grid of one row.
+    ("What you get is what you see: a visual markup decompiler"; both directions are concatenated.
+    The RNN is the same for all rows: its initial state tells it which row it reads.) A sequence is
+    a grid of one row.
 
     Args:
         units: As in `RecurrentReader`.
         cell: Likewise.
         recurrent_dropout: Likewise.
-        grid_height: Positive integer, the number of rows; None for that of the front end, which
-            an `Encoder` fills in.
+        grid_height: Positive integer, the number of rows; None for that of the front end, which an
+            `Encoder` fills in.
 
-    Call arguments:
-        inputs: Float tensor `(batch, time, input_units)`, the cells in column order.
-        lengths: Int32 tensor `(batch,)`, the number of real cells.
-        training: Python bool.
-
-    Output:
-        Float tensor `(batch, time, 2 * units)`; what stands at padded cells means nothing.
+    Call arguments and output: see `RecurrentReader`; inputs are cells in column order, the output
+    is `2 * units` wide.
     """
 
     def __init__(self, units, cell="gru", recurrent_dropout=0.0, grid_height=None, **kwargs):
@@ -77,12 +72,12 @@ class RowRNN(BidirectionalRNN):
         return ops.reshape(grid, (*ops.shape(inputs)[:2], self.output_units))
 
     def last(self, values, mask):
-        """The mean over the rows of both directions' states behind all cells of a row."""
+        """Mean over the rows of both directions' states behind their last cell."""
         forward = last_value(self._rows(values)[..., : self.units], self._row_mask(mask))
         return ops.concatenate([self._mean(forward), self.first_backward(values, mask)], axis=-1)
 
     def first_backward(self, values, mask):
-        """The mean over the rows of the backward states at their first cells, `(batch, units)`."""
+        """Mean over the rows of the backward states at the first cell, `(batch, units)`."""
         first = first_value(self._rows(values)[..., self.units :], self._row_mask(mask))
         return self._mean(first)
 

@@ -1,4 +1,4 @@
-"""A reader without recurrence: the encoder of a Transformer."""
+"""Self-attention reader: the encoder of a Transformer."""
 
 import keras
 from keras import ops
@@ -18,31 +18,25 @@ HEAD_UNITS = 64  # of the paper
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class SelfAttentionReader(StatelessReader):
-    """Reader of blocks of self-attention: each token looks at all others.
+    """Reader of blocks of self-attention: each token attends to all others.
 
     x_j = sqrt(units) (W e_j + b) + p_j                                 p_j: `sinusoids`
     x'  = x + W_o [head_1; ...; head_n]
     head = softmax(Q K^T / sqrt(d)) V,   Q, K, V = (W_q, W_k, W_v) LN(x)
     x   = x' + FFN(LN(x'))                                   `depth` times, a last LN on top
 
-    (Vaswani et al. 2017, sections 3.1 to 3.5; normalized before each sublayer: Xiong
-    et al. 2020.) The softmax is in float32 under every dtype policy.
+    (Vaswani et al. 2017, sections 3.1 to 3.5; normalized before each sublayer: Xiong et al. 2020.)
+    The softmax is in float32 under every dtype policy.
 
     Args:
         units: Positive integer. Width of the values.
         depth: Positive integer. Number of blocks.
-        heads: Positive integer that divides `units`; so that a head is 64 wide, if left out.
-        feed_forward_units: Positive integer. Inner width of FFN; four times `units` if left out.
+        heads: Positive integer that divides `units`; None for heads of width 64.
+        feed_forward_units: Positive integer. Inner width of FFN; None for four times `units`.
         dropout: Float in [0, 1). Rate at which training drops the output of each sublayer, the
             weights of attention, and the inner values of FFN.
 
-    Call arguments:
-        inputs: Float tensor `(batch, time, input_units)`, right-padded.
-        lengths: Int32 tensor `(batch,)`, the number of real steps.
-        training: Python bool. True if dropout is applied.
-
-    Output:
-        Float tensor `(batch, time, units)`; what stands at padded steps means nothing.
+    Call arguments and output: see `RecurrentReader`; the output is `units` wide.
 
     Raises:
         ValueError: If a size is not a positive integer, `heads` does not divide `units`, or

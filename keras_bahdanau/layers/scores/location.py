@@ -1,4 +1,4 @@
-"""The position alone, whatever stands there."""
+"""Scores of positions alone, whatever the values."""
 
 import keras
 from keras import ops
@@ -13,9 +13,9 @@ FAR = -1e6  # large enough for a weight of exactly 0, small beside what a mask a
 class LocationScore(Score):
     """e_ij = (W s_i)_j      (Luong et al. 2015, eq. 8, "location").
 
-    The values only say how many positions there are: the key of position j is row j
-    of W. A position beyond the last row gets a score so low that the softmax gives
-    it 0, unless nothing nearer may be attended to: the end of a long sentence is ignored.
+    The values only give the number of positions: the key of position j is row j of W. A position
+    beyond the last row has a score so low that its weight is 0, unless the mask has no nearer
+    position: the end of a long sentence is ignored.
 
     Args:
         positions: Positive integer. Rows of W: how many positions have a score.

@@ -92,7 +92,7 @@ class Score(AttentionPart):
         )
 
     def project(self, values):
-        """The part that no query changes, once a sentence: values -> keys.
+        """Keys of the values, once a sentence.
 
         Args:
             values: Float tensor `(batch, source_time, values_units)`.
