@@ -163,21 +163,21 @@ def log_mixture(logits, copying):
     left = ops.maximum(1 - ops.sum(weights, axis=-1, keepdims=True), 0.0)
     share = generation + (1 - generation) * left  # g_i: (batch, [n,] 1)
     generated = ops.log(ops.maximum(share, SMALLEST)) + ops.log_softmax(logits, axis=-1)
-    copied = _of_tokens((1 - generation) * weights, ops.maximum(symbols, 0), logits.shape[-1])
+    copied = _sum_by_token((1 - generation) * weights, ops.maximum(symbols, 0), logits.shape[-1])
     copied = ops.where(copied > SMALLEST, ops.log(ops.maximum(copied, SMALLEST)), NOTHING)
     larger = ops.stop_gradient(ops.maximum(generated, copied))
     # log(exp(a) + exp(b)): (batch, [n,] vocabulary)
     return larger + ops.log(ops.exp(generated - larger) + ops.exp(copied - larger))
 
 
-def _of_tokens(weights, symbols, vocabulary):
+def _sum_by_token(weights, symbols, vocabulary):
     """Sum of the weights of all positions of a token: `(batch, [n,] vocabulary)`."""
     *rows, source_time = ops.shape(weights)
     count = rows[0] if len(rows) == 1 else rows[0] * rows[1]
     symbols = ops.reshape(ops.broadcast_to(symbols, ops.shape(weights)), (-1, source_time))
-    # place of each token in the flat result: (batch * n, source_time)
-    places = symbols + vocabulary * ops.expand_dims(ops.arange(count, dtype="int32"), axis=1)
+    # index of each token in the flat result: (batch * n, source_time)
+    indices = symbols + vocabulary * ops.expand_dims(ops.arange(count, dtype="int32"), axis=1)
     flat = ops.segment_sum(
-        ops.reshape(weights, (-1,)), ops.reshape(places, (-1,)), num_segments=count * vocabulary
+        ops.reshape(weights, (-1,)), ops.reshape(indices, (-1,)), num_segments=count * vocabulary
     )
     return ops.reshape(flat, (*rows, vocabulary))

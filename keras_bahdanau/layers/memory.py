@@ -76,26 +76,26 @@ def masked_mean(values, mask):
 
 def first_value(values, mask):
     """Value of the first token, zero without one; padding is on the right."""
-    return _at_place(values, ops.minimum(_count(mask), 1) - 1)
+    return _at_position(values, ops.minimum(_count(mask), 1) - 1)
 
 
 def last_value(values, mask):
     """Value of the last token, zero without one; padding is on the right."""
-    return _at_place(values, _count(mask) - 1)
+    return _at_position(values, _count(mask) - 1)
 
 
 def _count(mask):
     return ops.sum(ops.cast(mask, "int32"), axis=1)
 
 
-def _at_place(values, places):
+def _at_position(values, positions):
     """Value at one position a row, or zero at position -1."""
     # -> (1, source_time)
     steps = ops.expand_dims(ops.arange(ops.shape(values)[1], dtype="int32"), axis=0)
-    here = ops.equal(steps, ops.expand_dims(places, axis=1))  # -> (batch, source_time)
+    chosen = ops.equal(steps, ops.expand_dims(positions, axis=1))  # -> (batch, source_time)
     # (batch, source_time, 1) picks of (batch, source_time, units) -> (batch, units)
     return ops.sum(
-        ops.where(ops.expand_dims(here, axis=-1), values, ops.zeros_like(values)), axis=1
+        ops.where(ops.expand_dims(chosen, axis=-1), values, ops.zeros_like(values)), axis=1
     )
 
 

@@ -220,7 +220,7 @@ class Emission(ReadoutBase):
         steps = ops.ones_like(log_normalizers[..., 0])
         return log_probs, Emitted(sums, dropout_masks, log_normalizers, steps)
 
-    def of_tokens(self, tokens, emitted, keys, output):
+    def token_log_likelihoods(self, tokens, emitted, keys, output):
         """Log p(y_i | a_i = j, y_<i) of the tokens that were chosen; 0 before the first step.
 
         Args:
@@ -233,7 +233,7 @@ class Emission(ReadoutBase):
             Float32 tensor `(batch, [n,] source_time)`.
         """
         # one row of O and o for all places: (batch, [n,] 1, units), (batch, [n,] 1)
-        kernel, bias = (ops.expand_dims(ops.take(one, tokens, axis=0), -1) for one in output)
+        kernel, bias = (ops.expand_dims(ops.take(weight, tokens, axis=0), -1) for weight in output)
         kernel = ops.cast(ops.swapaxes(kernel, -1, -2), "float32")
         hidden = ops.cast(_hidden(emitted.sums, keys, *emitted.dropout_masks), "float32")
         logits = ops.sum(hidden * kernel, axis=-1) + bias  # -> (batch, [n,] source_time)

@@ -57,7 +57,7 @@ def from_config(config):
     return keras.saving.deserialize_keras_object(config)
 
 
-def as_layer(value):
+def resolve_layer(value):
     """Return a layer unchanged, and make one from a config.
 
     Raises:
@@ -150,7 +150,7 @@ class Registry(Mapping):
                 f"{identifier.__name__}. Give an instance: {identifier.__name__}(...)."
             )
         if isinstance(identifier, keras.layers.Layer | dict):
-            return as_layer(identifier)
+            return resolve_layer(identifier)
         return self.make(identifier, *args, **kwargs)
 
     def make(self, name, /, *args, **kwargs):

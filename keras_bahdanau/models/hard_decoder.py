@@ -104,7 +104,7 @@ class HardDecoder(Decoder):
         tokens, embedded, projected, dropout_masks = inputs
         attention, keys = self.cell.attention, prepared.emission
         if attention.remembers:
-            known = self.readout.of_tokens(tokens, state.emitted, keys, output)
+            known = self.readout.token_log_likelihoods(tokens, state.emitted, keys, output)
             state = state._replace(attention=attention.observe(state.attention, known))
         shown, state = self.cell.step(projected, state, prepared, training=training)
         log_probs, emitted = self.readout.mixture(

@@ -29,10 +29,10 @@ class AttentionState(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Attention(AttentionBase):
-    """A score, a window, a normalizer and a memory of places, each one exchangeable.
+    """A score, a window, a normalizer and a memory of positions, each one exchangeable.
 
     e_ij     = score(s_{i-1}, h_j)              `score`: how well they go together
-    alpha_ij = softmax_j(e_ij)                  `normalizer`, over the places of the `window`
+    alpha_ij = softmax_j(e_ij)                  `normalizer`, over the positions of the `window`
     c_i      = sum_j alpha_ij h_j               (Bahdanau et al. 2015, eq. 5 and 6)
 
     ```python
@@ -88,7 +88,7 @@ class Attention(AttentionBase):
 
     def initial_state(self, memory):
         parts = (self.window, self.normalizer, self.coverage)
-        return AttentionState(*(one.initial_state(memory) for one in parts))
+        return AttentionState(*(part.initial_state(memory) for part in parts))
 
     def hypothesis_numbers(self, source_time):
         parts = (self.score, self.normalizer)
@@ -107,12 +107,12 @@ class Attention(AttentionBase):
             scores, mask, state.normalizer, training=training
         )
         weights = weights * gaussian  # alpha_ij: (batch, [n,] source_time)
-        # losses and copying are about the weights themselves, a reader about what is left of them
-        kept = self.weights_dropout(weights, training=training)
-        coverage = self.coverage.remember(state.coverage, kept)
-        window = self.window.remember(window, kept)
+        # losses and copying read the weights before dropout
+        dropped = self.weights_dropout(weights, training=training)
+        coverage = self.coverage.remember(state.coverage, dropped)
+        window = self.window.remember(window, dropped)
         return Attended(
-            weighted_sum(kept, memory.values),  # c_i: (batch, [n,] values_units)
+            weighted_sum(dropped, memory.values),  # c_i: (batch, [n,] values_units)
             weights,
             scores,
             AttentionState(window, normalizer, coverage),

@@ -52,7 +52,7 @@ class AttentionBase(AttentionPart):
 
     exportable = True  # True if it needs nothing but the source sentence
     attends = True  # False if its weights point at no position
-    sums_up = False  # True if only a `HardDecoder` can train it, which sums up all its places
+    sums_up = False  # True if only a `HardDecoder` can train it, which sums over all positions
 
     def __init__(self, **kwargs):
         super().__init__(autocast=True, **kwargs)
@@ -81,7 +81,7 @@ class AttentionBase(AttentionPart):
 
     def call(self, query, values, mask=None, return_attention_scores=False, training=None):
         # Keras casts floats alone: integers would round the weights to 0
-        query, values = (ops.cast(one, self.compute_dtype) for one in (query, values))
+        query, values = (ops.cast(tensor, self.compute_dtype) for tensor in (query, values))
         if mask is None:
             mask = ops.ones(ops.shape(values)[:2], dtype="bool")
         else:
@@ -135,8 +135,8 @@ class AttentionBase(AttentionPart):
 def _check_mask(mask, values):
     """Raise ValueError unless a mask has the first two axes of the values; one row is for all."""
     shape, (batch, source_time) = tuple(mask.shape), tuple(values.shape[:2])
-    fits = len(shape) == 2 and _may_be(shape[1], source_time)
-    if not (fits and (shape[0] == 1 or _may_be(shape[0], batch))):
+    fits = len(shape) == 2 and _may_equal(shape[1], source_time)
+    if not (fits and (shape[0] == 1 or _may_equal(shape[0], batch))):
         raise ValueError(
             "`mask` must be (batch, source_time), True where a value is real. Received: "
             f"mask.shape={shape} with values of shape {tuple(values.shape)}. Give one mask for "
@@ -144,9 +144,9 @@ def _check_mask(mask, values):
         )
 
 
-def _may_be(size, other):
+def _may_equal(size, expected):
     """True for equal sizes of an axis, and where one is not known to a graph."""
-    return None in (size, other) or size == other
+    return None in (size, expected) or size == expected
 
 
 def weighted_sum(weights, values):

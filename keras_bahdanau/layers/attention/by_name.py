@@ -80,13 +80,13 @@ _OF_SCORES = {
 }
 
 
-def _refuse_parts_of_scores(name, given):
+def _refuse_parts_of_scores(name, arguments):
     """Raise ValueError if an attention without scores is given a part of one with scores."""
     for part, plain in _OF_SCORES.items():
-        if given.get(part, plain) != plain:
+        if arguments.get(part, plain) != plain:
             raise ValueError(
                 f"`{part}` is for an attention that scores. "
-                f"Received: {part}={given[part]!r}, attention={name!r}. "
+                f"Received: {part}={arguments[part]!r}, attention={name!r}. "
                 "Give the name of a score, or leave it out."
             )
 

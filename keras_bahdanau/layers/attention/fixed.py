@@ -55,8 +55,8 @@ class ForcedAlignment(AttentionBase):
         return ops.zeros(ops.shape(memory.mask)[:1], "int32")  # the step
 
     def attend(self, query, prepared, state, training=None):
-        given = self._given(prepared)
-        last = ops.shape(given)[1] - 1
+        alignment = self._real_alignment(prepared)
+        last = ops.shape(alignment)[1] - 1
         row = ops.cast(
             ops.equal(
                 ops.expand_dims(ops.minimum(state, last), axis=-1),
@@ -64,18 +64,18 @@ class ForcedAlignment(AttentionBase):
             ),
             "float32",
         )  # -> (batch, [n,] target_time)
-        # row i of the given: (batch, [n,] target_time) -> (batch, [n,] source_time)
-        weights = weighted_sum(row, ops.cast(given, "float32"))
+        # row i of the alignment: (batch, [n,] target_time) -> (batch, [n,] source_time)
+        weights = weighted_sum(row, ops.cast(alignment, "float32"))
         values = prepared.memory.values
         return Attended(weighted_sum(weights, values), weights, weights, state + 1)
 
-    def _given(self, prepared):
-        given = prepared.alignment
-        if isinstance(given, tuple):
+    def _real_alignment(self, prepared):
+        alignment = prepared.alignment
+        if isinstance(alignment, tuple):
             raise ValueError(
                 "Attention of known alignments needs them. Received: no alignment. Give weights "
                 "(batch, target_time, source_time) as the third input of the model: "
                 "`data.batches(..., alignments=...)` makes them of Pharaoh links."
             )
         # (batch, target_time, source_time) * (batch, 1, source_time)
-        return given * ops.expand_dims(ops.cast(prepared.memory.mask, given.dtype), axis=1)
+        return alignment * ops.expand_dims(ops.cast(prepared.memory.mask, alignment.dtype), axis=1)

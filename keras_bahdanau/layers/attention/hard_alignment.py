@@ -104,25 +104,25 @@ class HardAlignment(AttentionBase):
         if not self.remembers:
             return ops.log_softmax(ops.where(real, scores, LOG_ZERO), axis=-1)
         # b: (batch, [n,] jumps)
-        of_jumps = (ops.cast(self.jumps(query), "float32"),) if self.order else ()
-        prior = functools.partial(self._of_pairs, gathered if training else skewed)
+        jump_scores = (ops.cast(self.jumps(query), "float32"),) if self.order else ()
+        prior = functools.partial(self._log_prior_of_pairs, gathered if training else skewed)
         if training:  # the gradient makes all pairs anew, which would be kept for all steps
             prior = keras.remat(prior)
-        return prior(ops.where(real, scores, LOG_ZERO), state, *of_jumps)
+        return prior(ops.where(real, scores, LOG_ZERO), state, *jump_scores)
 
-    def _of_pairs(self, by_differences, scores, state, of_jumps=None):
+    def _log_prior_of_pairs(self, matrix_of, scores, state, jump_scores=None):
         """Log f_i of scores e, by all pairs of a position and the one before."""
         size = ops.shape(scores)[-1]
         jump = ops.arange(2 * size, dtype="int32") - size + 1  # j - j', from 1 - size to size
-        if of_jumps is None:
+        if jump_scores is None:
             by_jump = ops.zeros_like(jump, dtype=scores.dtype)
         else:  # -> (batch, [n,] 2 source_time)
             known = ops.clip(jump, -self.back, self.reach) + self.back
-            by_jump = ops.take(of_jumps, known, axis=-1)
+            by_jump = ops.take(jump_scores, known, axis=-1)
         if self.monotonic:
             by_jump = ops.where(ops.less(jump, 0), LOG_ZERO, by_jump)
         # p(a_i = j | a_{i-1} = j'): (batch, [n,] j', j)
-        alpha = ops.softmax(ops.expand_dims(scores, axis=-2) + by_differences(by_jump), axis=-1)
+        alpha = ops.softmax(ops.expand_dims(scores, axis=-2) + matrix_of(by_jump), axis=-1)
         # sum over j' with g_{i-1}: (batch, [n,] j)
         return safe_log(ops.sum(ops.expand_dims(ops.exp(state), axis=-1) * alpha, axis=-2))
 

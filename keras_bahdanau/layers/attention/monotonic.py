@@ -10,26 +10,26 @@ from keras_bahdanau.settings import checks
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Monotonic(Normalizer):
-    """Each step goes on from the place where the last one stopped, and stops with p_ij.
+    """Each step goes on from the position where the last one stopped, and stops with p_ij.
 
     p_ij     = sigmoid(e_ij + r)
     alpha_ij = p_ij sum_{k <= j} alpha_{i-1,k} prod_{l=k}^{j-1} (1 - p_il)
                                          (Raffel et al. 2017, section 2.3, training in expectation)
 
-    Before the first step the place is 0. Whoever passes the last token without a
+    Before the first step the position is 0. Whoever passes the last token without a
     stop attends to nothing: weights sum to 1 or less, as in the paper.
 
-    Hard: outside of training it stops at the first place from the last one on
+    Hard: outside of training it stops at the first position from the last one on
     with p_ij > 0.5, weight 1 there; where there is none, all weights are zero and
-    the place stays (section 2.2, with a threshold for the paper's draw). In training hard
+    the position stays (section 2.2, with a threshold for the paper's draw). In training hard
     and soft are the same: the expectation, of noisy scores (section 2.5), which teaches
     p_ij to keep away from 0.5.
 
     Args:
-        hard: Bool. True if inference stops at one place.
+        hard: Bool. True if inference stops at one position.
         score_noise: Float, at least 0. Standard deviation of the noise on scores in training.
         offset: Float. Initial value of the learned r (section 2.4): negative, so that
-            untrained scores let the attention reach the later places.
+            untrained scores let the attention reach the later positions.
 
     Call arguments and output: see `Normalizer`; the state is the last alignment,
     float32 `(batch, [n,] source_time)`.
@@ -54,8 +54,8 @@ class Monotonic(Normalizer):
 
     def initial_state(self, memory):
         # 1, 2, 3, ...: (batch, source_time)
-        place = ops.cumsum(ops.ones_like(memory.mask, dtype="int32"), axis=-1)
-        return ops.cast(ops.equal(place, 1), "float32")  # alpha_0: (batch, source_time)
+        position = ops.cumsum(ops.ones_like(memory.mask, dtype="int32"), axis=-1)
+        return ops.cast(ops.equal(position, 1), "float32")  # alpha_0: (batch, source_time)
 
     def hypothesis_numbers(self, source_time):
         return source_time if self.hard else 3 * source_time**2  # the pairs of `_expected`
@@ -84,9 +84,9 @@ def _expected(energy, mask, last):
     way = ops.log(go_on)
     way = ops.cumsum(way, axis=-1) - way  # log of the product over l < j
     between = ops.expand_dims(way, axis=-2) - ops.expand_dims(way, axis=-1)  # (..., k, j)
-    place = ops.arange(ops.shape(last)[-1])
+    position = ops.arange(ops.shape(last)[-1])
     # k <= j: (source_time, source_time)
-    ahead = ops.less_equal(ops.expand_dims(place, axis=1), ops.expand_dims(place, axis=0))
+    ahead = ops.less_equal(ops.expand_dims(position, axis=1), ops.expand_dims(position, axis=0))
     # prod_{l=k}^{j-1} (1 - p_il): (..., k, j)
     arrives = ops.exp(ops.minimum(between, 0.0)) * ops.cast(ahead, "float32")
     # no matrix product, which a GPU may shorten to 10 bits
@@ -94,8 +94,8 @@ def _expected(energy, mask, last):
 
 
 def _first_stop(energy, mask, last):
-    """1 at the first place from the last one on that has p > 0.5, else all zero."""
-    reached = ops.greater(ops.cumsum(last, axis=-1), 0.5)  # True from the last place on
+    """1 at the first position from the last one on that has p > 0.5, else all zero."""
+    reached = ops.greater(ops.cumsum(last, axis=-1), 0.5)  # True from the last position on
     # energy > 0 is p_ij > 0.5
     stops = ops.logical_and(ops.logical_and(reached, mask), ops.greater(energy, 0.0))
     return first_marked(stops)
@@ -103,19 +103,19 @@ def _first_stop(energy, mask, last):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class MonotonicChunkwise(Monotonic):
-    """Monotonic attention that looks back at a few places, by a softmax: MoChA.
+    """Monotonic attention that looks back at a few positions, by a softmax: MoChA.
 
     alpha_ij of `Monotonic`; u_ij = g e_ij
     beta_ij = sum_{k=j}^{j+w-1} alpha_ik exp(u_ij) / sum_{l=k-w+1}^k exp(u_il)
                                              (Chiu and Raffel 2018, eq. 13, training in expectation)
 
-    Hard: outside of training it stops at one place t, and attends to t - w + 1 ... t by the
+    Hard: outside of training it stops at one position t, and attends to t - w + 1 ... t by the
     softmax of u (eq. 8 to 10): the same sum, with alpha_i = 1 at t. It needs nothing behind the
-    place where it stops, so it can follow a source that goes on. The paper learns a second
+    position where it stops, so it can follow a source that goes on. The paper learns a second
     score for u; here the score serves both, with a learned factor g.
 
     Args:
-        width: Positive integer. Number w of places of a chunk.
+        width: Positive integer. Number w of positions of a chunk.
         hard: As in `Monotonic`.
         score_noise: As in `Monotonic`.
         offset: As in `Monotonic`.
@@ -128,7 +128,7 @@ class MonotonicChunkwise(Monotonic):
 
     def __init__(self, width=4, hard=False, score_noise=1.0, offset=-1.0, **kwargs):
         super().__init__(hard, score_noise, offset, **kwargs)
-        self.width = checks.positive_integer("width", "the places of a chunk", width, most=100)
+        self.width = checks.positive_integer("width", "the positions of a chunk", width, most=100)
 
     def build(self, scores_shape=None):
         super().build(scores_shape)
@@ -150,7 +150,7 @@ def _over_chunks(alignment, energy, mask, width):
     # alpha_ik exp(u_ij) / sum_l exp(u_il), l from k - w + 1 to k
     shares = ops.expand_dims(alignment, axis=-1) * masked_softmax(chunks, ops.greater(real, 0))
     time = ops.shape(energy)[-1]
-    # place j is the element w - 1 - (k - j) of the chunk that ends at k
+    # position j is the element w - 1 - (k - j) of the chunk that ends at k
     parts = [
         _padded(shares[..., width - 1 - back], after=back)[..., back : time + back]
         for back in range(width)
@@ -159,10 +159,12 @@ def _over_chunks(alignment, energy, mask, width):
 
 
 def _chunks(tensor, width):
-    """The `width` places up to each place, zeros before the first: `(..., time, width)`."""
+    """The `width` positions up to each position, zeros before the first: `(..., time, width)`."""
     time = ops.shape(tensor)[-1]
     tensor = _padded(tensor, before=width - 1)
-    return ops.stack([tensor[..., place : time + place] for place in range(width)], axis=-1)
+    return ops.stack(
+        [tensor[..., position : time + position] for position in range(width)], axis=-1
+    )
 
 
 def _padded(tensor, before=0, after=0):

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers.attention.base import Attended, AttentionBase
-from keras_bahdanau.layers.registry import as_layer, from_config
+from keras_bahdanau.layers.registry import from_config, resolve_layer
 from keras_bahdanau.settings import checks
 
 
@@ -38,7 +38,7 @@ class MultiHeadAttention(AttentionBase):
     def __init__(self, attention, heads, **kwargs):
         super().__init__(**kwargs)
         self.heads = checks.positive_integer("heads", "the number of heads", heads)
-        self._template = keras.saving.serialize_keras_object(as_layer(attention))
+        self._template = keras.saving.serialize_keras_object(resolve_layer(attention))
         self.attentions = [self._copy(f"head_{index}") for index in range(heads)]
         if not self.attends:
             raise ValueError(
@@ -91,7 +91,7 @@ class MultiHeadAttention(AttentionBase):
 
     def context_units(self, values_units):
         width = self._head_units(values_units)
-        return sum(one.context_units(width) for one in self.attentions)
+        return sum(attention.context_units(width) for attention in self.attentions)
 
     def prepare(self, memory):
         """Of each head its attention's keys, and V h_j."""
@@ -109,12 +109,16 @@ class MultiHeadAttention(AttentionBase):
 
     def attend(self, query, prepared, state, training=None):
         attended = []
-        for attention, projection, (keys, values), own_state in zip(
+        for attention, projection, (keys, values), head_state in zip(
             self.attentions, self.queries, prepared.keys, state, strict=True
         ):
-            own = prepared._replace(keys=keys, memory=prepared.memory._replace(values=values))
+            head_prepared = prepared._replace(
+                keys=keys, memory=prepared.memory._replace(values=values)
+            )
             # Q^n s: (batch, [n,] query_units) -> (batch, [n,] head_units)
-            attended.append(attention.attend(projection(query), own, own_state, training=training))
+            attended.append(
+                attention.attend(projection(query), head_prepared, head_state, training=training)
+            )
         return Attended(
             # c_i: heads of (batch, [n,] head_units) -> (batch, [n,] heads * head_units)
             ops.concatenate([head.context for head in attended], axis=-1),

@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_bahdanau.layers.attention.base import AttentionBase
 from keras_bahdanau.layers.attention.normalizers import masked_softmax
-from keras_bahdanau.layers.registry import as_layer
+from keras_bahdanau.layers.registry import resolve_layer
 from keras_bahdanau.layers.scores.additive import AdditiveScore
 from keras_bahdanau.settings import checks
 
@@ -31,7 +31,7 @@ class PastAttention(AttentionBase):
 
     def __init__(self, attention, length=64, units=128, **kwargs):
         super().__init__(**kwargs)
-        self.attention = as_layer(attention)
+        self.attention = resolve_layer(attention)
         self.length = checks.positive_integer("length", "the queries kept", length)
         self.units = checks.positive_integer("units", "the width of the score", units)
         self.score = AdditiveScore(units, dtype=self.dtype_policy, name="score")

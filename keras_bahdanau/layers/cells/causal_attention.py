@@ -39,7 +39,7 @@ class SelfAttentionCell(Cell):
         super().__init__(**kwargs)
         self.units = checks.positive_integer("units", "the width of the output", units)
         self.heads = checks.positive_integer("heads", "the number of heads", heads)
-        self.length = checks.positive_integer("length", "the steps kept", length)
+        self.length = checks.positive_integer("length", "the steps of a buffer", length)
         if length * units > MOST_OF_A_STATE:
             raise ValueError(
                 f"`length` * `units`, the numbers of a buffer, must be at most {MOST_OF_A_STATE}. "
@@ -87,9 +87,9 @@ class SelfAttentionCell(Cell):
         length = ops.shape(written)[-1]
         # -> (batch * beam, 1, 1, length)
         real = ops.reshape(written, (-1, 1, 1, length)) > 0
-        kept = (self._heads(each, length) for each in (keys, values))
+        buffers = (self._heads(buffer, length) for buffer in (keys, values))
         heads = dot_product_attention(
-            self._heads(query, 1), *kept, real
+            self._heads(query, 1), *buffers, real
         )  # (batch * beam, heads, 1, width)
         output = ops.reshape(heads, (*axes, self.units))
         return self.output_projection(output), (keys, values, written)
@@ -98,8 +98,8 @@ class SelfAttentionCell(Cell):
         """Outputs of all steps, from states of zeros: no step before."""
         time = ops.shape(projected)[1]
         query, key, value = ops.split(projected, 3, axis=-1)
-        places = ops.arange(time, dtype="int32")
-        distance = ops.expand_dims(places, axis=1) - places  # -> (time, time)
+        positions = ops.arange(time, dtype="int32")
+        distance = ops.expand_dims(positions, axis=1) - positions  # -> (time, time)
         real = ops.logical_and(distance >= 0, distance < self.length)
         heads = dot_product_attention(
             *(self._heads(each, time) for each in (query, key, value)), real

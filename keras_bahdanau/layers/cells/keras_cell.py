@@ -76,8 +76,8 @@ def _flat(tensor):
     return ops.reshape(tensor, (-1, tensor.shape[-1]))
 
 
-def _sizes(name, given):
-    sizes = tuple(given) if isinstance(given, list | tuple) else (given,)
+def _sizes(name, size):
+    sizes = tuple(size) if isinstance(size, list | tuple) else (size,)
     return tuple(checks.positive_integer(name, "of the Keras cell", size) for size in sizes)
 
 

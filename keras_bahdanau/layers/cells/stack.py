@@ -34,18 +34,18 @@ class CellStack(Cell):
         super().__init__(**kwargs)
         self.cells = list(cells)
         self.residual = residual
-        others = [cell for cell in self.cells if not isinstance(cell, Cell)]
-        if others:
+        wrong_types = [cell for cell in self.cells if not isinstance(cell, Cell)]
+        if wrong_types:
             raise TypeError(
                 "`cells` must be cells of this package; KerasCell(cell) makes one of any Keras "
-                f"cell. Received: cells with {others[0]!r}"
+                f"cell. Received: cells with {wrong_types[0]!r}"
             )
         widths = [cell.output_units for cell in self.cells]
         if not widths:
             raise ValueError("`cells` must have at least one cell. Received: cells=[]")
         if residual and len(set(widths)) > 1:
             raise ValueError(
-                "With `residual` all cells must be of one width, since what they say is added. "
+                "With `residual` all cells must be of one width, since their outputs are added. "
                 f"Received: cells of widths {widths}. Give all the same units, or residual=False."
             )
 

@@ -9,7 +9,7 @@ from keras_bahdanau.layers.decoder_cells.decoder_cell import (
     Step,
     as_memory,
 )
-from keras_bahdanau.layers.registry import as_layer
+from keras_bahdanau.layers.registry import resolve_layer
 from keras_bahdanau.settings import checks
 
 OUTPUTS = ("attentional", "state")
@@ -60,7 +60,7 @@ class InputFeedingCell(DecoderCellBase):
                 name="attentional",
             )
         elif self.whole:
-            self.attentional = as_layer(attentional)
+            self.attentional = resolve_layer(attentional)
 
     def build(self, inputs_shape, state_shape=None, memory_shape=None):
         context_units = self._build_shared(inputs_shape, as_memory(memory_shape))

@@ -124,7 +124,7 @@ class FrameConvolutions(FrontEnd):
         seed=None,
         **kwargs,
     ):
-        super().__init__(autocast=False, **kwargs)  # places need more than 8 bits
+        super().__init__(autocast=False, **kwargs)  # positions need more than 8 bits
         self.frame_size = checks.positive_integer("frame_size", "the values of a frame", frame_size)
         self.units = checks.positive_integer("units", "the width of a vector", units)
         self.augmentation = checks.fraction("augmentation", "the strength of changes", augmentation)
@@ -166,11 +166,13 @@ class FrameConvolutions(FrontEnd):
 
     def build(self, frames_shape=None):
         width = self.frame_size
-        for (shrinking, norm, residual, other), units in zip(self.stages, self.widths, strict=True):
+        for (shrinking, norm, residual, residual_norm), units in zip(
+            self.stages, self.widths, strict=True
+        ):
             shrinking.build((None, None, width))
             norm.build((None, None, units))
             residual.build((None, None, units))
-            other.build((None, None, units))
+            residual_norm.build((None, None, units))
             width = units
         self.projection.build((None, None, width))
         if self.context is not None:
@@ -184,13 +186,13 @@ class FrameConvolutions(FrontEnd):
             values = self._changed(values)
         around = None if self.context is None else self.context(values, mask)
         values = ops.cast(values, self.compute_dtype)
-        for shrinking, norm, residual, other in self.stages:
+        for shrinking, norm, residual, residual_norm in self.stages:
             # two frames on each side, so that n become ceil(n / 2) whatever is padded
             values = shrinking(ops.pad(values, ((0, 0), (2, 2), (0, 0))))
             mask = mask[:, ::2]  # -> (batch, ceil(time / 2))
             values = zeroed(ops.relu(norm(values)), mask)
             changed = residual(ops.pad(values, ((0, 0), (1, 1), (0, 0))))
-            values = zeroed(ops.relu(values + other(changed)), mask)
+            values = zeroed(ops.relu(values + residual_norm(changed)), mask)
         vectors = self.projection(values)
         return vectors if around is None else vectors + around, mask
 

@@ -18,7 +18,7 @@ class FrontEnd(keras.layers.Layer):
     reduction = 1
 
     def compute_output_spec(self, features, training=None):
-        shapes = tree.map_structure(lambda one: tuple(one.shape), features)
+        shapes = tree.map_structure(lambda tensor: tuple(tensor.shape), features)
         vectors, mask = self.compute_output_shape(shapes)
         return keras.KerasTensor(vectors, self.compute_dtype), keras.KerasTensor(mask, "bool")
 

@@ -12,8 +12,8 @@ from keras_bahdanau.settings import checks
 RINGS = 5  # of the radii 1/4, 1/2, 1, 2, 4 sizes of a stroke
 INNERMOST = 0.25
 DIRECTIONS = 8
-TENTH = 10.0  # an `InkSource` gives a tenth of the place
-HELD = 48  # numbers for a pair of a place and a point, as was measured
+TENTH = 10.0  # an `InkSource` gives a tenth of the position
+HELD = 48  # numbers for a pair of a position and a point, as was measured
 SMALL = 1e-6  # so that a point is at no distance of 0 from itself
 
 
@@ -28,7 +28,7 @@ class ShapeContext(keras.layers.Layer):
     z     = W_2 relu(W_1 log(1 + h) + b_1)
 
     Ring k has the radius r_k, from 1/4 to 4 sizes of a stroke; e_a are 8 directions; one plane is
-    the stroke of p, the other one all other strokes. (After Belongie et al. 2002, "Shape matching
+    the stroke of p, the second one all other strokes. (After Belongie et al. 2002, "Shape matching
     and object recognition using shape contexts", section 3.1, with bins that overlap.) A fraction's
     line knows the ink above it whenever that was written, as in an image. W_2 begins at zero.
 
@@ -52,9 +52,9 @@ class ShapeContext(keras.layers.Layer):
     """
 
     def __init__(self, units, every=4, **kwargs):
-        super().__init__(autocast=False, **kwargs)  # places need more than 8 bits
+        super().__init__(autocast=False, **kwargs)  # positions need more than 8 bits
         self.units = checks.positive_integer("units", "the width of a vector", units)
-        self.every = checks.positive_integer("every", "the frames between places", every)
+        self.every = checks.positive_integer("every", "the frames between positions", every)
         policy = {"dtype": self.dtype_policy}
         self.hidden = keras.layers.Dense(units, activation="relu", name="hidden", **policy)
         self.output_layer = keras.layers.Dense(
@@ -76,31 +76,35 @@ class ShapeContext(keras.layers.Layer):
         points = frames[:, :, :2] * TENTH
         up = zeroed(frames[:, :, -1], mask)
         strokes = ops.cumsum(up, axis=1) - up  # (batch, time), the number of each one's stroke
-        places, others = points[:, :: self.every], points[:, ::2]
-        # -> (batch, places, points, 2), (batch, places, points)
-        moves = ops.expand_dims(others, 1) - ops.expand_dims(places, 2)
+        positions, ink = points[:, :: self.every], points[:, ::2]
+        # -> (batch, positions, points, 2), (batch, positions, points)
+        moves = ops.expand_dims(ink, 1) - ops.expand_dims(positions, 2)
         distances = ops.sqrt(ops.sum(ops.square(moves), axis=-1) + SMALL)
-        # -> (batch, places, points, directions)
+        # -> (batch, positions, points, directions)
         angles = 2 * math.pi * np.arange(DIRECTIONS) / DIRECTIONS
         compass = np.stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
         cosines = ops.matmul(moves / ops.expand_dims(distances, -1), compass)
         directions = ops.square(ops.relu(cosines))
-        # -> (batch, places, 1, rings, points)
+        # -> (batch, positions, 1, rings, points)
         steps = ops.log(ops.maximum(distances, INNERMOST) / INNERMOST) / math.log(2.0)
         radii = np.arange(RINGS, dtype=np.float32)[:, np.newaxis]
         rings = ops.expand_dims(ops.relu(1 - ops.abs(ops.expand_dims(steps, 2) - radii)), 2)
-        own = ops.expand_dims(strokes[:, :: self.every], 2) - ops.expand_dims(strokes[:, ::2], 1)
-        own = ops.cast(ops.abs(own) < 0.5, "float32")
+        same_stroke = ops.expand_dims(strokes[:, :: self.every], 2) - ops.expand_dims(
+            strokes[:, ::2], 1
+        )
+        same_stroke = ops.cast(ops.abs(same_stroke) < 0.5, "float32")
         real = ops.expand_dims(ops.cast(mask[:, ::2], "float32"), 1)
-        # -> (batch, places, 2, 1, points)
-        planes = ops.expand_dims(ops.stack([own * real, (1 - own) * real], axis=2), 3)
+        # -> (batch, positions, 2, 1, points)
+        planes = ops.expand_dims(
+            ops.stack([same_stroke * real, (1 - same_stroke) * real], axis=2), 3
+        )
         shape = ops.shape(rings)
         chosen = ops.reshape(rings * planes, (shape[0], shape[1], 2 * RINGS, shape[4]))
-        sums = ops.matmul(chosen, directions)  # -> (batch, places, 2 * rings, directions)
+        sums = ops.matmul(chosen, directions)  # -> (batch, positions, 2 * rings, directions)
         return ops.reshape(sums, (shape[0], shape[1], 2 * RINGS * DIRECTIONS))
 
     def row_numbers(self, time):
-        """Count the numbers that are held for a row of so many frames: pairs of its places."""
+        """Count the numbers that are held for a row of so many frames: pairs of its positions."""
         return HELD * -(-time // self.every) * -(-time // 2)
 
     def compute_output_shape(self, frames_shape, mask_shape=None):

@@ -69,9 +69,9 @@ class ConvolutionalReader(StatelessReader):
         policy = {"dtype": self.dtype_policy}
         self.input_projection = keras.layers.Dense(units, name="input_projection", **policy)
         self.join, width = BLOCKS[activation]
-        same = {"padding": "same", "data_format": "channels_last", **policy}
+        padding = {"padding": "same", "data_format": "channels_last", **policy}
         self.convolutions = [
-            keras.layers.Conv1D(width * units, kernel_size, name=f"convolution_{index}", **same)
+            keras.layers.Conv1D(width * units, kernel_size, name=f"convolution_{index}", **padding)
             for index in range(depth)
         ]
         self.dropouts = [keras.layers.Dropout(dropout, **policy) for _ in range(depth)]

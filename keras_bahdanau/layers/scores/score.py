@@ -151,20 +151,20 @@ def check_shapes(score, query_shape, values_shape):
             f"from {name} for batch={batch}, source_time={source_time}, "
             f"key_units={score.key_units}. Set `key_units` in `build`."
         )
-    for axes, of_query, lengths in (
+    for axes, query_axis, lengths in (
         ((batch,), "", f"batch={batch}"),
         ((batch, n), "n, ", f"batch={batch}, n={n}"),
     ):
         try:
-            found = tuple(score.compare(_zeros(score, *axes, query_shape[-1]), keys).shape)
+            shape = tuple(score.compare(_zeros(score, *axes, query_shape[-1]), keys).shape)
         except NotImplementedError:
             raise
         except Exception as error:  # each backend has its own kind
-            found = f"an error, {str(error).splitlines()[0]!r:.200},"
-        if found != (*axes, source_time):
+            shape = f"an error, {str(error).splitlines()[0]!r:.200},"
+        if shape != (*axes, source_time):
             raise ValueError(
-                f"`compare` must give (batch, {of_query}source_time). Received: {found} from "
-                f"{name} for a query (batch, {of_query}query_units) with {lengths}, "
+                f"`compare` must give (batch, {query_axis}source_time). Received: {shape} from "
+                f"{name} for a query (batch, {query_axis}query_units) with {lengths}, "
                 f"source_time={source_time}. Insert an axis: a query (batch, n, 1, units) meets "
                 "keys (batch, 1, source_time, units)."
             )
