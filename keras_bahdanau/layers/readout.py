@@ -46,32 +46,48 @@ class ReadoutBase(keras.layers.Layer):
         return {**super().get_config(), "units": self.units, "dropout": self.dropout}
 
 
-@keras.saving.register_keras_serializable(package="keras_bahdanau")
-class Readout(ReadoutBase):
-    """t_i = tanh(W_s s_i + W_c c_i + W_y y_{i-1} + b).
+class ProjectedReadout(ReadoutBase):
+    """Base of the readouts that are one product of the vectors of a step.
 
-    The deep output of Pascanu et al. 2014 with tanh in place of maxout, as Nematus has it.
-
-    Arguments and output: see `ReadoutBase`.
+    Attributes:
+        dense: Dictionary of arguments of the product.
+        pieces: Number of products for an output.
     """
+
+    dense = {"activation": "tanh"}
+    pieces = 1
 
     def __init__(self, units, dropout=0.0, **kwargs):
         super().__init__(units, dropout, **kwargs)
         self.projection = keras.layers.Dense(
-            units, activation="tanh", dtype=self.dtype_policy, name="projection"
+            self.pieces * units, dtype=self.dtype_policy, name="projection", **self.dense
         )
 
+    def vectors(self, state, context, embedded):
+        """The vectors of a step, in the order of the product."""
+        return state, context, embedded
+
     def build(self, state_shape, context_shape, embedded_shape):
-        width = state_shape[-1] + context_shape[-1] + embedded_shape[-1]
-        self.projection.build((None, width))
+        shapes = self.vectors(state_shape, context_shape, embedded_shape)
+        self.projection.build((None, sum(shape[-1] for shape in shapes)))
 
     def read(self, state, context, embedded):
-        # [s_i; c_i; y_{i-1}] -> t_i: (..., units)
-        return self.projection(ops.concatenate([state, context, embedded], axis=-1))
+        # [s_i; c_i; y_{i-1}] -> t_i: (..., pieces * units)
+        return self.projection(ops.concatenate(self.vectors(state, context, embedded), axis=-1))
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class MaxoutReadout(ReadoutBase):
+class Readout(ProjectedReadout):
+    """t_i = tanh(W_s s_i + W_c c_i + W_y y_{i-1} + b).
+
+    The deep output of Pascanu et al. 2014 with tanh in place of maxout, as in Nematus.
+
+    Arguments and output: see `ReadoutBase`.
+    """
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class MaxoutReadout(ProjectedReadout):
     """The paper's deep output with a maxout layer of two pieces.
 
     t~_i = U_o s + V_o y_{i-1} + C_o c_i
@@ -80,43 +96,27 @@ class MaxoutReadout(ReadoutBase):
     Arguments and output: see `ReadoutBase`.
     """
 
-    def __init__(self, units, dropout=0.0, **kwargs):
-        super().__init__(units, dropout, **kwargs)
-        self.projection = keras.layers.Dense(
-            2 * units, use_bias=False, dtype=self.dtype_policy, name="projection"
-        )
-
-    def build(self, state_shape, context_shape, embedded_shape):
-        width = state_shape[-1] + context_shape[-1] + embedded_shape[-1]
-        self.projection.build((None, width))
+    dense = {"use_bias": False}
+    pieces = 2
 
     def read(self, state, context, embedded):
-        # t~_i: (..., 2 * units)
-        pieces = self.projection(ops.concatenate([state, context, embedded], axis=-1))
+        pieces = super().read(state, context, embedded)  # t~_i: (..., 2 * units)
         # -> (..., units, 2), of which the maximum is (..., units)
         pairs = ops.reshape(pieces, (*ops.shape(pieces)[:-1], self.units, 2))
         return ops.max(pairs, axis=-1)
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class AttentionalReadout(ReadoutBase):
+class AttentionalReadout(ProjectedReadout):
     """Luong's attentional vector: t_i = tanh(W [c_i; s_i])      (Luong et al. 2015, eq. 5).
 
     Arguments and output: see `ReadoutBase`.
     """
 
-    def __init__(self, units, dropout=0.0, **kwargs):
-        super().__init__(units, dropout, **kwargs)
-        self.projection = keras.layers.Dense(
-            units, activation="tanh", use_bias=False, dtype=self.dtype_policy, name="projection"
-        )
+    dense = {"activation": "tanh", "use_bias": False}
 
-    def build(self, state_shape, context_shape, embedded_shape):
-        self.projection.build((None, state_shape[-1] + context_shape[-1]))
-
-    def read(self, state, context, embedded):
-        # [c_i; s_i] -> t_i: (..., units)
-        return self.projection(ops.concatenate([context, state], axis=-1))
+    def vectors(self, state, context, embedded):
+        return context, state
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")

@@ -447,7 +447,7 @@ def test_sharpness_is_a_number_above_zero(beta):
 
 @pytest.mark.parametrize("width", [0, 1.5, None, 101])
 def test_the_width_of_a_chunk_is_a_positive_integer(width):
-    with pytest.raises(ValueError, match="`width`, the places of a chunk, .* Received: width="):
+    with pytest.raises(ValueError, match="`width`, the positions of a chunk, .* Received: width="):
         MonotonicChunkwise(width=width)
 
 

@@ -14,7 +14,7 @@ from keras_bahdanau.settings import checks
 
 
 class AttentionState(NamedTuple):
-    """State that an attention carries from step to step: one structure a part.
+    """State of an attention from step to step: one structure a part.
 
     Attributes:
         window: Of the window, such as the step.
@@ -29,9 +29,9 @@ class AttentionState(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Attention(AttentionBase):
-    """A score, a window, a normalizer and a memory of positions, each one exchangeable.
+    """A score, a window, a normalizer and a coverage, each of them exchangeable.
 
-    e_ij     = score(s_{i-1}, h_j)              `score`: how well they go together
+    e_ij     = score(s_{i-1}, h_j)              `score`: how well they match
     alpha_ij = softmax_j(e_ij)                  `normalizer`, over the positions of the `window`
     c_i      = sum_j alpha_ij h_j               (Bahdanau et al. 2015, eq. 5 and 6)
 
@@ -43,12 +43,10 @@ class Attention(AttentionBase):
     Args:
         score: A name of `layers.SCORES`, or a layer such as `AdditiveScore(256)`.
         units: Positive integer. Width of a score called by a name, where it has one.
-        window: Positions that it may attend to: "everywhere", "local-m", "local-p",
-            "local-median", or a layer.
-        normalizer: "softmax", "softmax-sharp", "sigmoid", "monotonic", "monotonic-hard",
-            "mocha", "mocha-hard", or a layer.
-        coverage: Memory of the positions attended to: None, "sum", "convolution", "grid", or a
-            layer.
+        window: A name of `layers.WINDOWS`, or a layer: positions that a query may attend to.
+        normalizer: A name of `layers.NORMALIZERS`, or a layer: from scores to weights.
+        coverage: A name of `layers.COVERAGES` (None for none), or a layer: memory of the positions
+            attended to.
         dropout: Float in [0, 1). Share of the weights dropped in training.
 
     Call arguments and output: see `AttentionBase`.
@@ -134,8 +132,8 @@ class BahdanauAttention(Attention):
     alpha_ij = exp(e_ij) / sum_k exp(e_ik)
     c_i      = sum_j alpha_ij h_j               (Bahdanau et al. 2015, eq. 5, 6 and appendix A.1.2)
 
-    `keras.layers.AdditiveAttention` has neither W nor U. Here they are, so the
-    layer can stand in any Keras script:
+    `keras.layers.AdditiveAttention` has neither W nor U. With them, the layer works in any Keras
+    model:
 
     ```python
     attention = keras_bahdanau.layers.BahdanauAttention(256)
@@ -143,8 +141,7 @@ class BahdanauAttention(Attention):
     ```
 
     Args:
-        units: Positive integer. Width of the space in which query and values
-            meet (the paper's n').
+        units: Positive integer. Width of the space in which query and values meet (the paper's n').
         dropout: Float in [0, 1). Share of the weights dropped in training.
         **kwargs: `window`, `normalizer` and `coverage` of `Attention`.
 

@@ -17,7 +17,7 @@ class Attended(NamedTuple):
         context: Float tensor `(batch, [n,] context_units)`, c_i.
         weights: Float32 tensor `(batch, [n,] source_time)`, alpha_i.
         scores: Float32 tensor `(batch, [n,] source_time)`, e_i, before mask and softmax.
-        state: State of the mechanism for the next step: a structure of tensors.
+        state: State of the attention for the next step: a structure of tensors.
     """
 
     context: Any
@@ -27,24 +27,24 @@ class Attended(NamedTuple):
 
 
 class AttentionBase(AttentionPart):
-    """Base of all mechanisms; a subclass writes `attend`, and what it needs of the rest.
+    """Base of all attentions; a subclass writes `attend`, and the other methods as needed.
 
-    The axis n below is the beam of a search, or absent.
+    The axis n is the beam of a search, or absent.
 
     Call arguments:
-        query: Float tensor `(batch, query_units)`, or `(batch, target_time, query_units)`
-            for all steps.
+        query: Float tensor `(batch, query_units)`, or `(batch, target_time, query_units)` for all
+            steps.
         values: Float tensor `(batch, source_time, values_units)`.
-        mask: Bool tensor `(batch, source_time)`, True where a value is real,
-            or None where all are. The mask that Keras passes on from layer to layer is not read.
-        return_attention_scores: Python bool. True if the weights come too.
-        training: Python bool. True if dropout is applied.
+        mask: Bool tensor `(batch, source_time)`, True where a value is real, or None where all are.
+            The implicit mask of Keras is not read.
+        return_attention_scores: Python bool. True to return the weights too.
+        training: Python bool. True to apply dropout.
 
     Output:
-        The context `(batch, context_units)`, or `(batch, target_time, context_units)`;
-        with `return_attention_scores=True` the pair (context, weights), the
-        weights in float32, `(batch, source_time)` or `(batch, target_time, source_time)`.
-        A sentence of padding alone gets all-zero weights and context.
+        The context `(batch, context_units)`, or `(batch, target_time, context_units)`; with
+        `return_attention_scores=True` the pair (context, weights), the weights in float32,
+        `(batch, source_time)` or `(batch, target_time, source_time)`. A sentence of padding alone
+        gets all-zero weights and context.
 
     Raises:
         ValueError: If the mask has not the first two axes of the values.
@@ -62,7 +62,7 @@ class AttentionBase(AttentionPart):
         return values_units
 
     def prepare(self, memory):
-        """The part that no query changes: the `keys` of `ProjectedMemory`."""
+        """Keys: the values, projected once per source; see `ProjectedMemory`."""
         return ()
 
     def attend(self, query, prepared, state, training=None):
@@ -99,7 +99,7 @@ class AttentionBase(AttentionPart):
         return (context, weights) if return_attention_scores else context
 
     def _along_time(self, query, prepared, state, training):
-        """Query after query, where a step depends on the one before."""
+        """All queries in a loop, where a step depends on the one before."""
 
         def step(state, query):
             context, weights, _, state = self.attend(query, prepared, state, training=training)
@@ -145,7 +145,7 @@ def _check_mask(mask, values):
 
 
 def _may_equal(size, expected):
-    """True for equal sizes of an axis, and where one is not known to a graph."""
+    """True for equal sizes of an axis, and where a graph does not know one of them."""
     return None in (size, expected) or size == expected
 
 

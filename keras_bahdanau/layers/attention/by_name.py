@@ -1,4 +1,4 @@
-"""Attention by name."""
+"""Attentions by name."""
 
 from keras_bahdanau.layers import names
 from keras_bahdanau.layers.attention.attention import Attention, BahdanauAttention
@@ -10,7 +10,7 @@ from keras_bahdanau.settings import checks
 
 
 class AttentionRegistry(Registry):
-    """The attentions by name, with several heads and the decoder's own past where asked for.
+    """The attentions by name, with several heads and the decoder's own past if asked for.
 
     ```python
     attention = keras_bahdanau.layers.ATTENTIONS.get("general", window="local-p")
@@ -20,9 +20,9 @@ class AttentionRegistry(Registry):
     """
 
     def get(self, identifier, /, *args, **kwargs):
-        """The attention that an identifier stands for: see `Registry`.
+        """The attention of an identifier: see `Registry`.
 
-        A score stands for `Attention` with it, as the name of a score does.
+        A score, or its name, makes an `Attention` with it.
         """
         layer = super().get(identifier, *args, **kwargs)
         return self.make(layer, *args, **kwargs) if isinstance(layer, Score) else layer
@@ -31,20 +31,17 @@ class AttentionRegistry(Registry):
         """A new attention by its name.
 
         Args:
-            name: None for the fixed context, "bahdanau", "forced" for known alignments, or a
-                score: a name of `layers.SCORES`, a registered name, or a layer.
-            units: Positive integer. Width of the score, where it has one; each head's is
-                a share of it.
+            name: None for the fixed context, "bahdanau", "forced" for known alignments, or a score:
+                a name of `layers.SCORES`, a registered name, or a layer.
+            units: Positive integer. Width of the score, where it has one, shared by the heads.
             heads: Positive integer. See `MultiHeadAttention`.
-            past: Integer. Number of the decoder's own earlier states that are attended to:
-                see `PastAttention`.
-            **kwargs: `window`, `normalizer`, `coverage`, `dropout` of `Attention`; `name`,
-                `dtype`.
+            past: Integer. Number of the decoder's earlier states to attend to: see `PastAttention`.
+            **kwargs: `window`, `normalizer`, `coverage`, `dropout` of `Attention`; `name`, `dtype`.
 
         Raises:
-            ValueError: If the name is unknown; if a window, a normalizer, a coverage or dropout
-                are asked for without a score by its name; or several heads of no attention, or
-                of known alignments.
+            ValueError: If the name is unknown; if an attention without a score by its name gets a
+                window, a normalizer, a coverage or dropout; or if no attention, or one of known
+                alignments, gets several heads.
         """
         if name in (None, "forced"):
             _refuse_parts_of_scores(name, {"heads": heads, **kwargs})
@@ -65,7 +62,7 @@ class AttentionRegistry(Registry):
         return attention
 
     def kind(self, name):
-        """The class of a name: `Attention` for that of a score, and for a score itself."""
+        """Class of a name: `Attention` for the name of a score, and for a score."""
         kind = type(name) if isinstance(name, Score) else super().kind(name)
         is_score = isinstance(kind, type) and issubclass(kind, Score)
         return Attention if is_score else kind
@@ -81,7 +78,7 @@ _OF_SCORES = {
 
 
 def _refuse_parts_of_scores(name, arguments):
-    """Raise ValueError if an attention without scores is given a part of one with scores."""
+    """Raise ValueError if an attention without scores gets a part of one with scores."""
     for part, plain in _OF_SCORES.items():
         if arguments.get(part, plain) != plain:
             raise ValueError(

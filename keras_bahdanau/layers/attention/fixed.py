@@ -1,4 +1,4 @@
-"""Contexts that nothing is learned for: no attention, and known alignments."""
+"""Attention without learned weights: none at all, or known alignments."""
 
 import keras
 from keras import ops
@@ -8,12 +8,11 @@ from keras_bahdanau.layers.attention.base import Attended, AttentionBase, weight
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class FixedContext(AttentionBase):
-    """The context of a decoder without attention: the encoder's last states, at every step.
+    """Context of a decoder without attention: the encoder's last states, at every step.
 
     c_i = h_T        (RNNencdec, Cho et al. 2014; what Bahdanau et al. 2015 compare with)
 
-    It stands where an attention layer stands: `Decoder(..., attention=None)`. Its
-    weights are all zero, since it attends to nothing.
+    `Decoder(..., attention=None)` has it in place of an attention layer. Its weights are all zero.
 
     Call arguments and output: see `AttentionBase`; the context is the last real value.
     """
@@ -33,20 +32,19 @@ class FixedContext(AttentionBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ForcedAlignment(AttentionBase):
-    """Attention with given weights: step i uses row i of them.
+    """Attention with known weights: step i uses their row i.
 
     c_i = sum_j a_ij h_j, with a_ij from known alignments
 
-    So one can measure what learned attention loses, or gains, against known
-    alignments. The weights `(batch, target_time, source_time)` come as the third input of
-    `Seq2Seq`, or, for a search, as the second argument of `Seq2Seq.encode`; behind the last
-    row given, the last one stays. Nothing of it can be exported, since a request has no
-    alignment.
+    It measures what learned attention loses or gains against known alignments. The weights
+    `(batch, target_time, source_time)` are the third input of `Seq2Seq`, or, for a search, the
+    second argument of `Seq2Seq.encode`; behind the last row, it repeats. It can't be exported: a
+    request has no alignment.
 
     Call arguments and output: see `AttentionBase`. There is no call without a decoder.
 
     Raises:
-        ValueError: In a step, if no weights were given.
+        ValueError: In a step without weights.
     """
 
     exportable = False

@@ -1,4 +1,4 @@
-"""Monotonic attention: each step goes on from where the last one stopped."""
+"""Monotonic attention: each step continues where the last one stopped."""
 
 import keras
 from keras import ops
@@ -10,29 +10,28 @@ from keras_bahdanau.settings import checks
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Monotonic(Normalizer):
-    """Each step goes on from the position where the last one stopped, and stops with p_ij.
+    """Each step moves on from the position where the last one stopped, and stops with p_ij.
 
     p_ij     = sigmoid(e_ij + r)
     alpha_ij = p_ij sum_{k <= j} alpha_{i-1,k} prod_{l=k}^{j-1} (1 - p_il)
                                          (Raffel et al. 2017, section 2.3, training in expectation)
 
-    Before the first step the position is 0. Whoever passes the last token without a
-    stop attends to nothing: weights sum to 1 or less, as in the paper.
+    Before the first step the position is 0. A step that passes the last token without a stop
+    attends to nothing: weights sum to 1 or less, as in the paper.
 
-    Hard: outside of training it stops at the first position from the last one on
-    with p_ij > 0.5, weight 1 there; where there is none, all weights are zero and
-    the position stays (section 2.2, with a threshold for the paper's draw). In training hard
-    and soft are the same: the expectation, of noisy scores (section 2.5), which teaches
-    p_ij to keep away from 0.5.
+    Hard: outside of training a step stops at the first position from the last one on with
+    p_ij > 0.5, with weight 1; where there is none, all weights are zero and the position stays
+    (section 2.2, with a threshold for the paper's draw). In training, hard and soft are the same:
+    the expectation, of noisy scores (section 2.5), which moves p_ij away from 0.5.
 
     Args:
         hard: Bool. True if inference stops at one position.
         score_noise: Float, at least 0. Standard deviation of the noise on scores in training.
-        offset: Float. Initial value of the learned r (section 2.4): negative, so that
-            untrained scores let the attention reach the later positions.
+        offset: Float. Initial value of the learned r (section 2.4): negative, so that untrained
+            scores let the attention reach the later positions.
 
-    Call arguments and output: see `Normalizer`; the state is the last alignment,
-    float32 `(batch, [n,] source_time)`.
+    Call arguments and output: see `Normalizer`; the state is the last alignment, float32
+    `(batch, [n,] source_time)`.
 
     Raises:
         ValueError: If `score_noise` is not a number of at least 0, `offset` not a number.
@@ -103,19 +102,19 @@ def _first_stop(energy, mask, last):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class MonotonicChunkwise(Monotonic):
-    """Monotonic attention that looks back at a few positions, by a softmax: MoChA.
+    """Monotonic attention with a softmax over the last few positions: MoChA.
 
     alpha_ij of `Monotonic`; u_ij = g e_ij
     beta_ij = sum_{k=j}^{j+w-1} alpha_ik exp(u_ij) / sum_{l=k-w+1}^k exp(u_il)
                                              (Chiu and Raffel 2018, eq. 13, training in expectation)
 
-    Hard: outside of training it stops at one position t, and attends to t - w + 1 ... t by the
-    softmax of u (eq. 8 to 10): the same sum, with alpha_i = 1 at t. It needs nothing behind the
-    position where it stops, so it can follow a source that goes on. The paper learns a second
-    score for u; here the score serves both, with a learned factor g.
+    Hard: outside of training a step stops at one position t, and attends to t - w + 1 ... t by the
+    softmax of u (eq. 8 to 10): the same sum, with alpha_i = 1 at t. It needs nothing behind t, so
+    it can follow a source that is still growing. The paper learns a second score for u; here u is
+    the score times a learned factor g.
 
     Args:
-        width: Positive integer. Number w of positions of a chunk.
+        width: Positive integer up to 100. Number w of positions of a chunk.
         hard: As in `Monotonic`.
         score_noise: As in `Monotonic`.
         offset: As in `Monotonic`.

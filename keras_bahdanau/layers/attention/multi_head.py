@@ -23,12 +23,12 @@ class MultiHeadAttention(AttentionBase):
     ```
 
     Args:
-        attention: The attention that each head is a copy of; it is not used itself.
+        attention: The attention that each head copies; it is not used itself.
         heads: Positive integer. Number of heads.
 
-    Call arguments and output: see `AttentionBase`. Each head is values_units / heads wide,
-    rounded down, and so are its Q, K and V: the context is as wide as the values, or a
-    little narrower. Weights and scores are the mean over the heads.
+    Call arguments and output: see `AttentionBase`. Each head, with its Q, K and V, is
+    values_units / heads wide, rounded down: the context is as wide as the values, or a little
+    narrower. Weights and scores are the mean over the heads.
 
     Raises:
         ValueError: If `heads` is not a positive integer.
@@ -76,7 +76,7 @@ class MultiHeadAttention(AttentionBase):
             attention.build((None, width), (None, None, width))
 
     def _projections(self, name, shape, width):
-        """One for each head."""
+        """One projection a head."""
         projections = []
         for index in range(self.heads):
             projection = keras.layers.Dense(
@@ -94,7 +94,7 @@ class MultiHeadAttention(AttentionBase):
         return sum(attention.context_units(width) for attention in self.attentions)
 
     def prepare(self, memory):
-        """Of each head its attention's keys, and V h_j."""
+        """Keys of each head's attention, and V h_j."""
         return tuple(
             (
                 # of K h_j: (batch, source_time, head_units)

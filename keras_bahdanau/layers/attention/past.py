@@ -1,4 +1,4 @@
-"""The decoder's own past: attention over its earlier states, beside the source."""
+"""Attention over the decoder's own earlier states, besides the source."""
 
 import keras
 from keras import ops
@@ -12,18 +12,18 @@ from keras_bahdanau.settings import checks
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class PastAttention(AttentionBase):
-    """An attention over the source, and one over the queries that came before.
+    """An attention over the source, and one over the earlier queries.
 
     d_i  = sum_k beta_ik P q_k,  k < i,  beta_i from additive scores of q_i and q_k
     c'_i = [c_i; d_i]            (the intra-decoder attention of Paulus et al. 2018, section 2.2;
                                   the queries are the decoder's states; P makes them `units` wide)
 
-    The decoder can attend to the last `length` queries: a buffer of fixed shape, which every
-    runtime has. d_1 is zero.
+    The decoder attends to the last `length` queries, in a buffer of fixed shape, as every runtime
+    needs. d_1 is zero.
 
     Args:
         attention: The attention over the source.
-        length: Positive integer. Number of queries that are kept.
+        length: Positive integer. Number of queries in the buffer.
         units: Positive integer. Width of the score over them, and of d_i.
 
     Call arguments and output: see `AttentionBase`; weights and scores are those over the source.
@@ -105,6 +105,6 @@ class PastAttention(AttentionBase):
 
 
 def _pushed(buffer, newest):
-    """The buffer `(batch, [n,] length, units)` without its oldest entry, and a new one behind."""
+    """Buffer `(batch, [n,] length, units)` without its oldest entry, and with a new one."""
     # (batch, [n,] length - 1, units) and (batch, [n,] 1, units)
     return ops.concatenate([buffer[..., 1:, :], ops.expand_dims(newest, axis=-2)], axis=-2)

@@ -23,6 +23,25 @@ class FrontEnd(keras.layers.Layer):
         return keras.KerasTensor(vectors, self.compute_dtype), keras.KerasTensor(mask, "bool")
 
 
+class ImageFrontEnd(FrontEnd):
+    """Front end of images, with the attributes `height`, `channels`, `cell` and `units`."""
+
+    @property
+    def grid_height(self):
+        """Number of cells of a column."""
+        return self.height // self.cell
+
+    @property
+    def source_size(self):
+        """Numbers of a column of cells."""
+        return self.height * self.cell * self.channels
+
+    def compute_output_shape(self, pixels_shape):
+        batch, width = pixels_shape[0][0], pixels_shape[0][2]
+        time = None if width is None else width // self.cell * self.grid_height
+        return (batch, time, self.units), (batch, time)
+
+
 def until(lengths, size):
     """Bool tensor `(batch, size)`, True before each of the int `lengths` `(batch,)`."""
     steps = ops.expand_dims(ops.arange(size, dtype="int32"), axis=0)  # -> (1, size)

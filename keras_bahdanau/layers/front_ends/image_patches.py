@@ -6,7 +6,13 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers.front_ends.augmentation import moved_images
-from keras_bahdanau.layers.front_ends.front_end import FrontEnd, GridCells, until, widths_of, zeroed
+from keras_bahdanau.layers.front_ends.front_end import (
+    GridCells,
+    ImageFrontEnd,
+    until,
+    widths_of,
+    zeroed,
+)
 from keras_bahdanau.settings import checks
 
 PAPER = 255  # of a pixel: nothing is there
@@ -30,7 +36,7 @@ class Pixels(NamedTuple):
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class ImagePatches(FrontEnd):
+class ImagePatches(ImageFrontEnd):
     """Front end of images: residual convolutions, then a vector for each cell.
 
     x^0     = 1 - pixels / 255                                 paper is 0
@@ -104,16 +110,6 @@ class ImagePatches(FrontEnd):
         ]
         self.cells = GridCells(self.grid_height, units, name="cells", **policy)
 
-    @property
-    def grid_height(self):
-        """Number of cells of a column."""
-        return self.height // self.cell
-
-    @property
-    def source_size(self):
-        """Numbers of a column of cells."""
-        return self.height * self.cell * self.channels
-
     def build(self, pixels_shape=None):
         width = self.channels
         for stage in self.stages:
@@ -138,11 +134,6 @@ class ImagePatches(FrontEnd):
             ink = moved_images(ink, real, self.augmentation, self.seed_generator)
             ink = _up_to(real, ink)
         return ink
-
-    def compute_output_shape(self, pixels_shape):
-        batch, width = pixels_shape[0][0], pixels_shape[0][2]
-        time = None if width is None else width // self.cell * self.grid_height
-        return (batch, time, self.units), (batch, time)
 
     def get_config(self):
         return {

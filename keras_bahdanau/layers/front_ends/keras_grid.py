@@ -5,14 +5,14 @@ import json
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.front_ends.front_end import FrontEnd, GridCells, until
+from keras_bahdanau.layers.front_ends.front_end import GridCells, ImageFrontEnd, until
 from keras_bahdanau.layers.front_ends.image_patches import PAPER
 from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.settings import checks
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class KerasGrid(FrontEnd):
+class KerasGrid(ImageFrontEnd):
     """Front end of images: a Keras model that gives a grid, such as one of `keras.applications`.
 
     Each image is padded with paper to the width of the model's input: its vectors do not depend on
@@ -50,16 +50,6 @@ class KerasGrid(FrontEnd):
         self.height, self.width, self.channels, self.cell = _sizes(model)
         self.cells = GridCells(self.grid_height, units, name="cells", dtype=self.dtype_policy)
 
-    @property
-    def grid_height(self):
-        """Number of cells of a column."""
-        return self.height // self.cell
-
-    @property
-    def source_size(self):
-        """Numbers of a column of cells."""
-        return self.height * self.cell * self.channels
-
     def build(self, pixels_shape=None):
         self.cells.build(self.model.output_shape)
 
@@ -82,11 +72,6 @@ class KerasGrid(FrontEnd):
         mask = ops.expand_dims(ops.expand_dims(until(real, self.width), axis=1), axis=-1)
         # of (batch, 1, width, 1)
         return ops.where(mask, images, paper)
-
-    def compute_output_shape(self, pixels_shape):
-        batch, width = pixels_shape[0][0], pixels_shape[0][2]
-        time = None if width is None else width // self.cell * self.grid_height
-        return (batch, time, self.units), (batch, time)
 
     def get_config(self):
         # as JSON gives it back: Keras has tuples in it
