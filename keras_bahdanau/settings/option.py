@@ -104,8 +104,7 @@ def flag():
 def optional(check):
     """The same check, which allows None too."""
     return check._replace(
-        demand=f"{check.demand}, or None",
-        allows=lambda value: value is None or check.allows(value),
+        demand=f"{check.demand}, or None", allows=lambda value: value is None or check.allows(value)
     )
 
 

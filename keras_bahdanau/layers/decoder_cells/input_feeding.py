@@ -36,13 +36,7 @@ class InputFeedingCell(DecoderCellBase):
     """
 
     def __init__(
-        self,
-        units,
-        attention,
-        input_feeding=True,
-        attentional=None,
-        output="attentional",
-        **kwargs,
+        self, units, attention, input_feeding=True, attentional=None, output="attentional", **kwargs
     ):
         super().__init__(units, attention, **kwargs)
         self.input_feeding = input_feeding

@@ -50,14 +50,7 @@ class ConvolutionalReader(StatelessReader):
     stack_name = "convolutions"
 
     def __init__(
-        self,
-        units,
-        depth=1,
-        kernel_size=3,
-        activation="glu",
-        positions=512,
-        dropout=0.0,
-        **kwargs,
+        self, units, depth=1, kernel_size=3, activation="glu", positions=512, dropout=0.0, **kwargs
     ):
         super().__init__(**kwargs)
         self.units = checks.positive_integer("units", "the width of the values", units)
