@@ -24,7 +24,7 @@ _UNREADABLE = (
 
 
 class Damage(ValueError):
-    """A fault in a file, in a few words."""
+    """A fault in a file, with a short reason."""
 
 
 @contextlib.contextmanager
@@ -130,14 +130,13 @@ def _has_form(value, form):
     if isinstance(form, list):
         return isinstance(value, list) and all(_has_form(item, form[0]) for item in value)
     if isinstance(form, dict):
-        of_each = form[str]
-        return isinstance(value, dict) and all(_has_form(v, of_each) for v in value.values())
+        return isinstance(value, dict) and all(_has_form(v, form[str]) for v in value.values())
     # to Python a bool is an int; JSON tells them apart
     return isinstance(value, form) and isinstance(value, bool) == (form is bool)
 
 
 def sha256_of(file):
-    """Hash what is left of a binary file.
+    """Hash the rest of a binary file.
 
     Returns:
         String of 64 hexadecimal digits.

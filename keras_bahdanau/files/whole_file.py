@@ -7,41 +7,37 @@ import math
 import os
 
 
-def content_of(one, most):
-    """The first bytes of an input.
-
-    Args:
-        one: Bytes, or the path of a file.
-        most: Integer, so many suffice.
+def content_of(source, most):
+    """The first bytes of an input: bytes, or the path of a file.
 
     Raises:
         OSError: If the system can't read the file.
     """
-    if isinstance(one, bytes):
-        return one[:most]
-    with open(one, "rb") as file:
+    if isinstance(source, bytes):
+        return source[:most]
+    with open(source, "rb") as file:
         return file.read(most)
 
 
-def size_of(one):
-    """Number of bytes of an input, as the system says it of a file.
+def size_of(source):
+    """Number of bytes of an input, for a file as the system states it.
 
     Raises:
         OSError: As in `content_of`.
     """
-    return len(one) if isinstance(one, bytes) else os.path.getsize(one)
+    return len(source) if isinstance(source, bytes) else os.path.getsize(source)
 
 
-def read_or(otherwise, read, one):
-    """The result of a function of an input; `otherwise` if the system can't read its file.
+def read_or(default, read, source):
+    """Result of a function of an input; `default` if the system can't read its file.
 
-    A file may be gone, or its reader may lack the permission, or its disk be damaged: an input
-    without a position, as one that is broken, so that the others are read and this one is named.
+    A missing or unreadable file counts as an input without positions, as a broken one does: the
+    other inputs are read, and the report names it.
     """
     try:
-        return read(one)
+        return read(source)
     except OSError:
-        return otherwise
+        return default
 
 
 @contextlib.contextmanager
@@ -132,7 +128,7 @@ def take_new_name(draft, path):
 
 @contextlib.contextmanager
 def _explained(path):
-    """Say of which file an error of the system is."""
+    """Add the path of the file to an error of the system."""
     try:
         yield
     except OSError as error:
@@ -145,16 +141,16 @@ def _explained(path):
         ) from None
 
 
-def as_json(content):
-    """The same content with None for NaN and infinity, which JSON does not have.
+def json_values(content):
+    """Content with None for NaN and infinity, which JSON does not have.
 
     Args:
         content: Dictionary, list, or a value in one.
     """
     if isinstance(content, dict):
-        return {name: as_json(value) for name, value in content.items()}
+        return {name: json_values(value) for name, value in content.items()}
     if isinstance(content, list | tuple):
-        return [as_json(value) for value in content]
+        return [json_values(value) for value in content]
     return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
@@ -172,7 +168,7 @@ def write_json(path, content, new=False):
     Example:
         >>> write_json(Path("scores.json"), {"bleu": 31.4})
     """
-    write_text(path, json.dumps(as_json(content), indent=1, allow_nan=False), new)
+    write_text(path, json.dumps(json_values(content), indent=1, allow_nan=False), new)
 
 
 def write_text(path, text, new=False):
@@ -192,6 +188,6 @@ def write_text(path, text, new=False):
     content = text.encode("utf-8")
     if path.suffix == ".gz":
         content = gzip.compress(content, mtime=0)
-    beside = path.with_name(f".unfinished-{path.name}")
-    with new_file(path) if new else replacing(path, beside) as unfinished:
+    draft = path.with_name(f".unfinished-{path.name}")
+    with new_file(path) if new else replacing(path, draft) as unfinished:
         unfinished.write_bytes(content)

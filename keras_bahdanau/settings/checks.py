@@ -9,7 +9,7 @@ from keras_bahdanau.settings.option import nearest
 
 
 def positive_integer(name, meaning, value, most=WIDEST):
-    """Return `value` as Python's, or raise ValueError if it is not an integer from 1 to `most`."""
+    """Return an int from `value`, or raise ValueError if it is not an integer in [1, `most`]."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(
             f"`{name}`, {meaning}, must be a positive integer. Received: {name}={value!r}"
@@ -55,42 +55,42 @@ def number(name, meaning, value):
 
 
 def choice(name, value, allowed):
-    """Return `value`, an integer as Python's, or raise ValueError if it is none of `allowed`."""
-    of_integers = all(isinstance(one, int) for one in allowed)
-    if value not in allowed or (of_integers and not isinstance(value, Integral)):  # 8.0 == 8
+    """Return `value`, integers as a Python int, or raise ValueError if it is not in `allowed`."""
+    integers = all(isinstance(item, int) for item in allowed)
+    if value not in allowed or (integers and not isinstance(value, Integral)):  # 8.0 == 8
         names = ", ".join(repr(item) for item in allowed)
         raise ValueError(
             f"`{name}` must be one of {names}. Received: {name}={value!r}{nearest(value, allowed)}"
         )
-    return int(value) if of_integers else value
+    return int(value) if integers else value
 
 
 def whole(name, part, arguments, kind):
-    """Return `part`, or raise ValueError if arguments that make one come with it.
+    """Return a whole part, or raise ValueError if arguments of its constructor are not default.
 
     Args:
-        name: Name of the argument that takes the part whole.
+        name: Name of the argument that takes the part.
         part: The part.
-        arguments: Dictionary of the other arguments that make one.
+        arguments: Dictionary of the arguments that would make one.
         kind: Class whose constructor has all of these arguments.
     """
     defaults = inspect.signature(kind.__init__).parameters
-    given = [other for other, value in arguments.items() if value != defaults[other].default]
-    if given:
-        received = ", ".join(f"{other}={arguments[other]!r}" for other in given)
+    changed = [key for key, value in arguments.items() if value != defaults[key].default]
+    if changed:
+        received = ", ".join(f"{key}={arguments[key]!r}" for key in changed)
         raise ValueError(
-            f"A whole `{name}` has its own {', '.join(given)}. Received: "
+            f"A whole `{name}` has its own {', '.join(changed)}. Received: "
             f"{name}={type(part).__name__}(...), {received}. Give them to that layer."
         )
     return part
 
 
 def counted(number, plural):
-    """A number of things in words.
+    """Format a count with its noun: `1 pair`, `2 pairs`.
 
     Args:
         number: Integer.
-        plural: String, the regular plural of what is counted.
+        plural: String, the regular plural of the noun.
 
     Example:
         >>> counted(1, "batches"), counted(2000, "training pairs")

@@ -16,13 +16,13 @@ class Check(NamedTuple):
         demand: String, what the value must be, such as "an integer in [1, 9]".
         allows: Function of a value that returns a bool.
         choices: Tuple of the allowed names; () where the option is no choice of names.
-        mends: Dictionary from strings that are likely to be tried to the end of their error.
+        advice: Dictionary from likely wrong values to the end of their error.
     """
 
     demand: str
     allows: Callable
     choices: tuple = ()
-    mends: Mapping = MappingProxyType({})
+    advice: Mapping = MappingProxyType({})
 
 
 def integer(lowest, highest):
@@ -91,7 +91,7 @@ def names(most):
         return isinstance(value, str) and len(parts) <= most and all(map(is_name, parts))
 
     def is_name(part):
-        return 0 < len(part) <= 200 and all(one.isidentifier() for one in part.split("/"))
+        return 0 < len(part) <= 200 and all(name.isidentifier() for name in part.split("/"))
 
     return Check(f"up to {most} names with commas between, or ''", allows)
 
@@ -102,7 +102,7 @@ def flag():
 
 
 def optional(check):
-    """The same check, which allows None too."""
+    """The check, or None."""
     return check._replace(
         demand=f"{check.demand}, or None", allows=lambda value: value is None or check.allows(value)
     )
@@ -113,7 +113,7 @@ def _is_integer(value):
 
 
 def plain(value):
-    """A number of NumPy as Python's, which JSON can hold; any other value as it is."""
+    """A NumPy number as a Python number, for JSON; any other value unchanged."""
     is_number = hasattr(value, "item") and getattr(value, "shape", None) == ()
     return value.item() if is_number else value
 
@@ -136,7 +136,7 @@ def option(default, check, help, **metadata):
 
 
 def or_registered(check):
-    """The same check, which allows the names of classes that Keras has registered, too."""
+    """The check, or the name of a class that Keras has registered."""
 
     def allows(value):
         return check.allows(value) or is_registered(value)
@@ -152,22 +152,22 @@ def check_value(name, value, check):
     """Raise ValueError if a check does not allow the value of that name."""
     if not check.allows(value):
         raise ValueError(
-            f"`{name}` must be {check.demand}. Received: {name}={value!r}{_mend(value, check)}"
+            f"`{name}` must be {check.demand}. Received: {name}={value!r}{_advice(value, check)}"
         )
 
 
-def _mend(value, check):
-    """The end of an error: what to do, where it is known; else the nearest name, if any."""
-    if isinstance(value, str) and value in check.mends:
-        return f". {check.mends[value]}"
+def _advice(value, check):
+    """End of an error: what to do, if known; else the nearest name, if any."""
+    if isinstance(value, str) and value in check.advice:
+        return f". {check.advice[value]}"
     return nearest(value, check.choices)
 
 
 def nearest(value, names):
-    """The end of an error: the name that a misspelt one may stand for; "" if none is near."""
-    names = [one for one in names if isinstance(one, str)]
-    found = difflib.get_close_matches(value, names, 1) if isinstance(value, str) else []
-    return f". Did you mean {found[0]!r}?" if found else ""
+    """End of an error: the name nearest to a misspelt one; "" if none is near."""
+    names = [name for name in names if isinstance(name, str)]
+    matches = difflib.get_close_matches(value, names, 1) if isinstance(value, str) else []
+    return f". Did you mean {matches[0]!r}?" if matches else ""
 
 
 def check_option(field, value):

@@ -4,7 +4,7 @@ import dataclasses
 import json
 import math
 
-from keras_bahdanau.files.whole_file import as_json
+from keras_bahdanau.files.whole_file import json_values
 
 
 def _is_count(value):
@@ -111,7 +111,7 @@ class Progress:
         self.best = value if better else self.best
         self.waited = 0 if better else self.waited + 1
         self.epoch, self.step = self.epoch + 1, 0
-        self.history.append(as_json(dict(logs)))
+        self.history.append(json_values(dict(logs)))
 
     def is_over(self, options):
         """True if a callback has ended the training, or its options do."""

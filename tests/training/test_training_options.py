@@ -246,7 +246,7 @@ def test_values_out_of_range_are_refused(name, value):
 def test_every_metric_of_one_text_can_judge_the_epochs_and_top_k_says_why_not():
     check, metrics = FIELDS["best_by"].metadata["check"], metrics_of(METRICS)
     assert check.choices == ("perplexity", *(one.name for one in metrics if one.nbest == 1))
-    assert {*check.mends} == {one.name for one in metrics if one.nbest > 1}
+    assert {*check.advice} == {one.name for one in metrics if one.nbest > 1}
     for name in check.choices:
         assert TrainingOptions(best_by=name).resolved().best_by == name
     with pytest.raises(ValueError, match="best_by='top2'. Validation decodes greedily, .*'exact'"):

@@ -11,7 +11,7 @@ COUNT = integer(1, 1_000_000)
 _JUDGE = one_of(
     "perplexity", *(name for name, metric in METRICS.items() if metric.nbest == 1)
 )._replace(
-    mends=dict.fromkeys(
+    advice=dict.fromkeys(
         (name for name, metric in METRICS.items() if metric.nbest > 1),
         "Validation decodes greedily, one text of a source, and top-k accuracy takes several. "
         "Judge by 'exact', and measure the trained model with `evaluate`.",
