@@ -18,12 +18,14 @@ class ConditionalCell(DecoderCellBase):
     c_i  = sum_j alpha_ij h_j,   alpha_i from s'_i
     s_i  = f_2(s'_i, c_i)         (the conditional GRU of Sennrich et al. 2017, "Nematus", 3.1)
 
-    With `depth` above 1 the further cells are on top of the second one.
+    With `depth` above 1 the further cells stand on the second one.
 
     Args:
         units: Positive integer. Width of the decoder state.
         attention: An attention layer.
-        **kwargs: As in `DecoderCell`.
+        **kwargs: Further arguments, as in `Decoder`: `cell` (not a whole decoder cell),
+            `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`, `context_dropout`,
+            `context_gate`.
 
     Call arguments and output: as in `DecoderCell`.
     """

@@ -26,17 +26,25 @@ class InputFeedingCell(DecoderCellBase):
     Args:
         units: Positive integer. Width of the decoder state.
         attention: An attention layer.
-        input_feeding: Bool. True if the cell reads h~_{i-1} besides the token.
+        input_feeding: Bool. True if the cell reads h~_{i-1} beside the token.
         attentional: Layer from [c_i; s_i] to h~_i, such as `keras.layers.Dense(256)`; None for
             tanh(W [c_i; s_i]) of `units`; or "context", so that h~_i is c_i itself.
         output: "attentional", so that the readout reads h~_i, or "state" for s_i.
-        **kwargs: As in `DecoderCell`.
+        **kwargs: Further arguments, as in `Decoder`: `cell` (not a whole decoder cell),
+            `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`, `context_dropout`,
+            `context_gate`.
 
     Call arguments and output: as in `DecoderCell`; `Step.output` is h~_i, or s_i.
     """
 
     def __init__(
-        self, units, attention, input_feeding=True, attentional=None, output="attentional", **kwargs
+        self,
+        units,
+        attention,
+        input_feeding=True,
+        attentional=None,
+        output="attentional",
+        **kwargs,
     ):
         super().__init__(units, attention, **kwargs)
         self.input_feeding = input_feeding

@@ -19,15 +19,17 @@ class UnfedCell(DecoderCellBase):
     s_i = f(s_{i-1}, y_{i-1})
     c_i = sum_j alpha_ij h_j,   alpha_i from s_i
 
-    (Luong et al. 2015, section 3, without the input feeding of section 3.3; the decoder of Wu et
-    al. 2018, whose states do not depend on the alignment.) The context goes to the readout. In
-    training the cells read the whole target, one cell after the other, and then all steps attend at
-    once, unless a step of the attention depends on the one before.
+    (Luong et al. 2015, section 3, without the input feeding of section 3.3; the decoder of Wu
+    et al. 2018, whose states do not depend on the alignment.) The context goes to the readout.
+    In training the cells read the whole target, one cell after the other, and then all steps
+    attend at once, unless a step of the attention depends on the one before.
 
     Args:
         units: Positive integer. Width of the decoder state.
         attention: An attention layer.
-        **kwargs: As in `DecoderCell`.
+        **kwargs: Further arguments, as in `Decoder`: `cell` (not a whole decoder cell),
+            `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`, `context_dropout`,
+            `context_gate`.
 
     Call arguments and output: as in `DecoderCell`.
     """
