@@ -118,7 +118,7 @@ PASSED_ON = {  # arguments that are in the configs of parts, or that no instance
         *("feed_forward_units", "query", "readout_state", "recurrent_dropout", "residual"),
     },
     **dict.fromkeys(("MinGRUCell", "MinLSTMCell", "SRUCell", "SSRUCell"), {"recurrent_dropout"}),
-    **dict.fromkeys(("Coverage", "Everywhere", "NoCoverage", "Sigmoid"), {"autocast"}),
+    **dict.fromkeys(("Coverage", "Everywhere", "Hardmax", "NoCoverage", "Sigmoid"), {"autocast"}),
 }
 
 

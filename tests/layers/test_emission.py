@@ -46,14 +46,16 @@ def test_the_places_of_a_chosen_token_sum_up_to_its_probability(emission, droppe
     masks = (np.float32(1.25 * (RANDOM.uniform(size=(2, 8)) > 0.2)),) if dropped else ()
     keys, log_probs, emitted = mixture(emission, *masks, training=dropped)
     for token in range(7):
-        found = emission.of_tokens(np.array([token, token]), emitted, keys, OUTPUT)
+        found = emission.token_log_likelihoods(np.array([token, token]), emitted, keys, OUTPUT)
         total = np.sum(PRIOR * np.exp(found), axis=1)
         np.testing.assert_allclose(np.log(total), log_probs[:, token], atol=1e-5)
 
 
 def test_before_the_first_step_a_token_tells_nothing(emission):
     keys = emission.project(VALUES)
-    found = emission.of_tokens(np.array([2, 2]), emission.initial_state(keys), keys, OUTPUT)
+    found = emission.token_log_likelihoods(
+        np.array([2, 2]), emission.initial_state(keys), keys, OUTPUT
+    )
     assert found.shape == (2, 5) and not np.any(found)
 
 
@@ -64,7 +66,7 @@ def test_a_beam_is_as_good_as_separate_rows(emission):
     found, _ = emission.mixture(log_prior, twice.sums, keys, OUTPUT)
     np.testing.assert_allclose(found, tf.stack([expected, expected], axis=1), atol=1e-6)
     tokens = np.array([[1, 4], [6, 0]])
-    beam = emission.of_tokens(tokens, twice, keys, OUTPUT)
+    beam = emission.token_log_likelihoods(tokens, twice, keys, OUTPUT)
     for one in range(2):
-        alone = emission.of_tokens(tokens[:, one], emitted, keys, OUTPUT)
+        alone = emission.token_log_likelihoods(tokens[:, one], emitted, keys, OUTPUT)
         np.testing.assert_allclose(beam[:, one], alone, atol=1e-6)
