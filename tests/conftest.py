@@ -170,7 +170,7 @@ def toy_source(once):
 def toy_artefact(toy_source, once):
     """`toy_artefact(name, "saved-model" or "litert")`: the export of such a pipeline."""
     from keras_bahdanau import export_litert, export_saved_model
-    from keras_bahdanau.pipelines.by_source import load_pipeline
+    from keras_bahdanau.pipelines.tasks import load_pipeline
 
     def write_saved_model(name):
         return once(

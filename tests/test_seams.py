@@ -12,16 +12,20 @@ from keras_bahdanau.sources.named_source import NAMES
 PACKAGE = Path(keras_bahdanau.__file__).parent
 # a source, its front end, the pipeline named after it and the demo of it
 OWN = ("sources/", "layers/front_ends/", "demo/", "layers/names.py")
-PIPELINES = {"translator.py", "image_to_text.py", "speech_to_text.py", "by_source.py"}
+PIPELINES = {"tasks.py"}
 FORMS = {"lines", "files", "arrays"}  # of inputs: `Source.inputs_are`
 # Modules that compare the form of inputs, and how often. They treat images as speech: lines are
 # in one file, one beside the other, and files are named by a manifest and decoded late.
 READING_FORMS = {
-    "cli/aligning.py": (1, "the argument is a sentence, or the path of a file"),
-    "cli/distilling.py": (1, "a source of files is made by TensorFlow, which must be loaded then"),
-    "cli/exporting.py": (1, "sentences alone are a file; other inputs come with their texts"),
+    "cli/commands/align.py": (1, "the argument is a sentence, or the path of a file"),
+    "cli/commands/distill.py": (
+        1,
+        "a source of files is made by TensorFlow, which must be loaded then",
+    ),
+    "cli/commands/export.py": (1, "sentences may be alone; other inputs have texts"),
     "cli/inputs.py": (6, "two texts or a TSV are read, or a manifest"),
-    "cli/sharding.py": (2, "two texts or a TSV are read, or a manifest"),
+    "cli/commands/prepare.py": (2, "two texts or a TSV are read, or a manifest"),
+    "cli/commands/translate.py": (1, "sentences are lines of one file; files are named"),
     "cli/training_files.py": (1, "two texts for training need two for validation"),
     "data/shards/file_rows.py": (1, "a corpus of a manifest refuses other sources"),
     "data/shards/shard_files.py": (2, "shards hold ids of lines, or the content of files"),

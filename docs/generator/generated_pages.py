@@ -9,8 +9,6 @@ import tempfile
 import types
 from pathlib import Path
 
-import typer
-
 import keras_bahdanau as kb
 from keras_bahdanau import cli
 from keras_bahdanau.layers.registry import Registry
@@ -135,10 +133,9 @@ def generated_pages():
 
 def commands_page():
     """All commands with their help, as `--help` prints them."""
-    program = typer.main.get_command(cli.app)
     lines = ["# Commands", "", "As `keras-bahdanau COMMAND --help` prints them.", ""]
-    for name in sorted(program.commands):
-        command = program.commands[name]
+    for name in sorted(cli.COMMANDS):
+        command = cli.command(name)
         lines += [f"## {name}", "", inspect.cleandoc(command.help or ""), ""]
         lines += ["| option | default | meaning |", "|---|---|---|"]
         lines += [_row(_flags(one), _default(one), one.help) for one in _parameters(command)]

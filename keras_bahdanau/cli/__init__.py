@@ -1,39 +1,46 @@
-"""The command line `keras-bahdanau`.
+"""The command line `keras-bahdanau`: the list of commands, and the start of one of them.
 
-What takes time to load, TensorFlow first, is imported by the commands that
-need it, after every check that does not.
+A command is a function in the file of its name in `commands/`, which is imported when it runs.
+What takes long to load, TensorFlow first, it imports after all checks that do without.
 """
 
 import functools
+import importlib
 import os
 import sys
-from typing import Annotated
-
-import typer
 
 from keras_bahdanau import __version__
-from keras_bahdanau.cli import (
-    aligning,
-    calibrating,
-    demo,
-    distilling,
-    evaluation,
-    exporting,
-    read_files,
-    sharding,
-    training,
-    translating,
-    tuning,
-)
-from keras_bahdanau.cli.console import PROGRAM, open_closed_streams
+from keras_bahdanau.cli.console import BAD_INPUT, PROGRAM, open_closed_streams, warn
 
-app = typer.Typer(
-    help="Attention RNNs for text, images and speech: train them, see what they attend to, ship.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+COMMANDS = {
+    "prepare": "Filter a corpus of any size and write it as shards.",
+    "train": "Train a model of text, images or speech; or resume a training.",
+    "distill": "Train a small model on what a large one writes.",
+    "translate": "Translate sentences: one line out for each line in.",
+    "read": "Read images: one line out for each file.",
+    "transcribe": "Transcribe recordings: one line out for each file.",
+    "evaluate": "Measure a model on pairs: metrics, perplexity, attention, speed.",
+    "tune": "Choose search options by a metric and write them into the model.",
+    "calibrate": "Make confidences probabilities and write that into the model.",
+    "align": "Show what a model attends to in one sentence or file.",
+    "export": "Write a SavedModel, a LiteRT file or a page.",
+    "check": "Check an exported model.",
+    "demo": "See it all on generated data, in minutes.",
+}
+FUNCTIONS = {"read": "translate", "transcribe": "translate"}  # of another name than the command
+HELP = f"""\
+Usage: {PROGRAM} [OPTIONS] COMMAND [ARGS]...
+
+  Attention RNNs for text, images and speech: train them, see what they attend
+  to, ship.
+
+Options:
+  --version  Show the version and exit.
+  --help     Show this message and exit.
+
+Commands:
+{chr(10).join(f"  {name:<10}  {summary}" for name, summary in COMMANDS.items())}
+"""
 
 
 def main(arguments=None):
@@ -47,46 +54,35 @@ def main(arguments=None):
     # names of files that are not UTF-8 are written as they are
     sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     arguments = sys.argv[1:] if arguments is None else arguments
-    _click_program()(arguments, prog_name=PROGRAM, obj=arguments)  # `launch` hands `obj` on
+    name = arguments[0] if arguments else ""
+    if name in COMMANDS:
+        program = f"{PROGRAM} {name}"
+        command(name)(arguments[1:], prog_name=program, obj=arguments)  # `train` launches `obj`
+    sys.exit(_answer(name))
+
+
+def _answer(name):
+    """Print what is not the output of a command; the exit code."""
+    if name == "--version":
+        print(f"{PROGRAM} {__version__}")
+    elif name in ("", "--help"):
+        print(HELP, end="", file=sys.stdout if name else sys.stderr)
+    else:
+        from keras_bahdanau.settings.option import nearest
+
+        kind = "option" if name.startswith("-") else "command"
+        mend = nearest(name, COMMANDS).removeprefix(".")
+        warn(f"No such {kind}: {name!r}.{mend} `{PROGRAM} --help` lists all.")
+    return 0 if name.startswith("--") and name in ("--version", "--help") else BAD_INPUT
 
 
 @functools.cache
-def _click_program():
-    """The program that parses; it is made once, as that takes longer than to parse."""
+def command(name):
+    """The program of one command, as typer makes it of its function."""
+    import typer
+
+    function = FUNCTIONS.get(name, name)
+    module = importlib.import_module(f"{__name__}.commands.{function}")
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.command(name)(getattr(module, function))
     return typer.main.get_command(app)
-
-
-def _show_version(asked: bool):
-    if asked:
-        print(f"{PROGRAM} {__version__}")
-        raise typer.Exit()
-
-
-@app.callback()
-def _program(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
-        ),
-    ] = False,
-):
-    pass
-
-
-for command in (
-    sharding.prepare,
-    training.train,
-    distilling.distill,
-    translating.translate,
-    read_files.read,
-    evaluation.evaluate,
-    tuning.tune,
-    calibrating.calibrate,
-    aligning.align,
-    exporting.export,
-    exporting.check,
-    demo.demo,
-):
-    app.command()(command)
-app.command("transcribe")(read_files.read)

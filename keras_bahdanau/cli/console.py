@@ -4,25 +4,22 @@ import contextlib
 import faulthandler
 import functools
 import gc
-import itertools
 import os
 import signal
 import sys
-
-import typer
 
 from keras_bahdanau.settings.cores import usable_cores
 from keras_bahdanau.settings.greetings import without_greetings
 
 PROGRAM = "keras-bahdanau"
-BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes, as typer and shells have them
+BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes of typer and of shells
 
 
 def ends_well(on_interrupt=""):
-    """Give a command one line and an exit code for each way to fail.
+    """Decorator that ends a command with one line and an exit code for each way to fail.
 
     Bad input is an error of this package with "Received: ...", or an error of the
-    operating system. Any other exception is a bug, and keeps its traceback.
+    operating system. Any other exception is a bug and keeps its traceback.
 
     Args:
         on_interrupt: String to print after an interruption.
@@ -36,10 +33,10 @@ def ends_well(on_interrupt=""):
                 sys.stdout.flush()
             except BrokenPipeError:
                 _abandon_output()
-                raise typer.Exit(BROKEN_PIPE) from None
+                raise SystemExit(BROKEN_PIPE) from None
             except OSError as error:
                 _abandon_output()
-                raise _stopped(_told(error), BAD_INPUT) from None
+                raise _stopped(_os_message(error), BAD_INPUT) from None
             except (FloatingPointError, ImportError, RuntimeError, TypeError, ValueError) as error:
                 if "Received: " not in str(error):
                     raise
@@ -54,7 +51,7 @@ def ends_well(on_interrupt=""):
 
 @contextlib.contextmanager
 def interrupted_by_sigterm():
-    """Take SIGTERM, by which containers and jobs are stopped, as Ctrl-C, which cleans up."""
+    """Handle SIGTERM, which stops containers and jobs, as Ctrl-C, which cleans up."""
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield
@@ -69,7 +66,7 @@ def _interrupt(number, frame):
 def _stopped(message, code):
     """The exception that ends the program, after its message on standard error."""
     warn(message)
-    return typer.Exit(code)
+    return SystemExit(code)
 
 
 def warn(message):
@@ -79,14 +76,14 @@ def warn(message):
 
 
 def _abandon_output():
-    """Leave nothing that Python would try to write, and fail again, when it ends."""
+    """Discard what Python would try to write, and fail again, when it ends."""
     try:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _told(error):
+def _os_message(error):
     """An `OSError` in words: Python's own begin with a number."""
     if error.strerror is None:
         return str(error)
@@ -124,10 +121,10 @@ def load_tensorflow(threads=None):
 
 @contextlib.contextmanager
 def _without_collection():
-    """Collect no garbage while modules load, and leave what they hold alone from then on.
+    """Collect no garbage while modules load, and never what they hold.
 
-    All of it stays until the end. To look through it takes a third of the start, and as long
-    again when Python ends.
+    It stays until the end. A collection takes a third of the start, and as long again when Python
+    ends.
     """
     gc.disable()
     try:
@@ -174,32 +171,6 @@ def show_progress(text, lines=False):
     """
     if sys.stderr.isatty() and not (lines and sys.stdout.isatty()):
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
-
-
-def tell_cut(translations, limits, names=None, unit="tokens"):
-    """Name on standard error each input that was too long, and cut; each name once.
-
-    Args:
-        translations: Iterable of `Translation`, one an input.
-        limits: Dictionary, as `Source.limits` gives it.
-        names: Iterable of the inputs' names; `lines_from(1)` if left out.
-        unit: String, the unit of an input's length: `Source.unit`.
-    """
-    most = f"{limits['max_source_length']:,} {unit}"
-    if "max_source_bytes" in limits:
-        most += f", or {limits['max_source_bytes']:,} bytes,"
-    named = dict(zip(names or lines_from(1), translations, strict=False))
-    for name, translation in named.items():
-        if translation.truncated:
-            warn(
-                f"{name} is too long: only its first {most} are read. Split it, or raise "
-                "--max-source-length (of a .tflite file: at its export)."
-            )
-
-
-def lines_from(number):
-    """Names of lines: "line 7", "line 8", without end."""
-    return (f"line {one}" for one in itertools.count(number))
 
 
 def keras_verbosity():

@@ -1,55 +1,22 @@
-"""Inputs of the commands: lines of text, or the files that a manifest names."""
+"""Inputs of commands: lines of text, or the files that a manifest names."""
 
 import os
 from pathlib import Path
 
-from keras_bahdanau.cli.arguments import is_litert
-from keras_bahdanau.cli.console import lines_from, warn
+from keras_bahdanau.cli.console import warn
+from keras_bahdanau.cli.warnings import lines_from
 from keras_bahdanau.data.readers.lines import decode_lines
 from keras_bahdanau.data.readers.manifest import read_manifest
 from keras_bahdanau.data.readers.parallel_files import read_pairs
 from keras_bahdanau.data.readers.table import Table, parse_columns, read_table
-from keras_bahdanau.exporters.card import read_packed_card
-from keras_bahdanau.pipelines.file import read_card
-from keras_bahdanau.text.features import tagged
-
-_READERS = {
-    "lines": "translate",
-    "files": "read or transcribe",
-    "arrays": "it from Python: `load_pipeline`",
-}
-
-
-def inputs_of(path):
-    """The form of the inputs of a model's file: see `Source.inputs_are`."""
-    return _card(path).get("inputs", "lines")  # files of version 0.1.0 are of text
-
-
-def _card(path):
-    return read_packed_card(path) if is_litert(path) else read_card(path)
-
-
-def require_inputs(path, wanted, instead=None):
-    """Raise ValueError if a model takes another form of inputs than a command does.
-
-    Args:
-        path: Path of the model's file.
-        wanted: String, "lines" or "files".
-        instead: String, what to use instead; what reads the other form when left out.
-    """
-    found = inputs_of(path)
-    if found != wanted:
-        raise ValueError(
-            f"This command is for models that read {wanted}. Received: model={str(path)!r}, "
-            f"which reads {found}. Use {instead or _READERS.get(str(found), 'another command')}."
-        )
+from keras_bahdanau.text.features import require_token, tagged
 
 
 def decoded(text, name):
-    """An argument's text as one line, if it is there.
+    """The text of an argument as one line; None if it is left out.
 
     Args:
-        text: String as the system gives it, whose bytes may be no UTF-8; or None.
+        text: String of the command line, whose bytes may be no UTF-8; or None.
         name: String, the name of the argument in an error.
 
     Raises:
@@ -75,8 +42,7 @@ def read_examples(
         target: Path of the texts, or None.
         columns: String, the columns of a TSV; None to find them from its text: see `read_table`.
         answer_separator: String between several answers in a cell of a TSV, or None.
-        say: Function of one string, which is told of the columns that were found, or of a table
-            beside a second file.
+        say: Function of one string, which reports the columns, or a table beside a second file.
         tag: String that is put before each source; None for none.
 
     Returns:
@@ -92,7 +58,7 @@ def read_examples(
     symbols = []
     if inputs == "lines" and target is not None:
         pairs = read_pairs(source, target)
-        _tell_table(pairs, source, target, say=say)
+        _report_tables(pairs, source, target, say=say)
     elif inputs == "lines":
         pairs, symbols = read_table(source, columns, answer_separator, say=say)
     elif inputs == "files":
@@ -103,15 +69,44 @@ def read_examples(
             "A command reads lines of text, or files of a manifest. Received: a model that reads "
             f"{inputs}. Use it from Python: `train`, `evaluate`, `Pipeline`."
         )
-    if not any(has_content(one) and target.strip() for one, target in pairs):
+    if not any(has_content(example) and text.strip() for example, text in pairs):
         raise ValueError(
             "At least one pair must have text on both sides. "
             f"Received: path={str(source)!r} with {len(pairs)} pairs, none of which has. "
             "Give others."
         )
     if tag is not None:
-        pairs = [(tagged(tag, one), text) for one, text in pairs]
+        pairs = [(tagged(tag, sentence), text) for sentence, text in pairs]
     return Table(pairs, symbols)
+
+
+def read_held_out(model, arguments):
+    """Pairs that a command measures a model on.
+
+    Args:
+        model: `ModelFile`.
+        arguments: Dataclass with source, target, columns, answer_separator, tag and cache.
+
+    Returns:
+        `Table`, as `read_examples` gives it.
+    """
+    check_cache(arguments.cache, model.inputs)
+    return read_examples(
+        model.inputs,
+        arguments.source,
+        arguments.target,
+        arguments.columns,
+        arguments.answer_separator,
+        tag=arguments.tag,
+    )
+
+
+def prepare_source(pipeline, arguments):
+    """Check the tag of such arguments, and let the source of a pipeline use the cache."""
+    if arguments.tag is not None:
+        require_token(arguments.tag, pipeline.source)
+    if arguments.cache is not None:
+        pipeline.source = pipeline.source.cached(arguments.cache, say=warn)
 
 
 def names_of(sources, by_line=True):
@@ -123,8 +118,12 @@ def names_of(sources, by_line=True):
     """
     lines = lines_from(1)
     return [
-        str(one) if isinstance(one, Path) else next(lines) if by_line else f"source {one!r:.40}"
-        for one in sources
+        str(source)
+        if isinstance(source, Path)
+        else next(lines)
+        if by_line
+        else f"source {source!r:.40}"
+        for source in sources
     ]
 
 
@@ -167,13 +166,13 @@ def check_lines(count, name, path, pairs):
         )
 
 
-def has_content(one):
+def has_content(source):
     """False for a text of white space."""
-    return isinstance(one, Path) or bool(one.strip())
+    return isinstance(source, Path) or bool(source.strip())
 
 
-def _tell_table(pairs, *files, say):
-    """Say that the file of one side is a table, whose lines are read whole."""
+def _report_tables(pairs, *files, say):
+    """Report that the file of one side is a table, whose lines are read whole."""
     for side, path in enumerate(files):
         if {"\t" in pair[side] for pair in pairs if pair[side].strip()} == {True}:
             say(
@@ -183,8 +182,8 @@ def _tell_table(pairs, *files, say):
 
 
 def _check_columns(inputs, target, columns, answer_separator):
-    given = {"columns": columns, "answer_separator": answer_separator}
-    for name, value in given.items():
+    settings = {"columns": columns, "answer_separator": answer_separator}
+    for name, value in settings.items():
         if value is not None and (inputs != "lines" or target is not None):
             raise ValueError(
                 f"`{name}` is for one TSV of texts. Received: {name}={value!r} with "

@@ -1,8 +1,7 @@
-"""Sentences to translate: lines of a file, sources of a table, or what standard input brings."""
+"""Sentences to translate: lines of a file, sources of a table, or lines of standard input."""
 
 import os
 import sys
-from pathlib import Path
 
 from keras_bahdanau.cli.console import warn
 from keras_bahdanau.data.readers.lines import check_unfinished, decode_lines, read_lines
@@ -15,7 +14,6 @@ from keras_bahdanau.data.readers.table import (
 )
 from keras_bahdanau.data.readers.table_features import hold_features, report_joined_features
 
-STANDARD_INPUT = Path("-")
 ARRIVING = 2**16  # bytes of standard input that are translated at once
 
 
@@ -36,20 +34,20 @@ def check_columns(file, columns):
 
 
 def chunks_of(file, columns):
-    """The sentences of a file, or those that arrive, in lists that are translated at once.
+    """The sentences of a file or of standard input, in lists that are translated at once.
 
     Args:
         file: Path; None for standard input.
         columns: As in `sentences_of`.
 
     Returns:
-        (list of lists of sentences, or an iterator over those that arrive; symbols of features;
-        targets left out): see `sentences_of`.
+        (iterable of lists of sentences; symbols of features; targets left out): see
+        `sentences_of`.
     """
     if file is None:
-        return _telling_tabs(_lines_arriving()), (), ()
-    sentences, *others = sentences_of(file, columns)
-    return [*_chunked(sentences)], *others
+        return _whole_lines(_lines_arriving()), (), ()
+    sentences, symbols, targets = sentences_of(file, columns)
+    return [*_chunked(sentences)], symbols, targets
 
 
 def sentences_of(file, columns):
@@ -71,12 +69,12 @@ def sentences_of(file, columns):
             f"`translate` takes a file of sentences. Received: path={str(file)!r}, no such file. "
             "`align` takes one sentence, and without a file the lines of standard input are read."
         )
-    lines, found = read_lines(file, may_be_empty=columns is None), columns is None
-    if found:
-        named = file.name.endswith((".tsv", ".tsv.gz"))
-        columns = find_columns(lines, needed=("source",)) if named else None
+    lines, inferred = read_lines(file, may_be_empty=columns is None), columns is None
+    if inferred:
+        is_table = file.name.endswith((".tsv", ".tsv.gz"))
+        columns = find_columns(lines, needed=("source",)) if is_table else None
         if columns is None:
-            _tell_tabs(lines, repr(str(file)), "name them by --columns")
+            _warn_of_tabs(lines, repr(str(file)), "name them by --columns")
             return lines, (), ()
         warn(
             f"columns of {str(file)!r}, found from its text: {columns}; its sources are "
@@ -85,30 +83,30 @@ def sentences_of(file, columns):
     table = parse_table(file, lines, columns, needed=("source",))
     report_header(file, lines[0], warn)
     report_joined_features(file, table.symbols, warn)
-    targets = [target for _, target in table.pairs] if found and columns == PAIRS else ()
+    targets = [target for _, target in table.pairs] if inferred and columns == PAIRS else ()
     return [source for source, _ in table.pairs], {*table.symbols}, targets
 
 
-def _tell_tabs(lines, name, mend):
-    """Say that lines with tabs are read as sentences, and return if there are any."""
-    found = any("\t" in line for line in lines)
-    if found:
+def _warn_of_tabs(lines, name, mend):
+    """Warn that lines with tabs are read as sentences; True if there are any."""
+    has_tabs = any("\t" in line for line in lines)
+    if has_tabs:
         warn(
             f"lines of {name} are translated whole, with their tabs. If these part columns, {mend}."
         )
-    return found
+    return has_tabs
 
 
-def _telling_tabs(chunks):
-    """The lists of lines of standard input; the first one with tabs is told of."""
-    told = False
+def _whole_lines(chunks):
+    """Yield the lists of lines of standard input, and warn of the first one with tabs."""
+    warned = False
     for lines in chunks:
-        told = told or _tell_tabs(lines, "standard input", "give a file and --columns")
+        warned = warned or _warn_of_tabs(lines, "standard input", "give a file and --columns")
         yield lines
 
 
-def tell_left_out(file, targets, subwords):
-    """Say that a second column is left out, where it holds features that the model reads.
+def warn_of_features(file, targets, subwords):
+    """Warn that a second column is left out, if it holds features that the model reads.
 
     Args:
         file: Path of the table, or None.
@@ -134,15 +132,15 @@ def _chunked(lines, size=1024):
 
 def _lines_arriving():
     """Lists of lines of standard input, as many as have come."""
-    number, parts, length = 1, [], 0  # of what has come since the last end of a line
+    number, parts, length = 1, [], 0  # of the line that has not ended yet
     while data := sys.stdin.buffer.read1(ARRIVING):
-        whole, newline, rest = data.rpartition(b"\n")
+        whole, newline, tail = data.rpartition(b"\n")
         if newline:
             lines = decode_lines(b"".join([*parts, whole, newline]), "standard input", number)
             number, parts, length = number + len(lines), [], 0
             yield lines
-        parts.append(rest)
-        length += len(rest)
-        check_unfinished(rest, length, "standard input", number)
+        parts.append(tail)
+        length += len(tail)
+        check_unfinished(tail, length, "standard input", number)
     if any(parts):
         yield decode_lines(b"".join(parts), "standard input", number)

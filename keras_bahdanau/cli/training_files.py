@@ -6,33 +6,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 from keras_bahdanau.cli.console import warn
+from keras_bahdanau.cli.corpus_files import check_tagged, hold_out, parsed_corpus, read_corpora
 from keras_bahdanau.cli.inputs import has_content, read_examples
-from keras_bahdanau.cli.several_corpora import (
-    check_tagged,
-    held_out_of_each,
-    parsed_corpus,
-    read_corpora,
-)
+from keras_bahdanau.cli.options import HELD_OUT, MOST_HELD_OUT
 from keras_bahdanau.data.corpora import pairs_of, require_text
 from keras_bahdanau.data.pairs import answers_by_source
 from keras_bahdanau.data.readers.lines import read_lines
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.text.features import shift_links
 
-HELD_OUT = 50  # one pair of this number is held out for validation,
-MOST_HELD_OUT = 1000  # but at most this number of pairs
 NAMED = 5  # features that a message names
 OPEN_FILES = "/dev/stdin", "/dev/fd/", "/proc/self/fd/"  # of one process alone
 
 
 class Files(NamedTuple):
-    """Files to train on, or to validate on, as the command line gives them.
+    """Files to train on, or to validate on, of the command line.
 
     Attributes:
         source: Path of source sentences, a table, a manifest, or a directory of shards.
         target: Path of target sentences, or None.
         alignments: Path of links, or None.
-        corpora: List of texts that `several_corpora.parsed_corpus` reads, or None.
+        corpora: List of texts that `parsed_corpus` reads, or None.
     """
 
     source: Path | None
@@ -40,11 +34,23 @@ class Files(NamedTuple):
     alignments: Path | None
     corpora: list | None
 
+    @classmethod
+    def training(cls, arguments):
+        """The files to train on, of the arguments of `train` or `distill`."""
+        names = "source", "target", "alignments", "corpus"
+        return cls(*(getattr(arguments, name, None) for name in names))
+
+    @classmethod
+    def validation(cls, arguments):
+        """The files to validate on, likewise."""
+        names = "valid_source", "valid_target", "valid_alignments", "valid_corpus"
+        return cls(*(getattr(arguments, name, None) for name in names))
+
     def paths(self):
-        """List of the paths that are given, those of corpora, too."""
-        given = [self.source, self.target, self.alignments]
-        of_corpora = (parsed_corpus(text).files for text in self.corpora or ())
-        return [path for path in (*given, *itertools.chain(*of_corpora)) if path is not None]
+        """List of all paths, those of corpora, too."""
+        corpora = (parsed_corpus(text).files for text in self.corpora or ())
+        paths = self.source, self.target, self.alignments, *itertools.chain(*corpora)
+        return [path for path in paths if path is not None]
 
 
 def check_read_by_all(paths, workers):
@@ -89,24 +95,26 @@ class Data(NamedTuple):
         return cls(pairs, shift_links(sure, pairs, symbols), symbols)
 
     @classmethod
-    def several(cls, given, read, corpora=None):
+    def several(cls, texts, read, corpora=None):
         """Pairs of several corpora, or those for their validation: see `read_corpora`."""
-        pairs, symbols = read_corpora(given, read, corpora)
+        pairs, symbols = read_corpora(texts, read, corpora)
         return cls(pairs, None, symbols)
 
     def split_each(self):
         """(pairs to train on, held-out pairs) of each of several corpora."""
-        parts = held_out_of_each(self.pairs, held_out)
+        parts = hold_out(self.pairs, held_out)
         return tuple(Data(pairs, None, self.symbols) for pairs in parts)
 
     def split(self, chosen):
         """(pairs that are not chosen, pairs that are), by a set of indices."""
-        return self._at(lambda i: i not in chosen), self._at(lambda i: i in chosen)
+        return self._where(lambda i: i not in chosen), self._where(lambda i: i in chosen)
 
-    def _at(self, taken):
-        rows = (self.pairs, self.alignments)
-        kept = (of and [row for i, row in enumerate(of) if taken(i)] for of in rows)
-        return Data(*kept, self.symbols)
+    def _where(self, condition):
+        columns = (
+            rows and [row for i, row in enumerate(rows) if condition(i)]
+            for rows in (self.pairs, self.alignments)
+        )
+        return Data(*columns, self.symbols)
 
 
 def read_data(inputs, training, validation, **table):
@@ -131,8 +139,8 @@ def read_data(inputs, training, validation, **table):
     if corpora:
         data = Data.several(corpora, read)
     elif source.is_dir():
-        given = {name: table[name] for name in ("columns", "answer_separator")}
-        data = _shards(source, valid_source, target=target, alignments=alignments, **given)
+        columns = {name: table[name] for name in ("columns", "answer_separator")}
+        data = _shards(source, valid_source, target=target, alignments=alignments, **columns)
     else:
         data = read(source, target, alignments)
     for part in pairs_of(data.pairs).parts():
@@ -142,7 +150,7 @@ def read_data(inputs, training, validation, **table):
         valid = read(valid_source, valid_target, valid_alignments)
         check_tagged(valid_source, valid.pairs, pairs_of(data.pairs))
         if pairs_of(data.pairs).in_memory:  # shards name no features
-            _tell_features(valid_source, valid.symbols, data.symbols, table.get("say", warn))
+            _report_features(valid_source, valid.symbols, data.symbols, table.get("say", warn))
         return data, valid
     if valid_corpora:
         valid = Data.several(valid_corpora, read, data.pairs)
@@ -216,17 +224,17 @@ def _check_valid_target(inputs, target, valid_source, valid_target):
         )
 
 
-def _tell_features(path, found, trained, say):
-    """Say if pairs for validation have features that the training lacks, or none of its own."""
-    known = {*trained}
-    new = [one for one in found if one not in known]
+def _report_features(path, symbols, trained, say):
+    """Report if pairs for validation have features that the training lacks, or none of its own."""
+    trained_set = {*trained}
+    new = [symbol for symbol in symbols if symbol not in trained_set]
     if new:
         named = ", ".join(new[:NAMED]) + (", ..." if len(new) > NAMED else "")
         say(
             f"features of the validation {str(path)!r} that no training pair has, {len(new):,}: "
             f"{named}"
         )
-    elif trained and not found:
+    elif trained and not symbols:
         say(
             f"the validation {str(path)!r} has no features, which the training has, such as "
             f"{trained[0]}. Give a table with the same columns"
@@ -243,7 +251,7 @@ def _check_no_half(**files):
             )
 
 
-def tell_held_out(pairs, say):
+def report_held_out(pairs, say):
     """Report how many pairs are held out for validation."""
     are = "is" if len(pairs) == 1 else "are"
     say(f"{counted(len(pairs), 'pairs')} {are} held out for validation")

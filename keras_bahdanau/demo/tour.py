@@ -9,7 +9,7 @@ from keras_bahdanau.demo.task import MARK, check_directory, task_of
 from keras_bahdanau.exporters import export_litert, export_saved_model, run_in_clean_process
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
 from keras_bahdanau.exporters.saved_model.version_card import BATCH
-from keras_bahdanau.pipelines.by_source import load_pipeline
+from keras_bahdanau.pipelines.tasks import load_pipeline
 from keras_bahdanau.training import train
 
 

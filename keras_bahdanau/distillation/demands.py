@@ -3,7 +3,7 @@
 import os
 
 from keras_bahdanau.data.corpora import pairs_of
-from keras_bahdanau.pipelines.file import read_card
+from keras_bahdanau.pipelines.archive import read_card
 from keras_bahdanau.settings.limits import WORKERS
 from keras_bahdanau.settings.option import check_value
 from keras_bahdanau.training.data import TrainingData

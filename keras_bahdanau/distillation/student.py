@@ -13,7 +13,7 @@ from keras_bahdanau.distillation.settings import Distillation
 from keras_bahdanau.distillation.teacher import Teacher, teacher_hypotheses
 from keras_bahdanau.files.ownership import existing, owned
 from keras_bahdanau.files.whole_file import write_json
-from keras_bahdanau.pipelines.file import find_translator, read_card
+from keras_bahdanau.pipelines.archive import find_translator, read_card
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import checked_symbols
@@ -195,7 +195,7 @@ class DistillationPlan(NamedTuple):
 
     def sides(self, source):
         """(source, target) of the student, given or the teacher's; None for a learnt one."""
-        from keras_bahdanau.pipelines.ensembling import check_same_sides
+        from keras_bahdanau.pipelines.tasks import check_same_sides
         from keras_bahdanau.sources.named_source import read_sides
         from keras_bahdanau.sources.text_source import source_of  # which loads TensorFlow
 
@@ -265,8 +265,7 @@ class DistillationPlan(NamedTuple):
     def compare(self, pairs):
         """Print and write the table of teacher, baseline and student on validation pairs."""
         from keras_bahdanau.distillation.comparing import measure, table_of
-        from keras_bahdanau.pipelines.by_source import load_pipeline
-        from keras_bahdanau.pipelines.ensembling import ensemble
+        from keras_bahdanau.pipelines.tasks import ensemble, load_pipeline
 
         self.say(f"comparing on {counted(len(pairs), 'validation pairs')}")
         student = load_pipeline(self.run.translator)

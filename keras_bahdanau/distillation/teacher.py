@@ -19,7 +19,7 @@ from keras_bahdanau.distillation.hypotheses import (
 )
 from keras_bahdanau.distillation.settings import Distillation
 from keras_bahdanau.files.whole_file import replacing, write_json
-from keras_bahdanau.pipelines.file import read_card
+from keras_bahdanau.pipelines.archive import read_card
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.settings.cores import usable_cores
 from keras_bahdanau.settings.limits import HYPOTHESES as MOST_HYPOTHESES
@@ -162,8 +162,7 @@ def _pipeline(paths, threads, load):
             os.environ.setdefault(f"TF_NUM_{kind}_THREADS", str(threads))
         if load is not None:  # this process has done so
             load()
-    from keras_bahdanau.pipelines.by_source import load_pipeline
-    from keras_bahdanau.pipelines.ensembling import ensemble
+    from keras_bahdanau.pipelines.tasks import ensemble, load_pipeline
 
     return load_pipeline(paths[0]) if len(paths) == 1 else ensemble(paths)
 

@@ -6,17 +6,17 @@ The names are loaded on first use, since a model's file is found and checked wit
 from keras_bahdanau.settings.lazy import lazy_names
 
 _MODULE_OF = {
-    "Alternative": "exploration",
+    "Alternative": "trace",
     "Calibration": "confidence",
-    "ImageToText": "image_to_text",
+    "ImageToText": "tasks",
     "Pipeline": "pipeline",
-    "SpeechToText": "speech_to_text",
+    "SpeechToText": "tasks",
     "Trace": "trace",
     "Translation": "translation",
-    "Translator": "translator",
+    "Translator": "tasks",
     "Word": "confidence",
-    "ensemble": "ensembling",
-    "load_pipeline": "by_source",
+    "ensemble": "tasks",
+    "load_pipeline": "tasks",
 }
 
 __all__ = [*_MODULE_OF]

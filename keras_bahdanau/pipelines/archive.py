@@ -1,7 +1,7 @@
-"""The archive of a pipeline's file: its card, compared with all else in it, without TensorFlow.
+"""The archive of a pipeline's file: its card is read, verified and changed without TensorFlow.
 
 The card holds the sha256 of the source, of the target and of each member of the archive, so
-that no part of another file is taken for its own. The search options have none: they may change.
+that no part comes from another file. The search options have none: they may change.
 """
 
 import copy
@@ -11,32 +11,147 @@ import hashlib
 import json
 import os
 import re
+import shutil
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
 
 from keras_bahdanau import __version__
 from keras_bahdanau.files.integrity import Damage, check_fields, opened, parse_card, sha256_of
+from keras_bahdanau.files.whole_file import replacing
 from keras_bahdanau.search.search_options import SearchOptions
 from keras_bahdanau.settings.removed import REMOVED
 
 CARD = "pipeline.json"  # stands in the .keras archive beside Keras' own files
 
 
-def read_verified(path):
-    """Read the card of a pipeline's file, and compare each member of the archive with it.
+class PipelineFile(NamedTuple):
+    """The file of a pipeline, with its verified card.
+
+    Attributes:
+        path: Path of the file.
+        card: Dictionary.
+    """
+
+    path: Path
+    card: dict
+
+
+def open_pipeline_file(path):
+    """The file of a pipeline, checked without TensorFlow.
+
+    Args:
+        path: Path of a `.keras` file, or of a run directory.
+
+    Returns:
+        `PipelineFile`.
+
+    Raises:
+        FileNotFoundError: If there is none.
+        ValueError: If it is not a pipeline's file, or a damaged one.
+    """
+    path = Path(path)
+    if path.is_dir():
+        file = path / "translator.keras"
+        if not file.is_file():
+            raise FileNotFoundError(
+                "A model is a .keras file, or the directory of a training that has ended an "
+                f"epoch. Received: model={str(path)!r}, a directory without {file.name}. "
+                "Give the --out of a training, or the path of the file."
+            )
+        path = file
+    if not path.exists():
+        raise FileNotFoundError(
+            f"No model at {str(path)!r}. Give the directory of a training, or a .keras file."
+        )
+    return PipelineFile(path, read_card(path))
+
+
+def find_translator(path):
+    """The path of `open_pipeline_file`."""
+    return open_pipeline_file(path).path
+
+
+def read_card(path):
+    """Read the card of a pipeline's file: source, target, search options and record.
 
     A file that has not changed since it was read last is not read again.
 
     Args:
-        path: Path of a file.
+        path: Path of a `.keras` file.
 
     Returns:
         Dictionary.
 
     Raises:
+        FileNotFoundError: If there is no such file.
         ValueError: If it is not a pipeline's file, a damaged one, one with a part of another
             file, or one with search options that this version does not know.
     """
+    path = Path(path)
+    if not path.is_file():
+        kind = "a directory" if path.is_dir() else "no such file"
+        raise FileNotFoundError(
+            f"A translator is one .keras file. Received: path={str(path)!r}, {kind}."
+        )
+    if path.suffix != ".keras":
+        raise ValueError(
+            f"A translator's file name must end in .keras. Received: path={str(path)!r}. Give the "
+            ".keras file; a .tflite file is an export of one."
+        )
     status = os.stat(path)
     return copy.deepcopy(_verified(path, status.st_ino, status.st_size, status.st_mtime_ns))
+
+
+def write_search(path, search):
+    """Replace the search options of the pipeline in a file; all else in it stays as it is.
+
+    The file is replaced as a whole, or, if anything fails, not at all.
+
+    Args:
+        path: Path of a `.keras` file that `Pipeline.save` wrote.
+        search: Dictionary, the options as `dataclasses.asdict` gives them.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is not a pipeline's file, or a damaged one.
+    """
+    _rewrite_card(path, search=search)
+
+
+def write_calibration(path, calibration):
+    """Replace the calibration of the pipeline in a file, likewise.
+
+    Args:
+        path: Path of a `.keras` file that `Pipeline.save` wrote.
+        calibration: `Calibration`.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is not a pipeline's file, or a damaged one.
+    """
+    _rewrite_card(path, calibration=dataclasses.asdict(calibration))
+
+
+def _rewrite_card(path, **fields):
+    """Replace fields of the card that its hashes do not cover.
+
+    A link stays one: the file that it leads to is replaced.
+    """
+    card = {**read_card(path), **fields}
+    path = Path(os.path.realpath(path))
+    with replacing(path, unfinished_path(path)) as unfinished:
+        with zipfile.ZipFile(path) as old, zipfile.ZipFile(unfinished, "w") as new:
+            for entry in old.infolist():
+                if entry.filename != CARD:
+                    new.writestr(entry, old.read(entry))
+            new.writestr(CARD, json.dumps(card))
+        shutil.copymode(path, unfinished)
+
+
+def unfinished_path(path):
+    """Path of a file that is not finished yet, beside its place."""
+    return path.with_name(f".{path.stem}.{os.getpid()}.keras")
 
 
 @functools.lru_cache(4)
@@ -101,25 +216,25 @@ def by_version(card):
 
 
 def _check_hashes(archive, card):
-    found = hashes_of(archive, card)  # reads each member to its end, where its CRC is
-    said = card.get("sha256", found)  # version 0.1.0 wrote none
-    if not isinstance(said, dict):
+    hashes = hashes_of(archive, card)  # reads each member to its end, where its CRC is
+    saved = card.get("sha256", hashes)  # version 0.1.0 wrote none
+    if not isinstance(saved, dict):
         raise Damage("its 'sha256' has another form than Translator.save writes")
-    changed = [name for name in {**found, **said} if found.get(name) != said.get(name)]
+    changed = [name for name in {**hashes, **saved} if hashes.get(name) != saved.get(name)]
     if changed:
         raise Damage(f"not what was saved in it: {', '.join(map(repr, sorted(changed)))}")
 
 
 def _check_metrics(card):
     names = card.get("metrics", ["bleu"])  # absent, where they are those of the class
-    if not isinstance(names, list) or not names or not all(isinstance(one, str) for one in names):
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise Damage("its 'metrics' are no list of names")
 
 
 def _check_search(path, card):
     """Raise ValueError if this version cannot search with the options of a card."""
-    known = {field.name for field in dataclasses.fields(SearchOptions)} | {*REMOVED}
-    unknown = {*card["search"]} - known
+    options = {field.name for field in dataclasses.fields(SearchOptions)} | {*REMOVED}
+    unknown = {*card["search"]} - options
     if unknown:
         raise ValueError(
             "A translator's file must hold search options that this version knows. "

@@ -1,123 +1,26 @@
-"""The file of a pipeline: search, check and card without TensorFlow; writing and loading."""
+"""The file of a pipeline: its model, source and target are written and loaded."""
 
 import dataclasses
+import io
 import json
-import os
-import shutil
 import zipfile
 from pathlib import Path
 
 from keras_bahdanau import __version__
 from keras_bahdanau.files.integrity import require_finite_weights
 from keras_bahdanau.files.whole_file import replacing
-from keras_bahdanau.pipelines.archive import CARD, by_version, hashes_of, read_verified
-from keras_bahdanau.pipelines.half_precision import halve_weights
+from keras_bahdanau.pipelines.archive import (
+    CARD,
+    PipelineFile,
+    by_version,
+    hashes_of,
+    open_pipeline_file,
+    unfinished_path,
+)
 from keras_bahdanau.search.search_options import SearchOptions
 
-
-def find_translator(path):
-    """The pipeline's file that a user means.
-
-    Args:
-        path: Path of a `.keras` file, or of a run directory.
-
-    Returns:
-        Path of the file, which `read_card` has checked.
-
-    Raises:
-        FileNotFoundError: If there is none.
-        ValueError: If it is not a pipeline's file, or a damaged one.
-    """
-    path = Path(path)
-    if path.is_dir():
-        found = path / "translator.keras"
-        if not found.is_file():
-            raise FileNotFoundError(
-                "A model is a .keras file, or the directory of a training that has ended an "
-                f"epoch. Received: model={str(path)!r}, a directory without {found.name}. "
-                "Give the --out of a training, or the path of the file."
-            )
-        path = found
-    if not path.exists():
-        raise FileNotFoundError(
-            f"No model at {str(path)!r}. Give the directory of a training, or a .keras file."
-        )
-    read_card(path)
-    return path
-
-
-def read_card(path):
-    """Read the parts of a pipeline's file beside the model: source, target and search options.
-
-    Args:
-        path: Path of a `.keras` file.
-
-    Returns:
-        Dictionary.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is not a pipeline's file, a damaged one, one with a part of another
-            file, or one with search options that this version does not know.
-    """
-    path = Path(path)
-    if not path.is_file():
-        kind = "a directory" if path.is_dir() else "no such file"
-        raise FileNotFoundError(
-            f"A translator is one .keras file. Received: path={str(path)!r}, {kind}."
-        )
-    if path.suffix != ".keras":
-        raise ValueError(
-            f"A translator's file name must end in .keras. Received: path={str(path)!r}. Give the "
-            ".keras file; a .tflite file is an export of one."
-        )
-    return read_verified(path)
-
-
-def write_search(path, search):
-    """Replace the search options of the pipeline in a file; all else in it stays as it is.
-
-    The file is replaced as a whole, or, if anything fails, not at all.
-
-    Args:
-        path: Path of a `.keras` file that `Pipeline.save` wrote.
-        search: Dictionary, the options as `dataclasses.asdict` gives them.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is not a pipeline's file, or a damaged one.
-    """
-    _rewrite_card(path, search=search)
-
-
-def write_calibration(path, calibration):
-    """Replace the calibration of the pipeline in a file, likewise.
-
-    Args:
-        path: Path of a `.keras` file that `Pipeline.save` wrote.
-        calibration: `Calibration`.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is not a pipeline's file, or a damaged one.
-    """
-    _rewrite_card(path, calibration=dataclasses.asdict(calibration))
-
-
-def _rewrite_card(path, **fields):
-    """Replace fields of the card that its hashes do not cover.
-
-    A link stays one: the file that it leads to is replaced.
-    """
-    card = {**read_card(path), **fields}
-    path = Path(os.path.realpath(path))
-    with replacing(path, _unfinished(path)) as unfinished:
-        with zipfile.ZipFile(path) as old, zipfile.ZipFile(unfinished, "w") as new:
-            for entry in old.infolist():
-                if entry.filename != CARD:
-                    new.writestr(entry, old.read(entry))
-            new.writestr(CARD, json.dumps(card))
-        shutil.copymode(path, unfinished)
+_WEIGHTS = "model.weights.h5"  # Keras' own name
+_LARGEST_HALF = 65504.0  # of float16
 
 
 def write_pipeline(
@@ -174,7 +77,7 @@ def write_pipeline(
     if calibration is not None:
         card["calibration"] = dataclasses.asdict(calibration)
     card = json.loads(json.dumps(card))  # as it will be read
-    with replacing(path, _unfinished(path)) as unfinished:
+    with replacing(path, unfinished_path(path)) as unfinished:
         _bare(model).save(unfinished)
         if weights == "float16":
             halve_weights(unfinished)
@@ -183,15 +86,11 @@ def write_pipeline(
             archive.writestr(CARD, json.dumps(card))
 
 
-def _unfinished(path):
-    return path.with_name(f".{path.stem}.{os.getpid()}.keras")
-
-
-def read_pipeline(path, precision=None):
+def read_pipeline(file, precision=None):
     """Read what `write_pipeline` wrote: (source, model, target, search, metrics).
 
     Args:
-        path: Path of the file.
+        file: `PipelineFile`, or the path of one.
         precision: String, of the model: see `in_precision`; None for its own.
 
     Raises:
@@ -206,7 +105,7 @@ def read_pipeline(path, precision=None):
     from keras_bahdanau.models.precision import in_precision
     from keras_bahdanau.text.subwords import Subwords
 
-    card = read_card(path)
+    path, card = file if isinstance(file, PipelineFile) else open_pipeline_file(file)
     try:
         with replaced_at_once():
             model = keras.saving.load_model(path, compile=False)
@@ -240,6 +139,61 @@ def read_pipeline(path, precision=None):
     model = model if precision is None else in_precision(model, precision)
     search = SearchOptions.from_config(card["search"])
     return source, model, target, search, card.get("metrics")
+
+
+def halve_weights(path):
+    """Store the float32 weights of a `.keras` archive as float16, compressed.
+
+    Keras loads them into float32 variables. A weight keeps 11 significant bits, so that its
+    relative error is at most 2^-11; one below 2^-14 has an absolute error of at most 2^-25.
+
+    Args:
+        path: Path of an archive that `keras.Model.save` wrote. It is written again.
+
+    Raises:
+        ValueError: If a weight is too large for float16. The archive stays as it was.
+    """
+    with zipfile.ZipFile(path) as archive:
+        members = {entry: archive.read(entry) for entry in archive.namelist()}
+    members[_WEIGHTS] = _halved(members[_WEIGHTS])
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def _halved(content):
+    """The bytes of an HDF5 file with float16 in place of float32."""
+    import h5py  # which takes its time
+
+    memory = io.BytesIO()
+    with h5py.File(io.BytesIO(content)) as old, h5py.File(memory, "w") as new:
+        new.attrs.update(old.attrs)
+        old.visititems(lambda name, item: _copy(name, item, new))
+    return memory.getvalue()
+
+
+def _copy(name, item, new):
+    import h5py
+    import numpy as np
+
+    if isinstance(item, h5py.Dataset):
+        values = item[()]
+        if values.dtype == np.float32:
+            _check_size(name, values)
+            values = values.astype(np.float16)
+        copied = new.create_dataset(name, data=values)
+    else:
+        copied = new.require_group(name)
+    copied.attrs.update(item.attrs)
+
+
+def _check_size(name, values):
+    largest = float(abs(values).max(initial=0.0))
+    if largest > _LARGEST_HALF:
+        raise ValueError(
+            "A weight in 16 bits must be at most 65,504 in size. "
+            f"Received: {name}={largest:.6g}. Save the weights as float32."
+        )
 
 
 def read_source(config):

@@ -7,15 +7,11 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau.models import Ensemble
+from keras_bahdanau.pipelines.archive import open_pipeline_file
+from keras_bahdanau.pipelines.batches import SearchMemory, in_batches
 from keras_bahdanau.pipelines.confidence import calibration_of
-from keras_bahdanau.pipelines.file import (
-    find_translator,
-    read_card,
-    read_pipeline,
-    write_pipeline,
-)
+from keras_bahdanau.pipelines.file import read_pipeline, write_pipeline
 from keras_bahdanau.pipelines.graph import GraphPipeline
-from keras_bahdanau.pipelines.in_batches import in_batches
 from keras_bahdanau.pipelines.trace import trace
 from keras_bahdanau.pipelines.translation import read_translations
 from keras_bahdanau.search import SearchResult
@@ -170,14 +166,18 @@ class Pipeline(GraphPipeline):
             return self._read(batch, features, truncated[members], result, nbest, options)
 
         tell = say and (lambda done: say(f"{done:,} of {counted(len(inputs), self.plural)}"))
-        return in_batches(rows, batch_size, decoded, options, *self.sizes, tell=tell)
+        return in_batches(rows, batch_size, decoded, options, self.memory, tell=tell)
 
     @property
-    def sizes(self):
-        """The last arguments of `in_batches`: what says how much memory a search takes."""
+    def memory(self):
+        """`SearchMemory` of a search."""
         model = self.model
-        of_model = model.reduction, model.hypothesis_numbers, model.row_numbers
-        return self.target.vocabulary_size, *of_model
+        return SearchMemory(
+            self.target.vocabulary_size,
+            model.reduction,
+            model.hypothesis_numbers,
+            model.row_numbers,
+        )
 
     def align(self, pairs, batch_size=64, search=None):
         """Align given texts with their inputs, by forced decoding.
@@ -204,7 +204,7 @@ class Pipeline(GraphPipeline):
         """
         pairs, options = list(pairs), search or self.search
         check_pairs(pairs)
-        inputs, targets = [one for one, _ in pairs], [target for _, target in pairs]
+        inputs, targets = [source for source, _ in pairs], [target for _, target in pairs]
         self.source.check(self.plural, inputs)
         self.check_options(options)
         inputs, rows, truncated = self.source.cut(inputs, self.longest(options))
@@ -215,14 +215,17 @@ class Pipeline(GraphPipeline):
         def forced(members, features):
             shape = (len(members), int(target_rows.lengths[members].max()))
             result = self._forced_graph(options)(features, target_rows.padded(members, shape))
-            batch = [inputs[one] for one in members]
+            batch = [inputs[member] for member in members]
             return self._read(batch, features, truncated[members], result, 1, options)
 
-        vocabulary, reduction, held, *others = self.sizes
-        # all tokens of a target have their logits at once, where a search has those of one
-        more = vocabulary * (int(target_rows.lengths.max(initial=1)) - 1)
-        sizes = vocabulary, reduction, lambda positions: held(positions) + more, *others
-        return [only for (only,) in in_batches(rows, batch_size, forced, greedy, *sizes)]
+        # the logits of all tokens of a target, where a search has those of one
+        step, steps = self.memory, int(target_rows.lengths.max(initial=1))
+        memory = step._replace(
+            hypothesis_numbers=lambda source_time: (
+                step.hypothesis_numbers(source_time) + step.vocabulary_size * (steps - 1)
+            )
+        )
+        return [result for (result,) in in_batches(rows, batch_size, forced, greedy, memory)]
 
     def score(self, pairs, batch_size=64, search=None):
         """Score given texts: the scores that `align` gives them.
@@ -429,11 +432,11 @@ class Pipeline(GraphPipeline):
             ValueError: If it is not a pipeline's file, or a damaged one; or if there is no such
                 precision.
         """
-        path = find_translator(path)
-        return cls(*read_pipeline(path, precision)).with_record(read_card(path))
+        file = open_pipeline_file(path)
+        return cls(*read_pipeline(file, precision)).set_record(file.card)
 
-    def with_record(self, card):
-        """This pipeline, with what the card of its file says of its training and confidences."""
+    def set_record(self, card):
+        """This pipeline, with training and calibration of the card of its file."""
         self.training, self.calibration = card.get("training"), calibration_of(card)
         return self
 

@@ -5,11 +5,34 @@ import dataclasses
 import numpy as np
 from keras import ops, tree
 
-from keras_bahdanau.pipelines.exploration import alternatives, search_tree
 from keras_bahdanau.pipelines.translation import Translation
-from keras_bahdanau.search import SearchTree
+from keras_bahdanau.search import SearchTree, TreeRecorder
 from keras_bahdanau.sources.picture import Picture
 from keras_bahdanau.text.vocabulary import START
+
+MOST_ALTERNATIVES = 64  # steps with one
+WIDEST = 12  # beam of a tree that is recorded
+
+
+@dataclasses.dataclass(frozen=True)
+class Alternative:
+    """Translation that follows if one step takes another token.
+
+    Attributes:
+        step: Integer, the step, counted from 0.
+        token: The piece that is forced there: the best one but the chosen.
+        log_prob: log p of that piece.
+        text: The best text that begins with the same tokens and that piece.
+        score: Its score, as in `Translation`.
+        target_tokens: List of its pieces.
+    """
+
+    step: int
+    token: str
+    log_prob: float
+    text: str
+    score: float
+    target_tokens: list
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,8 +139,8 @@ def trace(pipeline, one, target=None, top=5, explore=False, prefix=None):
         top_probabilities=np.exp(np.take_along_axis(log_probs, best, axis=1)),
         picture=pipeline.picture(one),
         reads_context=pipeline.model.decoder.reads_context,
-        tree=search_tree(pipeline, features, pieces, prefix) if explore else None,
-        alternatives=alternatives(pipeline, one, chosen, log_probs, pieces) if explore else [],
+        tree=_search_tree(pipeline, features, pieces, prefix) if explore else None,
+        alternatives=_alternatives(pipeline, one, chosen, log_probs, pieces) if explore else [],
         **steps,
     )
 
@@ -194,3 +217,56 @@ def _top(model, state):
 
 def _array(tensor):
     return ops.convert_to_numpy(ops.cast(tensor, "float32"))
+
+
+def _search_tree(pipeline, features, pieces, prefix=None):
+    """`SearchTree` of one input, with pieces; None if the search draws at random.
+
+    Args:
+        pipeline: `Pipeline`.
+        features: Features of the input, `(1, source_time, ...)`.
+        pieces: List of strings, the piece of each id.
+        prefix: String that the text begins with; or None.
+    """
+    options = pipeline.search
+    if options.random:
+        return None
+    options = dataclasses.replace(options, beam_width=min(options.beam_width, WIDEST))
+    recorder = TreeRecorder(options)
+    ids = None if prefix is None else pipeline.prefix_ids([prefix], options.max_length)
+    pipeline.search_features(features, options, prefix=ids, visit=recorder)
+    tree = recorder.tree()
+    return tree._replace(tokens=[pieces[token] for token in tree.tokens])
+
+
+def _alternatives(pipeline, example, chosen, log_probs, pieces):
+    """List of an `Alternative` for each of the first 64 steps.
+
+    Args:
+        pipeline: `Pipeline`.
+        example: The input.
+        chosen: Int array `(T,)`, the tokens of the result.
+        log_probs: Float array `(T, vocabulary)`.
+        pieces: List of strings, the piece of each id.
+    """
+    steps = range(min(len(chosen), MOST_ALTERNATIVES))
+    remaining = np.array(log_probs)
+    remaining[np.arange(len(chosen)), chosen] = -np.inf
+    remaining[:, pipeline.unwritten()] = -np.inf
+    if not pipeline.search.write_symbols:
+        remaining[:, [*pipeline.target.symbol_ids]] = -np.inf
+    second = remaining.argmax(axis=1)  # -> (T,)
+    prefixes = [[*chosen[:step].tolist(), int(second[step])] for step in steps]
+    options = dataclasses.replace(pipeline.search, temperature=None, top_k=None, top_p=None)
+    results = pipeline.decode([example] * len(prefixes), search=options, prefixes=prefixes)
+    return [
+        Alternative(
+            step=step,
+            token=pieces[second[step]],
+            log_prob=float(log_probs[step, second[step]]),
+            text=result.text,
+            score=result.score,
+            target_tokens=result.target_tokens,
+        )
+        for step, result in zip(steps, results, strict=True)
+    ]

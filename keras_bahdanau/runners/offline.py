@@ -1,16 +1,26 @@
-"""Rows in, the same rows with their translations out: one picklable function for every engine."""
+"""Rows in, the same rows with their translations out: one picklable function for every engine.
+
+A model of whatever format is loaded once in a process.
+"""
 
 import dataclasses
+import functools
+import os
+import threading
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from keras_bahdanau.pipelines.archive import find_translator
 from keras_bahdanau.pipelines.translation import confidence_of
-from keras_bahdanau.runners.loaded_model import find_model, load_model
 from keras_bahdanau.search.search_options import SearchOptions
+from keras_bahdanau.settings.cores import usable_cores
 from keras_bahdanau.settings.limits import BATCH_SIZE
 from keras_bahdanau.settings.option import check_value
 
 ADDED = ("translation", "score", "confidence")
+_LOADING = threading.Lock()
 
 
 class BatchTranslator:
@@ -103,7 +113,7 @@ class BatchTranslator:
         loaded = load_model(self.path)
         values = [*rows[self.column]]
         inputs = [loaded.input_of(value) for value in values]
-        good = [number for number, one in enumerate(inputs) if one is not None]
+        good = [number for number, source in enumerate(inputs) if source is not None]
         self.rows, self.bad_rows = self.rows + len(values), self.bad_rows + len(values) - len(good)
 
         texts = np.full(len(values), "", object)
@@ -132,3 +142,126 @@ class BatchTranslator:
                 "The names of the columns to add must be new. "
                 f"Received: rows with {taken}. Give a prefix, such as prefix='mt_'."
             )
+
+
+def find_model(path):
+    """The file of a model, checked without TensorFlow.
+
+    Args:
+        path: Path, as `BatchTranslator` takes it.
+
+    Returns:
+        Absolute `Path` of a `.keras` or `.tflite` file, or of the directory of a SavedModel.
+
+    Raises:
+        FileNotFoundError: If there is none.
+        ValueError: If a `.keras` file is damaged.
+    """
+    path = Path(path).absolute()
+    if (path / "saved_model.pb").is_file() or path.suffix == ".tflite" and path.is_file():
+        return path
+    try:
+        return find_translator(path)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            "A model must be a .keras or .tflite file, the directory of a training, or that of one "
+            f"version of a SavedModel. Received: path={str(path)!r}, none of them. Correct it."
+        ) from None
+
+
+class LoadedModel(NamedTuple):
+    """A model in this process.
+
+    Attributes:
+        pipeline: `Pipeline`, or the runner of an artefact.
+        search: `SearchOptions` of the model itself.
+        fixed: True if the search can't be changed.
+        inputs: String, the form of the inputs: see `Source.inputs_are`.
+    """
+
+    pipeline: Any
+    search: SearchOptions
+    fixed: bool
+    inputs: str
+
+    def search_with(self, changes):
+        """The model's `SearchOptions` with some fields changed."""
+        return SearchOptions(**{**vars(self.search), **changes})
+
+    def decode(self, inputs, batch_size, search):
+        """List of `Translation`, one an input."""
+        return self.pipeline.decode(inputs, batch_size, None if self.fixed else search)
+
+    def input_of(self, value):
+        """The input of the source in a value of a row; None if the value is none."""
+        try:
+            source = _READ.get(self.inputs, lambda value: value)(value)
+            self.pipeline.source.check("rows", [source])
+        except (OSError, TypeError, ValueError):
+            return None
+        return source
+
+
+def load_model(path):
+    """The model of a path, loaded once in this process; again if the file has changed.
+
+    Args:
+        path: Path that `find_model` gave.
+
+    Returns:
+        `LoadedModel`.
+    """
+    status = os.stat(path)
+    with _LOADING:
+        return _loaded(path, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+@functools.lru_cache(1)
+def _loaded(path, *of_this_state):
+    cores = usable_cores()  # as many as the engine gives this process
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(max(1, cores // 2)))
+    os.environ.setdefault("TF_NUM_INTEROP_THREADS", str(cores))
+    if path.suffix == ".keras":
+        from keras_bahdanau.pipelines.tasks import load_pipeline
+
+        pipeline = load_pipeline(path)
+        return LoadedModel(pipeline, pipeline.search, False, pipeline.source.inputs_are)
+    pipeline = _artefact(path)
+    card = pipeline.card
+    return LoadedModel(
+        pipeline, SearchOptions.from_config(card["search"]), True, card.get("inputs", "lines")
+    )
+
+
+def _artefact(path):
+    """The object that runs an export."""
+    if path.suffix == ".tflite":
+        from keras_bahdanau.exporters.litert.litert_pipeline import runner_of
+
+        return runner_of(path)(path)
+    from keras_bahdanau.exporters.saved_model.saved_model_pipeline import SavedModelPipeline
+
+    return SavedModelPipeline(path)
+
+
+def _text(value):
+    """A text as a string that UTF-8 can encode, whatever numbers or gaps a column has."""
+    if not isinstance(value, str | bytes):
+        raise TypeError(f"A text must be a string. Received: {value!r:.80}")
+    text = value if isinstance(value, str) else value.decode()
+    text.encode()
+    return text
+
+
+def _file(value):
+    """A file: its content, or the path of one that exists."""
+    if isinstance(value, bytes):
+        return value
+    path = Path(value)
+    if not path.is_file():
+        raise FileNotFoundError(f"A file must exist. Received: path={str(path)!r:.200}")
+    return path
+
+
+_READ = {"lines": _text, "files": _file}

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from keras_bahdanau.data.corpora import check_mixed, pairs_of, require_text
 from keras_bahdanau.data.pairs import fingerprint_of
 from keras_bahdanau.files.integrity import sha256_of
-from keras_bahdanau.pipelines.file import find_translator
+from keras_bahdanau.pipelines.archive import find_translator
 from keras_bahdanau.text.features import require_token
 from keras_bahdanau.training.infer import SIDES, Facts, types_of
 from keras_bahdanau.training.presets.preset import AUTO

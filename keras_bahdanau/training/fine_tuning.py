@@ -9,7 +9,8 @@ import numpy as np
 
 from keras_bahdanau.layers import SelfAttentionCell
 from keras_bahdanau.models import Seq2Seq
-from keras_bahdanau.pipelines.file import read_card, read_pipeline
+from keras_bahdanau.pipelines.archive import read_card
+from keras_bahdanau.pipelines.file import read_pipeline
 from keras_bahdanau.sources.text_source import changed_sides, source_of
 from keras_bahdanau.text.vocabulary_update import appended, parts_of
 from keras_bahdanau.training.vocabularies import report_split

@@ -5,7 +5,8 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from keras_bahdanau.pipelines.file import find_translator, read_card, read_source
+from keras_bahdanau.pipelines.archive import find_translator, read_card
+from keras_bahdanau.pipelines.file import read_source
 from keras_bahdanau.training.infer import is_same_type, model_types_of_vocabularies, types_of
 from keras_bahdanau.training.options import DEFAULTS, MODEL_OPTIONS, ResolvedOptions, fill, resolve
 from keras_bahdanau.training.run import Run

@@ -143,8 +143,7 @@ def word_distillation(plan):
         ValueError: If the teacher has another source or target, needs alignments, or is damaged.
     """
     from keras_bahdanau.models.word_distillation import WordDistillation
-    from keras_bahdanau.pipelines.by_source import load_pipeline
-    from keras_bahdanau.pipelines.ensembling import ensemble
+    from keras_bahdanau.pipelines.tasks import ensemble, load_pipeline
 
     files, options = plan.data.teacher, plan.options
     pipelines = [load_pipeline(path, options.precision) for path in files]

@@ -1,7 +1,7 @@
 """The pipeline that a training validates and saves: its model, search, metrics and record."""
 
-from keras_bahdanau.pipelines.by_source import kind_of, pipeline_of
-from keras_bahdanau.pipelines.file import read_card
+from keras_bahdanau.pipelines.archive import read_card
+from keras_bahdanau.pipelines.tasks import kind_of, pipeline_of
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.text.copies import are_plain_characters
 from keras_bahdanau.training.inheritance import record_of

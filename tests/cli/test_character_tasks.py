@@ -13,7 +13,7 @@ import keras_bahdanau as kb
 from keras_bahdanau import cli
 from keras_bahdanau.cli.sentences import sentences_of
 from keras_bahdanau.cli.training_files import Files, read_data
-from keras_bahdanau.cli.unknown_text import FeaturesElsewhere, UnknownText
+from keras_bahdanau.cli.warnings import FeatureWarnings, UnknownText
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.features import position_in_card
 
@@ -78,7 +78,7 @@ def test_a_validation_with_other_features_than_the_training_is_told(tmp_path, va
 def test_sources_without_any_feature_are_told(capsys, symbols, sources, is_told):
     subwords = Subwords.train(["walk", "go home"], 40, exact=False, symbols=symbols)
     source = types.SimpleNamespace(subwords=subwords, feature_place="last")
-    FeaturesElsewhere(source).tell_missing(sources)
+    FeatureWarnings(source).warn_missing(sources)
     told = (
         "keras-bahdanau: no source has a symbol that the model has learnt, such as <V>. If these "
         "are features, give a table with them; if they are tags, give --tag\n"
@@ -101,7 +101,7 @@ def test_a_word_in_another_form_of_unicode_gets_the_form_that_is_known(capsys):
     kept = {"model_type": "char", "normalization": "none", "exact": False}
     lines = ["go\u0308nu\u0308l", "x", "go\u0308x"]  # NFD; the vocabulary has composed letters
     told = UnknownText(kb.text.Subwords.train(["gönül"], 20, **kept))
-    told.tell(lines, ["line 1", "line 2", "line 3"])
+    told.warn(lines, ["line 1", "line 2", "line 3"])
     first, *others = capsys.readouterr().err.splitlines()
     assert first.endswith("may be wrong. It knows all in Unicode's form NFC: convert the text.")
     assert len(others) == 2 and all(one.endswith("may be wrong.") for one in others)

@@ -22,15 +22,10 @@ from terminal import Terminal
 
 import keras_bahdanau as kb
 from keras_bahdanau import __version__, cli
-from keras_bahdanau.cli import (
-    arguments,
-    inputs,
-    sentences,
-    training_files,
-    translating,
-    unknown_text,
-)
-from keras_bahdanau.cli.arguments import check_tokenization
+from keras_bahdanau.cli import inputs, sentences, training_files, warnings
+from keras_bahdanau.cli.commands import translate
+from keras_bahdanau.cli.model_file import ModelFile, search_of
+from keras_bahdanau.cli.options import check_tokenization
 from keras_bahdanau.data import read_table
 from keras_bahdanau.data.readers import lines as text_lines
 from keras_bahdanau.search import SearchOptions
@@ -58,21 +53,22 @@ class Answer(typing.NamedTuple):
 @pytest.fixture(scope="module")
 def loaded_once():
     """Inside, a file is loaded and its search traced for the first command alone."""
-    from keras_bahdanau.pipelines import by_source
-    from keras_bahdanau.pipelines.file import find_translator
+    from keras_bahdanau.pipelines import tasks
+    from keras_bahdanau.pipelines.archive import PipelineFile, find_translator
 
-    load = by_source.load_pipeline
+    load = tasks.load_pipeline
 
     @functools.cache
     def load_once(path, changed, precision):
         return load(path, precision)
 
     def load_pipeline(path, precision=None):
-        path = Path(find_translator(path)).resolve()
+        path = path.path if isinstance(path, PipelineFile) else find_translator(path)
+        path = path.resolve()
         return load_once(path, path.stat().st_mtime_ns, precision)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(by_source, "load_pipeline", load_pipeline)
+        patch.setattr(tasks, "load_pipeline", load_pipeline)
         yield
 
 
@@ -390,7 +386,7 @@ def test_bad_input_is_found_before_tensorflow_is_loaded(files, model):
 
 
 def test_a_bug_keeps_its_traceback(monkeypatch, model):
-    monkeypatch.setattr(translating, "find_models", lambda paths: 1 / 0)
+    monkeypatch.setattr(translate, "open_models", lambda paths: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         cli.main(["translate", "--model", str(model)])
 
@@ -481,24 +477,23 @@ def test_models_given_one_after_the_other_are_an_ensemble(command, files, model,
     assert answer.code == 2 and "cut.keras" in answer.err
 
 
-def test_an_ensemble_searches_with_what_all_its_models_have(monkeypatch):
-    saved = {
-        "a": {"beam_width": 7, "ctc_weight": 0.3},
-        "b": {"beam_width": 5},
-        "c": {"beam_width": 5, "ctc_weight": 0.2},
-    }
-    monkeypatch.setattr(arguments, "is_litert", lambda path: False)
-    monkeypatch.setattr(arguments, "read_card", lambda path: {"search": saved[path]})
-    with_ctc, without = SearchOptions(**saved["a"]), SearchOptions(beam_width=7)
-    assert arguments.search_of("a", {}) == arguments.search_of("a", {}, "c") == with_ctc
-    assert arguments.search_of("a", {}, "b") == without
-    assert arguments.search_of("b", {}, "a") == SearchOptions(beam_width=5)
-    assert arguments.search_of("a", {"ctc_weight": 0.3}, "b") == with_ctc
+def test_an_ensemble_searches_with_what_all_its_models_have():
+    saved = [
+        {"beam_width": 7, "ctc_weight": 0.3},
+        {"beam_width": 5},
+        {"beam_width": 5, "ctc_weight": 0.2},
+    ]
+    a, b, c = (ModelFile(Path("model.keras"), {"search": search}) for search in saved)
+    with_ctc, without = SearchOptions(**saved[0]), SearchOptions(beam_width=7)
+    assert search_of([a], {}) == search_of([a, c], {}) == with_ctc
+    assert search_of([a, b], {}) == without
+    assert search_of([b, a], {}) == SearchOptions(beam_width=5)
+    assert search_of([a, b], {"ctc_weight": 0.3}) == with_ctc
 
 
 @pytest.mark.slow
 def test_what_the_model_does_not_know_is_named_by_its_line(command, files, model, monkeypatch):
-    monkeypatch.setattr(unknown_text, "MOST_LINES", 2)
+    monkeypatch.setattr(warnings, "MOST_LINES", 2)
     (files / "unknown.en").write_text("one <b>\none\ntwo ☃ ☃\n<\n☃\n")
     answer = command("translate", "--model", model, "unknown.en", "--prefix", "ein%")
     told = "the model does not know:"
@@ -517,10 +512,10 @@ def test_of_features_in_the_other_place_a_line_is_told_and_a_tag_is_to_stay(caps
     symbols = ["<2de>", "<V>", "<PST>"]
     settings = {"model_type": "char", "exact": False, "symbols": symbols}
     source = kb.sources.TextSource(Subwords.train(["walk"], 20, **settings), "last")
-    elsewhere = unknown_text.FeaturesElsewhere(source)
-    elsewhere.tell(["<2de> walk", "<2de> walk <V> <PST>", "walk", ""])
+    elsewhere = warnings.FeatureWarnings(source)
+    elsewhere.warn(["<2de> walk", "<2de> walk <V> <PST>", "walk", ""])
     assert capsys.readouterr().err == ""
-    elsewhere.tell(["<2de> <V> <PST> walk"] * 2)
+    elsewhere.warn(["<2de> <V> <PST> walk"] * 2)
     assert capsys.readouterr().err == (
         "keras-bahdanau: the features of '<2de> <V> <PST> walk' do not stand where the model has "
         "learnt them: give 'walk <2de> <V> <PST>'; a tag stays in front\n"
@@ -612,7 +607,7 @@ def test_a_single_feature_that_is_taken_for_a_target_is_told(
     subwords = Subwords.train(["<V> <PST> walk", "go"], 40, exact=False, symbols=symbols)
     *_, targets = sentences.sentences_of(path, columns)
     capsys.readouterr()
-    sentences.tell_left_out(path, targets, subwords)
+    sentences.warn_of_features(path, targets, subwords)
     told = (
         "keras-bahdanau: the second column of 'table.tsv' is left out as a target: `--columns "
         "source,features` reads it as features\n"
@@ -633,7 +628,7 @@ def test_a_text_with_tabs_stays_one(tmp_path, capsys, name):
 
 def test_tabs_of_standard_input_are_told_of_once(capsys):
     chunks = [["one", "two"], ["one\ttwo", "four\tfive"], ["four\tfive"]]
-    assert [*sentences._telling_tabs(chunks)] == chunks
+    assert [*sentences._whole_lines(chunks)] == chunks
     told = capsys.readouterr().err
     assert told.count("\n") == told.count("lines of standard input are translated whole") == 1
 
@@ -875,12 +870,12 @@ def test_the_progress_of_long_work_is_shown_on_a_terminal(
 
 
 def test_the_scores_of_a_model_stay_if_the_other_one_fails(command, files, model, monkeypatch):
-    from keras_bahdanau.cli.other_system import OtherSystem
+    from keras_bahdanau.cli.compared_system import ComparedSystem
 
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(OtherSystem, "lines", interrupted)
+    monkeypatch.setattr(ComparedSystem, "lines", interrupted)
     outputs = ["--json", "first.json", "--hypotheses", "first.de"]
     answer = command(
         *("evaluate", "--model", model, "good.en", "good.de", "--compare", model, *outputs)
@@ -895,7 +890,7 @@ def test_a_model_to_compare_with_is_loaded_before_the_first_one_decodes(
     command, files, model, monkeypatch
 ):
     from keras_bahdanau import evaluation
-    from keras_bahdanau.pipelines.file import read_card, write_search
+    from keras_bahdanau.pipelines.archive import read_card, write_search
 
     other = files / "other.keras"
     shutil.copyfile(model / "translator.keras", other)
@@ -928,7 +923,7 @@ def test_the_processes_of_a_distillation_load_what_the_command_has(
 @pytest.fixture
 def short(toy_translator, tmp_path):
     """A translator that stops after two tokens unless its options are better."""
-    from keras_bahdanau.pipelines.translator import Translator
+    from keras_bahdanau.pipelines.tasks import Translator
 
     path = tmp_path / "short.keras"
     search = SearchOptions(beam_width=1, length_normalization=0.0)
@@ -980,8 +975,8 @@ def wider_is_better(pipeline, pairs, searches, batch_size, tell, metric, **_):
 @pytest.mark.parametrize("dry", [False, True])
 def test_tuning_writes_what_is_better_unless_it_is_a_trial(command, files, short, dry, monkeypatch):
     from keras_bahdanau import evaluation
+    from keras_bahdanau.pipelines.archive import read_card, write_calibration
     from keras_bahdanau.pipelines.confidence import TEXT_FEATURES, WORD_FEATURES, Calibration
-    from keras_bahdanau.pipelines.file import read_card, write_calibration
 
     kinds = TEXT_FEATURES, WORD_FEATURES
     write_calibration(short, Calibration(*({"bias": 0, **dict.fromkeys(k, 1)} for k in kinds)))
@@ -1007,7 +1002,7 @@ def test_a_model_with_ctc_is_tuned_by_its_own_metric_with_shares_of_ctc(
     import tensorflow as tf
 
     from keras_bahdanau import ImageToText, evaluation, presets
-    from keras_bahdanau.pipelines.file import read_card
+    from keras_bahdanau.pipelines.archive import read_card
     from keras_bahdanau.sources import ImageSource
 
     monkeypatch.setattr(evaluation, "tune", wider_is_better)
@@ -1257,8 +1252,8 @@ def test_a_calibrated_model_leaves_out_what_it_is_not_sure_of(command, files, sh
     """Half of the references are of another language: no confidence can tell them apart."""
     from conftest import toy_pairs
 
+    from keras_bahdanau.pipelines.archive import read_card
     from keras_bahdanau.pipelines.confidence import calibration_of
-    from keras_bahdanau.pipelines.file import read_card
 
     pairs = [
         (source, "nein" if number % 2 else target)

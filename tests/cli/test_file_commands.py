@@ -12,7 +12,7 @@ import pytest
 import toy_sources
 
 from keras_bahdanau import cli
-from keras_bahdanau.pipelines.by_source import load_pipeline
+from keras_bahdanau.pipelines.tasks import load_pipeline
 
 pytestmark = pytest.mark.slow
 NUMBERS = [(0, 1), (3, 2), (1,), (2, 1, 0)]

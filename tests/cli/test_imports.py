@@ -9,7 +9,7 @@ import pytest
 
 import keras_bahdanau as kb
 from keras_bahdanau import cli
-from keras_bahdanau.cli.own_modules import LoadWith
+from keras_bahdanau.cli.imports import ModuleLoader
 
 MODULE = '''
 import keras
@@ -116,7 +116,7 @@ def test_a_score_of_ones_own_is_trained_by_its_name(module, command, tmp_path):
 
 
 def test_every_command_that_loads_a_model_of_layers_imports_modules():
-    commands = {one.callback.__name__: one.callback for one in cli.app.registered_commands}
+    commands = {name: cli.command(name).callback for name in cli.COMMANDS}
     takes = {name: inspect.signature(one).parameters for name, one in commands.items()}
     loading = {name for name, given in takes.items() if {"model", "teacher"} & {*given}}
     assert {"translate", "calibrate", "distill"} < loading
@@ -124,6 +124,6 @@ def test_every_command_that_loads_a_model_of_layers_imports_modules():
 
 
 def test_another_process_knows_that_it_has_loaded_the_modules():
-    load = LoadWith(("one", "other"))
+    load = ModuleLoader(("one", "other"))
     again = pickle.loads(pickle.dumps(load))
-    assert again == load and hash(again) == hash(load) and load != LoadWith(("one",))
+    assert again == load and hash(again) == hash(load) and load != ModuleLoader(("one",))

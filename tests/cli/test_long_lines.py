@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from keras_bahdanau.cli.console import lines_from, tell_cut
 from keras_bahdanau.cli.inputs import names_of
+from keras_bahdanau.cli.warnings import lines_from, warn_of_cuts
 from keras_bahdanau.pipelines.translation import Translation
 from keras_bahdanau.search import SearchOptions
 
@@ -18,7 +18,7 @@ def test_each_cut_line_is_named_with_the_limits(toy_translator, capsys):
     found = toy_translator.translate(SENTENCES, search=SEARCH)
     assert [one.truncated for one in found] == [False, True, False, False, True]
     assert toy_translator.source.limits(toy_translator.longest(SEARCH)) == LIMITS
-    tell_cut(found, LIMITS, lines_from(11))
+    warn_of_cuts(found, LIMITS, lines_from(11))
     out, err = capsys.readouterr()
     assert out == ""
     assert [line.split(":")[1] for line in err.splitlines()] == [
@@ -31,7 +31,7 @@ def test_each_cut_line_is_named_with_the_limits(toy_translator, capsys):
 
 def test_a_cut_input_of_another_kind_is_named_by_its_own_unit(capsys):
     found = [Translation("", 0.0, [], [], None, True, truncated) for truncated in (False, True)]
-    tell_cut(found, {"max_source_length": 100}, ["a.png", "b.png"], "cells")
+    warn_of_cuts(found, {"max_source_length": 100}, ["a.png", "b.png"], "cells")
     assert capsys.readouterr().err == (
         "keras-bahdanau: b.png is too long: only its first 100 cells are read. Split it, or raise "
         "--max-source-length (of a .tflite file: at its export).\n"
@@ -46,7 +46,7 @@ def test_warnings_name_files_by_their_paths_and_texts_by_their_lines():
 def test_texts_of_several_answers_are_named_by_themselves_each_once(capsys):
     """Their pairs are not the lines of the file: one has several."""
     found = [Translation("", 0.0, [], [], None, True, truncated) for truncated in (False, True)]
-    tell_cut([*found, found[1]], LIMITS, names_of(["a", "b c", "b c"], by_line=False))
+    warn_of_cuts([*found, found[1]], LIMITS, names_of(["a", "b c", "b c"], by_line=False))
     err = capsys.readouterr().err
     assert err.startswith("keras-bahdanau: source 'b c' is too long") and err.count("\n") == 1
 

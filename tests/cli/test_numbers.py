@@ -12,13 +12,14 @@ import pytest
 
 from keras_bahdanau import cli
 
-COMMANDS = {command.callback.__name__: command.callback for command in cli.app.registered_commands}
+COMMANDS = {name: cli.command(name).callback for name in cli.COMMANDS}
 ARGUMENTS = {
     "prepare": "good.en good.de --out new",
     "train": "good.en good.de --out new",
     "distill": "good.en good.de --teacher card.keras --out new",
     "translate": "good.en --model card.keras",
     "read": "good.en --model files.keras",
+    "transcribe": "good.en --model files.keras",
     "evaluate": "good.en good.de --model card.keras",
     "tune": "good.en good.de --model card.keras",
     "calibrate": "good.en good.de --model card.keras",
@@ -70,10 +71,8 @@ def command(files, monkeypatch, capsys):
     def load_tensorflow(*_, **__):
         raise AssertionError("TensorFlow is loaded")
 
-    modules = {function.__module__ for function in COMMANDS.values()}
-    for name in (*modules, "keras_bahdanau.cli.arguments"):
-        module = sys.modules[name]
-        if hasattr(module, "load_tensorflow"):
+    for name, module in list(sys.modules.items()):
+        if name.startswith("keras_bahdanau.cli.") and hasattr(module, "load_tensorflow"):
             monkeypatch.setattr(module, "load_tensorflow", load_tensorflow)
 
     def run(*arguments):
@@ -135,11 +134,19 @@ def test_models_of_other_inputs_are_not_compared(command):
         assert f"which reads {found}, beside a model that reads {own}. Give another" in said
 
 
-def test_a_command_for_lines_names_the_one_for_files(command):
-    code, said = command("translate", "--model", "files.keras")
-    assert code == 2 and "which reads files. Use read or transcribe." in said
-    code, said = command("read", "good.en", "--model", "card.keras")
-    assert code == 2 and "which reads lines. Use translate." in said
+def test_options_of_other_inputs_are_refused(command):
+    for arguments, received in (
+        ("translate --model files.keras", "model='files.keras' without files"),
+        ("read good.en --model files.keras --alignment", "alignment=True with"),
+        ("read good.en --model files.keras --tag <de>", "tag='<de>' with"),
+        ("translate good.en --names --model card.keras", "names=True with"),
+        ("translate good.en good.de --model card.keras", "2 files, path='good.de'"),
+    ):
+        code, said = command(*arguments.split())
+        assert (code, said.count("\n")) == (2, 1) and f"Received: {received}" in said
+
+
+def test_a_command_takes_what_its_model_reads(command):
     for arguments in ("translate --model arrays.keras", "read x.png --model arrays.keras"):
         code, said = command(*arguments.split())
         assert code == 2 and "which reads arrays. Use it from Python: `load_pipeline`." in said

@@ -11,7 +11,7 @@ import toy_sources
 from keras_bahdanau import cli
 from keras_bahdanau.exporters import LiteRTPipeline
 from keras_bahdanau.exporters.litert.tflite_file import pack, unpack
-from keras_bahdanau.pipelines.by_source import load_pipeline
+from keras_bahdanau.pipelines.tasks import load_pipeline
 
 NUMBERS = [(0, 1), (3, 2), (1,), (2, 2, 0)]
 
@@ -132,16 +132,18 @@ def test_what_the_file_has_fixed_is_refused_in_one_line(command, models, argumen
 
 
 @pytest.mark.slow
-def test_a_model_of_files_translates_no_lines(command, models):
+def test_a_model_of_files_reads_no_standard_input(command, models):
     code, out, err = command("translate", "--model", models[2])
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "which reads files. Use read or transcribe." in err
+    assert "without files. Give files, or a manifest." in err
 
 
-def test_a_model_of_lines_reads_no_files(command, toy_litert):
-    code, out, err = command("read", "--model", toy_litert, __file__)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "which reads lines. Use translate." in err
+def test_read_translates_a_file_of_sentences(command, toy_litert, tmp_path):
+    (tmp_path / "text").write_text("one\n\nfour two\n")
+    answers = [
+        command(name, "--model", toy_litert, tmp_path / "text") for name in ("read", "translate")
+    ]
+    assert answers[0] == answers[1] and answers[0][1].count("\n") == 3
 
 
 @pytest.mark.parametrize(

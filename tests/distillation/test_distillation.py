@@ -27,7 +27,7 @@ from keras_bahdanau.distillation.hypotheses import Hypothesis, read_external, re
 from keras_bahdanau.distillation.teacher import Teacher, teacher_hypotheses
 from keras_bahdanau.models.losses import guided_alignment
 from keras_bahdanau.pipelines import ensemble
-from keras_bahdanau.pipelines.by_source import load_pipeline
+from keras_bahdanau.pipelines.tasks import load_pipeline
 from keras_bahdanau.sources import FeatureSource
 from keras_bahdanau.sources.text_source import source_of
 from keras_bahdanau.text.subwords import Subwords

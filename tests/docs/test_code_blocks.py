@@ -9,14 +9,13 @@ import sys
 
 import code_blocks
 import pytest
-import typer
 
 from keras_bahdanau import cli
 
 PAGES = {code_blocks.name_of(page): page for page in code_blocks.pages()}
 BLOCKS = [(name, block) for name, page in PAGES.items() for block in code_blocks.blocks_of(page)]
 RUNNING = [name for name in PAGES if any(page == name and block.runs for page, block in BLOCKS)]
-COMMANDS = typer.main.get_command(cli.app).commands
+COMMANDS = {name: cli.command(name) for name in cli.COMMANDS}
 
 
 def commands_of(code):

@@ -10,8 +10,7 @@ import sacrebleu
 from keras_bahdanau import presets
 from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.evaluation import Band, Measured, evaluate, perplexity
-from keras_bahdanau.pipelines.by_source import load_pipeline
-from keras_bahdanau.pipelines.translator import Translator
+from keras_bahdanau.pipelines.tasks import Translator, load_pipeline
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.text import Subwords
 

@@ -8,7 +8,7 @@ import zipfile
 import pytest
 import sacrebleu
 
-from keras_bahdanau.cli.tuning import tune as cli_tune
+from keras_bahdanau.cli.commands.tune import tune as cli_tune
 from keras_bahdanau.evaluation import (
     METRICS,
     Trial,
@@ -18,8 +18,8 @@ from keras_bahdanau.evaluation import (
     tune,
     tuned_options,
 )
-from keras_bahdanau.pipelines.file import CARD, write_search
-from keras_bahdanau.pipelines.translator import Translator
+from keras_bahdanau.pipelines.archive import CARD, write_search
+from keras_bahdanau.pipelines.tasks import Translator
 from keras_bahdanau.search import SearchOptions
 
 OWN = SearchOptions(beam_width=2, max_length=20)

@@ -17,7 +17,7 @@ from keras_bahdanau.pipelines.confidence import (
     calibration_of,
     text_confidence,
 )
-from keras_bahdanau.pipelines.translator import Translator
+from keras_bahdanau.pipelines.tasks import Translator
 from keras_bahdanau.search import SearchOptions, SearchResult
 
 CALIBRATION = Calibration(

@@ -24,7 +24,7 @@ from keras_bahdanau.exporters.parity import (
     summary,
     table,
 )
-from keras_bahdanau.pipelines.by_source import KINDS
+from keras_bahdanau.pipelines.tasks import KINDS
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.sources import TextSource
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import keras_bahdanau as kb
-from keras_bahdanau.cli import exporting
+from keras_bahdanau.cli.commands.export import Format
 from keras_bahdanau.exporters import FORMATS, Exporter, Finding, check, describe, export
 from keras_bahdanau.exporters.exporter import Answer, Answers
 
@@ -102,7 +102,7 @@ def test_a_bad_artefact_gets_no_name(toy_translator, tmp_path, book, message):
 
 
 def test_the_command_line_offers_every_format_of_the_list():
-    assert [format.value for format in exporting.Format] == [*FORMATS, "all"]
+    assert [format.value for format in Format] == [*FORMATS, "all"]
 
 
 def test_a_format_may_not_forget_a_part_of_the_protocol():

@@ -11,7 +11,7 @@ import toy_sources
 import keras_bahdanau as kb
 from keras_bahdanau.data.readers.manifest import read_manifest
 from keras_bahdanau.exporters import LiteRTPipeline, run_in_clean_process
-from keras_bahdanau.pipelines.by_source import load_pipeline
+from keras_bahdanau.pipelines.tasks import load_pipeline
 
 pytestmark = pytest.mark.slow
 NUMBERS = [

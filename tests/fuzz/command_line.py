@@ -32,13 +32,13 @@ PATIENT = {"epochs", "minutes", "patience"}  # more of them is time that the use
 
 def numeric_options():
     """Pairs of a command and an option of it that is a number."""
-    from keras_bahdanau.cli import app
+    from keras_bahdanau import cli
 
-    for command in app.registered_commands:
-        for name, parameter in inspect.signature(command.callback).parameters.items():
+    for command in ARGUMENTS:
+        for name, parameter in inspect.signature(cli.command(command).callback).parameters.items():
             annotated, *_ = typing.get_args(parameter.annotation) or [None]
             if {annotated, *typing.get_args(annotated)} & {int, float} or name in LISTS:
-                yield command.callback.__name__, f"--{name.replace('_', '-')}"
+                yield command, f"--{name.replace('_', '-')}"
 
 
 def filled(world, command):

@@ -16,7 +16,7 @@ TOY = (
     "--learning-rate 0.01 --dropout 0 --embedding-dropout 0 --readout-dropout 0 --label-smoothing 0"
 )
 LIGHT = ("fuzz.warm", "keras_bahdanau.training.run", "numpy", "sacrebleu.metrics")
-HEAVY = (*LIGHT, "keras_bahdanau.pipelines.translator", "keras_bahdanau.exporters.all_formats")
+HEAVY = (*LIGHT, "keras_bahdanau.pipelines.tasks", "keras_bahdanau.exporters.all_formats")
 COMMAND, CHECKS = "fuzz.targets:command", "fuzz.targets:command_until_tensorflow"
 SEED = 15
 

@@ -13,7 +13,7 @@ from keras_bahdanau.callbacks import AverageLast, Checkpoint
 from keras_bahdanau.optimizers import AveragingAdam, averaged_weights
 from keras_bahdanau.optimizers.adam import whole_weights
 from keras_bahdanau.optimizers.rounded_weights import rounded, rounding, roundings_of
-from keras_bahdanau.pipelines.translator import Translator
+from keras_bahdanau.pipelines.tasks import Translator
 from keras_bahdanau.training import Progress, TrainingOptions, train
 
 RANDOM = np.random.default_rng(5)

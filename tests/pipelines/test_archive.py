@@ -10,7 +10,7 @@ from full_disk import full_disk
 
 import keras_bahdanau as kb
 from keras_bahdanau.files import integrity
-from keras_bahdanau.pipelines.file import read_card, write_search
+from keras_bahdanau.pipelines.archive import read_card, write_search
 
 CARD = "pipeline.json"
 

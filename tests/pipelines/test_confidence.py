@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from keras_bahdanau.pipelines.by_source import load_pipeline
+from keras_bahdanau.pipelines.archive import read_card, write_calibration
 from keras_bahdanau.pipelines.confidence import (
     TEXT_FEATURES,
     WORD_FEATURES,
@@ -18,9 +18,8 @@ from keras_bahdanau.pipelines.confidence import (
     word_spans_of,
     words_of_text,
 )
-from keras_bahdanau.pipelines.file import read_card, write_calibration
+from keras_bahdanau.pipelines.tasks import Translator, load_pipeline
 from keras_bahdanau.pipelines.translation import Translation
-from keras_bahdanau.pipelines.translator import Translator
 from keras_bahdanau.search import SearchOptions
 
 LOG_PROBS = np.log(np.array([0.5, 0.8, 0.4], np.float32))

@@ -9,7 +9,7 @@ import reference
 from conftest import toy_pairs
 
 import keras_bahdanau as kb
-from keras_bahdanau.pipelines.ensembling import check_same_sides
+from keras_bahdanau.pipelines.tasks import check_same_sides
 from keras_bahdanau.sources import TextSource
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.vocabulary import END, START

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import keras_bahdanau as kb
-from keras_bahdanau.pipelines.file import read_card
+from keras_bahdanau.pipelines.archive import read_card
 
 
 @pytest.fixture(scope="module")

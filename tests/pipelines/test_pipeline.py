@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import keras_bahdanau as kb
-from keras_bahdanau.pipelines import in_batches as limited
+from keras_bahdanau.pipelines import batches as limited
 from keras_bahdanau.sources import FeatureSource
 
 RANDOM = np.random.default_rng(0)
@@ -135,20 +135,23 @@ def test_a_search_of_many_numbers_has_small_batches(pipeline, monkeypatch):
     # two hypotheses of at most 6 tokens over 9 positions: two such rows fit, and four of 2 or 0
     monkeypatch.setattr(limited, "SEARCH_NUMBERS", 2 * 2 * (vocabulary + 2 * 6 * 9))
     lengths = np.array([5, 0, 2, 9])
-    parts = limited._batches(np.argsort(-lengths), lengths, 64, pipeline.search, vocabulary)
+    memory = limited.SearchMemory(vocabulary)
+    parts = limited._batches(np.argsort(-lengths), lengths, 64, pipeline.search, memory)
     assert [part.tolist() for part in parts] == [[3, 0], [2, 1]]
     for one, other in zip(pipeline.decode(INPUTS), expected, strict=True):
         same(one, other)
     # the search holds the positions of the memory: three for nine, so that all four fit
-    parts = limited._batches(np.argsort(-lengths), lengths, 64, pipeline.search, vocabulary, 3)
+    parts = limited._batches(
+        np.argsort(-lengths), lengths, 64, pipeline.search, memory._replace(reduction=3)
+    )
     assert [part.tolist() for part in parts] == [[3, 0, 2, 1]]
     # two numbers more for each position and token: two rows fit of 2 and 0 positions alone
-    sizes = vocabulary, 1, lambda positions: 2 * positions * vocabulary
-    parts = limited._batches(np.argsort(-lengths), lengths, 64, pipeline.search, *sizes)
+    step = memory._replace(hypothesis_numbers=lambda positions: 2 * positions * vocabulary)
+    parts = limited._batches(np.argsort(-lengths), lengths, 64, pipeline.search, step)
     assert [part.tolist() for part in parts] == [[3], [0], [2, 1]]
     # weights of two heads between all positions of a row: that of 9 fits alone
-    sizes = vocabulary, 1, None, lambda positions: 2 * positions**2
-    parts = limited._batches(np.argsort(-lengths), lengths, 64, pipeline.search, *sizes)
+    row = memory._replace(row_numbers=lambda positions: 2 * positions**2)
+    parts = limited._batches(np.argsort(-lengths), lengths, 64, pipeline.search, row)
     assert [part.tolist() for part in parts] == [[3], [0, 2], [1]]
 
 
@@ -191,8 +194,10 @@ def test_self_attention_over_the_source_counts(pipeline, monkeypatch):
     encoder = kb.Encoder(front_end=layers.FrameProjection(3, 4), readers=readers)
     model = kb.Seq2Seq(encoder, kb.Decoder(pipeline.target.vocabulary_size, 6, 8))
     other = kb.Pipeline(pipeline.source, model, pipeline.target, pipeline.search)
-    plain, attending = (one.sizes for one in (pipeline, other))
-    assert plain[3](9) == 0 and attending[3](9) == 2 * 9**2  # of one block: they come in turn
+    plain, attending = (one.memory for one in (pipeline, other))
+    assert (
+        plain.row_numbers(9) == 0 and attending.row_numbers(9) == 2 * 9**2
+    )  # of one block: they come in turn
     both = kb.Ensemble([model, kb.Seq2Seq.from_config(model.get_config())])
     assert both.row_numbers(9) == 2 * 2 * 9**2
     frames = layers.FrameProjection(3, 4)

@@ -12,9 +12,9 @@ import sys
 import numpy as np
 import pytest
 
-from keras_bahdanau.pipelines import by_source
+from keras_bahdanau.pipelines import tasks
 from keras_bahdanau.pipelines.translation import Translation, confidence_of
-from keras_bahdanau.runners import loaded_model
+from keras_bahdanau.runners import offline
 from keras_bahdanau.runners.offline import BatchTranslator
 from keras_bahdanau.search import SearchOptions
 
@@ -39,10 +39,10 @@ def toy_file(toy_translator, once):
 @pytest.fixture
 def translator(toy_file, toy_translator, monkeypatch):
     """Of the toy, which stands for itself as loaded: its graphs are traced already."""
-    loaded_model._loaded.cache_clear()
-    monkeypatch.setattr(by_source, "load_pipeline", lambda path: toy_translator)
+    offline._loaded.cache_clear()
+    monkeypatch.setattr(tasks, "load_pipeline", lambda path: toy_translator)
     yield BatchTranslator(toy_file)
-    loaded_model._loaded.cache_clear()
+    offline._loaded.cache_clear()
 
 
 def in_a_process(translator, rows):
@@ -88,17 +88,17 @@ def test_no_rows_give_no_rows(translator):
 
 def test_a_model_is_loaded_once_whatever_asks_for_it(translator, toy_file, tmp_path):
     translator({"text": ["one"]})
-    model = loaded_model.load_model(translator.path)
+    model = offline.load_model(translator.path)
     BatchTranslator(toy_file, batch_size=1)({"text": ["two"]})
     pickle.loads(pickle.dumps(translator))({"text": ["two"]})
-    assert loaded_model._loaded.cache_info().misses == 1
-    assert loaded_model.load_model(translator.path) is model
+    assert offline._loaded.cache_info().misses == 1
+    assert offline.load_model(translator.path) is model
     copied = shutil.copy(toy_file, tmp_path / "copied.keras")
     BatchTranslator(copied)({"text": ["two"]})
     shutil.copy(toy_file, copied)  # another state of the file
     os.utime(copied, ns=(0, 0))
     BatchTranslator(copied)({"text": ["two"]})
-    assert loaded_model._loaded.cache_info().misses == 3
+    assert offline._loaded.cache_info().misses == 3
 
 
 def test_options_change_the_search_and_the_names(translator, toy_file, toy_translator, monkeypatch):

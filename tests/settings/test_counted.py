@@ -1,6 +1,6 @@
 """Numbers of things in messages and progress lines."""
 
-from keras_bahdanau.cli.training_files import tell_held_out
+from keras_bahdanau.cli.training_files import report_held_out
 from keras_bahdanau.data.shards.ordered_work import report_rate
 from keras_bahdanau.settings.checks import counted
 
@@ -14,8 +14,8 @@ def test_one_thing_has_the_singular():
 
 def test_one_pair_has_the_singular_in_reports():
     told = []
-    tell_held_out([("a", "b")], told.append)
-    tell_held_out([("a", "b")] * 2, told.append)
+    report_held_out([("a", "b")], told.append)
+    report_held_out([("a", "b")] * 2, told.append)
     assert [*report_rate([1], lambda pairs: pairs, "filtered", told.append)] == [1]
     assert told[:2] == [
         "1 pair is held out for validation",

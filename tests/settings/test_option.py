@@ -3,12 +3,13 @@
 import dataclasses
 import inspect
 import math
+from typing import Annotated
 
 import pytest
 import typer
 import typer.testing
 
-from keras_bahdanau.cli.arguments import asked, options_of
+from keras_bahdanau.cli.options import command
 from keras_bahdanau.settings.option import (
     check_option,
     documented,
@@ -79,6 +80,13 @@ def test_the_fields_are_the_documentation():
     ]
 
 
+@dataclasses.dataclass(kw_only=True)
+class Slices:
+    """Arguments of a command."""
+
+    slices: Annotated[int, typer.Argument()]
+
+
 @pytest.mark.parametrize(
     ("shown", "defaults"),
     [
@@ -91,9 +99,9 @@ def test_the_fields_are_options_of_a_command(shown, defaults):
     app = typer.Typer(rich_markup_mode=None)
 
     @app.command()
-    @options_of(Toaster, shown)
-    def toast(slices: int, **options):
-        given.append((slices, asked(options)))
+    @command(Slices, (Toaster, shown), imports=False)
+    def toast(arguments, options):
+        given.append((arguments.slices, options))
 
     run = typer.testing.CliRunner().invoke
     text = " ".join(run(app, ["--help"], env={"COLUMNS": "200"}).output.split())

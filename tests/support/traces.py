@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from keras_bahdanau.pipelines.exploration import Alternative
-from keras_bahdanau.pipelines.trace import Trace
+from keras_bahdanau.pipelines.trace import Alternative, Trace
 from keras_bahdanau.search import SearchTree
 
 RED_CAR = ["▁the", "▁red", "▁car", "</s>"]

@@ -13,8 +13,7 @@ from runs import begin
 from toy_sources import CASES
 
 from keras_bahdanau.models import Ensemble
-from keras_bahdanau.pipelines.by_source import pipeline_of
-from keras_bahdanau.pipelines.translator import Translator
+from keras_bahdanau.pipelines.tasks import Translator, pipeline_of
 from keras_bahdanau.sources.text_source import TextSource, source_of
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.features import position_in_card

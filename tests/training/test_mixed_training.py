@@ -10,7 +10,7 @@ from conftest import toy_pairs
 from runs import begin
 
 from keras_bahdanau.data import Corpora, Corpus
-from keras_bahdanau.pipelines.translator import Translator
+from keras_bahdanau.pipelines.tasks import Translator
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import Run, TrainingOptions, train
 from keras_bahdanau.training.data import TrainingData

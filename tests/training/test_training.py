@@ -16,10 +16,10 @@ from sides import joint_sides
 from keras_bahdanau.demo import generate
 from keras_bahdanau.models.losses import SentenceCrossentropy
 from keras_bahdanau.optimizers.schedules import learning_rate
+from keras_bahdanau.pipelines.archive import write_calibration, write_search
 from keras_bahdanau.pipelines.confidence import TEXT_FEATURES, WORD_FEATURES, Calibration
-from keras_bahdanau.pipelines.file import write_calibration, write_search
 from keras_bahdanau.pipelines.pipeline import Pipeline
-from keras_bahdanau.pipelines.translator import Translator
+from keras_bahdanau.pipelines.tasks import Translator
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.sources import FeatureSource, TextSource
 from keras_bahdanau.text import Subwords

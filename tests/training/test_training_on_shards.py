@@ -16,7 +16,7 @@ from keras_bahdanau.cli import training_files
 from keras_bahdanau.data import Corpora, Corpus
 from keras_bahdanau.data.shards.shards import Shards, write_card, write_shard
 from keras_bahdanau.demo import generate
-from keras_bahdanau.pipelines.translator import Translator
+from keras_bahdanau.pipelines.tasks import Translator
 from keras_bahdanau.sources.text_source import source_of
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.subwords import Subwords

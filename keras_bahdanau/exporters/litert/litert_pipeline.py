@@ -72,8 +72,8 @@ class LiteRTPipeline:
 
     def _read_source(self, card, files):
         """The source of a card; the class of pipelines for it says the metrics."""
-        from keras_bahdanau.pipelines.by_source import kind_of
         from keras_bahdanau.pipelines.file import read_source
+        from keras_bahdanau.pipelines.tasks import kind_of
 
         if "source" not in card:
             raise ValueError(

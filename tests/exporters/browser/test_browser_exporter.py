@@ -13,7 +13,7 @@ from keras_bahdanau import presets
 from keras_bahdanau.exporters import BrowserExporter, LiteRTExporter, check, describe
 from keras_bahdanau.exporters.all_formats import exporter_of
 from keras_bahdanau.exporters.browser.browser_exporter import _LITERT, _PACKAGES, MODULES
-from keras_bahdanau.pipelines import by_source
+from keras_bahdanau.pipelines import tasks
 from keras_bahdanau.sources import (
     AudioSource,
     FeatureSource,
@@ -194,7 +194,7 @@ def pipeline_of(source):
     """A pipeline of random weights, as far as an export asks for it before it converts."""
     target = Subwords.train(["a b"], 8, model_type="word", exact=False)
     model = presets.small(source, target, embedding_units=8, units=8, attention_units=8)
-    return by_source.pipeline_of(source, model, target)
+    return tasks.pipeline_of(source, model, target)
 
 
 class OwnSource(ImageSource):

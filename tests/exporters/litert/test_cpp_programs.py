@@ -42,7 +42,7 @@ from PIL import Image
 
 from keras_bahdanau.exporters import OnDeviceTranslator, export_litert
 from keras_bahdanau.exporters.litert.tflite_file import pack, unpack
-from keras_bahdanau.pipelines.by_source import load_pipeline
+from keras_bahdanau.pipelines.tasks import load_pipeline
 from keras_bahdanau.sources import AudioSource, ImageSource
 
 ROOT = Path(__file__).parents[3]

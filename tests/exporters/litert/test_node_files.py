@@ -12,7 +12,7 @@ import toy_sources
 import keras_bahdanau as kb
 from keras_bahdanau import SearchOptions
 from keras_bahdanau.exporters import LiteRTPipeline, OnDevicePipeline
-from keras_bahdanau.pipelines.by_source import pipeline_of
+from keras_bahdanau.pipelines.tasks import pipeline_of
 
 LACKING = node_packages.lacking("@litertjs/core")
 PROGRAM = Path(__file__).parents[3] / "export" / "on_device" / "translate.mjs"

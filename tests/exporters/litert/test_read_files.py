@@ -22,7 +22,7 @@ from device_files import (
     sound_file,
 )
 
-from keras_bahdanau.pipelines.by_source import load_pipeline
+from keras_bahdanau.pipelines.tasks import load_pipeline
 from keras_bahdanau.sources import AudioSource, FeatureSource, ImageSource
 
 ROOT = Path(__file__).parents[3]

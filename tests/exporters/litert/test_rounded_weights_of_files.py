@@ -14,7 +14,7 @@ from keras_bahdanau.exporters.litert import conversion
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
 from keras_bahdanau.exporters.litert.tflite_file import unpack
 from keras_bahdanau.optimizers.rounded_weights import LEAST, LEVELS, roundings_of
-from keras_bahdanau.pipelines.by_source import pipeline_of
+from keras_bahdanau.pipelines.tasks import pipeline_of
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.text import Subwords
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from serving_double.kit import CLIENTS, programs, served
 
 import keras_bahdanau as kb
-from keras_bahdanau.cli.translated_lines import Links
+from keras_bahdanau.cli.output import Links
 from keras_bahdanau.exporters import (
     IdsSavedModelExporter,
     SavedModelExporter,

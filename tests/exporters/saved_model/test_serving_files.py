@@ -14,7 +14,7 @@ from serving_double.kit import CLIENTS, KIT, programs, served
 
 from keras_bahdanau.data.readers.manifest import read_manifest
 from keras_bahdanau.exporters.cpp_loader import TensorSpec
-from keras_bahdanau.pipelines.by_source import load_pipeline
+from keras_bahdanau.pipelines.tasks import load_pipeline
 
 NUMBERS = [(0, 1), (3, 2), (1,), (2, 2)]
 

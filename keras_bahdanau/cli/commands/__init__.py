@@ -1,0 +1,1 @@
+"""The commands: each is a function in the file of its name."""

@@ -1,0 +1,40 @@
+"""`keras-bahdanau check`."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keras_bahdanau.cli.console import load_tensorflow
+from keras_bahdanau.cli.options import command
+
+
+@dataclasses.dataclass(kw_only=True)
+class CheckArguments:
+    """Arguments of `check`."""
+
+    path: Annotated[Path, typer.Argument(help="SavedModel or page directory, or .tflite file.")]
+
+
+@command(CheckArguments, imports=False)
+def check(arguments):
+    """Print damage, and what a server or a phone would refuse; exit code 1 if there is anything.
+
+    If there is nothing, the card of the artefact is printed: versions, limits, sha256,
+    signatures, and the comparison with Keras.
+    """
+    from keras_bahdanau import exporters
+    from keras_bahdanau.exporters.all_formats import exporter_of
+
+    exporter = exporter_of(arguments.path)()
+    findings = exporter.damage(arguments.path)
+    if not findings:
+        if exporter.check_loads_tensorflow:
+            load_tensorflow()
+        findings = exporter.check(arguments.path)
+    for finding in findings:
+        print(finding)
+    if findings:
+        raise SystemExit(1)
+    print(exporters.describe(arguments.path))

@@ -1,0 +1,232 @@
+"""`keras-bahdanau export`."""
+
+import dataclasses
+import enum
+import functools
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keras_bahdanau import exporters
+from keras_bahdanau.cli.console import interrupted_by_sigterm, load_tensorflow
+from keras_bahdanau.cli.model_file import load_models, open_model
+from keras_bahdanau.cli.options import ModelOption, Precision, PrecisionOption, command
+from keras_bahdanau.cli.output import check_absent
+from keras_bahdanau.exporters.litert import litert_exporter
+from keras_bahdanau.exporters.publishing import next_version
+from keras_bahdanau.exporters.saved_model import saved_model_exporter
+from keras_bahdanau.files.ownership import check_unowned
+from keras_bahdanau.settings.greetings import without_greetings
+
+ALL = "all"
+IN_BFLOAT16 = "saved-model", "saved-model-ids"  # formats
+TARGET_LENGTH = 64  # tokens, of a LiteRT file
+THREADS = 1  # for times that compare
+Format = enum.Enum("Format", {name: name for name in (*exporters.FORMATS, ALL)}, type=str)
+_SIGNATURES = *litert_exporter.SIGNATURES, *saved_model_exporter.SIGNATURES
+Signature = enum.Enum("Signature", {name: name for name in _SIGNATURES}, type=str)
+
+
+class Quantization(str, enum.Enum):
+    """Precisions that make a LiteRT file smaller."""
+
+    FLOAT16 = "float16"
+    INT8 = "int8"
+    INT4 = "int4"
+
+
+@dataclasses.dataclass(kw_only=True)
+class ExportArguments:
+    """Arguments of `export`."""
+
+    model: ModelOption
+    format: Annotated[
+        Format,
+        typer.Option(
+            help="For TensorFlow Serving (saved-model), clients that split text themselves "
+            "(saved-model-ids), phones (litert), a page (browser), or all."
+        ),
+    ]
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="File of litert; directory of browser; or one in which a SavedModel is the next "
+            "version."
+        ),
+    ]
+    quantization: Annotated[
+        Quantization | None, typer.Option(help="Weights of a LiteRT file in 16, 8 or 4 bits.")
+    ] = None
+    max_source_length: Annotated[
+        int | None,
+        typer.Option(
+            help="Most tokens of a sentence: a SavedModel cuts a longer one, a LiteRT file "
+            "or a page refuses it.  [default: 512, or what the translator says; 64 for litert and "
+            "browser]",
+            show_default=False,
+        ),
+    ] = None
+    max_target_length: Annotated[
+        int | None,
+        typer.Option(
+            help="Most tokens of a translation by a LiteRT file or a page; a SavedModel has the "
+            f"max_length of its search.  [default: {TARGET_LENGTH}]",
+            show_default=False,
+        ),
+    ] = None
+    signatures: Annotated[
+        list[Signature] | None,
+        typer.Option(
+            help="Signatures of a LiteRT file beside its main one, given once for each: greedy "
+            "(no beam), nbest (the best few texts), prefix (those that begin with a given text), "
+            "steps (for programs that choose each token). Of a SavedModel prefix, and alignments "
+            "(of the texts of lists), beside those that all have.  [default: greedy, steps of "
+            "litert; nbest, prefix of browser]",
+            show_default=False,
+        ),
+    ] = None
+    sentences: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of sentences, TSV of both sides, or manifest of files and their texts, to "
+            "compare on, beside the built-in edge cases; texts of a TSV or a manifest add scores."
+        ),
+    ] = None
+    references: Annotated[
+        Path | None, typer.Option(help="Their translations, line by line: adds BLEU and chrF.")
+    ] = None
+    allow_differences: Annotated[
+        bool, typer.Option(help="Write it even if it does not answer as Keras does.")
+    ] = False
+    litert_js: Annotated[
+        Path | None,
+        typer.Option(
+            help="Directory in which npm install @litertjs/core was run, for a page.  [default: .]",
+            show_default=False,
+        ),
+    ] = None
+    title: Annotated[
+        str | None,
+        typer.Option(help="Heading of a page.  [default: Translate]", show_default=False),
+    ] = None
+    precision: PrecisionOption = None
+
+
+@command(ExportArguments, threads=THREADS)
+def export(arguments):
+    """Write a translator as a SavedModel, a LiteRT file or a page, once it answers as Keras does.
+
+    'all' makes OUT/1 for TensorFlow Serving, OUT/model.float32.tflite, .float16. and .int8., and
+    OUT/parity.json. How they compare with Keras, in size, agreement, speed and quality, goes to
+    standard error; standard output gets the paths.
+    """
+    model, format, out = open_model(arguments.model), arguments.format.value, arguments.out
+    lines, references = _comparison_inputs(model, arguments.sentences, arguments.references)
+    _check_output(format, out)
+    specific = {
+        "quantization": arguments.quantization and arguments.quantization.value,
+        "litert_js": arguments.litert_js,
+        "title": arguments.title,
+    }
+    _check_settings(format, specific)
+    _check_precision(format, arguments.precision)
+    longest, signatures = arguments.max_target_length, arguments.signatures
+    if format != ALL:
+        _check_settings(format, {"max_target_length": longest})
+    settings = {
+        "max_source_length": arguments.max_source_length,
+        "max_target_length": TARGET_LENGTH if longest is None else longest,
+        "signatures": tuple(name.value for name in signatures) if signatures else None,
+    }
+    exporter = _new_exporter(format, specific, **settings)
+    load_tensorflow(THREADS)
+    with without_greetings():
+        translator = load_models([model], arguments.precision)
+    comparison = {
+        "sentences": lines,
+        "references": references,
+        "allow_differences": arguments.allow_differences,
+        "say": functools.partial(print, file=sys.stderr, flush=True),
+    }
+    with interrupted_by_sigterm():  # a draft is removed
+        if exporter is None:
+            print(*exporters.export_all(translator, out, **settings, **comparison), sep="\n")
+        else:
+            print(exporters.export(exporter, translator, out, **comparison))
+
+
+def _check_precision(format, precision):
+    """Raise ValueError if a format can't have a precision."""
+    if precision is Precision.bfloat16 and format not in IN_BFLOAT16:
+        raise ValueError(
+            f"Only a SavedModel multiplies in bfloat16. Received: precision={precision.value!r}, "
+            f"format={format!r}. Leave the precision out, or give one of {', '.join(IN_BFLOAT16)}."
+        )
+
+
+def _comparison_inputs(model, sentences, references):
+    """(inputs to compare on, their texts or None), of the two files."""
+    if references is None and sentences is None:
+        return [], None
+    if sentences is None:
+        raise ValueError(
+            f"--references needs --sentences. Received: references={str(references)!r}. "
+            "Give both, or neither."
+        )
+    is_table = sentences.name.endswith((".tsv", ".tsv.gz"))  # which has references, too
+    if references is None and model.inputs == "lines" and not is_table:
+        from keras_bahdanau.data.readers.lines import read_lines
+
+        return read_lines(sentences), None
+    from keras_bahdanau.cli.inputs import read_examples
+
+    pairs, _ = read_examples(model.inputs, sentences, references)
+    return [source for source, _ in pairs], [target for _, target in pairs]
+
+
+def _new_exporter(format, specific, **settings):
+    """The `Exporter` of a format, with the settings that it has; None for all formats."""
+    if format == ALL:
+        for kind in exporters.FORMATS.values():
+            kind.variants(**settings)  # which checks them
+        return None
+    kind, settings = exporters.FORMATS[format], {**settings, **specific}
+    return kind(
+        **{
+            name: value
+            for name, value in settings.items()
+            if value is not None and _has(kind, name)
+        }
+    )
+
+
+def _has(kind, setting):
+    """Return True if the exporters of a class have a setting."""
+    return dataclasses.is_dataclass(kind) and any(
+        field.name == setting for field in dataclasses.fields(kind)
+    )
+
+
+def _check_settings(format, settings):
+    """Raise ValueError if a setting is for other formats alone."""
+    for name, value in settings.items():
+        having = [key for key, kind in exporters.FORMATS.items() if _has(kind, name)]
+        if value is not None and format not in having:
+            raise ValueError(
+                f"--{name.replace('_', '-')} must go with --format {' or '.join(having)}. "
+                f"Received: {name}={str(value)!r} with format={format!r}. Leave it out, or choose "
+                "another format."
+            )
+
+
+def _check_output(format, out):
+    """Raise ValueError or FileExistsError if an export can't be written there."""
+    kind = exporters.FORMATS.get(format)
+    if out.is_file() or (kind and kind.writes_file):
+        check_absent(out, "out")
+        check_unowned(out)
+        kind and kind.check_name(out, "out")
+    else:
+        next_version(out)  # or an error, if something else is there

@@ -1,0 +1,201 @@
+"""`keras-bahdanau prepare`."""
+
+import dataclasses
+import functools
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keras_bahdanau.cli.console import load_tensorflow
+from keras_bahdanau.cli.model_file import open_model
+from keras_bahdanau.cli.options import TargetArgument, command
+from keras_bahdanau.cli.output import check_absent, check_different, check_writable
+from keras_bahdanau.data.shards.preparation import WORKERS, Preparation
+from keras_bahdanau.settings.checks import counted
+from keras_bahdanau.settings.option import check_value
+
+
+@dataclasses.dataclass(kw_only=True)
+class PrepareArguments:
+    """Arguments of `prepare`."""
+
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="Source sentences, one a line; or both sides in one file, named .tsv, .jsonl or "
+            ".tmx; or the directory of a dataset of Hugging Face; or, of images and speech, a "
+            "manifest: a TSV of path and text."
+        ),
+    ]
+    target: TargetArgument = None
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--source",
+            help="Source: text, image or speech. Settings may follow, as in train.",
+        ),
+    ] = "text"
+    out: Annotated[
+        Path | None, typer.Option(help="Directory of the shards: new.", show_default=False)
+    ] = None
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Report what the filters drop; write no shards.")
+    ] = False
+    report: Annotated[
+        Path | None,
+        typer.Option(help="JSON file for the report. [default: OUT/report.json]"),
+    ] = None
+    sides: Annotated[
+        str | None,
+        typer.Option(
+            help="Source and target with a comma between: keys of JSON lines or columns of a "
+            "dataset (translation.en,translation.de), languages of TMX (en,de).  "
+            "[default: source,target; the languages of a TMX of two]",
+            show_default=False,
+        ),
+    ] = None
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of the TSV in their order, with commas between: source, target, and "
+            "count or - for one to ignore.  [default: source,target]",
+            show_default=False,
+        ),
+    ] = None
+    vocabulary: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Vocabularies in place of learnt ones: those of a training, of a .keras file or "
+            "of shards; or a SentencePiece file of both sides, given twice for one of each.",
+            show_default=False,
+        ),
+    ] = None
+    workers: Annotated[
+        int | None, typer.Option(help="Processes.  [default: one a core]", show_default=False)
+    ] = None
+
+
+@command(
+    PrepareArguments,
+    (Preparation, Preparation()),
+    on_interrupt="The same command resumes it.",
+    imports=False,
+)
+def prepare(arguments, options):
+    """Prepare a corpus of any size for training: filter it, and write it as shards.
+
+    Shards hold the token ids of text, and images or recordings as they are. Files of text are
+    UTF-8, plain or .gz, and are read as streams. A pair that several filters would drop counts
+    for the first of them. OUT appears when it is whole; the same command resumes one that was
+    stopped or killed.
+    """
+    settings, out = Preparation(**options), arguments.out
+    report, vocabulary, workers = arguments.report, arguments.vocabulary, arguments.workers
+    check_value("workers", workers, WORKERS)
+    if (out is None) != arguments.dry_run:
+        raise ValueError(
+            "Shards need a directory, and a dry run writes none. "
+            f"Received: out={out and str(out)!r}, dry_run={arguments.dry_run}. "
+            "Give --out or --dry-run."
+        )
+    if vocabulary:
+        _check_learnt(options, vocabulary)
+    if out is not None:
+        check_absent(out, "out")
+    check_writable(report, "report")
+    check_different(out=out, report=report)
+    from keras_bahdanau.data.shards import preparing  # which loads NumPy
+    from keras_bahdanau.sources.named_source import inputs_by_name
+
+    say = functools.partial(print, flush=True)
+    sides = {"target": arguments.target, "sides": arguments.sides, "columns": arguments.columns}
+    corpus = _corpus(arguments.kind, arguments.source, say, **sides)
+    if arguments.dry_run:
+        survey = preparing.survey(corpus, settings, workers, say)
+        say(survey.text())
+        if report is not None:
+            from keras_bahdanau.files.whole_file import write_json
+
+            write_json(report, survey.record())
+        return
+    sides = _vocabularies(vocabulary, inputs_by_name(arguments.kind))
+    shards = preparing.prepare(corpus, out, settings, sides, workers, say, load_tensorflow)
+    if report is not None:
+        shutil.copyfile(out / preparing.REPORT, report)
+    pairs, files = counted(len(shards), "pairs"), counted(len(shards.entries), "shards")
+    say(f"The corpus: {out}, {pairs} in {files}")
+
+
+def _corpus(kind, path, say, **settings):
+    """The corpus of text, or of the files of a manifest, by the kind of the source."""
+    from keras_bahdanau.sources.named_source import inputs_by_name, source_by_name
+
+    if inputs_by_name(kind) == "lines":
+        from keras_bahdanau.data.readers import open_corpus
+
+        return open_corpus(path, **settings, say=say)
+    for name, value in settings.items():
+        if value is not None:
+            raise ValueError(
+                "A manifest has a path and its text in each line. "
+                f"Received: {name}={str(value)!r} with source={kind!r}. Leave it out."
+            )
+    load_tensorflow()
+    from keras_bahdanau.data.shards.file_rows import ManifestCorpus
+
+    return ManifestCorpus(path, source_by_name(kind))
+
+
+def _check_learnt(options, vocabulary):
+    """Raise ValueError if an option is for learning vocabularies, which are read from files."""
+    for name in ("vocabulary_size", "model_type", "normalization", "joint", "symbols", "sample"):
+        if name in options:
+            raise ValueError(
+                f"`{name}` is for vocabularies that are learnt from the corpus. Received: "
+                f"{name}={options[name]!r} with vocabulary={str(vocabulary[0])!r}. Leave one out."
+            )
+
+
+def _vocabularies(paths, inputs):
+    """(source, target) vocabularies of files; None without files."""
+    if not paths:
+        return None
+    if len(paths) > 2:
+        raise ValueError(
+            "Vocabularies must be in one file, or in one of each side. "
+            f"Received: {len(paths)} files, vocabulary={str(paths[-1])!r}. Leave some out."
+        )
+    sides = [_sides(path, inputs) for path in paths]
+    return sides[0][0], sides[-1][1]
+
+
+def _sides(path, inputs):
+    """(source, target) of a training, a `.keras` file, shards, or a SentencePiece file."""
+    from keras_bahdanau.data.shards.shards import CARD, Shards
+    from keras_bahdanau.sources.named_source import read_sides
+    from keras_bahdanau.text.subwords import Subwords
+
+    if path.is_file() and path.suffix != ".keras":
+        try:
+            both = Subwords(path.read_bytes())
+        except ValueError as error:
+            raise ValueError(f"vocabulary={str(path)!r}: {error}") from None
+        return both, both
+    if (path / CARD).is_file():
+        load_tensorflow()
+        shards = Shards(path)
+        source, target = shards.source, shards.target
+    else:
+        card = open_model(path).card
+        load_tensorflow()
+        source, target = read_sides(card)
+    subwords = getattr(source, "subwords", None)
+    if inputs == "lines" and not isinstance(subwords, Subwords):
+        raise ValueError(
+            "A vocabulary must be one of text on both sides. "
+            f"Received: vocabulary={str(path)!r}, whose source is a {type(source).__name__}. "
+            "Give another file."
+        )
+    return source, target

@@ -1,0 +1,222 @@
+"""`keras-bahdanau train`."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keras_bahdanau.cli.console import keras_verbosity, load_tensorflow, say, show_progress
+from keras_bahdanau.cli.options import (
+    AnswerSeparatorOption,
+    CacheOption,
+    ColumnsOption,
+    TargetArgument,
+    ValidSourceOption,
+    ValidTargetOption,
+    command,
+)
+from keras_bahdanau.training.options import DEFAULTS, TrainingOptions
+
+
+@dataclasses.dataclass(kw_only=True)
+class TrainArguments:
+    """Arguments of `train`."""
+
+    context: typer.Context
+    source: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Source sentences, one a line; or a TSV with both languages; or, of images and "
+            "speech, a manifest: a TSV of path and text; or a directory of shards."
+        ),
+    ] = None
+    target: TargetArgument = None
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--source",
+            help="Source: text, image or speech. Settings may follow, such as "
+            "image:height=64,width=640: the arguments of ImageSource or AudioSource.  "
+            "[default: text, or that of the model of --from]",
+            show_default=False,
+        ),
+    ] = None
+    corpus: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="One of several corpora in place of the files, NAME=FILES:WEIGHT:TAG, such as "
+            "de=train.en,train.de:0.7:<2de>: its share of the batches, and a token before each "
+            "source. WEIGHT and TAG may be left out; without weights the sizes decide.",
+            show_default=False,
+        ),
+    ] = None
+    out: Annotated[Path, typer.Option(help="Directory of the training: new, or left unfinished.")]
+    valid_source: ValidSourceOption = None
+    valid_target: ValidTargetOption = None
+    valid_corpus: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Validation files of the --corpus of that name, NAME=FILES; they get its tag.",
+            show_default=False,
+        ),
+    ] = None
+    alignments: Annotated[
+        Path | None,
+        typer.Option(
+            help="Links between the words of each pair, such as 0-0 1-2, one line a pair: for "
+            "--guided-alignment, or --attention forced."
+        ),
+    ] = None
+    valid_alignments: Annotated[
+        Path | None,
+        typer.Option(help="Links of the validation pairs, for --attention forced."),
+    ] = None
+    initial: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            help="Model to train further: the directory of a training, or a .keras file. Its "
+            "source, vocabularies and model options are kept.",
+            show_default=False,
+        ),
+    ] = None
+    vocabulary_pairs: Annotated[
+        Path | None,
+        typer.Option(
+            help="TSV with both languages, the new text for --update-vocabulary.  "
+            "[default: all pairs of the training]",
+            show_default=False,
+        ),
+    ] = None
+    teacher: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Model whose distribution of each token is learnt, for --word-distillation: "
+            "directory of a training, or a .keras file; given several times, the ensemble. It must "
+            "have the student's vocabularies. `distill` lets a teacher write the targets, too.",
+            show_default=False,
+        ),
+    ] = None
+    symbol: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Text that is one token of the source in a vocabulary that is learnt or updated, "
+            "such as <bt>; may be given several times.",
+            show_default=False,
+        ),
+    ] = None
+    columns: ColumnsOption = None
+    answer_separator: AnswerSeparatorOption = None
+    cache: CacheOption = None
+    workers: Annotated[
+        int,
+        typer.Option(
+            help="Processes of this machine that train together, each with its part of every "
+            "batch, on its own GPU where there are several. A job of several machines sets "
+            "TF_CONFIG in each process instead."
+        ),
+    ] = 1
+
+
+@command(
+    TrainArguments,
+    (TrainingOptions, DEFAULTS),
+    on_interrupt="The same command resumes from the last checkpoint.",
+)
+def train(arguments, options):
+    """Train a translator, or a reader of images or speech; or resume a training that was stopped.
+
+    Options that are left out come from the preset, which follows from the source; the defaults
+    shown are those of the preset "small", for text. Files are UTF-8, plain or .gz.
+    OUT/translator.keras is the best model so far. The same command resumes a training that was
+    stopped or killed. With --from the new training begins with the weights of another one.
+    """
+    from keras_bahdanau.cli import training_files as files
+    from keras_bahdanau.cli.inputs import check_cache
+    from keras_bahdanau.cli.worker_processes import is_launched, launch
+    from keras_bahdanau.files.ownership import check_unowned
+    from keras_bahdanau.sources.named_source import preset_by_name, source_by_name
+    from keras_bahdanau.training.data import TrainingData
+    from keras_bahdanau.training.inheritance import check_no_adaptation, initial_model
+    from keras_bahdanau.training.plan import check_start
+    from keras_bahdanau.training.run import Run
+
+    trained, validated = files.Files.training(arguments), files.Files.validation(arguments)
+    new_text_file, workers = arguments.vocabulary_pairs, arguments.workers
+    if workers != 1 and not is_launched():
+        paths = [*trained.paths(), *validated.paths(), *filter(None, [new_text_file])]
+        files.check_read_by_all(paths, workers)
+        return launch(workers, arguments.context.find_root().obj)
+    run, kind = Run(arguments.out), arguments.kind or "text"
+    initial = initial_model(run, arguments.initial)
+    inputs = _inputs(arguments.kind, initial)
+    preset = initial.preset if initial else preset_by_name(kind)
+    options = TrainingOptions(**{"preset": preset, **options})
+    if initial is None:
+        check_no_adaptation(options)
+    else:
+        initial.check(options)
+    check_cache(arguments.cache, inputs)
+    if not is_launched():  # each worker checks what it may, below
+        run.check_free()
+    table = {
+        "columns": arguments.columns,
+        "answer_separator": arguments.answer_separator,
+        "say": say,
+    }
+    show_progress("reading the pairs")
+    data, valid = files.read_data(inputs, trained, validated, **table)
+    show_progress("")
+    links = {"alignments": data.alignments, "valid_alignments": valid.alignments}
+    planned = TrainingData.build(data.pairs, valid.pairs, **links, teacher=arguments.teacher)
+    new_text = None
+    if new_text_file is not None:
+        new_text = files.Data.read(inputs, new_text_file, None, None, **table).pairs
+    if initial is not None:
+        load_tensorflow()  # the source of a file says what its preset is
+    if not is_launched():
+        check_start(run, options, planned, initial)
+        check_unowned(run.translator, say)
+    if arguments.valid_source is None and not arguments.valid_corpus:
+        files.report_held_out(valid.pairs, say)
+    load_tensorflow()
+    import tensorflow as tf
+
+    from keras_bahdanau import training
+    from keras_bahdanau.training.workers import strategy_of_environment
+
+    strategy = strategy_of_environment()
+    say(f"training on the {'GPU' if tf.config.list_physical_devices('GPU') else 'CPU'}")
+    path = training.train(
+        data.pairs,
+        valid.pairs,
+        arguments.out,
+        options,
+        verbose=keras_verbosity(),
+        say=say,
+        source=None if initial else source_by_name(kind),
+        symbols=[*dict.fromkeys([*data.symbols, *(arguments.symbol or [])])],
+        cache=arguments.cache,
+        initial=arguments.initial,
+        vocabulary_pairs=new_text,
+        strategy=strategy,
+        show=show_progress,
+        **links,
+        teacher=planned.teacher,
+    )
+    say(f"The model: {path}")
+
+
+def _inputs(kind, initial):
+    """The form of the inputs: see `Source.inputs_are`."""
+    if initial is None:
+        from keras_bahdanau.sources.named_source import inputs_by_name
+
+        return inputs_by_name(kind or "text")
+    if kind is not None:
+        raise ValueError(
+            "A model that is trained further keeps its kind of source. Received: "
+            f"source={kind!r} with the model of {str(initial.path)!r}. Leave --source out."
+        )
+    return initial.inputs

@@ -1,0 +1,373 @@
+"""`keras-bahdanau translate`, `read` and `transcribe`: a text for each sentence or file."""
+
+import contextlib
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keras_bahdanau.cli.console import show_progress, warn
+from keras_bahdanau.cli.model_file import load_models, open_models, search_of
+from keras_bahdanau.cli.options import (
+    BatchOption,
+    ExploreOption,
+    JsonOption,
+    ModelsOption,
+    PrecisionOption,
+    PrefixOption,
+    RejectOption,
+    TagOption,
+    command,
+)
+from keras_bahdanau.cli.output import LinePrinter, Links, Rejection, check_different, check_writable
+from keras_bahdanau.search.search_options import SearchOptions
+from keras_bahdanau.settings.checks import counted
+from keras_bahdanau.settings.limits import BATCH_SIZE
+from keras_bahdanau.settings.option import check_value
+
+CHUNK = 256  # files that are read before their lines are printed
+
+
+@dataclasses.dataclass(kw_only=True)
+class TranslateArguments:
+    """Arguments of `translate`, `read` and `transcribe`."""
+
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="A file of sentences, one a line; - is the standard input. Of a model that reads "
+            "images or speech: PNG, JPEG, WAV or FLAC files, or manifests, named .tsv or .tsv.gz.  "
+            "[default: -]",
+        ),
+    ] = None
+    model: ModelsOption
+    names: Annotated[
+        bool,
+        typer.Option(
+            "--names", help="Of files: print 'path<TAB>text', a manifest of this directory."
+        ),
+    ] = False
+    nbest: Annotated[
+        int | None,
+        typer.Option(
+            help="Print so many texts of each input, best first, as 'number ||| text ||| score'; "
+            "at most the beam width."
+        ),
+    ] = None
+    alignment: Annotated[
+        bool, typer.Option("--alignment", help="Append ' ||| 0-0 1-2', the linked words.")
+    ] = False
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of a TSV in their order, as in train: source, features, and target, "
+            "count or - for those to ignore.  [default: found from the text of a file named .tsv "
+            "or .tsv.gz, as in train; else a line is a sentence]",
+            show_default=False,
+        ),
+    ] = None
+    tag: TagOption = None
+    write_pairs: Annotated[
+        Path | None,
+        typer.Option(
+            help="TSV to write in place of standard output, for training: each sentence and its "
+            "translations. With --temperature 1 they are drawn at random. A run that is stopped "
+            "leaves what it has as .unfinished-NAME.",
+            show_default=False,
+        ),
+    ] = None
+    reversed: Annotated[
+        bool,
+        typer.Option(
+            "--reversed", help="Write the translation as the source of a pair: back-translation."
+        ),
+    ] = False
+    pair_tag: Annotated[
+        str | None,
+        typer.Option(help="Word before the source of each pair, such as <bt>.", show_default=False),
+    ] = None
+    scores: Annotated[bool, typer.Option("--scores", help="Write the score as a third column.")] = (
+        False
+    )
+    prefix: PrefixOption = None
+    reject_below: RejectOption = None
+    json: JsonOption = False
+    explore: ExploreOption = None
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            help="Right targets, one a line, that the page of --explore compares with.",
+            show_default=False,
+        ),
+    ] = None
+    batch_size: BatchOption = 64
+    precision: PrecisionOption = None
+
+
+OF_SENTENCES = (
+    *("alignment", "columns", "tag", "write_pairs", "reversed", "pair_tag", "scores", "explore"),
+    "reference",
+)
+
+
+@command(TranslateArguments, (SearchOptions, None))
+def translate(arguments, search):
+    """Translate sentences, read images or transcribe recordings: one line out for each input.
+
+    The model says which. Texts are UTF-8, plain or .gz. An empty line, a file that can't be read
+    and one that holds nothing give an empty line. An input that is longer than --max-source-length
+    is cut. Standard error names such inputs.
+    """
+    models = open_models(arguments.model)
+    inputs = _kind_of_inputs(models[0], arguments)
+    search = search_of(
+        models, search, arguments.precision, explore=arguments.explore and str(arguments.explore)
+    )
+    nbest = arguments.nbest
+    if nbest is not None and search is not None:
+        search.check_nbest(nbest)
+    check_value("batch_size", arguments.batch_size, BATCH_SIZE)
+    rejection = Rejection(arguments.reject_below)
+    inputs = inputs(arguments, models[0])
+    pipeline = load_models(models, arguments.precision)
+    if nbest is not None and search is None:
+        pipeline.check_nbest(nbest)
+    inputs.check(pipeline, search)
+    rejection.check_calibration(pipeline, search, len(models))
+    if inputs.prefix is not None:
+        from keras_bahdanau.cli.warnings import UnknownText
+
+        UnknownText(pipeline.target).warn([inputs.prefix], ["the prefix"])
+    count = 0
+    with inputs.output:
+        for chunk in inputs.chunks:
+            prefixes = None if inputs.prefix is None else [inputs.prefix] * len(chunk)
+            results = pipeline.decode_nbest(
+                inputs.tagged(chunk), nbest or 1, arguments.batch_size, search, prefixes
+            )
+            inputs.warn(chunk, results)
+            inputs.write(chunk, rejection(results))
+            count += len(chunk)
+            show_progress(inputs.progress(count), lines=arguments.write_pairs is None)
+    show_progress("")
+    rejection.report()
+    inputs.conclude(search)
+
+
+def _kind_of_inputs(model, arguments):
+    """`_Files` or `_Sentences`, by what a model reads."""
+    if model.inputs == "files":
+        for name in OF_SENTENCES:
+            if value := getattr(arguments, name):
+                value = str(value) if isinstance(value, Path) else value
+                raise ValueError(
+                    f"`{name}` is for sentences. Received: {name}={value!r} with "
+                    f"model={str(model.path)!r}, which reads files. Leave it out."
+                )
+        return _Files
+    model.require_inputs("lines")
+    if arguments.names:
+        raise ValueError(
+            "`names` is for files. Received: names=True with "
+            f"model={str(model.path)!r}, which reads lines. Leave it out."
+        )
+    return _Sentences
+
+
+class _Files:
+    """Files to read: their lists, warnings and lines of output."""
+
+    output = contextlib.nullcontext()
+
+    def __init__(self, arguments, model):
+        from keras_bahdanau.cli.inputs import decoded
+
+        if not arguments.files:
+            raise ValueError(
+                "A model that reads files needs some. Received: "
+                f"model={str(model.path)!r} without files. Give files, or a manifest."
+            )
+        self.prefix = decoded(arguments.prefix, "PREFIX")
+        self.paths = [path for file in arguments.files for path in _paths(file)]
+        self.chunks = [
+            self.paths[first : first + CHUNK] for first in range(0, len(self.paths), CHUNK)
+        ]
+        self.printer = LinePrinter(arguments.nbest is not None, arguments.json, arguments.names)
+        self.lengths = []
+
+    def check(self, pipeline, search):
+        self.limits = pipeline.source.limits(pipeline.longest(search))
+        self.unit = pipeline.source.unit
+
+    def tagged(self, paths):
+        return paths
+
+    def warn(self, paths, results):
+        from keras_bahdanau.cli.warnings import warn_of_cuts
+
+        warn_of_cuts((best for best, *_ in results), self.limits, map(str, paths), self.unit)
+        self.lengths += [len(best.source_tokens) for best, *_ in results]
+
+    def write(self, paths, results):
+        self.printer(paths, results)
+
+    def progress(self, count):
+        return f"{count:,} of {counted(len(self.paths), 'files')}"
+
+    def conclude(self, search):
+        from keras_bahdanau.data.readers.manifest import report_unreadable
+
+        if unreadable := report_unreadable(self.paths, self.lengths):
+            warn(unreadable)
+
+
+def _paths(file):
+    """The files that an argument stands for: those of a manifest, or itself."""
+    if file.name.endswith((".tsv", ".tsv.gz")):
+        from keras_bahdanau.data.readers.manifest import read_manifest
+
+        return [path for path, _ in read_manifest(file)]
+    if not file.is_file():
+        kind = "a directory" if file.is_dir() else "no such file"
+        raise FileNotFoundError(
+            f"Files to read must exist. Received: path={str(file)!r}, {kind}. "
+            "Give files, or a manifest."
+        )
+    return [file]
+
+
+class _Sentences:
+    """Sentences to translate: their lists, warnings, lines of output, pairs and page."""
+
+    def __init__(self, arguments, model):
+        from keras_bahdanau.cli.inputs import decoded
+        from keras_bahdanau.cli.sentences import check_columns, chunks_of
+
+        self.arguments = arguments
+        self.file = _one_file(arguments.files)
+        check_columns(self.file, arguments.columns)
+        self.prefix = decoded(arguments.prefix, "PREFIX")
+        self.tag = decoded(arguments.tag, "TAG")
+        _check_outputs(arguments)
+        self.exploration = _exploration(arguments, self.prefix)
+        self.pairs = _pair_file(arguments)
+        self.output = self.pairs or contextlib.nullcontext()
+        self.chunks, self.symbols, self.targets = chunks_of(self.file, arguments.columns)
+        if self.exploration and self.file is not None:
+            self.exploration.check_lines(self.file, sum(map(len, self.chunks)))
+        self.printer = LinePrinter(arguments.nbest is not None, arguments.json)
+        self.count = 0
+
+    def check(self, translator, search):
+        from keras_bahdanau.cli.sentences import warn_of_features
+        from keras_bahdanau.cli.warnings import FeatureWarnings, UnknownText, subwords_of
+        from keras_bahdanau.text.features import require_token
+
+        self.translator, self.search = translator, search
+        self.limits = translator.source.limits(translator.longest(search))
+        subwords, self.features = subwords_of(translator.source), FeatureWarnings(translator.source)
+        self.unknown = UnknownText(subwords)
+        are_features = warn_of_features(self.file, self.targets, subwords)
+        if self.tag is not None:
+            require_token(self.tag, translator.source)
+            self.symbols = [self.tag, *self.symbols]
+        elif self.targets and not are_features:  # of a table, which may lack them
+            self.features.warn_missing([line for lines in self.chunks for line in lines])
+
+    def tagged(self, lines):
+        from keras_bahdanau.text.features import tagged
+
+        return lines if self.tag is None else [tagged(self.tag, line) for line in lines]
+
+    def warn(self, lines, results):
+        from keras_bahdanau.cli.warnings import lines_from, warn_of_cuts
+
+        best, names = (best for best, *_ in results), lines_from(self.count + 1)
+        warn_of_cuts(best, self.limits, names)
+        self.unknown.warn(lines, lines_from(self.count + 1))
+        self.features.warn(lines)
+        self.count += len(lines)
+
+    def write(self, lines, results):
+        inputs = self.tagged(lines)
+        if self.pairs:
+            for line, hypotheses in zip(lines, results, strict=True):
+                self.pairs.add(line, hypotheses)
+        else:
+            links = None
+            if self.arguments.alignment:
+                links = Links(self.translator, inputs, self.search, self.symbols)
+            self.printer(inputs, results, links)
+        if self.exploration:
+            self.exploration.add(inputs, [best for best, *_ in results])
+
+    def progress(self, count):
+        return counted(count, "sentences")
+
+    def conclude(self, search):
+        self.unknown.warn_count()
+        if self.exploration:
+            self.exploration.write(self.translator.searching(search))
+        if self.pairs:
+            print(self.pairs.report())
+
+
+def _one_file(files):
+    """The file of sentences; None for standard input."""
+    if files and len(files) > 1:
+        raise ValueError(
+            "Sentences are read from one file. Received: "
+            f"{len(files)} files, path={str(files[1])!r}. Give them one by one."
+        )
+    return files[0] if files and files[0] != Path("-") else None
+
+
+def _pair_file(arguments):
+    """The `PairFile` to write, or None."""
+    if arguments.write_pairs is None:
+        return None
+    from keras_bahdanau.data.pair_file import PairFile
+
+    settings = arguments.reversed, arguments.pair_tag, arguments.scores
+    return PairFile(arguments.write_pairs, *settings, say=warn)
+
+
+def _exploration(arguments, prefix):
+    """The `Exploration` to write, or None."""
+    explore, reference, models = arguments.explore, arguments.reference, arguments.model
+    if explore is None and reference is not None:
+        raise ValueError(
+            "`reference` is for a page. Received: "
+            f"reference={str(reference)!r} without one. Give --explore, or leave it out."
+        )
+    if explore is None:
+        return None
+    from keras_bahdanau.cli.explorer_page import Exploration
+
+    labels = ["output"] if len(models) == 1 else [str(model) for model in models]
+    return Exploration(explore, reference, labels, prefix)
+
+
+def _check_outputs(arguments):
+    """Raise an error unless a file of pairs can be made and the outputs go together."""
+    write_pairs, alignment = arguments.write_pairs, arguments.alignment
+    check_writable(write_pairs, "write_pairs")
+    for name in ("reversed", "pair_tag", "scores"):
+        if (value := getattr(arguments, name)) and write_pairs is None:
+            raise ValueError(
+                f"`{name}` is for a file of pairs. Received: {name}={value!r} without one. Give "
+                "--write-pairs, or leave it out."
+            )
+    if alignment and write_pairs is not None:
+        raise ValueError(
+            "A file of pairs has no alignments. Received: alignment=True with "
+            f"write_pairs={str(write_pairs)!r}. Leave one of them out."
+        )
+    if arguments.json and (alignment or write_pairs is not None):
+        raise ValueError(
+            "JSON is printed on standard output, without links. Received: json=True with "
+            f"alignment={alignment}, write_pairs={write_pairs and str(write_pairs)!r}. Leave one "
+            "of them out."
+        )
+    check_different(write_pairs=write_pairs, explore=arguments.explore)

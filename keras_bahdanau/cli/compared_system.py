@@ -1,0 +1,106 @@
+"""The system of `evaluate --compare`: lines of a file, or a model."""
+
+from keras_bahdanau.cli.console import show_progress
+from keras_bahdanau.cli.inputs import check_lines
+from keras_bahdanau.cli.model_file import load_models, open_models, search_of
+from keras_bahdanau.data.readers.lines import read_lines
+from keras_bahdanau.text.features import is_token, untagged
+
+
+class ComparedSystem:
+    """A second system: lines of a file, or a model that will decode the sources.
+
+    Args:
+        path: Path of the file, or of the model.
+        inputs: String, the form of the inputs of the first system.
+        pairs: List of (source, target).
+        search: Dictionary of the search options of the command line.
+        tag: String before each source, or None.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it has other lines, reads other inputs, or there are too many pairs.
+    """
+
+    def __init__(self, path, inputs, pairs, search, tag):
+        self._lines, self._models, self._search, self._tag = None, None, None, tag
+        self._sources = [source for source, _ in pairs]
+        if path.is_dir() or path.suffix in (".keras", ".tflite"):
+            self._models = open_models([path])
+            _check_inputs(self._models[0].inputs, path, inputs)
+            self._search = search_of(self._models, search)
+        else:
+            self._lines = read_lines(path)
+            check_lines(len(self._lines), "compare", path, pairs)
+        from keras_bahdanau.evaluation.significance import samples_for  # which loads sacreBLEU
+
+        samples_for(len(pairs))  # or an error, before anything is decoded
+
+    def load(self, plural):
+        """Load the model, or say why that can't be, before the first one decodes for long.
+
+        Args:
+            plural: String, what the first one reads: both images and recordings are files.
+        """
+        if self._models is not None:
+            self._translator = load_models(self._models)
+            _check_inputs(self._translator.plural, self._models[0].path, plural)
+            if self._search is not None:
+                self._translator.check_options(self._search)
+
+    def lines(self, batch_size):
+        """Its texts."""
+        if self._lines is None:
+            translator, sources = self._translator, self._sources
+            if self._tag is not None and not is_token(self._tag, translator.source):
+                sources = [untagged(self._tag, source) for source in sources]
+            results = translator.decode(sources, batch_size, self._search, say=show_progress)
+            self._lines = [result.text for result in results]
+        return self._lines
+
+    def compare(self, pairs, lines, batch_size, metrics, **settings):
+        """Compare its texts with those of the first system.
+
+        Args:
+            pairs: List of (source, target).
+            lines: List of strings, the texts of the first one.
+            batch_size: Integer.
+            metrics: List of names; each counts pairs or sources.
+            **settings: Arguments of `evaluation.compare`.
+
+        Returns:
+            List of a `Comparison` by each metric.
+        """
+        from keras_bahdanau import evaluation
+        from keras_bahdanau.data.pairs import answers_by_source
+        from keras_bahdanau.evaluation.corpus_metrics import metrics_of  # which loads sacreBLEU
+
+        compared_lines = self.lines(batch_size)
+        answers = answers_by_source(pairs)
+        order = [*enumerate(answers.numbers)]
+        first_pairs = {number: pair for pair, number in reversed(order)}  # of each source
+        rows = [first_pairs[number] for number in range(len(answers.sources))]
+        systems = {
+            False: (lines, compared_lines, [text for _, text in pairs]),
+            True: (
+                [lines[row] for row in rows],
+                [compared_lines[row] for row in rows],
+                answers.references,
+            ),
+        }
+        chosen, compared = metrics_of(metrics), {}
+        for by_source, arguments in systems.items():
+            names = [metric.name for metric in chosen if metric.by_source == by_source]
+            if names:
+                comparisons = evaluation.compare(*arguments, metrics=names, **settings)
+                compared.update(zip(names, comparisons, strict=True))
+        return [compared[name] for name in metrics]
+
+
+def _check_inputs(compared, path, inputs):
+    if compared != inputs:
+        raise ValueError(
+            "Two models are compared on the same inputs. "
+            f"Received: compare={str(path)!r}, which reads {compared}, beside a model that reads "
+            f"{inputs}. Give another model, or a file of its texts."
+        )

@@ -1,0 +1,220 @@
+"""The options `--corpus` and `--valid-corpus`: their form, their files, held-out pairs."""
+
+import dataclasses
+import itertools
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from keras_bahdanau.cli.console import load_tensorflow
+from keras_bahdanau.data.corpora import WEIGHT, Corpora, Corpus, require_text
+from keras_bahdanau.data.pairs import answers_by_source
+from keras_bahdanau.settings.option import check_value
+
+# one that is not that of a drive, as in C:\data\train.tsv
+_COLON = re.compile(r"(?<!^[A-Za-z])(?<!,[A-Za-z]):|:(?![\\/])")
+
+FORM = "NAME=FILES:WEIGHT:TAG"
+
+
+class CorpusOption(NamedTuple):
+    """One corpus of the command line.
+
+    Attributes:
+        name: String.
+        files: Tuple of one path (a TSV, a manifest, or a directory of shards) or two (source and
+            target lines).
+        weight: Float, or None.
+        tag: String, or None.
+    """
+
+    name: str
+    files: tuple
+    weight: float | None = None
+    tag: str | None = None
+
+    def corpus(self, pairs):
+        """The `Corpus` of pairs that were read from the files."""
+        return Corpus(self.name, pairs, self.weight, self.tag)
+
+
+def parsed_corpus(text):
+    """A corpus of `--corpus`.
+
+    Args:
+        text: String `NAME=FILES:WEIGHT:TAG`. FILES is one path, or two with a comma between. The
+            weight may be left out, or be empty, and so may the tag.
+
+    Returns:
+        `CorpusOption`.
+
+    Raises:
+        ValueError: If the string has another form.
+
+    Example:
+        >>> parsed_corpus("de=train.en.gz,train.de.gz:0.7:<2de>")
+        CorpusOption(name='de', files=(PosixPath('train.en.gz'), PosixPath('train.de.gz')),
+            weight=0.7, tag='<2de>')
+    """
+    name, files, *settings = _parts("corpus", text, FORM)
+    if len(settings) > 2:
+        raise _form_error("corpus", text, FORM)
+    weight, tag = [*settings, "", ""][:2]
+    return CorpusOption(name, files, _weight(text, weight) if weight else None, tag or None)
+
+
+def parsed_valid_corpus(text, corpora):
+    """A corpus of `--valid-corpus`, `NAME=FILES`, with the tag of the corpus of that name.
+
+    Args:
+        text: String.
+        corpora: List of `CorpusOption`, those of the training.
+
+    Raises:
+        ValueError: If the string has another form, or no corpus has the name.
+    """
+    name, files, *settings = _parts("valid-corpus", text, "NAME=FILES")
+    if settings:
+        raise _form_error("valid-corpus", text, "NAME=FILES")
+    tags = {corpus.name: corpus.tag for corpus in corpora}
+    if name not in tags:
+        raise ValueError(
+            "--valid-corpus must have the name of a --corpus, whose tag it gets. Received: "
+            f"name={name!r}. Choose from {', '.join(tags)}."
+        )
+    return CorpusOption(name, files, tag=tags[name])
+
+
+def check_tagged(path, pairs, corpora):
+    """Check that one file for all validates with tags, where all corpora have one.
+
+    Args:
+        path: Path of the file, for the message.
+        pairs: Its pairs.
+        corpora: `Pairs` of the training; those that are no corpora have no tags.
+
+    Raises:
+        ValueError: If a source begins with no tag.
+    """
+    if not corpora.corpora or not all(corpus.tag for corpus in corpora.corpora):
+        return
+    for number, (source, _) in enumerate(pairs, start=1):
+        first = source.split(maxsplit=1)[:1]
+        if first and first[0] not in corpora.tags:
+            raise ValueError(
+                "Each validation source must begin with a tag of a corpus. Received: "
+                f"path={str(path)!r}, whose line {number} begins with {first[0]!r:.40}. "
+                "Add it, or give --valid-corpus."
+            )
+
+
+def read_corpora(texts, read, corpora=None):
+    """Read several corpora, or the files for their validation.
+
+    Args:
+        texts: List of strings, as `--corpus` gives them, or `--valid-corpus` with `corpora`.
+        read: Function of one or two paths to an object with `pairs` and `symbols`.
+        corpora: `Corpora` of the training; None to read those.
+
+    Returns:
+        (`Corpora`, list of the different symbols).
+    """
+    if corpora is None:
+        options = [parsed_corpus(text) for text in texts]
+    else:
+        options = [parsed_valid_corpus(text, corpora.corpora) for text in texts]
+    parts, symbols = [], {}
+    for option in options:
+        if len(option.files) == 1 and option.files[0].is_dir():
+            from keras_bahdanau.data.shards.shards import Shards  # which loads NumPy
+
+            if option.tag is not None:
+                load_tensorflow()  # the source of the shards must have the tag
+            parts.append(option.corpus(Shards(option.files[0])))
+        else:
+            data = read(*option.files)
+            parts.append(option.corpus(data.pairs))
+            symbols.update(dict.fromkeys(data.symbols))
+    return Corpora(parts), [*symbols]
+
+
+def hold_out(corpora, indices_of):
+    """Hold pairs of each corpus out for validation, and train on none of their sources.
+
+    All pairs of a source, in every corpus, are on one side. A corpus holds out the chosen sources
+    that no corpus before it has, so that corpora that share sources hold out no more of them. One
+    that has no held-out source by then holds its first chosen one out, in all corpora. A held-out
+    source without a target is left out. Sources are compared without the tag of their corpus.
+
+    Args:
+        corpora: `Corpora`.
+        indices_of: Function of pairs to the set of indices of those to hold out.
+
+    Returns:
+        (training, validation), two `Corpora`.
+
+    Raises:
+        ValueError: If nothing is left to train on of a corpus.
+    """
+    require_text(corpora)
+    numbers = iter(
+        answers_by_source(pair for part in corpora.corpora for pair in part.pairs).numbers
+    )
+    rows = [list(itertools.islice(numbers, len(corpus.pairs))) for corpus in corpora.corpora]
+    sources = _held_out_sources(corpora.corpora, rows, indices_of)
+    training, validation = [], []
+    for corpus, row in zip(corpora.corpora, rows, strict=True):
+        pairs = list(zip(row, corpus.pairs, strict=True))
+        trained = [pair for number, pair in pairs if number not in sources]
+        valid = [pair for number, pair in pairs if number in sources and pair[1].strip()]
+        if not trained:
+            raise ValueError(
+                "Each corpus needs a source beside those that are held out for validation. "
+                f"Received: corpus {corpus.name!r} with {len(valid):,} pairs, all held out. "
+                "Give it more, or others for validation with --valid-corpus."
+            )
+        training.append(dataclasses.replace(corpus, pairs=trained))
+        validation.append(dataclasses.replace(corpus, pairs=valid))
+    return Corpora(training), Corpora(validation)
+
+
+def _held_out_sources(corpora, rows, indices_of):
+    """Set of the numbers of the sources that are held out: see `hold_out`."""
+    before, held_out = set(), set()
+    for corpus, row in zip(corpora, rows, strict=True):
+        chosen = sorted(indices_of(corpus.pairs))
+        held_out.update({row[i] for i in chosen} - before)
+        if held_out.isdisjoint(row):
+            held_out.add(row[chosen[0]])
+        before.update(row)
+    return held_out
+
+
+def _parts(option, text, form):
+    """[name, files, ...]: the parts of an argument, its files as a tuple of one or two paths."""
+    name, equals, value = text.partition("=")
+    files, *settings = re.split(_COLON, value)
+    paths = files.split(",")
+    if not name.strip() or not equals or not all(paths) or len(paths) > 2:
+        raise _form_error(option, text, form)
+    return [name, tuple(map(Path, paths)), *settings]
+
+
+def _weight(text, weight):
+    try:
+        value = float(weight)
+    except ValueError:
+        raise ValueError(
+            f"The weight of --corpus must be a number. Received: weight={weight!r} in {text!r}. "
+            "Leave it empty before a tag if the sizes decide: NAME=FILES::TAG."
+        ) from None
+    check_value("weight", value, WEIGHT)
+    return value
+
+
+def _form_error(option, text, form):
+    return ValueError(
+        f"--{option} must be {form}, FILES one path or two with a comma between. "
+        f"Received: {option.replace('-', '_')}={text!r}. "
+        "Rename files that have a comma or a colon."
+    )

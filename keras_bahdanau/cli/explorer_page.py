@@ -1,0 +1,104 @@
+"""The page of `--explore`: the first inputs of a command, explained step by step."""
+
+import threading
+
+from keras_bahdanau.cli.console import show_progress, warn
+from keras_bahdanau.cli.output import check_writable
+from keras_bahdanau.data.readers.lines import read_lines
+from keras_bahdanau.data.readers.parallel_files import check_parallel
+from keras_bahdanau.files.whole_file import new_file
+from keras_bahdanau.settings.checks import counted
+from keras_bahdanau.settings.option import check_value, integer
+
+MOST, MOST_SIDES = 20, 4  # inputs and traces side by side
+PATIENCE = 5.0  # seconds without a report
+
+
+class Exploration:
+    """The first inputs of a command, which become a page.
+
+    Args:
+        path: Path of the page, ending in .html.
+        reference: Path of a text with a target for each input, to compare; None for none.
+        labels: List of the names of the models.
+        prefix: String that each text begins with; None for none.
+
+    Raises:
+        FileExistsError: If there is a page of that name.
+        ValueError: If its name has another end, or there are too many models.
+    """
+
+    def __init__(self, path, reference=None, labels=("output",), prefix=None):
+        check_writable(path, "explore")
+        from keras_bahdanau.plotting.explorer import check_page_name  # loads NumPy
+
+        check_page_name("explore", path)
+        sides = len(labels) + (reference is not None)
+        check_value("number of models and references", sides, integer(1, MOST_SIDES))
+        self.path, self.labels, self.prefix = path, list(labels), prefix
+        self.references = None if reference is None else read_lines(reference)
+        if reference is not None:
+            self.labels.append("reference")
+        self._reference = reference
+        self._inputs, self._results, self._left_out = [], [], 0
+
+    def check_lines(self, path, count):
+        """Raise ValueError unless the references are as many as the sentences of a file."""
+        if self.references is not None:
+            references = self._reference, len(self.references)
+            check_parallel(source=(path, count), reference=references)
+
+    def add(self, inputs, results):
+        """Add some inputs with their results, as far as there is room."""
+        room = MOST - len(self._inputs)
+        self._inputs += inputs[:room]
+        self._results += results[:room]
+        self._left_out += len(inputs[room:])
+
+    def write(self, pipeline):
+        """Trace the inputs, of an ensemble by each of its models, and write the page."""
+        from keras_bahdanau.plotting import write_explorer
+
+        self.check_lines("standard input", len(self._inputs) + self._left_out)
+        if not self._inputs:
+            warn("there is nothing to explore, and no page")
+            return
+        traces = self._traces(pipeline)
+        with new_file(self.path) as draft:
+            write_explorer(traces, draft, labels=self.labels)
+        if self._left_out:
+            warn(f"{str(self.path)!r} has the first {MOST} inputs; {self._left_out:,} are left out")
+
+    def _traces(self, pipeline):
+        """Traces of all inputs; a warning if they take long."""
+        count = len(self._inputs)
+        line = (
+            f"explaining {count} of the inputs for {str(self.path)!r}: the first takes longest, "
+            "since graphs for single steps are built for it"
+        )
+        waiting = threading.Timer(PATIENCE, warn, [line])
+        waiting.start()
+        traces = []
+        try:
+            for number in range(count):
+                traces.append(self._sides(pipeline, number))
+                show_progress(f"{number + 1:,} of {counted(count, 'inputs')} explained")
+        finally:
+            waiting.cancel()
+        show_progress("")
+        return traces
+
+    def _sides(self, pipeline, number):
+        source, result = self._inputs[number], self._results[number]
+        members = getattr(pipeline.model, "models", None)
+        if members is None:
+            models, target = [pipeline], result
+        else:  # each writes a text of its own
+            parts = pipeline.target, pipeline.search
+            models = [type(pipeline)(pipeline.source, model, *parts) for model in members]
+            target = None
+        settings = {"explore": True, "prefix": self.prefix}
+        traces = [model.trace(source, target, **settings) for model in models]
+        if self.references is not None:
+            traces.append(models[0].trace(source, self.references[number], **settings))
+        return traces

@@ -1,0 +1,223 @@
+"""Options of commands: those that several commands have, and how a function becomes a command."""
+
+import dataclasses
+import enum
+import functools
+import inspect
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+
+from keras_bahdanau.cli.console import ends_well
+from keras_bahdanau.cli.imports import ImportOption, load_modules
+from keras_bahdanau.settings.limits import PRECISIONS
+
+ModelOption = Annotated[
+    Path, typer.Option(help="Directory of a training, or a .keras file.", show_default=False)
+]
+AnyModelOption = Annotated[
+    Path,
+    typer.Option(help="Directory of a training, a .keras or a .tflite file.", show_default=False),
+]
+ModelsOption = Annotated[
+    list[Path],
+    typer.Option(
+        help="Directory of a training, a .keras or a .tflite file; given several times, the "
+        "ensemble of the first two kinds.",
+        show_default=False,
+    ),
+]
+PrefixOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Text that each translation begins with. Hangul letters may join its last syllable.",
+        show_default=False,
+    ),
+]
+TagOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Tag to put before each source, such as <2de>, of a model that was trained with "
+        "--corpus and tags.",
+        show_default=False,
+    ),
+]
+RejectOption = Annotated[
+    float | None,
+    typer.Option(
+        help="Leave a text out whose confidence is lower, 0 to 1: an empty line, which is counted "
+        "on standard error. See calibrate.",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        help="Print a JSON object for each text: text, score, confidence, rejected; tokens with "
+        "their log-probabilities and entropies; words with first and last token, log-probability "
+        "and confidence.",
+    ),
+]
+Precision = enum.Enum("Precision", {name: name for name in PRECISIONS}, type=str)
+PrecisionOption = Annotated[
+    Precision | None,
+    typer.Option(
+        help="Precision of weights and products: bfloat16 is faster where a processor has such "
+        "products, and changes some of the texts.  [default: that of the file]",
+        show_default=False,
+    ),
+]
+BatchOption = Annotated[int, typer.Option(help="Sentences translated at once.")]
+TokenizeOption = Annotated[
+    str | None,
+    typer.Option(help="Tokenization of sacreBLEU for BLEU.  [default: 13a]", show_default=False),
+]
+CacheOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Directory that keeps decoded images or recordings, for the next time that they are "
+        "read; several commands may share it.",
+        show_default=False,
+    ),
+]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Columns of the TSV in their order, with commas between: source, target, features "
+        "(such as V;PST: one source token each, behind the text; features-first: before it), and "
+        "count or - for one to ignore.  "
+        "[default: source,target, and features or count if the third column holds such]",
+        show_default=False,
+    ),
+]
+AnswerSeparatorOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Text between several right targets in one cell of the TSV.  "
+        "[default: a cell holds one; several lines may have one source]",
+        show_default=False,
+    ),
+]
+TargetArgument = Annotated[Path | None, typer.Argument(help="Their translations, line by line.")]
+HELD_OUT = 50  # one pair of this number is held out for validation,
+MOST_HELD_OUT = 1000  # but at most this number of pairs
+ValidSourceOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Source sentences, or a TSV, for the choice of the best epoch. "
+        f"[default: every {HELD_OUT}th pair, at most {MOST_HELD_OUT:,}, held out]"
+    ),
+]
+ValidTargetOption = Annotated[Path | None, typer.Option(help="Their translations.")]
+HeldOutSource = Annotated[
+    Path,
+    typer.Argument(
+        help="Source sentences, or a TSV, that the model was not trained on; a manifest, for a "
+        "model that reads files."
+    ),
+]
+LowercaseOption = Annotated[bool, typer.Option("--lowercase", help="Ignore case in each metric.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Leave the model as it is.")]
+ExploreOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Page to write, .html, that explains the result step by step in a browser.",
+        show_default=False,
+    ),
+]
+
+
+def command(arguments, *settings, on_interrupt="", imports=True, threads=None):
+    """Decorator that gives a function the options of a command.
+
+    The function receives an instance of `arguments`, then for each of the settings a dictionary
+    of the options that the command line has. `ends_well` wraps it.
+
+    Args:
+        arguments: Dataclass, whose annotations are those of typer.
+        *settings: Pairs of a settings dataclass, with fields made by `settings.option.option`, and
+            an object with the defaults that the help lists; None stands for the model's own.
+        on_interrupt: String, as in `ends_well`.
+        imports: Bool. True for the option `--import`.
+        threads: Integer, as in `load_tensorflow`, which imported modules need.
+    """
+    parameters = [_argument(field) for field in dataclasses.fields(arguments)]
+    parameters += [_parameter("modules", ImportOption, None)] if imports else []
+    names = [[field.name for field in dataclasses.fields(group)] for group, _ in settings]
+    for group, defaults in settings:
+        parameters += [_option(field, defaults) for field in dataclasses.fields(group)]
+
+    def decorate(function):
+        @functools.wraps(function)
+        def run(**values):
+            modules = values.pop("modules", None) if imports else None
+            if modules:
+                load_modules(modules, threads)
+            chosen = [{name: values.pop(name) for name in group} for group in names]
+            chosen = [{name: v for name, v in group.items() if v is not None} for group in chosen]
+            function(arguments(**values), *chosen)
+
+        run.__signature__ = inspect.Signature(parameters)
+        return ends_well(on_interrupt)(run)
+
+    return decorate
+
+
+def _argument(field):
+    """Parameter of a command, for one field of its arguments."""
+    default = field.default
+    return _parameter(
+        field.name,
+        field.type,
+        inspect.Parameter.empty if default is dataclasses.MISSING else default,
+    )
+
+
+def _option(field, defaults):
+    """Parameter of a command, for one field of settings; None if the option is left out."""
+    default = "the model's own" if defaults is None else getattr(defaults, field.name)
+    switches = []
+    if bool in (field.type, *get_args(field.type)):
+        switch = field.name.replace("_", "-")
+        pair = [switch, field.metadata.get("off", f"no-{switch}")]
+        switches = ["/".join(f"--{name}" for name in pair)]
+        default = pair[not default] if isinstance(default, bool) else default
+    help = f"{field.metadata['help']} [default: {default}]"
+    option = typer.Option(*switches, help=help, show_default=False)
+    return _parameter(field.name, Annotated[field.type | None, option], None)
+
+
+def _parameter(name, annotation, default):
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+DOWNLOADED = "flores101", "flores200", "spm"  # tokenizations whose model sacreBLEU downloads
+
+
+def check_tokenization(name):
+    """Raise an error in our form unless sacreBLEU has a tokenization; None is its own."""
+    if name is None:
+        return
+    from sacrebleu.metrics import BLEU
+
+    if name not in BLEU.TOKENIZERS:
+        raise ValueError(
+            f"`tokenize` must be one of {', '.join(sorted(BLEU.TOKENIZERS))}. "
+            f"Received: tokenize={name!r}"
+        )
+    if name in DOWNLOADED or name.endswith("-mecab"):  # which need a download, or a package
+        try:
+            BLEU(tokenize=name)
+        except OSError as error:
+            raise ConnectionError(
+                "sacreBLEU must download a model for this tokenization. Received: "
+                f"tokenize={name!r} ({error}). Connect to the internet once, or choose another."
+            ) from None
+        except RuntimeError:
+            raise ImportError(
+                f"sacreBLEU needs MeCab for this tokenization. Received: tokenize={name!r}. "
+                f"Install it: pip install 'sacrebleu[{name[:2]}]'."
+            ) from None

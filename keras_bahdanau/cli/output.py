@@ -1,0 +1,232 @@
+"""Output of commands: checks of its files, and lines of texts, scores, links or JSON."""
+
+import json
+import os
+import sys
+
+from keras_bahdanau.cli.console import warn
+from keras_bahdanau.settings.option import check_value, number
+
+
+def check_absent(path, name):
+    """Raise FileExistsError if an output exists."""
+    if path.exists():
+        raise FileExistsError(
+            f"An output must not exist yet. Received: {name}={str(path)!r}. "
+            "Choose another name, or remove it."
+        )
+
+
+def check_writable(path, name):
+    """Raise an error unless a file can be made here; None stands for no file."""
+    if path is None:
+        return
+    check_absent(path, name)
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise FileNotFoundError(
+            "An output must lie in a directory that exists and may be written to. "
+            f"Received: {name}={str(path)!r}. Make the directory first, or name another."
+        )
+
+
+def check_different(**paths):
+    """Raise ValueError if two outputs are one file; None stands for no file."""
+    names = {}
+    for name, path in paths.items():
+        if path is None:
+            continue
+        first = names.setdefault(os.path.realpath(path), name)
+        if first != name:
+            raise ValueError(
+                "Each output needs a file of its own. Received: "
+                f"{first}={str(paths[first])!r}, {name}={str(path)!r}. Rename one of them."
+            )
+
+
+def check_picture(path, name):
+    """Raise ValueError unless the name of a picture ends in a known format; None: no picture."""
+    if path is None:
+        return
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    formats = sorted({*FigureCanvasBase.get_supported_filetypes()} - {"pgf"})  # which needs LaTeX
+    if path.suffix.removeprefix(".").lower() not in formats:
+        raise ValueError(
+            f"A picture's name must end in one of .{', .'.join(formats)}. "
+            f"Received: {name}={str(path)!r}"
+        )
+
+
+class Rejection:
+    """The option `--reject-below`, over all texts of a command.
+
+    Args:
+        below: Float from 0 to 1, or None to leave every text as it is.
+
+    Attributes:
+        rejected: Integer, how many texts were rejected.
+        seen: Integer, of how many.
+
+    Raises:
+        ValueError: If `below` is out of range.
+    """
+
+    def __init__(self, below):
+        if below is not None:
+            check_value("reject_below", below, number(0, 1))
+        self.below = below
+        self.rejected = self.seen = 0
+
+    def check_calibration(self, pipeline, search, models=1):
+        """Warn if the calibration was fitted to another model or search.
+
+        Args:
+            pipeline: `Pipeline`, or that of a .tflite file.
+            search: `SearchOptions` in place of its own, or None.
+            models: Integer, the number of models in it.
+        """
+        if self.below is None:
+            return
+        if models > 1:
+            warn("an ensemble is not calibrated: its confidences are mean probabilities of tokens")
+        elif search is None or pipeline.calibration is None:  # .tflite files have their search
+            return
+        elif search != pipeline.search:
+            warn("confidences were calibrated with other search options: they may be off")
+
+    def __call__(self, results):
+        """The lists of `Translation`, with empty texts where the confidence is low."""
+        if self.below is None:
+            return results
+        results = [[result.reject_below(self.below) for result in row] for row in results]
+        self.seen += sum(map(len, results))
+        self.rejected += sum(result.rejected for row in results for result in row)
+        return results
+
+    def report(self):
+        """Report on standard error how many texts were rejected."""
+        if self.below is not None:
+            warn(
+                f"{self.rejected:,} of {self.seen:,} texts are left out, of a confidence below "
+                f"{self.below:g}"
+            )
+
+
+class LinePrinter:
+    """Lines of texts on standard output, in the form of Moses' n-best lists if they are numbered.
+
+    Args:
+        numbered: Bool. True for lines "number ||| text ||| score".
+        json: Bool. True for JSON.
+        names: Bool. True for lines that begin with the name of the input and a tab.
+    """
+
+    def __init__(self, numbered=False, json=False, names=False):
+        self.numbered, self.json, self.names = numbered, json, names
+        self.count = 0  # inputs whose texts are printed
+
+    def __call__(self, inputs, results, links=None):
+        """Print the texts of some inputs.
+
+        Args:
+            inputs: List of inputs.
+            results: Lists of `Translation`, one list an input.
+            links: `Links` of the inputs; None for lines without links.
+        """
+        for row, (name, hypotheses) in enumerate(zip(inputs, results, strict=True)):
+            number = self.count + row if self.numbered else None
+            name = str(name) if self.names else None
+            for result in hypotheses:
+                linked = links and ("" if result.rejected else links(row, result))
+                line = json_line(result, number, name) if self.json else None
+                print(line or _line(result, number, name, linked))
+        self.count += len(inputs)
+        sys.stdout.flush()
+
+
+def _line(result, number, name, links):
+    fields = [result.text]
+    if number is not None:
+        fields = [str(number), result.text, f"{result.score:.4f}"]
+    if links is not None:
+        fields.append(links)
+    line = " ||| ".join(fields)
+    return line if name is None else f"{name}\t{line}"
+
+
+def json_line(result, number=None, path=None):
+    """A `Translation` as one line of JSON.
+
+    Args:
+        result: `Translation`.
+        number: Integer, the number of its input, counted from 0; None to leave it out.
+        path: String, the path of its input, likewise.
+    """
+    fields = {} if number is None else {"number": number}
+    if path is not None:
+        fields["path"] = path
+    fields |= {
+        "text": result.text,
+        "score": _rounded(result.score),
+        "confidence": _rounded(result.confidence),
+        "rejected": result.rejected,
+        "tokens": result.target_tokens,
+        "token_log_probs": _numbers(result.token_log_probs),
+        "token_entropies": _numbers(result.token_entropies),
+        "words": [
+            {
+                **word._asdict(),
+                "log_prob": _rounded(word.log_prob),
+                "confidence": _rounded(word.confidence),
+            }
+            for word in result.words
+        ],
+    }
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def _numbers(array):
+    return None if array is None else [_rounded(number) for number in array.tolist()]
+
+
+def _rounded(number):
+    """Six digits of a number, as many as a float32 is sure of."""
+    return None if number is None else round(number, 6)
+
+
+class Links:
+    """Links between the words of sentences and of their translations, in Pharaoh form.
+
+    Args:
+        translator: `Translator`.
+        sentences: List of strings.
+        search: `SearchOptions` of their search; None for that of a .tflite file.
+        symbols: Words of a sentence that are not of its text: a tag before it, features.
+    """
+
+    def __init__(self, translator, sentences, search, symbols=()):
+        from keras_bahdanau.text.features import text_words
+
+        longest, self._source = translator.longest(search), translator.source
+        self._source_words = translator.words(sentences, longest)
+        self._text_words = [text_words(sentence, symbols) for sentence in sentences]
+        self._copied_from = None  # sentences as far as they are read, if their words are copied
+        replaces = translator.replaces_unknown if search is None else search.replace_unknown
+        if replaces:
+            self._copied_from, *_ = self._source.cut(sentences, longest)
+            self._characters = translator.copies_characters
+
+    def __call__(self, row, translation):
+        from keras_bahdanau.text.alignments import format_pharaoh, span_links, word_spans
+        from keras_bahdanau.text.copies import copied_tokens
+
+        tokens = translation.target_tokens
+        if tokens and self._copied_from is not None:
+            sentence, weights = self._copied_from[row], translation.alignment
+            copies = self._source.attended_words(sentence, weights, self._characters)
+            tokens = copied_tokens(tokens, copies, self._characters)
+        links = span_links(self._source_words[row], word_spans(tokens), translation.alignment)
+        words = self._text_words[row]
+        return format_pharaoh(
+            (source - words.start, word) for source, word in links if source in words
+        )

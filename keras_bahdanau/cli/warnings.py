@@ -1,0 +1,120 @@
+"""Warnings about inputs: too long, with parts that a vocabulary lacks, in another order."""
+
+import itertools
+
+from keras_bahdanau.cli.console import warn
+from keras_bahdanau.text.unknown_parts import better_form, name_of_part
+
+MOST_LINES, MOST_PARTS = 10, 12  # that are named
+
+
+def warn_of_cuts(results, limits, names=None, unit="tokens"):
+    """Name on standard error each input that was too long, and cut; each name once.
+
+    Args:
+        results: Iterable of `Translation`, one an input.
+        limits: Dictionary, as `Source.limits` gives it.
+        names: Iterable of the inputs' names; `lines_from(1)` if left out.
+        unit: String, the unit of an input's length: `Source.unit`.
+    """
+    most = f"{limits['max_source_length']:,} {unit}"
+    if "max_source_bytes" in limits:
+        most += f", or {limits['max_source_bytes']:,} bytes,"
+    for name, result in dict(zip(names or lines_from(1), results, strict=False)).items():
+        if result.truncated:
+            warn(
+                f"{name} is too long: only its first {most} are read. Split it, or raise "
+                "--max-source-length (of a .tflite file: at its export)."
+            )
+
+
+def lines_from(number):
+    """Names of lines: "line 7", "line 8", without end."""
+    return (f"line {count}" for count in itertools.count(number))
+
+
+class UnknownText:
+    """Warnings of the parts of lines that a vocabulary has no id for.
+
+    The first ten lines are named, and the others counted in the end.
+
+    Args:
+        subwords: `Subwords`; None for a source that has none, which gives no warnings.
+    """
+
+    def __init__(self, subwords):
+        self._subwords, self._count = subwords, 0
+
+    def warn(self, lines, names):
+        """Warn of some lines.
+
+        Args:
+            lines: List of strings.
+            names: Iterable of their names, such as "line 7".
+        """
+        unknown = self._subwords.unknown(lines) if self._subwords else []
+        for name, line, parts in zip(names, lines, unknown, strict=False):
+            self._count += bool(parts)
+            if parts and self._count <= MOST_LINES:
+                some = " ".join(map(name_of_part, parts[:MOST_PARTS]))
+                more = " …" if len(parts) > MOST_PARTS else ""
+                form = better_form([line], self._subwords, 1)
+                mend = f" It knows all in Unicode's form {form}: convert the text." if form else ""
+                warn(
+                    f"{name}: the model does not know: {some}{more}. The answer may be wrong.{mend}"
+                )
+
+    def warn_count(self):
+        """Count the lines that were not named."""
+        more = self._count - MOST_LINES
+        if more > 0:
+            lines = "1 more line has" if more == 1 else f"{more:,} more lines have"
+            warn(f"{lines} parts that the model does not know")
+
+
+class FeatureWarnings:
+    """Warnings, once, of features in another place than in training, or of missing ones.
+
+    A vocabulary does not tell features from tags. So a single symbol, which may be a tag, is no
+    feature, and of several the first may be a tag.
+
+    Args:
+        source: `Source` of a model, or that of a .tflite file.
+    """
+
+    def __init__(self, source):
+        self._source, subwords = source, subwords_of(source)
+        self._symbols = subwords.symbols if subwords else ()
+
+    def warn(self, lines):
+        """Warn of the first line whose features stand in another place."""
+        for line in lines if self._symbols else ():
+            moved = self._source.misplaced(line)
+            if moved is not None:
+                warn(
+                    f"the features of {line!r:.80} do not stand where the model has learnt them: "
+                    f"give {moved!r:.80}; a tag stays in front"
+                )
+                self._symbols = ()
+                return
+
+    def warn_missing(self, sources):
+        """Warn if no source has a feature, of a model that has learnt some.
+
+        A single symbol is a tag, such as `<bt>` before texts that were translated.
+
+        Args:
+            sources: List of strings.
+        """
+        if len(self._symbols) > 1 and not any(
+            word in self._symbols for source in sources for word in source.split()
+        ):
+            warn(
+                f"no source has a symbol that the model has learnt, such as {self._symbols[0]}. "
+                "If these are features, give a table with them; if they are tags, give --tag"
+            )
+
+
+def subwords_of(source):
+    """The vocabulary of a source; None for a source without one."""
+    return getattr(source, "subwords", None)

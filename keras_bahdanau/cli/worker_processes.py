@@ -1,0 +1,125 @@
+"""Several processes of one command on this machine, which TF_CONFIG joins."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+from keras_bahdanau.cli.console import interrupted_by_sigterm
+from keras_bahdanau.files.own_process import module_command
+from keras_bahdanau.settings.cores import usable_cores
+from keras_bahdanau.settings.limits import WORKERS
+from keras_bahdanau.settings.option import check_value
+
+POLL_SECONDS = 0.1
+SECONDS_TO_END = 5  # that a worker has to end by itself
+
+
+def is_launched():
+    """True in a process of a job, which has a TF_CONFIG."""
+    return bool(os.environ.get("TF_CONFIG"))
+
+
+def launch(count, arguments):
+    """Run a command in several processes, until all of them have ended.
+
+    The first one, the chief, has the output of this process. The others have none, but the error
+    of the first that fails is reported.
+
+    Args:
+        count: Integer, the number of processes.
+        arguments: List of strings, the command line behind the name of the program.
+
+    Raises:
+        ChildProcessError: If a process is killed; the others are ended.
+        SystemExit: With the exit code of a process that reported an error.
+        ValueError: If the count is out of range.
+    """
+    check_value("workers", count, WORKERS)
+    with contextlib.ExitStack() as block:
+        workers = []
+        block.enter_context(interrupted_by_sigterm())
+        block.callback(_end, workers)
+        addresses = _free_addresses(count)
+        for index in range(count):
+            errors = block.enter_context(tempfile.TemporaryFile())
+            workers.append(_Worker(index, errors, arguments, addresses))
+        while any(worker.process.poll() is None for worker in workers):
+            _check_alive(workers)
+            time.sleep(POLL_SECONDS)
+        _check_alive(workers)
+
+
+class _Worker:
+    """A process of a job, and the file of its errors."""
+
+    def __init__(self, index, errors, arguments, addresses):
+        self.index, self.errors = index, errors
+        task = {"type": "worker", "index": index}
+        cores = max(1, usable_cores() // len(addresses))
+        threads = {f"TF_NUM_{kind}_THREADS": str(cores) for kind in ("INTRAOP", "INTEROP")}
+        self.process = subprocess.Popen(
+            module_command(sys.executable, "keras_bahdanau.cli", *arguments),
+            env={
+                **threads,
+                **os.environ,
+                "TF_CONFIG": json.dumps({"cluster": {"worker": addresses}, "task": task}),
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=None if index == 0 else subprocess.DEVNULL,
+            stderr=None if index == 0 else errors,
+        )
+
+    def last_error(self):
+        """The last line of its errors, or an empty string."""
+        self.errors.seek(0)
+        lines = self.errors.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else ""
+
+
+def _check_alive(workers):
+    """Raise if a process has failed, above all for one that was killed."""
+    failed = [worker for worker in workers if worker.process.poll()]
+    if failed:
+        time.sleep(POLL_SECONDS)  # one that is killed takes others with it
+        failed = [worker for worker in workers if worker.process.poll()]
+    # by a signal, then with a report that was not shown yet
+    for worker in sorted(failed, key=lambda worker: worker.process.returncode):
+        code = worker.process.returncode
+        if code < 0:
+            raise ChildProcessError(
+                f"All {len(workers)} workers must stay until the end. Received: worker "
+                f"{worker.index} ended by signal {signal.Signals(-code).name}. The same command "
+                "resumes from the last checkpoint."
+            )
+        if worker.index:
+            print(worker.last_error(), file=sys.stderr, flush=True)
+        raise SystemExit(code)
+
+
+def _end(workers):
+    """End the processes that are left."""
+    left = [worker.process for worker in workers if worker.process.poll() is None]
+    for process in left:
+        process.terminate()
+    until = time.monotonic() + SECONDS_TO_END
+    for process in left:
+        try:
+            process.wait(max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _free_addresses(count):
+    """Addresses on this machine that nothing listens at."""
+    with contextlib.ExitStack() as block:
+        sockets = [block.enter_context(socket.socket()) for _ in range(count)]
+        for listener in sockets:
+            listener.bind(("127.0.0.1", 0))
+        return [f"127.0.0.1:{listener.getsockname()[1]}" for listener in sockets]

@@ -1,0 +1,266 @@
+"""Pipelines by the kind of their source, their files, and ensembles of several."""
+
+import dataclasses
+
+from keras_bahdanau.models import Ensemble
+from keras_bahdanau.pipelines.archive import PipelineFile, open_pipeline_file
+from keras_bahdanau.pipelines.file import read_pipeline
+from keras_bahdanau.pipelines.pipeline import Pipeline
+from keras_bahdanau.sources.audio_source import AudioSource
+from keras_bahdanau.sources.image_source import ImageSource
+from keras_bahdanau.sources.text_source import TextSource
+
+
+class Translator(Pipeline):
+    """A trained model with the vocabularies of its texts, saved as one `.keras` file.
+
+    ```python
+    translator = keras_bahdanau.Translator(source, model, target)
+    result = translator.translate(["A man in an orange hat."])[0]
+    translator.save("en-de.keras")
+    translator = keras_bahdanau.Translator.load("en-de.keras")
+    ```
+
+    Args:
+        source: The `Subwords` of the source text, or a `TextSource`.
+        model: A `Seq2Seq`, or an `Ensemble` of several.
+        target: The `Subwords` of the target text.
+        search: `SearchOptions`; the defaults when left out.
+
+    Raises:
+        TypeError: If a part is none of these.
+        ValueError: If the model was not trained with vocabularies of these sizes.
+    """
+
+    verb = "translate"
+    noun = "translation"
+    plural = "sentences"
+    source_class = TextSource
+
+    def translate(self, sentences, batch_size=64, search=None, prefixes=None):
+        """Find the best translation of each sentence, or draw one if the options say so.
+
+        Args:
+            sentences: List of strings, in any number and order; an empty one
+                gives an empty translation.
+            batch_size: Positive integer. Sentences translated at once.
+            search: `SearchOptions` in place of the translator's own.
+            prefixes: List of strings, one a sentence: the beginning of its translation; ""
+                for a free one.
+
+        Returns:
+            List of `Translation`, one a sentence.
+
+        Raises:
+            TypeError: If `sentences` is one string, or holds something else.
+            ValueError: If there are not as many prefixes as sentences.
+        """
+        return self.decode(sentences, batch_size, search, prefixes)
+
+    def translate_nbest(self, sentences, nbest=None, batch_size=64, search=None, prefixes=None):
+        """Find the best few translations of each sentence, best first.
+
+        Draws at random come as they are drawn. They depend on the seed and
+        the sentence alone: it has the same ones in any batch.
+
+        Args:
+            sentences: List of strings.
+            nbest: Integer; at most, and by default, the beam width. An empty
+                sentence has one translation, which is empty.
+            batch_size: Positive integer. Sentences translated at once.
+            search: `SearchOptions` in place of the translator's own.
+            prefixes: List of strings, as in `translate`.
+
+        Returns:
+            List of lists of `Translation`.
+
+        Raises:
+            TypeError: If `sentences` is one string, or holds something else.
+            ValueError: If `nbest` is larger than the beam, or there are not as
+                many prefixes as sentences.
+        """
+        return self.decode_nbest(sentences, nbest, batch_size, search, prefixes)
+
+
+class ImageToText(Pipeline):
+    """A trained model that reads images, saved as one `.keras` file.
+
+    ```python
+    reader = keras_bahdanau.ImageToText.load("formulas.keras")
+    print(reader.read([pathlib.Path("formula.png")])[0].text)
+    ```
+
+    Args:
+        source: An `ImageSource`.
+        model: A `Seq2Seq`, or an `Ensemble` of several.
+        target: The `Subwords` of the text.
+        search: `SearchOptions`; the defaults when left out.
+
+    Raises:
+        TypeError: If a part is none of these.
+        ValueError: If the model was not trained with this source and target.
+    """
+
+    verb = "read"
+    plural = "images"
+    source_class = ImageSource
+    metrics = ("exact", "wer")
+
+    def read(self, images, batch_size=64, search=None, prefixes=None):
+        """Find the best text for each image: see `Pipeline.decode`.
+
+        Args:
+            images: List of images: bytes of a PNG or JPEG, paths (`pathlib.Path`), or arrays
+                `(height, width)` or `(height, width, 3)`. One that can't be read gives an empty
+                text.
+            batch_size: Positive integer. Images read at once.
+            search: `SearchOptions` in place of the pipeline's own.
+            prefixes: List of strings, one an image: the beginning of its text.
+
+        Returns:
+            List of `Translation`, one an image.
+        """
+        return self.decode(images, batch_size, search, prefixes)
+
+
+class SpeechToText(Pipeline):
+    """A trained model that transcribes speech, saved as one `.keras` file.
+
+    ```python
+    speech = keras_bahdanau.SpeechToText.load("an4.keras")
+    print(speech.transcribe([pathlib.Path("hello.wav")])[0].text)
+    ```
+
+    Args:
+        source: An `AudioSource`.
+        model: A `Seq2Seq`, or an `Ensemble` of several.
+        target: The `Subwords` of the text.
+        search: `SearchOptions`; the defaults when left out.
+
+    Raises:
+        TypeError: If a part is none of these.
+        ValueError: If the model was not trained with this source and target.
+    """
+
+    verb = "transcribe"
+    plural = "recordings"
+    source_class = AudioSource
+    metrics = ("wer", "cer")
+
+    def transcribe(self, recordings, batch_size=64, search=None, prefixes=None):
+        """Find the best text for each recording: see `Pipeline.decode`.
+
+        Args:
+            recordings: List of recordings: bytes of a WAV or FLAC file, paths
+                (`pathlib.Path`), or pairs (samples, rate). One that can't be read, or has no
+                sample, gives an empty text.
+            batch_size: Positive integer. Recordings transcribed at once.
+            search: `SearchOptions` in place of the pipeline's own.
+            prefixes: List of strings, one a recording: the beginning of its text.
+
+        Returns:
+            List of `Translation`, one a recording.
+        """
+        return self.decode(recordings, batch_size, search, prefixes)
+
+
+KINDS = (Translator, ImageToText, SpeechToText)
+
+
+def kind_of(source):
+    """The class of the pipeline of a source."""
+    return next((kind for kind in KINDS if isinstance(source, kind.source_class)), Pipeline)
+
+
+def pipeline_of(source, model, target, search=None, metrics=None):
+    """A `Translator` for text, an `ImageToText` for images, and so on.
+
+    Args: as in `Pipeline`.
+    """
+    return kind_of(source)(source, model, target, search, metrics)
+
+
+def load_pipeline(path, precision=None):
+    """Load the pipeline of a `.keras` file, whatever its source is.
+
+    Args:
+        path: Path of the file, or of the directory of a training, whose best model is loaded.
+        precision: String, "float32" or "bfloat16", of the model's weights and products; None
+            for that in which it was saved. bfloat16 takes half of the memory, is faster where a
+            processor has its products, and changes some of the texts.
+
+    Raises:
+        FileNotFoundError: If there is none.
+        ValueError: If it is not a pipeline's file, or a damaged one; or if there is no such
+            precision.
+
+    Example:
+        >>> pipeline = load_pipeline("runs/formulas")
+    """
+    file = path if isinstance(path, PipelineFile) else open_pipeline_file(path)
+    return pipeline_of(*read_pipeline(file, precision)).set_record(file.card)
+
+
+def ensemble(translators, search=None):
+    """A pipeline whose models choose each token together: see `models.Ensemble`.
+
+    Args:
+        translators: List of `Translator` or other `Pipeline`, or of paths of their files. All
+            must have the same source and target.
+        search: `SearchOptions`; those of the first translator when left out, without a share of
+            CTC unless all have a CTC layer.
+
+    Returns:
+        `Translator`, or `Pipeline` if the source is no text; it decodes, aligns, is saved and
+        exported as any other.
+
+    Raises:
+        ValueError: If there is no translator, one comes twice, or the vocabularies differ.
+        FileNotFoundError: If a file is missing.
+
+    Example:
+        >>> translator = ensemble(["seed-1/translator.keras", "seed-2/translator.keras"])
+        >>> translator.save("both.keras")
+    """
+    translators = [
+        item if isinstance(item, Pipeline) else load_pipeline(item) for item in translators
+    ]
+    if not translators:
+        raise ValueError("An ensemble must have at least one translator. Received: translators=[]")
+    first = translators[0]
+    check_same_sides([(translator.source, translator.target) for translator in translators])
+    model = Ensemble([translator.model for translator in translators])
+    if search is None:
+        search = first.search
+        if not model.has_ctc:
+            search = dataclasses.replace(search, ctc_weight=0.0)
+    parts = first.source, model, first.target, search
+    return pipeline_of(*parts, vars(first).get("metrics"))
+
+
+def check_same_sides(sides):
+    """Raise ValueError unless all models of an ensemble have the same source and target.
+
+    Args:
+        sides: List of (`Source`, `Subwords`).
+    """
+    for number, pair in enumerate(sides[1:], start=2):
+        if pair != sides[0]:
+            raise ValueError(
+                "The translators of an ensemble must have the same source and target. "
+                f"Received: translator {number} with {_difference(pair, sides[0])}."
+            )
+
+
+def _difference(pair, first):
+    """How the (source, target) of a translator differs from that of the first one."""
+    vocabularies = [(getattr(source, "subwords", None), target) for source, target in (pair, first)]
+    if pair[0] != first[0] and vocabularies[0] == vocabularies[1]:
+        return (
+            f"other settings of the source, {pair[0].card} and not {first[0].card}. Train one of "
+            "them again, on pairs of the same form"
+        )
+    return (
+        "other vocabularies than the first. Train them on the same pairs, with the same vocabulary "
+        "settings"
+    )
