@@ -74,11 +74,11 @@ def export_all(
     ]
     for exporter in exporters:
         exporter.require(pipeline)
-    places = {exporter.place(directory / exporter.file_name): exporter for exporter in exporters}
-    with reserved(places):
+    artefacts = {e.destination(directory / e.file_name): e for e in exporters}
+    with reserved(artefacts):
         comparison = Comparison(pipeline, sentences, references, say)
         draft, table = directory / "all", directory / PARITY
-        return export_together(places, pipeline, comparison, draft, allow_differences, table)
+        return export_together(artefacts, pipeline, comparison, draft, allow_differences, table)
 
 
 def exporter_of(path):

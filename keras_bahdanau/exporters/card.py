@@ -150,8 +150,8 @@ def vocabulary_files(pipeline):
     """
     files = dict(pipeline.source.assets)
     vocabularies = {name.partition(".")[0]: name for name in files}
-    same = [name for name, content in files.items() if content == pipeline.target.model]
-    vocabularies["target"] = same[0] if same else TARGET
+    equal = [name for name, content in files.items() if content == pipeline.target.model]
+    vocabularies["target"] = equal[0] if equal else TARGET
     return {vocabularies["target"]: pipeline.target.model, **files}, vocabularies
 
 
@@ -176,8 +176,8 @@ def describe_source(card):
         return []
     settings = card["source"].get("config")
     settings = settings if isinstance(settings, dict) else {}
-    told = ", ".join(f"{name} {value}" for name, value in settings.items())
-    return [f"source: {card['source'].get('class_name')}, {told}"]
+    described = ", ".join(f"{name} {value}" for name, value in settings.items())
+    return [f"source: {card['source'].get('class_name')}, {described}"]
 
 
 def describe_parity(card):

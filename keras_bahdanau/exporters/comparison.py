@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from keras_bahdanau.exporters.parity import LISTED, Case, Parity, list_summary, summary
-from keras_bahdanau.exporters.rounding import with_roundings
+from keras_bahdanau.exporters.rounding import add_roundings
 
 
 class Comparison:
@@ -91,7 +91,7 @@ class Comparison:
         texts = [Case(self._sentences[r], [expected[r]], answers.received[r]) for r in rows]
         lists = self._list_cases(answers)
         if exact:
-            cases = with_roundings([*texts, *lists], self.pipeline, self._limited(answers))
+            cases = add_roundings([*texts, *lists], self.pipeline, self._limited(answers))
             texts, lists = cases[: len(texts)], cases[len(texts) :]
         fields = summary(texts)
         misses = [miss for case in [*texts, *lists] for miss in case.misses()] if exact else []

@@ -23,18 +23,18 @@ class Finding(NamedTuple):
 
     Attributes:
         runtime: Program that would fail, such as "TensorFlow Serving".
-        what: The part of the artefact, such as "PyFunc in signature 'serving_default'".
-        why: The fault: the sentence that begins with `what`, without the full stop.
-        mend: Remedy: a sentence.
+        part: The part of the artefact, such as "PyFunc in signature 'serving_default'".
+        why: The fault: the sentence that begins with `part`, without the full stop.
+        remedy: Remedy: a sentence.
     """
 
     runtime: str
-    what: str
+    part: str
     why: str
-    mend: str
+    remedy: str
 
     def __str__(self):
-        return f"{self.runtime}: {self.what} {self.why}. {self.mend}"
+        return f"{self.runtime}: {self.part} {self.why}. {self.remedy}"
 
 
 class Answer(NamedTuple):
@@ -154,7 +154,7 @@ class Exporter(abc.ABC):
             )
 
     @abc.abstractmethod
-    def place(self, path):
+    def destination(self, path):
         """Path that the artefact gets, for the path that the user named.
 
         Raises:

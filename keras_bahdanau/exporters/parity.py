@@ -116,8 +116,10 @@ class Case(NamedTuple):
 
     def is_suspect(self):
         """True if anything differs by more than the tolerance: then rounding may explain it."""
-        pairs, others = self.compared()
-        return bool(others) or any((value or 0.0) > TOLERANCE for value in figures(pairs).values())
+        pairs, different = self.compared()
+        return bool(different) or any(
+            (value or 0.0) > TOLERANCE for value in figures(pairs).values()
+        )
 
     def is_steady(self):
         """True if Keras keeps to its text, or texts, with other roundings."""
@@ -144,19 +146,19 @@ class Case(NamedTuple):
 
     def misses(self):
         """Yield a sentence about each figure and text that rounding does not explain."""
-        pairs, others = self.compared()
+        pairs, different = self.compared()
         bounds = self.bounds()
         for name, value in figures(pairs).items():
             if (value or 0.0) > bounds[name]:
                 yield (
-                    f"of {_shown(self.source)!r} {_FIGURES[name]} is off by {value:.1e}, and "
+                    f"of {_shorten(self.source)!r} {_FIGURES[name]} is off by {value:.1e}, and "
                     f"rounding explains {bounds[name]:.1e}"
                 )
-        for answer in others if self.prefix is None else ():
+        for answer in different if self.prefix is None else ():
             if not self.is_tie(answer):
                 yield (
-                    f"of {_shown(self.source)!r} the text is {_shown(answer.text)!r}, and that of "
-                    f"Keras {_shown(self.expected[0].text)!r}"
+                    f"of {_shorten(self.source)!r} the text is {_shorten(answer.text)!r}, and "
+                    f"that of Keras {_shorten(self.expected[0].text)!r}"
                 )
                 return
 
@@ -169,12 +171,12 @@ def summary(cases):
     """
     compared = [case.compared() for case in cases]
     pairs = [pair for pairs, _ in compared for pair in pairs]
-    equal = [not others for _, others in compared] or [True]
+    equal = [not different for _, different in compared] or [True]
     return {
         "equal": sum(equal) / len(equal),
         "ties": sum(
-            bool(others) and all(map(case.is_tie, others))
-            for case, (_, others) in zip(cases, compared, strict=True)
+            bool(different) and all(map(case.is_tie, different))
+            for case, (_, different) in zip(cases, compared, strict=True)
         ),
         "unstable": sum(len({answer.text for answer in case.received}) > 1 for case in cases),
         **_floats(figures(pairs)),
@@ -225,15 +227,15 @@ def _paired(hypotheses, answers):
 
     Of several with one text, split into other tokens, the one with the nearest score is taken.
     """
-    unused, pairs, others = dict(enumerate(hypotheses)), [], []
+    unused, pairs, different = dict(enumerate(hypotheses)), [], []
     for answer in answers:
         equal = [rank for rank, hypothesis in unused.items() if _equal(hypothesis, answer)]
         if equal:
             nearest = min(equal, key=lambda rank: abs(unused[rank].score - answer.score))
             pairs.append((unused.pop(nearest), answer))
         else:
-            others.append(answer)
-    return pairs, others
+            different.append(answer)
+    return pairs, different
 
 
 def require(parity, allow_differences):
@@ -307,7 +309,7 @@ def _equal(expected, answer):
     )
 
 
-def _shown(value):
+def _shorten(value):
     """The beginning of an input, or of a text, as a string."""
     if isinstance(value, bytes):
         return value[:_SHOWN].decode("utf-8", "backslashreplace")

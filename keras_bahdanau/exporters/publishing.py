@@ -39,19 +39,19 @@ def export(
         Path of the artefact.
     """
     exporter.require(pipeline)
-    place = exporter.place(Path(path))
-    with reserved({place: exporter}):
+    target = exporter.destination(Path(path))
+    with reserved({target: exporter}):
         comparison = Comparison(exporter.compared(pipeline), sentences, references, say)
-        places = {place: exporter}
-        (named,) = export_together(places, pipeline, comparison, place, allow_differences)
+        artefacts = {target: exporter}
+        (named,) = export_together(artefacts, pipeline, comparison, target, allow_differences)
     return named
 
 
-def export_together(places, pipeline, comparison, draft, allow_differences, table_path=None):
+def export_together(artefacts, pipeline, comparison, draft, allow_differences, table_path=None):
     """Write artefacts of one pipeline, compare all, and only then name each of them.
 
     Args:
-        places: Dictionary from the path of each artefact to its `Exporter`, in the order of
+        artefacts: Dictionary from the path of each artefact to its `Exporter`, in the order of
             the table. They are named in the opposite order: the first comes last.
         pipeline: A `Pipeline`.
         comparison: `Comparison` with Keras.
@@ -60,7 +60,7 @@ def export_together(places, pipeline, comparison, draft, allow_differences, tabl
         table_path: Path of a JSON file for the table, or None for no such file.
 
     Returns:
-        List of the paths that the artefacts got, in the order of `places`: a version has the
+        List of the paths that the artefacts got, in the order of `artefacts`: a version has the
         next number when it is named, which another export may have made a higher one.
 
     Raises:
@@ -69,27 +69,27 @@ def export_together(places, pipeline, comparison, draft, allow_differences, tabl
     """
     with unfinished(draft) as directory:
         written = {
-            path: directory / path.absolute().parent.name / path.name for path in places
+            path: directory / path.absolute().parent.name / path.name for path in artefacts
         }  # the last two names are those of the place: a SavedModel is called by them
-        for path, exporter in places.items():
+        for path, exporter in artefacts.items():
             written[path].parent.mkdir(parents=True, exist_ok=True)
             exporter.write(pipeline, written[path])
             require_clean(exporter, written[path])
         rows = [
             comparison.keras,
-            *(comparison.row(exporter, written[path]) for path, exporter in places.items()),
+            *(comparison.row(exporter, written[path]) for path, exporter in artefacts.items()),
         ]
         comparison.say(table(rows))
         for row in rows:
             require(row, allow_differences)
-        for path, exporter in places.items():
+        for path, exporter in artefacts.items():
             exporter.add_parity(written[path], rows)
         if table_path is not None:
             content = json.dumps(table_of(rows), indent=1, ensure_ascii=False)
             (directory / table_path.name).write_text(content, encoding="utf-8")
             publish(directory / table_path.name, table_path)
         named = [
-            exporter.publish(written[path], path) for path, exporter in reversed(places.items())
+            exporter.publish(written[path], path) for path, exporter in reversed(artefacts.items())
         ][::-1]
     for path in named:
         if path.is_file():
@@ -165,8 +165,8 @@ def next_version(directory):
     if not directory.exists():
         return directory / "1"
     names = [path.name for path in directory.iterdir()] if directory.is_dir() else [""]
-    others = [name for name in names if not name.isdecimal() and not name.startswith(".")]
-    if others:
+    foreign = [name for name in names if not name.isdecimal() and not name.startswith(".")]
+    if foreign:
         raise FileExistsError(
             "A SavedModel goes into a new directory, or into one that holds numbered versions "
             f"only. Received: directory={str(directory)!r}, which holds other things. "
@@ -232,17 +232,17 @@ def _remove_abandoned(directory):
 
 
 @contextlib.contextmanager
-def reserved(places):
-    """Own the files among the places for as long as the block lasts.
+def reserved(artefacts):
+    """Own the files among the artefacts for as long as the block lasts.
 
     Args:
-        places: Dictionary from the path of each artefact to its `Exporter`.
+        artefacts: Dictionary from the path of each one to its `Exporter`.
 
     Raises:
         BlockingIOError: If another process writes one of them.
     """
     with contextlib.ExitStack() as block:
-        for path, exporter in places.items():
+        for path, exporter in artefacts.items():
             if exporter.writes_file:
                 block.enter_context(existing(path.parent))
                 block.enter_context(owned(path))

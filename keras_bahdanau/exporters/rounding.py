@@ -17,7 +17,7 @@ SIZE = 2.0**-18  # of a weight: 64 units in the last place of float32
 MOST = 64  # requests that are looked into; more than these do not differ by rounding
 
 
-def with_roundings(cases, pipeline, search):
+def add_roundings(cases, pipeline, search):
     """Add what Keras answers with other roundings to those cases that differ visibly.
 
     The weights of the model change meanwhile, and are restored.

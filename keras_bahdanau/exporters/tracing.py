@@ -54,7 +54,7 @@ def portable(model):
     return _switched(model, "use_cudnn", False)
 
 
-def of_one_row(model):
+def single_row(model):
     """Traces inside the block are for one row alone: they read no padding behind it."""
     return _switched(model, "stops_early", True)
 

@@ -210,7 +210,7 @@ class ShortSighted(Exporter):
     """Stands for an artefact with a limit of its own, which answers as Keras under that limit."""
 
     artefact = "short-sighted"
-    recognizes = place = write = check = add_parity = describe = None
+    recognizes = destination = write = check = add_parity = describe = None
     __abstractmethods__ = frozenset()
 
     def answers(self, path, pipeline, inputs):

@@ -22,7 +22,7 @@ class PhraseBook(Exporter):
     def recognizes(path):
         return path.suffix == ".json"
 
-    def place(self, path):
+    def destination(self, path):
         return path
 
     def write(self, pipeline, path):
@@ -107,7 +107,7 @@ def test_the_command_line_offers_every_format_of_the_list():
 
 def test_a_format_may_not_forget_a_part_of_the_protocol():
     class Half(Exporter):
-        recognizes = place = write = check = None
+        recognizes = destination = write = check = None
 
     with pytest.raises(TypeError, match="add_parity.*answers.*describe"):
         Half()

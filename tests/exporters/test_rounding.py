@@ -8,7 +8,7 @@ import keras_bahdanau as kb
 from keras_bahdanau.exporters.comparison import Comparison
 from keras_bahdanau.exporters.exporter import Answer, Answers, Exporter, Listed
 from keras_bahdanau.exporters.parity import TOLERANCE, Case, summary
-from keras_bahdanau.exporters.rounding import SIZE, with_roundings
+from keras_bahdanau.exporters.rounding import SIZE, add_roundings
 
 SENTENCES = ["three one two", "five", "one one four four two", "two"]
 
@@ -22,7 +22,7 @@ class Replayed(Exporter):
     """Stands for an artefact whose answers are those of a function of the pipeline."""
 
     artefact = "replayed"
-    recognizes = place = write = check = add_parity = describe = None
+    recognizes = destination = write = check = add_parity = describe = None
     __abstractmethods__ = frozenset()
 
     def __init__(self, decode, lists=False):
@@ -97,7 +97,7 @@ def test_weights_of_8_bits_are_a_difference(toy_translator, lists):
 def test_the_weights_are_what_they_were(toy_translator):
     before = toy_translator.model.get_weights()
     (best,) = toy_translator.decode(["two"])
-    (case,) = with_roundings(
+    (case,) = add_roundings(
         [Case("two", [best], [answer(best, score=best.score + 1)])],
         toy_translator,
         toy_translator.search,
@@ -113,7 +113,7 @@ def test_the_weights_are_what_they_were(toy_translator):
 def test_an_answer_within_the_tolerance_is_not_looked_into(toy_translator):
     (best,) = toy_translator.decode(["two"])
     cases = [Case("two", [best], [answer(best, score=best.score + TOLERANCE / 2)])]
-    assert with_roundings(cases, toy_translator, toy_translator.search) is cases
+    assert add_roundings(cases, toy_translator, toy_translator.search) is cases
 
 
 def hypothesis(text, score):

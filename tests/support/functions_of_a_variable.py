@@ -30,7 +30,7 @@ def save(directory, function=scaled, spec=ROWS, **options):
 
 def found(path):
     """Pairs of what would fail and where."""
-    return [(finding.runtime, finding.what) for finding in check(path)]
+    return [(finding.runtime, finding.part) for finding in check(path)]
 
 
 def counted(x, scale):

@@ -108,9 +108,9 @@ class BrowserExporter(LiteRTExporter):
         _say_source(path)
         for name, folder in self._packages().items():
             for file in _LITERT[name]:
-                place = path / "litert" / name / file
-                place.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(folder / file, place)
+                copy = path / "litert" / name / file
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(folder / file, copy)
         _import_by_path(path / "litert" / "core" / "dist" / "index.js")
         shutil.copyfile(LICENSE, path / "litert" / "LICENSE")
         self._write_site(path)
@@ -119,9 +119,10 @@ class BrowserExporter(LiteRTExporter):
         """A dictionary from the names of the parts of LiteRT.js to their directories."""
         directory = Path(self.litert_js)
         for around in (directory / "node_modules", directory):
-            found = {name: around / package for name, package in _PACKAGES.items()}
-            if all((found[name] / file).is_file() for name in found for file in _LITERT[name]):
-                return found
+            packages = {name: around / package for name, package in _PACKAGES.items()}
+            files = [packages[name] / file for name in packages for file in _LITERT[name]]
+            if all(file.is_file() for file in files):
+                return packages
         raise ImportError(
             "A page needs LiteRT.js, the npm package @litertjs/core, in a directory. "
             f"Received: litert_js={str(directory)!r} without it. Run npm install @litertjs/core "
@@ -148,12 +149,12 @@ class BrowserExporter(LiteRTExporter):
             hashes = {MODEL: "", **_read_site(path)["sha256"]}
         except (Damage, OSError) as error:
             return [_changed(SITE, f"is no list of files: {error}")]
-        found = [
+        findings = [
             _changed(name, "is missing or damaged, or was changed")
             for name, digest in hashes.items()
             if not (path / name).is_file() or _hash(path / name) != digest
         ]
-        return found or super().damage(path / MODEL)
+        return findings or super().damage(path / MODEL)
 
     def check(self, path):
         return super().check(path / MODEL)
@@ -193,15 +194,15 @@ def _is_title(value):
 
 def _import_by_path(module):
     """Let a module of LiteRT.js import the other one by its place: workers have no import maps."""
-    name, place = f'"{_PACKAGES["wasm-utils"]}"', '"../../wasm-utils/dist/index.js"'
-    notice = f"// Changed by keras_bahdanau: imports {place[1:-1]} by its path.\n"
+    name, module_path = f'"{_PACKAGES["wasm-utils"]}"', '"../../wasm-utils/dist/index.js"'
+    notice = f"// Changed by keras_bahdanau: imports {module_path[1:-1]} by its path.\n"
     content = module.read_text("utf-8")
     if name not in content:
         raise ValueError(
             f"LiteRT.js must import the package {name}, as version 2.5.3 does. Received: litert_js "
             f"with another {module.name}. Run npm install @litertjs/core@2.5.3"
         )
-    module.write_text(notice + content.replace(name, place), "utf-8")
+    module.write_text(notice + content.replace(name, module_path), "utf-8")
 
 
 def _read_site(path):

@@ -177,15 +177,15 @@ def _read_string(library, address):
     return ctypes.string_at(data, size)
 
 
-def as_array(value):
+def to_numpy(value):
     """Return `value` as an array in C order, strings as `bytes` in an object array."""
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind not in "OSU":
         return np.asarray(value, order="C")
     strings = np.asarray(value, dtype=object)
-    return object_array([_as_bytes(string) for string in strings.flat], strings.shape)
+    return object_array([_encoded(string) for string in strings.flat], strings.shape)
 
 
-def _as_bytes(string):
+def _encoded(string):
     if not isinstance(string, (str, bytes)):
         raise TypeError(
             "An input must be a NumPy array of numbers, or hold nothing but `str` and `bytes`. "

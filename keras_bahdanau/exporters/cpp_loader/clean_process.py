@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 
-from keras_bahdanau.exporters.cpp_loader.c_library import as_array, object_array
+from keras_bahdanau.exporters.cpp_loader.c_library import object_array, to_numpy
 from keras_bahdanau.exporters.cpp_loader.session import SavedModelSession
 from keras_bahdanau.files.own_process import module_command
 
@@ -112,7 +112,7 @@ def _write(file, signature, arrays, seconds=0.0):
     """
     fields = {"signature": np.array(signature), "seconds": np.array(seconds, np.float64)}
     for name, value in arrays.items():
-        array = as_array(value)
+        array = to_numpy(value)
         if array.dtype.hasobject:
             lengths = [len(string) for string in array.flat]
             fields[f"lengths:{name}"] = np.array(lengths, np.int64).reshape(array.shape)

@@ -8,12 +8,12 @@ from keras_bahdanau.exporters.cpp_loader.c_library import (
     NUMBERS,
     Buffer,
     Output,
-    as_array,
     call,
     load_library,
     load_text_operations,
     new_tensor,
     read_tensor,
+    to_numpy,
 )
 from keras_bahdanau.exporters.cpp_loader.meta_graph import read_signatures
 
@@ -116,7 +116,7 @@ class SavedModelSession:
                 f"The arguments of signature {signature!r} must be {sorted(arguments)}. "
                 f"Received: {sorted(inputs)}"
             )
-        arrays = {name: as_array(inputs[name]) for name in arguments}
+        arrays = {name: to_numpy(inputs[name]) for name in arguments}
         for name, array in arrays.items():
             if array.dtype != arguments[name].dtype:
                 raise TypeError(

@@ -15,7 +15,7 @@ from keras_bahdanau.exporters.litert.tflite_file import (
     pack,
     read_metadata,
 )
-from keras_bahdanau.exporters.tracing import of_one_row, traced, weights_of, write_graph
+from keras_bahdanau.exporters.tracing import single_row, traced, weights_of, write_graph
 from keras_bahdanau.text.vocabulary import drop_composition, drop_normalization
 
 
@@ -45,7 +45,9 @@ def packed(pipeline, model, precision, signatures_beside, max_source_length, max
         "parity": [],
     }
     described = describe(load_schema().Model.GetRootAs(model), card, pipeline.source.descriptions)
-    return pack(add_metadata(model, metadata.ENTRY, metadata.to_bytes(described)), files, card)
+    return pack(
+        add_metadata(model, metadata.ENTRY, metadata.encode_metadata(described)), files, card
+    )
 
 
 def convert(pipeline, quantization, signatures_beside, source_time, target_time, around):
@@ -61,7 +63,7 @@ def convert(pipeline, quantization, signatures_beside, source_time, target_time,
     """
     with tempfile.TemporaryDirectory(dir=around) as directory:
         # a SavedModel on the way: only from there the file gets its signatures' names
-        with of_one_row(pipeline.model):
+        with single_row(pipeline.model):
             functions = _functions(pipeline, signatures_beside, source_time, target_time)
         write_graph(weights_of(pipeline), directory, functions)
         converter = tf.lite.TFLiteConverter.from_saved_model(
@@ -77,7 +79,7 @@ def convert(pipeline, quantization, signatures_beside, source_time, target_time,
         return rewritten(converter.convert(), quantization)
 
 
-def _functions(pipeline, beside, source_time, target_time):
+def _functions(pipeline, signatures, source_time, target_time):
     """The traced signatures, by name."""
     source, verb, options = pipeline.source, pipeline.verb, pipeline.search
     features = source.named(source.batch_spec(1, source_time))
@@ -94,14 +96,14 @@ def _functions(pipeline, beside, source_time, target_time):
         return device_signatures.decode_nbest_on_device(pipeline, target_time, **inputs)
 
     functions = {verb: traced(pipeline, best, features)}
-    if "greedy" in beside:
+    if "greedy" in signatures:
         functions[f"{verb}_greedy"] = traced(pipeline.searching(greedy), best, features)
-    if "nbest" in beside:
+    if "nbest" in signatures:
         functions[f"{verb}_nbest"] = traced(pipeline, all_hypotheses, features)
-    if "prefix" in beside:
+    if "prefix" in signatures:
         inputs = {**features, **prefix}
         functions[f"{verb}_prefix"] = traced(pipeline, all_hypotheses, inputs)
-    if "steps" in beside:
+    if "steps" in signatures:
         functions |= _steps(pipeline, features)
     return functions
 

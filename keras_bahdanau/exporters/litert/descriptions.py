@@ -68,13 +68,13 @@ def describe(model, card, features):
         sides.setdefault(name, []).append(side)
     files = {
         name: AssociatedFile(
-            name, f"SentencePiece model of the {' and the '.join(of)}.", VOCABULARY
+            name, f"SentencePiece model of the {' and the '.join(names)}.", VOCABULARY
         )
-        for name, of in sides.items()
+        for name, names in sides.items()
     }
-    of_source = tuple(file for name, file in files.items() if set(sides[name]) != {"target"})
-    of_target = (files[card["vocabularies"]["target"]],)
-    used = {next(iter(features)): of_source, "ids": of_target, "prefix": of_target}
+    source_files = tuple(file for name, file in files.items() if set(sides[name]) != {"target"})
+    target_files = (files[card["vocabularies"]["target"]],)
+    used = {next(iter(features)): source_files, "ids": target_files, "prefix": target_files}
     verb = card["verb"]
     signatures = {
         verb: "The best text that the search finds.",

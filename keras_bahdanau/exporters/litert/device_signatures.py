@@ -86,13 +86,13 @@ def _numbered(name, structure):
     return {f"{name}_{index}": _at_border(leaf) for index, leaf in enumerate(leaves)}
 
 
-def _collected(name, like, fields):
+def _collected(name, example, fields):
     """The structure that `_numbered` took apart, in the dtypes of one that is like it."""
     leaves = [
         tf.cast(fields[f"{name}_{index}"], leaf.dtype)
-        for index, leaf in enumerate(keras.tree.flatten(like))
+        for index, leaf in enumerate(keras.tree.flatten(example))
     ]
-    return keras.tree.pack_sequence_as(like, leaves)
+    return keras.tree.pack_sequence_as(example, leaves)
 
 
 def _at_border(tensor):

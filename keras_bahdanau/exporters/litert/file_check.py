@@ -77,7 +77,7 @@ def find_damage(path):
     if card.get("sealed") and not contents.seal_fits:
         changed = changed or ["the file"]
     why = "is damaged, or was changed: it has another sha256"
-    return [Finding(HOST, what, why, COPY_AGAIN) for what in changed]
+    return [Finding(HOST, subject, why, COPY_AGAIN) for subject in changed]
 
 
 def _operation_findings(model, schema):
@@ -122,7 +122,7 @@ def _operations(model, schema):
                 options, table = schema.CallOnceOptions(), operator.BuiltinOptions()
                 options.Init(table.Bytes, table.Pos)
                 once.add(options.InitSubgraphIndex())
-    return set().union(*(found for index, found in operations.items() if index not in once))
+    return set().union(*(names for index, names in operations.items() if index not in once))
 
 
 def _verb_findings(model, verb):
@@ -144,29 +144,29 @@ def _signature_findings(model, schema):
         for kind in ("Inputs", "Outputs"):
             for part in entries_of(signature, kind):
                 tensor = graph.Tensors(part.TensorIndex())
-                what = f"{kind.lower()[:-1]} {part.Name().decode()!r} of signature {name!r}"
-                yield from _tensor_findings(what, tensor, dtypes[tensor.Type()])
+                subject = f"{kind.lower()[:-1]} {part.Name().decode()!r} of signature {name!r}"
+                yield from _tensor_findings(subject, tensor, dtypes[tensor.Type()])
 
 
-def _tensor_findings(what, tensor, dtype):
+def _tensor_findings(subject, tensor, dtype):
     if dtype == "BOOL":
         yield Finding(
             BROWSER,
-            what,
+            subject,
             "is bool, for which a browser's runtime refuses the whole file",
             "Cast it to int32, 0 or 1.",
         )
     if dtype not in _DTYPES:
         yield Finding(
             COMPILED_MODEL,
-            what,
+            subject,
             f"is {dtype.lower()}, which its buffers can't carry",
             "Cast it to float32, or use ids for strings.",
         )
     if not tensor.ShapeSignatureIsNone() and -1 in tensor.ShapeSignatureAsNumpy():
         yield Finding(
             COMPILED_MODEL,
-            what,
+            subject,
             f"has the shape {tuple(tensor.ShapeSignatureAsNumpy().tolist())}, which is not fixed",
             "Trace the export with fixed shapes.",
         )
@@ -219,12 +219,12 @@ def _hash_findings(card, needed):
 
 def _metadata_findings(contents, needed):
     try:
-        said = metadata.from_bytes(read_metadata(contents.model)[metadata.ENTRY])
+        described = metadata.decode_metadata(read_metadata(contents.model)[metadata.ENTRY])
     except (KeyError, ValueError, IndexError, struct.error):
         why = f"has no {metadata.ENTRY}, or a damaged one"
         yield Finding(METADATA, "the model", why, EXPORT_AGAIN)
         return
-    kinds = {file.name: file.type for file in said.associated_files}
+    kinds = {file.name: file.type for file in described.associated_files}
     for name in needed:
         if name != CARD and kinds.get(name) != metadata.VOCABULARY:
             why = f"does not name {name!r} as a vocabulary"

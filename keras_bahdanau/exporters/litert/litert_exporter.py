@@ -141,10 +141,12 @@ class LiteRTExporter(Exporter):
     @classmethod
     def variants(cls, **settings):
         """One file for each precision."""
-        given = {name: value for name, value in settings.items() if value is not None}
-        if "signatures" in given:  # a list of a file has alignments, whatever is asked for
-            given["signatures"] = tuple(one for one in given["signatures"] if one != "alignments")
-        return [cls(quantization=quantization, **given) for quantization in OF_ALL_FORMATS]
+        fields = {name: value for name, value in settings.items() if value is not None}
+        if "signatures" in fields:  # a list of a file has alignments, whatever is asked for
+            fields["signatures"] = tuple(
+                name for name in fields["signatures"] if name != "alignments"
+            )
+        return [cls(quantization=quantization, **fields) for quantization in OF_ALL_FORMATS]
 
     @staticmethod
     def recognizes(path):
@@ -170,7 +172,7 @@ class LiteRTExporter(Exporter):
                 f"{self.max_target_length}. Raise max_target_length, or lower min_length."
             )
 
-    def place(self, path):
+    def destination(self, path):
         self.check_name(path)
         require_absent(path)
         return path
@@ -183,9 +185,9 @@ class LiteRTExporter(Exporter):
         from keras_bahdanau.exporters.litert import conversion
 
         limits = (self.longest(pipeline), self.max_target_length)
-        beside = tuple(self.signatures)
-        model = conversion.convert(pipeline, self.quantization, beside, *limits, path.parent)
-        path.write_bytes(conversion.packed(pipeline, model, self.precision, beside, *limits))
+        signatures = tuple(self.signatures)
+        model = conversion.convert(pipeline, self.quantization, signatures, *limits, path.parent)
+        path.write_bytes(conversion.packed(pipeline, model, self.precision, signatures, *limits))
 
     def longest(self, pipeline):
         """Most positions of a source in a file for a pipeline, in whole columns of a grid."""
@@ -221,7 +223,7 @@ class LiteRTExporter(Exporter):
 
         contents = unpack(path.read_bytes())
         card = read_card(contents.files[CARD])
-        record = metadata.from_bytes(read_metadata(contents.model)[metadata.ENTRY])
+        record = metadata.decode_metadata(read_metadata(contents.model)[metadata.ENTRY])
         parts = {"model": contents.model, **contents.files}
         return "\n".join(
             [

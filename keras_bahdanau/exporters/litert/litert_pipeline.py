@@ -5,7 +5,7 @@ import contextlib
 import numpy as np
 
 from keras_bahdanau.exporters.card import read_packed_card
-from keras_bahdanau.exporters.litert.on_device import OnDevicePipeline
+from keras_bahdanau.exporters.litert.on_device import OnDevicePipeline, OnDeviceTranslation
 from keras_bahdanau.pipelines.confidence import calibration_of
 from keras_bahdanau.pipelines.translation import Translation
 from keras_bahdanau.settings.checks import counted
@@ -96,8 +96,8 @@ class LiteRTPipeline:
     @property
     def reads_target(self):
         """True if the vocabulary of the target has its normalization: see `conversion.packed`."""
-        of_both = len({*self.card["vocabularies"].values()}) < len(self.card["vocabularies"])
-        return of_both or self._runner.longest_prefix > 0
+        shared = len({*self.card["vocabularies"].values()}) < len(self.card["vocabularies"])
+        return shared or self._runner.longest_prefix > 0
 
     @property
     def replaces_unknown(self):
@@ -151,16 +151,16 @@ class LiteRTPipeline:
         self.source.check(self.plural, inputs)
         nbest = self._runner.most if nbest is None else nbest
         self.check_nbest(nbest)
-        given = [""] * len(inputs) if prefixes is None else list(prefixes)
-        if len(given) != len(inputs):
+        prefixes = [""] * len(inputs) if prefixes is None else list(prefixes)
+        if len(prefixes) != len(inputs):
             raise ValueError(
                 f"`prefixes` must be as many as the {self.plural}. "
-                f"Received: {len(given)} prefixes, {len(inputs)} {self.plural}."
+                f"Received: {len(prefixes)} prefixes, {len(inputs)} {self.plural}."
             )
         results = []
         with _failing_in_one_line(self._path):
-            for one in zip(inputs, given, strict=True):
-                results.append(self._decode(*one, nbest))
+            for source, prefix in zip(inputs, prefixes, strict=True):
+                results.append(self._decode(source, prefix, nbest))
                 if say is not None:
                     say(f"{len(results):,} of {counted(len(inputs), self.plural)}")
         return results
@@ -169,28 +169,29 @@ class LiteRTPipeline:
         """Raise ValueError unless the file gives so many texts for an input."""
         self._runner.check_nbest(nbest)
 
-    def picture(self, one, search=None):
+    def picture(self, source, search=None):
         """Picture of an input as far as it is read: see `Pipeline.picture`."""
-        picture = self.source.picture(one, self._longest)
+        picture = self.source.picture(source, self._longest)
         return picture and picture._replace(reduction=self._reduction)
 
     def words(self, inputs, longest=None):
         """The words of each position of the memory: see `Pipeline.words`."""
         return self.source.words(inputs, longest)
 
-    def _decode(self, one, prefix="", nbest=1):
-        _, rows, (truncated,) = self.source.cut([one], self._longest)
+    def _decode(self, source, prefix="", nbest=1):
+        _, rows, (truncated,) = self.source.cut([source], self._longest)
         features = rows.padded(np.arange(1), (1, self._longest))
         (labels,) = self.source.labels(features)
         labels = labels[:: self._reduction]
         tensors = {name: tensor[0] for name, tensor in self.source.named(features).items()}
-        surfaces = self._runner.surfaces(one) if self.source.positions_are_tokens else ()
+        surfaces = self._runner.surfaces(source) if self.source.positions_are_tokens else ()
         results = self._runner.decode_nbest(tensors, labels, nbest, prefix, surfaces)
-        beside = {"truncated": bool(truncated), "calibration": self._calibration}
-        fields = [one._asdict() for one in results]
-        for one in fields:
-            del one["token_words"]  # `Translation.words` has them
-        return [Translation(**one, **beside) for one in fields]
+        shared = {"truncated": bool(truncated), "calibration": self._calibration}
+        names = {*OnDeviceTranslation._fields} - {"token_words"}  # `Translation.words` has them
+        return [
+            Translation(**{name: getattr(result, name) for name in names}, **shared)
+            for result in results
+        ]
 
 
 def check_fixed(**options):
@@ -202,11 +203,13 @@ def check_fixed(**options):
     Raises:
         ValueError: If one is given.
     """
-    asked = ", ".join(f"{name}={value!r}" for name, value in options.items() if value is not None)
-    if asked:
+    forbidden = ", ".join(
+        f"{name}={value!r}" for name, value in options.items() if value is not None
+    )
+    if forbidden:
         raise ValueError(
             "A .tflite file searches as it was exported to. "
-            f"Received: {asked}. Leave it out, or give the .keras file."
+            f"Received: {forbidden}. Leave it out, or give the .keras file."
         )
 
 

@@ -112,14 +112,14 @@ _FIELDS = {
 }
 
 
-def to_bytes(metadata):
+def encode_metadata(metadata):
     """The FlatBuffer of a `ModelMetadata`."""
     writer = _Writer()
     writer.builder.Finish(writer.write(metadata), IDENTIFIER)
     return bytes(writer.builder.Output())
 
 
-def from_bytes(content):
+def decode_metadata(content):
     """The `ModelMetadata` of a FlatBuffer.
 
     Raises:
@@ -158,15 +158,15 @@ class _Writer:
 
     def _table(self, value):
         fields = _FIELDS[type(value)]
-        kept = {name: getattr(value, name) for name in fields}
+        values = {name: getattr(value, name) for name in fields}
         offsets = {
-            name: self.write(one) if one and fields[name][1] is not int else 0  # 0: no field
-            for name, one in kept.items()
+            name: self.write(field) if field and fields[name][1] is not int else 0  # 0: no field
+            for name, field in values.items()
         }
         self.builder.StartObject(1 + max(number for number, _ in fields.values()))
         for name, (number, kind) in fields.items():
             if kind is int:
-                self.builder.PrependInt8Slot(number, kept[name], 0)
+                self.builder.PrependInt8Slot(number, values[name], 0)
             else:
                 self.builder.PrependUOffsetTRelativeSlot(number, offsets[name], 0)
         return self.builder.EndObject()
@@ -187,27 +187,27 @@ class _Reader:
     def read(self, kind, table):
         """The record of a table; what it does not have stays at its default."""
         values = {}
-        for name, (number, of) in _FIELDS[kind].items():
+        for name, (number, content) in _FIELDS[kind].items():
             offset = table.Offset(4 + 2 * number)  # two numbers come first in a table's index
             if offset:
-                values[name] = self._field(of, table, offset)
+                values[name] = self._field(content, table, offset)
         return kind(**values)
 
-    def _field(self, of, table, offset):
-        if of is int:
+    def _field(self, content, table, offset):
+        if content is int:
             return table.Get(number_types.Int8Flags, table.Pos + offset)
-        if of is str:
+        if content is str:
             return self._string(table, table.Pos + offset)
         first, count = table.Vector(offset), table.VectorLen(offset)
         self._count(_RECORD * count)
-        places = [first + 4 * index for index in range(count)]
-        (item,) = of
+        positions = [first + 4 * index for index in range(count)]
+        (item,) = content
         if item is str:
-            return tuple(self._string(table, place) for place in places)
-        return tuple(self.read(item, Table(table.Bytes, table.Indirect(at))) for at in places)
+            return tuple(self._string(table, position) for position in positions)
+        return tuple(self.read(item, Table(table.Bytes, table.Indirect(at))) for at in positions)
 
-    def _string(self, table, place):
-        text = table.String(place)
+    def _string(self, table, position):
+        text = table.String(position)
         self._count(len(text))
         return text.decode()
 

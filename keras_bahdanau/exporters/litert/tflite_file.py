@@ -117,22 +117,22 @@ def add_metadata(model, name, content):
     builder.CreateByteVector(model)
     builder.Prep(ALIGNMENT, 0)  # so that the old model begins at a multiple of it
 
-    def kept(position):
+    def offset_of(position):
         return len(model) - position  # a builder counts from the end
 
     data = builder.CreateByteVector(content)
     builder.StartObject(1)
     builder.PrependUOffsetTRelativeSlot(_DATA, data, 0)
-    buffers = [*map(kept, _tables(old, _BUFFERS)), builder.EndObject()]
+    buffers = [*map(offset_of, _tables(old, _BUFFERS)), builder.EndObject()]
     label = builder.CreateString(name)
     builder.StartObject(2)
     builder.PrependUOffsetTRelativeSlot(_NAME, label, 0)
     builder.PrependUint32Slot(_BUFFER, len(buffers) - 1, 0)
-    entries = [*map(kept, _tables(old, _METADATA)), builder.EndObject()]
+    entries = [*map(offset_of, _tables(old, _METADATA)), builder.EndObject()]
     new = {_BUFFERS: _vector(builder, buffers), _METADATA: _vector(builder, entries)}
     for number in set(range(_VERSION + 1, _FIELDS)) - set(new):
-        if place := old.Offset(4 + 2 * number):
-            new[number] = kept(old.Indirect(old.Pos + place))
+        if offset := old.Offset(4 + 2 * number):
+            new[number] = offset_of(old.Indirect(old.Pos + offset))
     builder.StartObject(_FIELDS)
     builder.PrependUint32Slot(_VERSION, _version(old), 0)
     for number, offset in new.items():
@@ -145,16 +145,16 @@ def read_metadata(model):
     """The metadata of a model: a dictionary from an entry's name to its buffer's bytes."""
     root = _root(model)
     buffers = _tables(root, _BUFFERS)
-    found = {}
+    entries = {}
     for position in _tables(root, _METADATA):
         entry = Table(model, position)
         name = entry.String(position + entry.Offset(4 + 2 * _NAME)).decode()
         number = entry.GetSlot(4 + 2 * _BUFFER, 0, flatbuffers.number_types.Uint32Flags)
         buffer = Table(model, buffers[number])
-        place = buffer.Offset(4 + 2 * _DATA)
-        first = buffer.Vector(place) if place else 0
-        found[name] = bytes(model[first : first + buffer.VectorLen(place)]) if place else b""
-    return found
+        offset = buffer.Offset(4 + 2 * _DATA)
+        first = buffer.Vector(offset) if offset else 0
+        entries[name] = bytes(model[first : first + buffer.VectorLen(offset)]) if offset else b""
+    return entries
 
 
 def entries_of(table, field):
@@ -172,10 +172,10 @@ def _version(root):
 
 def _tables(table, number):
     """The positions of the tables in a vector."""
-    place = table.Offset(4 + 2 * number)
-    if not place:
+    offset = table.Offset(4 + 2 * number)
+    if not offset:
         return []
-    first, count = table.Vector(place), table.VectorLen(place)
+    first, count = table.Vector(offset), table.VectorLen(offset)
     if count > len(table.Bytes) // 4:
         raise ValueError("a vector is longer than the file")
     return [table.Indirect(first + 4 * index) for index in range(count)]

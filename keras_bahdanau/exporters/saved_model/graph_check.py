@@ -104,11 +104,11 @@ def _signature_findings(name, signature):
             yield from _tensor_findings(kind, tensor, f"{kind} {key!r} of signature {name!r}")
 
 
-def _tensor_findings(kind, tensor, what):
+def _tensor_findings(kind, tensor, subject):
     if not tensor.name or not tensor.dtype:
         yield Finding(
             SERVER,
-            what,
+            subject,
             "is not one dense tensor, but ragged, sparse or unnamed: no request can carry it",
             "Use a padded tensor and its lengths.",
         )
@@ -117,12 +117,14 @@ def _tensor_findings(kind, tensor, what):
     if shape.rank == 0 or (shape.rank and shape[0] is not None):
         yield Finding(
             BATCHING,
-            what,
+            subject,
             f"has the shape {tuple(shape)}, whose first axis is not the batch",
             "Make it (None, ...), one entry for each row.",
         )
     if kind == "output" and dtype not in _JSON_DTYPES:
-        yield Finding(REST, what, f"is {dtype.name}, which JSON can't carry", "Cast it to float32.")
+        yield Finding(
+            REST, subject, f"is {dtype.name}, which JSON can't carry", "Cast it to float32."
+        )
 
 
 GUARD = "rows_of_a_request"  # scope of what refuses a request before any of its rows is read
@@ -149,7 +151,7 @@ class Harm(NamedTuple):
     """The reason why a known operation must not be in a signature, and the remedy."""
 
     why: str
-    mend: str
+    remedy: str
 
 
 _ON_GPU_ONLY = Harm(
@@ -255,13 +257,13 @@ def _tensor_names(tensor):
 def _ancestors(nodes, tensors):
     """List of the nodes that these tensors come from."""
     unseen = {node.name: node for node in nodes}
-    waiting, found = list(tensors), []
+    waiting, ancestors = list(tensors), []
     while waiting:
         name = waiting.pop().removeprefix("^").split(":")[0]
         if name in unseen:
-            found.append(unseen.pop(name))
-            waiting.extend(found[-1].input)
-    return found
+            ancestors.append(unseen.pop(name))
+            waiting.extend(ancestors[-1].input)
+    return ancestors
 
 
 def calls(node):

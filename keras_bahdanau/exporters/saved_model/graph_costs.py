@@ -109,7 +109,7 @@ class _Part:
         self.nodes = {node.name: node for node in nodes}
         self.arguments = arguments
         made = {name: node.attr["_output_shapes"].list.shape for name, node in self.nodes.items()}
-        given = {name: [shape] for name, shape in zip(arguments, shapes, strict=True)}
+        argument_shapes = {name: [shape] for name, shape in zip(arguments, shapes, strict=True)}
         self._shapes = {
             name: [
                 None  # of any number of axes
@@ -117,7 +117,7 @@ class _Part:
                 else tuple(unknown if axis.size < 0 else axis.size for axis in shape.dim)
                 for shape in shapes
             ]
-            for name, shapes in {**made, **given}.items()
+            for name, shapes in {**made, **argument_shapes}.items()
         }
 
     def outputs(self, node):
@@ -141,8 +141,8 @@ class _Part:
                 return None
             copied = made_of[node.name] = tf.compat.v1.NodeDef()
             copied.CopyFrom(node)
-            copied.input[:] = ["{}:{}".format(*one) for one in before]
-            waiting += [one for one, _ in before if one not in made_of]
+            copied.input[:] = ["{}:{}".format(*tensor) for tensor in before]
+            waiting += [source for source, _ in before if source not in made_of]
         graph = tf.compat.v1.GraphDef(node=made_of.values())
         (value,) = tf.compat.v1.wrap_function(
             lambda: tf.import_graph_def(graph, return_elements=[f"{name}:{index}"]), []
@@ -157,8 +157,8 @@ def _tensors(node):
 
 def _tensor(name):
     """(node, number of its output) of "node", "node:1" and, in a function, "node:output:1"."""
-    node, *rest = name.split(":")
-    return node, int(rest[-1]) if rest else 0
+    node, *suffix = name.split(":")
+    return node, int(suffix[-1]) if suffix else 0
 
 
 def _bytes(part, node):

@@ -110,14 +110,14 @@ class SavedModelExporter(Exporter):
 
     @classmethod
     def variants(cls, **settings):
-        asked = tuple(one for one in settings.get("signatures") or () if one in SIGNATURES)
-        return [cls(max_source_length=settings["max_source_length"], signatures=asked)]
+        known = tuple(name for name in settings.get("signatures") or () if name in SIGNATURES)
+        return [cls(max_source_length=settings["max_source_length"], signatures=known)]
 
     @staticmethod
     def recognizes(path):
         return path.is_dir()
 
-    def place(self, path):
+    def destination(self, path):
         return next_version(path)
 
     def publish(self, written, path):
@@ -186,11 +186,11 @@ class SavedModelExporter(Exporter):
         from keras_bahdanau.exporters.cpp_loader import timed_in_clean_process
         from keras_bahdanau.exporters.saved_model.version import warmup_requests
 
-        asked = self._asked(pipeline, inputs)
+        requested = self._requests(pipeline, inputs)
         warmup = warmup_requests(self, pipeline)
         requests = (  # made one by one: files are large
             (name, self.request(pipeline, [inputs[row] for row in rows], prefixes))
-            for name, rows, prefixes in asked
+            for name, rows, prefixes in requested
         )
         results, seconds = timed_in_clean_process(
             path,
@@ -199,31 +199,31 @@ class SavedModelExporter(Exporter):
             text_operations=self.text_operations,
         )
         received, lists = [[] for _ in inputs], []
-        for (_, rows, prefixes), result in zip(asked, results[len(warmup) :], strict=True):
+        for (_, rows, prefixes), result in zip(requested, results[len(warmup) :], strict=True):
             if "scores" in result:
-                given = prefixes or [""] * len(rows)
-                lists += map(Listed, rows, given, self.read_lists(pipeline, result))
+                prefix_texts = prefixes or [""] * len(rows)
+                lists += map(Listed, rows, prefix_texts, self.read_lists(pipeline, result))
                 continue
             for answer, row in zip(self.read(pipeline, result), rows, strict=True):
                 received[row].append(answer)
         alone = seconds[len(warmup) :][: len(inputs)]
         return Answers(received, alone, longest_source=self.max_source_length, lists=lists)
 
-    def _asked(self, pipeline, inputs):
+    def _requests(self, pipeline, inputs):
         """List of (name of a signature, row numbers, their prefixes or None), one a request."""
         aligned, nbest, prefix = (
             self.signature(pipeline, kind) for kind in ("with_alignment", "nbest", "prefix")
         )
-        asked = [("serving_default", [row], None) for row in range(len(inputs))]
+        requested = [("serving_default", [row], None) for row in range(len(inputs))]
         for step in (1, -1):
-            asked += [(aligned, rows, None) for rows in _batches(len(inputs), step)]
+            requested += [(aligned, rows, None) for rows in _batches(len(inputs), step)]
         first = range(len(inputs))[:MOST_LISTED]
         endings = ("", "_with_alignment") if "alignments" in self.signatures else ("",)
-        asked += [(nbest + ending, first, None) for ending in endings]
+        requested += [(nbest + ending, first, None) for ending in endings]
         if "prefix" in self.signatures:
-            begun = text_beginnings(pipeline, [inputs[row] for row in first])
-            asked += [(prefix + ending, first, begun) for ending in endings]
-        return asked
+            beginnings = text_beginnings(pipeline, [inputs[row] for row in first])
+            requested += [(prefix + ending, first, beginnings) for ending in endings]
+        return requested
 
     def signature(self, pipeline, kind):
         """Name of the signature of a kind: "with_alignment", "nbest" or "prefix"."""
@@ -239,9 +239,9 @@ class SavedModelExporter(Exporter):
     def read(self, pipeline, result):
         """The `Answer` of each row of a result; not all signatures give an alignment."""
         for row, text in enumerate(self.texts(pipeline, result)):
-            of_tokens = _of_tokens(result, self.target_length, row)
+            tokens = _token_fields(result, self.target_length, row)
             confidence = float(result["confidence"][row])
-            yield Answer(text, float(result["score"][row]), *of_tokens, confidence=confidence)
+            yield Answer(text, float(result["score"][row]), *tokens, confidence=confidence)
 
     def texts(self, pipeline, result):
         """The texts of a result: a list of strings."""
@@ -253,16 +253,16 @@ class SavedModelExporter(Exporter):
 
         lists = self.listed_texts(pipeline, result), result["scores"], result["confidences"]
         for row, (texts, scores, confidences) in enumerate(zip(*lists, strict=True)):
-            first, *others = (
+            first, *hypotheses = (
                 Answer(
                     texts[rank],
                     float(scores[rank]),
-                    *_of_tokens(result, f"{self.target_length}s", row, rank),
+                    *_token_fields(result, f"{self.target_length}s", row, rank),
                     confidence=float(confidences[rank]),
                 )
                 for rank in range(len(texts))
             )
-            yield [first, *(one for one in others if one.score > IMPOSSIBLE)]
+            yield [first, *(answer for answer in hypotheses if answer.score > IMPOSSIBLE)]
 
     def listed_texts(self, pipeline, result):
         """All texts of each row: a list of lists of strings."""
@@ -315,7 +315,7 @@ def describe_limits(card):
     )
 
 
-def _of_tokens(result, length, row, *rank):
+def _token_fields(result, length, row, *rank):
     """The alignment, log-probabilities and entropies of a text; none if the result has none.
 
     Args:
@@ -328,8 +328,8 @@ def _of_tokens(result, length, row, *rank):
         return ()
     sources, targets = result["source_length"][row], result[length][(row, *rank)]
     names = "alignment", "token_log_probs", "token_entropies"
-    alignment, *others = (result[name][(row, *rank)][:targets] for name in names)
-    return alignment[:, :sources], *others
+    alignment, *probabilities = (result[name][(row, *rank)][:targets] for name in names)
+    return alignment[:, :sources], *probabilities
 
 
 def _batches(count, step):

@@ -60,14 +60,14 @@ class SavedModelPipeline:
             TypeError: If an input is of another type.
             ValueError: If a recording is FLAC, which the graph does not decode.
         """
-        of_files = self.card.get("inputs") == "files"
-        for one in inputs:
-            if not isinstance(one, str | bytes | Path):
+        reads_files = self.card.get("inputs") == "files"
+        for content in inputs:
+            if not isinstance(content, str | bytes | Path):
                 raise TypeError(
                     f"`{name}` must hold texts, or files. Received: one of type "
-                    f"{type(one).__name__}."
+                    f"{type(content).__name__}."
                 )
-            if of_files and content_of(one, len(_FLAC)) == _FLAC:
+            if reads_files and content_of(content, len(_FLAC)) == _FLAC:
                 raise ValueError(
                     f"A SavedModel of recordings reads WAV files. Received: `{name}` with FLAC. "
                     "Convert it, or give the .keras file."
@@ -87,18 +87,18 @@ class SavedModelPipeline:
         Raises:
             RuntimeError: If the graph fails.
         """
-        inputs = [one.encode() if isinstance(one, str) else one for one in inputs]
+        inputs = [source.encode() if isinstance(source, str) else source for source in inputs]
         size = min(batch_size, self.card.get("max_rows", batch_size))
         results = [None] * len(inputs)
-        sizes = [read_or(0, size_of, one) for one in inputs]
+        sizes = [read_or(0, size_of, source) for source in inputs]
         order = sorted(range(len(inputs)), key=lambda number: -sizes[number])
         for first in range(0, len(order), size):
             members = order[first : first + size]
             contents = [read_or(b"", _content, inputs[member]) for member in members]
-            given = np.array(contents, dtype=object)
-            answer = self._session.run(self._signature, **{self._input: given})
+            contents_array = np.array(contents, dtype=object)
+            answer = self._session.run(self._signature, **{self._input: contents_array})
             for row, member in enumerate(members):
-                results[member] = self._read({name: one[row] for name, one in answer.items()})
+                results[member] = self._read({name: output[row] for name, output in answer.items()})
         return results
 
     def _read(self, row):
@@ -112,10 +112,10 @@ class SavedModelPipeline:
             alignment=row["alignment"][:target_time, :source_time],
             finished=bool(row["finished"]),
             truncated=bool(row["truncated"]),
-            **self._beside(row, target_time),
+            **self._probabilities(row, target_time),
         )
 
-    def _beside(self, row, target_time):
+    def _probabilities(self, row, target_time):
         """The fields that versions by 0.1.0 lack."""
         if "confidence" not in row:
             return {}
@@ -131,6 +131,6 @@ _FLAC = b"fLaC"  # with which its files begin
 _TEXTS = {"translation", "text"}  # names of the text, by the kind of the source
 
 
-def _content(one):
+def _content(source):
     """The bytes of an input."""
-    return one.read_bytes() if isinstance(one, Path) else one
+    return source.read_bytes() if isinstance(source, Path) else source

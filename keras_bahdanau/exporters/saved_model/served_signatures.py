@@ -171,44 +171,44 @@ def score_ids(pipeline, target, target_length, **inputs):
     return _forced(pipeline, features, ids, truncated)[1]
 
 
-def served(pipeline, beside=()):
+def served(pipeline, signatures=()):
     """Signatures of a SavedModel: dictionary from a name to (function, its arguments).
 
     Args:
         pipeline: A `Pipeline`.
-        beside: Tuple of strings, the `signatures` of `export_saved_model`.
+        signatures: Tuple of strings, the `signatures` of `export_saved_model`.
     """
     source, verb = pipeline.source, pipeline.verb
-    given = {**source.inputs, "prefix": TEXT}
+    prefix_inputs = {**source.inputs, "prefix": TEXT}
     lists = {
-        f"{verb}_prefix": (decode_prefix, given),
+        f"{verb}_prefix": (decode_prefix, prefix_inputs),
         f"{verb}_nbest_with_alignment": (_aligned(decode_nbest), source.inputs),
-        f"{verb}_prefix_with_alignment": (_aligned(decode_prefix), given),
+        f"{verb}_prefix_with_alignment": (_aligned(decode_prefix), prefix_inputs),
     }
     return {
         "serving_default": (decode, source.inputs),
         f"{verb}_with_alignment": (decode_with_alignment, source.inputs),
         f"{verb}_nbest": (decode_nbest, source.inputs),
-        **_requested(lists, beside),
+        **_requested(lists, signatures),
         "decode_ids": (decode_ids, source.feature_inputs),
         "score_pair": (score_pair, {**source.inputs, "target": TEXT}),
     }
 
 
-def served_ids(pipeline, beside=()):
+def served_ids(pipeline, signatures=()):
     """Signatures of an ids-only SavedModel: likewise."""
     inputs = pipeline.source.feature_inputs
-    given = {**inputs, "prefix": IDS, "prefix_length": LENGTH}
+    prefix_inputs = {**inputs, "prefix": IDS, "prefix_length": LENGTH}
     lists = {
-        "decode_ids_prefix": (decode_ids_prefix, given),
+        "decode_ids_prefix": (decode_ids_prefix, prefix_inputs),
         "decode_ids_nbest_with_alignment": (_aligned(decode_ids_nbest), inputs),
-        "decode_ids_prefix_with_alignment": (_aligned(decode_ids_prefix), given),
+        "decode_ids_prefix_with_alignment": (_aligned(decode_ids_prefix), prefix_inputs),
     }
     return {
         "serving_default": (decode_ids, inputs),
         "decode_ids_with_alignment": (decode_ids_with_alignment, inputs),
         "decode_ids_nbest": (decode_ids_nbest, inputs),
-        **_requested(lists, beside),
+        **_requested(lists, signatures),
         "score_ids": (score_ids, {**inputs, "target": IDS, "target_length": LENGTH}),
     }
 
@@ -218,13 +218,13 @@ def _aligned(signature):
     return functools.partial(signature, aligned=True)
 
 
-def _requested(signatures, beside):
+def _requested(optional, signatures):
     """The signatures for which an export has asked: those with a prefix, an alignment, or both."""
     return {
-        name: one
-        for name, one in signatures.items()
-        if ("prefix" in beside or "prefix" not in one[1])
-        and ("alignments" in beside or not name.endswith("_with_alignment"))
+        name: signature
+        for name, signature in optional.items()
+        if ("prefix" in signatures or "prefix" not in signature[1])
+        and ("alignments" in signatures or not name.endswith("_with_alignment"))
     }
 
 
@@ -280,9 +280,9 @@ def _listed(pipeline, result, inputs, features, truncated, aligned):
 
 def _listed_ids(pipeline, result, features, truncated, aligned):
     """All hypotheses of each row; and with their alignments."""
-    beside = {"alignment": result.alignment, "source_length": pipeline.lengths(features)}
+    extra = {"alignment": result.alignment, "source_length": pipeline.lengths(features)}
     fields = all_ids(pipeline, result, features)
-    return {**fields, **(beside if aligned else {}), "truncated": truncated}
+    return {**fields, **(extra if aligned else {}), "truncated": truncated}
 
 
 def _first(result):

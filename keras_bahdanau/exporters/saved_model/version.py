@@ -180,9 +180,9 @@ def largest_graphs(pipeline, rows, prefix=False):
     }
     target = tf.TensorSpec((rows, options.max_length), tf.int32)
 
-    def search(features, request, given):
-        begun = {"prefix": given} if prefix else {}
-        result = pipeline.search_features(features, time=options.max_length, **begun)
+    def search(features, request, target):
+        prefixes = {"prefix": target} if prefix else {}
+        result = pipeline.search_features(features, time=options.max_length, **prefixes)
         if options.replace_unknown:
             return result, pipeline.graph_texts(result, pipeline.graph_copies(result, **request))
         return result

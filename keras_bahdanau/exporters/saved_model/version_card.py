@@ -64,15 +64,15 @@ def find_damage(path):
     findings = []
     if (path / SEAL_PATH).is_file() or "sha256" in (card or {}):
         findings += _card_findings(path)
-    said = (card or {}).get("sha256")
-    found = {} if said is None else _hashes_of(path)
-    for name in sorted({*found, *(said or {})}):
-        if found.get(name) != said.get(name):
+    expected = (card or {}).get("sha256")
+    hashes = {} if expected is None else _hashes_of(path)
+    for name in sorted({*hashes, *(expected or {})}):
+        if hashes.get(name) != expected.get(name):
             why = (
                 "is missing, or no regular file"
-                if not found.get(name)
+                if not hashes.get(name)
                 else "is not among the files of the export"
-                if name not in said
+                if name not in expected
                 else "is damaged, or was changed: the card has another sha256"
             )
             findings.append(Finding(_SERVER, repr(name), why, _COPY_AGAIN))

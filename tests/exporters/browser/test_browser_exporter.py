@@ -151,9 +151,9 @@ def test_a_changed_or_lost_file_of_a_site_is_named(site):
     assert describe(site).startswith("page 'Days & months', ")
     (site / "app.mjs").write_text("changed")
     (site / "litert" / "core" / "dist" / "index.js").unlink()
-    assert [one.what for one in check(site)] == ["'app.mjs'", "'litert/core/dist/index.js'"]
+    assert [one.part for one in check(site)] == ["'app.mjs'", "'litert/core/dist/index.js'"]
     (site / "site.json").write_text("[]")
-    assert [one.what for one in check(site)] == ["'site.json'"]
+    assert [one.part for one in check(site)] == ["'site.json'"]
 
 
 def test_a_page_without_litert_js_tells_how_to_get_it(tmp_path):
@@ -235,4 +235,4 @@ def test_the_page_says_of_which_source_it_is(name, packages, tmp_path, monkeypat
 
 
 def test_a_site_needs_no_end_of_its_name(packages, tmp_path):
-    assert BrowserExporter(litert_js=packages).place(tmp_path / "site") == tmp_path / "site"
+    assert BrowserExporter(litert_js=packages).destination(tmp_path / "site") == tmp_path / "site"

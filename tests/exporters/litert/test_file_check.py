@@ -30,7 +30,7 @@ SOURCE, TARGET = {"source.spm": b"any"}, {"target.spm": b"any"}
 
 def metadata_of(*files, kind=metadata.VOCABULARY):
     files = tuple(metadata.AssociatedFile(name, type=kind) for name in files)
-    return metadata.to_bytes(metadata.ModelMetadata(associated_files=files))
+    return metadata.encode_metadata(metadata.ModelMetadata(associated_files=files))
 
 
 SAID = metadata_of("source.spm")
@@ -128,7 +128,7 @@ def test_file_without_the_signature_is_found(tmp_path):
 )
 def test_file_without_its_vocabulary_is_found(converted, tmp_path, files, card, missing):
     (finding,) = check(repack(tmp_path / "model.tflite", converted, files, card))
-    assert (finding.runtime, finding.what) == (HOST, "the file")
+    assert (finding.runtime, finding.part) == (HOST, "the file")
     assert missing in finding.why
 
 
@@ -151,7 +151,7 @@ def test_metadata_that_names_no_vocabulary_is_found(converted, tmp_path):
     path = tmp_path / "model.tflite"
     for said in (metadata_of("target.spm"), metadata_of("source.spm", kind=0), metadata_of()):
         (finding,) = check(repack(path, converted, said=said))
-        assert (finding.runtime, finding.what) == (METADATA, "TFLITE_METADATA")
+        assert (finding.runtime, finding.part) == (METADATA, "TFLITE_METADATA")
         assert "'source.spm'" in finding.why
     said = metadata_of("source.spm", "target.spm")
     assert check(repack(path, converted, SOURCE | TARGET, SEPARATE, said)) == []
@@ -261,8 +261,8 @@ def test_card_without_hashes_is_found(converted, tmp_path):
         archive.writestr("card.json", json.dumps(JOINT))
         archive.writestr("source.spm", b"any")
     first, second = check(path)
-    assert first.what == "card.json" and "no sha256 of model and no source.spm" in first.why
-    assert second.what == "the model"
+    assert first.part == "card.json" and "no sha256 of model and no source.spm" in first.why
+    assert second.part == "the model"
 
 
 @pytest.mark.parametrize("key", ["verb", "vocabularies"])
@@ -271,7 +271,7 @@ def test_card_that_does_not_say_how_to_run_the_model_is_found(converted, tmp_pat
     said = metadata_of("source.spm", "target.spm")
     path = repack(tmp_path / "model.tflite", converted, SOURCE | TARGET, card, said)
     (finding,) = check(path)
-    assert (finding.runtime, finding.what) == (HOST, "card.json")
+    assert (finding.runtime, finding.part) == (HOST, "card.json")
     assert f"does not name the {key}" in finding.why
 
 

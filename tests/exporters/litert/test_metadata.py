@@ -79,7 +79,7 @@ def standard_metadata(path):
 
 
 def test_fields_stand_where_the_schema_has_them():
-    root = root_of(metadata.to_bytes(WHOLE))
+    root = root_of(metadata.encode_metadata(WHOLE))
     assert [root.text(number) for number in (0, 1, 2)] == ["name ☃", "description", "1.2.3"]
     assert [root.text(number) for number in (4, 5)] == [None, None]  # author and license
     assert root.text(7) == "1.0.1"  # VOCABULARY is of that version
@@ -95,8 +95,8 @@ def test_fields_stand_where_the_schema_has_them():
 
 
 def test_what_was_written_is_read():
-    assert metadata.from_bytes(metadata.to_bytes(WHOLE)) == WHOLE
-    assert metadata.from_bytes(metadata.to_bytes(ModelMetadata())) == ModelMetadata()
+    assert metadata.decode_metadata(metadata.encode_metadata(WHOLE)) == WHOLE
+    assert metadata.decode_metadata(metadata.encode_metadata(ModelMetadata())) == ModelMetadata()
 
 
 def test_what_signatures_have_in_common_is_written_once():
@@ -107,11 +107,11 @@ def test_what_signatures_have_in_common_is_written_once():
         SubGraphMetadata("mask"),  # a tuple as that of the tensor, and another table
     )
     whole = WHOLE._replace(subgraph_metadata=graphs)
-    content = metadata.to_bytes(whole)
+    content = metadata.encode_metadata(whole)
     first, second, _ = root_of(content).tables(3)
     places = [[one.table.Pos for one in found] for found in (first.tables(2), second.tables(3))]
     assert len(places[0]) == 2 and places[0] == places[1]
-    assert metadata.from_bytes(content) == whole
+    assert metadata.decode_metadata(content) == whole
 
 
 def test_an_output_that_is_called_like_an_input_has_its_own_description():
@@ -141,25 +141,27 @@ def test_an_output_that_is_called_like_an_input_has_its_own_description():
 @pytest.mark.parametrize("content", [b"", b"12345678TFL3", bytes(100)])
 def test_other_bytes_are_no_metadata(content):
     with pytest.raises(ValueError, match="identifier M001. Received"):
-        metadata.from_bytes(content)
+        metadata.decode_metadata(content)
 
 
 def test_records_that_unfold_to_more_than_any_file_has_are_refused(monkeypatch):
     many = ModelMetadata(subgraph_metadata=(SubGraphMetadata(name="x" * 100),) * 50)
-    content = metadata.to_bytes(many)
-    assert metadata.from_bytes(content) == many
+    content = metadata.encode_metadata(many)
+    assert metadata.decode_metadata(content) == many
     monkeypatch.setattr(metadata, "MOST_BYTES", 4000)
     with pytest.raises(ValueError, match="at most. Received: more"):
-        metadata.from_bytes(content)
+        metadata.decode_metadata(content)
 
 
 def test_a_vector_of_a_length_that_is_none_is_refused():
-    content = bytearray(metadata.to_bytes(ModelMetadata(associated_files=(AssociatedFile("a"),))))
+    content = bytearray(
+        metadata.encode_metadata(ModelMetadata(associated_files=(AssociatedFile("a"),)))
+    )
     root = Table(bytes(content), int.from_bytes(content[:4], "little"))
     first = root.Vector(root.Offset(4 + 2 * 6))
     content[first - 4 : first] = (2**32 - 1).to_bytes(4, "little")
     with pytest.raises(ValueError, match="at most. Received: more"):
-        metadata.from_bytes(content)
+        metadata.decode_metadata(content)
 
 
 def test_the_file_describes_its_signatures(toy_litert):

@@ -35,7 +35,7 @@ def files_of(version):
 
 
 def named(findings):
-    return [finding.what.strip("'") for finding in findings]
+    return [finding.part.strip("'") for finding in findings]
 
 
 def rewrite(version, content):
@@ -85,7 +85,7 @@ def test_missing_and_added_files_are_named(version):
     (version / "fingerprint.pb").unlink()
     os.mkfifo(version / "fingerprint.pb")
     (version / "more.txt").write_text("more")
-    found = {finding.what: finding.why for finding in find_damage(version)}
+    found = {finding.part: finding.why for finding in find_damage(version)}
     assert found.keys() == {"'fingerprint.pb'", "'more.txt'", "'saved_model.pb'"}
     assert "is not among the files of the export" in found["'more.txt'"]
     assert "is missing" in found["'saved_model.pb'"]
@@ -106,7 +106,7 @@ def test_lost_card_or_seal_is_found(version, lost):
 def test_card_that_is_none_is_found(version, content):
     rewrite(version, content)
     (finding,) = check(version)
-    assert finding.what == CARD.as_posix() and "is no card of a SavedModel" in finding.why
+    assert finding.part == CARD.as_posix() and "is no card of a SavedModel" in finding.why
     assert "\n" not in str(finding)
 
 

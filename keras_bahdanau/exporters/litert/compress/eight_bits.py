@@ -43,14 +43,14 @@ def use_float_filters(tree, graph, schema):
     for operator in list(graph.operators):
         if name_of(tree, operator, schema) not in ("CONV_2D", "DEPTHWISE_CONV_2D"):
             continue
-        inputs, weights, *rest = operator.inputs
+        inputs, weights, *bias = operator.inputs
         if (graph.tensors[inputs].type, graph.tensors[weights].type) != (types.FLOAT32, types.INT8):
             continue
         if weights not in floats:
             shape = graph.tensors[weights].shape
             floats[weights] = add_tensor(graph, schema, shape, types.FLOAT32)
             add_operator(tree, graph, schema, DEQUANTIZE, [weights], floats[weights])
-        operator.inputs = np.array([inputs, floats[weights], *rest], np.int32)
+        operator.inputs = np.array([inputs, floats[weights], *bias], np.int32)
 
 
 def round_tables(tree, schema):
@@ -114,7 +114,7 @@ def _parts_of(tree, graph, product, schema):
         return []
     if len(users_of(graph, product.inputs[1])) > 1:
         return []
-    makers = [one for one in graph.operators if product.inputs[0] in one.outputs]
+    makers = [maker for maker in graph.operators if product.inputs[0] in maker.outputs]
     if not makers or name_of(tree, makers[0], schema) != "CONCATENATION":
         return []
     is_last = makers[0].builtinOptions.axis in (-1, len(joined.shape) - 1)
@@ -151,33 +151,35 @@ def _split(tree, graph, product, parts, factors, halves, schema):
     joined, _, *bias = product.inputs
     (result,) = product.outputs
     floats = schema.TensorType.FLOAT32
-    place = graph.operators.index(product)
-    behind, graph.operators = graph.operators[place + 1 :], graph.operators[:place]
+    position = graph.operators.index(product)
+    behind, graph.operators = graph.operators[position + 1 :], graph.operators[:position]
 
-    def add(kind, inputs, like, output=None):
+    def add(kind, inputs, template, output=None):
         if output is None:
-            output = add_tensor(graph, schema, graph.tensors[like].shape, floats)
+            output = add_tensor(graph, schema, graph.tensors[template].shape, floats)
         add_operator(tree, graph, schema, kind, inputs, output, len(graph.operators))
         return output
 
     terms = []
     for part, factor in zip(parts, factors, strict=True):
         if part not in halves:
-            positive = add(RELU, [part], like=part)
-            halves[part] = positive, add(SUB, [part, positive], like=part)
+            positive = add(RELU, [part], template=part)
+            halves[part] = positive, add(SUB, [part, positive], template=part)
         for half in halves[part]:
             terms.append(add_tensor(graph, schema, graph.tensors[result].shape, floats))
             term = copy.copy(product)
             term.inputs, term.outputs = _numbers(half, factor, *bias), _numbers(terms[-1])
             graph.operators.append(term)
             bias = [-1] * len(bias)  # the first term has it
-    total, *others, last = terms
-    for term in others:
-        total = add(ADD, [total, term], like=result)
-    add(ADD, [total, last], like=result, output=result)
+    total, *middle, last = terms
+    for term in middle:
+        total = add(ADD, [total, term], template=result)
+    add(ADD, [total, last], template=result, output=result)
     graph.operators += behind
     if not users_of(graph, joined):
-        graph.operators = [one for one in graph.operators if joined not in one.outputs]
+        graph.operators = [
+            operator for operator in graph.operators if joined not in operator.outputs
+        ]
 
 
 def _numbers(*indices):

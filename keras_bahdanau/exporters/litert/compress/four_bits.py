@@ -46,9 +46,11 @@ def round_weights(tree, schema):
     for number, graph in enumerate(tree.subgraphs):
         for operator in graph.operators:
             name = name_of(tree, operator, schema)
-            for place, index in enumerate(operator.inputs if operator.inputs is not None else ()):
+            for position, index in enumerate(
+                operator.inputs if operator.inputs is not None else ()
+            ):
                 if index >= 0 and _is_large(tree, graph, index, schema):
-                    use = name if place == _PLACES.get(name) else ""  # such as a bias
+                    use = name if position == _PLACES.get(name) else ""  # such as a bias
                     uses.setdefault((number, index), []).append((operator, use))
     small_tables = {
         tree.subgraphs[number].tensors[index].buffer
@@ -130,16 +132,16 @@ def _round(tree, tensor, rounded, schema, axis=None, quantization="int8"):
 
 def _scales(values, axis, quantization):
     """The scale of all numbers, or those of the places of an axis; each axis is still there."""
-    others = None if axis is None else tuple({*range(values.ndim)} - {axis})
+    axes = None if axis is None else tuple({*range(values.ndim)} - {axis})
     levels = LEVELS[quantization]
-    largest = np.abs(values).max(axis=others, keepdims=True)
+    largest = np.abs(values).max(axis=axes, keepdims=True)
     widest = np.where(largest > 0, largest, 1) / np.float32(levels)
     if quantization == "int8":
         return widest
     tried = [widest * np.float32(part) for part in PARTS]
     errors = [
         np.square(np.clip(np.rint(values / scale), -levels, levels) * scale - values).sum(
-            axis=others, keepdims=True
+            axis=axes, keepdims=True
         )
         for scale in tried
     ]
@@ -159,13 +161,13 @@ def _look_up(tree, graph, operator, table, schema):
     graph.tensors[numbers].quantization = table.quantization
     operator.outputs = np.array([numbers], np.int32)
     raise_version(tree, schema, ROWS_OF_8_BITS)
-    place = graph.operators.index(operator) + 1
-    add_operator(tree, graph, schema, DEQUANTIZE, [numbers], rows, place)
+    position = graph.operators.index(operator) + 1
+    add_operator(tree, graph, schema, DEQUANTIZE, [numbers], rows, position)
 
 
 def _look_up_halves(tree, graph, operator, table, schema):
     """Let an operation take rows of a table of 4 bits, and others make floats of them."""
-    (rows,), (_, places) = operator.outputs, operator.inputs
+    (rows,), (_, indices) = operator.outputs, operator.inputs
     types, shape = schema.TensorType, graph.tensors[rows].shape
     scales = table.quantization.scale
     tree.buffers.append(schema.BufferT(data=scales.view(np.uint8)))
@@ -178,13 +180,13 @@ def _look_up_halves(tree, graph, operator, table, schema):
     scales = new((len(scales), 1), types.FLOAT32, len(tree.buffers) - 1)
     numbers, floats = new(shape, types.INT4), new(shape, types.FLOAT32)
     factors = new((*shape[:-1], 1), types.FLOAT32)
-    operator.inputs = np.array([new(table.shape, types.INT4, table.buffer), places], np.int32)
+    operator.inputs = np.array([new(table.shape, types.INT4, table.buffer), indices], np.int32)
     operator.outputs = np.array([numbers], np.int32)
     raise_version(tree, schema, ROWS_OF_4_BITS)
     after = graph.operators.index(operator) + 1
     for kind, inputs, output in (  # the last one first
         (MUL, [floats, factors], rows),
-        (GATHER, [scales, places], factors),
+        (GATHER, [scales, indices], factors),
         (CAST, [numbers], floats),
     ):
         add_operator(tree, graph, schema, kind, inputs, output, after)

@@ -65,7 +65,7 @@ def add_tensor(graph, schema, shape, dtype):
     return len(graph.tensors) - 1
 
 
-def add_operator(tree, graph, schema, kind, inputs, output, place=0):
+def add_operator(tree, graph, schema, kind, inputs, output, position=0):
     """Put an operation before another one of a graph, the first if `place` is left out."""
     number = getattr(schema.BuiltinOperator, kind.name)
     operator = schema.OperatorT(
@@ -77,7 +77,7 @@ def add_operator(tree, graph, schema, kind, inputs, output, place=0):
     if hasattr(schema.BuiltinOptions, options):
         operator.builtinOptionsType = getattr(schema.BuiltinOptions, options)
         operator.builtinOptions = getattr(schema, options + "T")()
-    graph.operators.insert(place, operator)
+    graph.operators.insert(position, operator)
     _require_runtime(tree, kind.runtime)
 
 
@@ -106,6 +106,6 @@ def _require_runtime(tree, runtime):
         if entry.name == _RUNTIME.encode():
             buffer = tree.buffers[entry.buffer]
             versions = (buffer.data.tobytes().rstrip(b"\0").decode(), runtime)
-            latest = max(versions, key=lambda one: [int(part) for part in one.split(".")])
+            latest = max(versions, key=lambda version: [int(part) for part in version.split(".")])
             padded = latest.encode().ljust(len(buffer.data), b"\0")
             buffer.data = np.frombuffer(padded, np.uint8)

@@ -79,17 +79,17 @@ def _fill_constants(tree, graph, schema):
             users.setdefault(index, set()).add(name_of(tree, operator, schema))
     for index, names in users.items():
         data = constant_of(tree, graph, index) if names == {"WHILE"} else b""
-        one = data[:4]  # bytes of a float32 or an int32
+        unit = data[:4]  # bytes of a float32 or an int32
         tensor = graph.tensors[index]
         wide = tensor.type in (schema.TensorType.FLOAT32, schema.TensorType.INT32)
-        if not wide or len(data) < _LEAST_FILLED or data != one * (len(data) // len(one)):
+        if not wide or len(data) < _LEAST_FILLED or data != unit * (len(data) // len(unit)):
             continue
         shape = np.array(tensor.shape, np.int32)
         operands = [
             add_tensor(graph, schema, [len(shape)], schema.TensorType.INT32),
             add_tensor(graph, schema, [], tensor.type),
         ]
-        for operand, content in zip(operands, (shape.tobytes(), one), strict=True):
+        for operand, content in zip(operands, (shape.tobytes(), unit), strict=True):
             graph.tensors[operand].buffer = len(tree.buffers)
             tree.buffers.append(schema.BufferT(data=np.frombuffer(content, np.uint8)))
         tensor.buffer = 0
@@ -100,9 +100,9 @@ def _forget_names(tree):
     """Keep the names of what a signature takes and gives, and of no other tensor."""
     public = {signature.subgraphIndex for signature in tree.signatureDefs or []}
     for number, graph in enumerate(tree.subgraphs):
-        kept = {*graph.inputs, *graph.outputs} if number in public else set()
+        public_tensors = {*graph.inputs, *graph.outputs} if number in public else set()
         for index, tensor in enumerate(graph.tensors):
-            if index not in kept:
+            if index not in public_tensors:
                 tensor.name = None
             if tensor.quantization is not None and tensor.quantization.scale is None:
                 tensor.quantization = None  # a table that says nothing
@@ -112,17 +112,17 @@ def _forget_empty_buffers(tree):
     """Let all tensors that hold nothing share the first buffer, as the schema demands it."""
     holders = [tensor for graph in tree.subgraphs for tensor in graph.tensors]
     holders += tree.metadata or []
-    kept, places = tree.buffers[:1], {}
+    buffers, numbers = tree.buffers[:1], {}
     for holder in holders:
         buffer = tree.buffers[holder.buffer]
         if buffer.data is None or not len(buffer.data):
             holder.buffer = 0
             continue
-        if holder.buffer not in places:
-            places[holder.buffer] = len(kept)
-            kept.append(buffer)
-        holder.buffer = places[holder.buffer]
-    tree.buffers = kept
+        if holder.buffer not in numbers:
+            numbers[holder.buffer] = len(buffers)
+            buffers.append(buffer)
+        holder.buffer = numbers[holder.buffer]
+    tree.buffers = buffers
 
 
 class _SharingBuilder(flatbuffers.Builder):
@@ -179,17 +179,17 @@ def share_loops(tree):
     One that holds a loop equals another one only after their loops have been merged.
     """
     _share_buffers(tree)
-    for place in range(len(tree.subgraphs)):
-        _number_by_use(tree, place)
+    for number in range(len(tree.subgraphs)):
+        _number_by_use(tree, number)
     while True:
         depths = _depths(tree)
-        firsts, place = {}, {}
+        firsts, firsts_of = {}, {}
         for index, graph in enumerate(tree.subgraphs):
             key = (depths[index], _content(graph)) if depths[index] else index
-            place[index] = firsts.setdefault(key, index)
+            firsts_of[index] = firsts.setdefault(key, index)
         if len(firsts) == len(tree.subgraphs):
             return
-        _keep(tree, sorted(firsts.values()), place)
+        _keep(tree, sorted(firsts.values()), firsts_of)
 
 
 def _depths(tree):
@@ -214,20 +214,20 @@ def _references(graph):
 def _share_buffers(tree):
     """Let the tensors of all subgraphs whose buffers hold the same have the first of those."""
     firsts = {}
-    place = [
+    firsts_of = [
         firsts.setdefault(b"" if buffer.data is None else buffer.data.tobytes(), index)
         for index, buffer in enumerate(tree.buffers)
     ]
     for graph in tree.subgraphs:
         for tensor in graph.tensors:
-            tensor.buffer = place[tensor.buffer]
+            tensor.buffer = firsts_of[tensor.buffer]
 
 
-def _number_by_use(tree, place):
+def _number_by_use(tree, number):
     """Number the tensors of a subgraph as they are used, and leave out those that are not."""
-    graph = tree.subgraphs[place]
+    graph = tree.subgraphs[number]
     operators = graph.operators or []
-    used = [index for one in operators for name in _TENSORS for index in _list(one, name)]
+    used = [index for operator in operators for name in _TENSORS for index in _list(operator, name)]
     order = dict.fromkeys([*graph.inputs, *used, *graph.outputs])
     order.pop(-1, None)  # an operand that is left out
     numbers = {index: number for number, index in enumerate(order)} | {-1: -1}
@@ -236,33 +236,33 @@ def _number_by_use(tree, place):
         if before := _list(holder, name):
             setattr(holder, name, np.array([numbers[index] for index in before], np.int32))
     for signature in tree.signatureDefs or []:
-        if signature.subgraphIndex == place:
+        if signature.subgraphIndex == number:
             for named in (*signature.inputs, *signature.outputs):
                 named.tensorIndex = numbers[named.tensorIndex]
 
 
 def _list(holder, name):
     """A vector of the schema as a list, which is empty where there is none."""
-    given = getattr(holder, name, None)
-    return [] if given is None else [*given]
+    vector = getattr(holder, name, None)
+    return [] if vector is None else [*vector]
 
 
 def _content(graph):
     """The bytes of a subgraph, but for its name."""
-    same = copy.copy(graph)
-    same.name = None
+    copied = copy.copy(graph)
+    copied.name = None
     builder = flatbuffers.Builder()
-    builder.Finish(same.Pack(builder))
+    builder.Finish(copied.Pack(builder))
     return bytes(builder.Output())
 
 
-def _keep(tree, kept, place):
+def _keep(tree, remaining, firsts_of):
     """Leave out the subgraphs that are not kept; `place` has the equal one of each."""
-    numbers = {index: number for number, index in enumerate(kept)}
-    new = {index: numbers[first] for index, first in place.items()}
+    numbers = {index: number for number, index in enumerate(remaining)}
+    new = {index: numbers[first] for index, first in firsts_of.items()}
     for graph in tree.subgraphs:
         for options, name in _references(graph):
             setattr(options, name, new[getattr(options, name)])
     for signature in tree.signatureDefs or []:
         signature.subgraphIndex = new[signature.subgraphIndex]
-    tree.subgraphs = [tree.subgraphs[index] for index in kept]
+    tree.subgraphs = [tree.subgraphs[index] for index in remaining]

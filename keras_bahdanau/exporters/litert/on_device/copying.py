@@ -36,12 +36,12 @@ def surfaces_of(vocabulary, text):
     """
     content = text.encode() if isinstance(text, str) else text
     pieces = vocabulary.encode(content, out_type="proto").pieces
-    copied = [one.id == UNKNOWN for one in pieces]
+    copied = [piece.id == UNKNOWN for piece in pieces]
     if not any(copied):
         copied = [True] * len(pieces)
-    found = (_cut(content[one.begin : one.end]).decode(errors="replace") for one in pieces)
-    spaced = (_SPACE.sub(" ", one).strip(_ASCII_SPACE) for one in found)
-    return [one if copy else None for one, copy in zip(spaced, copied, strict=True)]
+    surfaces = (_cut(content[piece.begin : piece.end]).decode(errors="replace") for piece in pieces)
+    spaced = (_SPACE.sub(" ", piece).strip(_ASCII_SPACE) for piece in surfaces)
+    return [piece if copy else None for piece, copy in zip(spaced, copied, strict=True)]
 
 
 def text_of(vocabulary, target, alignment, surfaces):
@@ -56,14 +56,14 @@ def text_of(vocabulary, target, alignment, surfaces):
     Returns:
         String.
     """
-    kept = [place for place, one in enumerate(target) if one not in (PAD, START, END)]
-    ids = [target[place] for place in kept]
+    steps = [step for step, token in enumerate(target) if token not in (PAD, START, END)]
+    ids = [target[step] for step in steps]
     if not surfaces or UNKNOWN not in ids:
         return vocabulary.decode(ids)
     copied = surfaces[: alignment.shape[1] - 1]  # the end token stands behind them
     pieces = (
-        _copy(alignment[place], copied) if one == UNKNOWN else vocabulary.id_to_piece(one)
-        for place, one in zip(kept, ids, strict=True)
+        _copy(alignment[step], copied) if token == UNKNOWN else vocabulary.id_to_piece(token)
+        for step, token in zip(steps, ids, strict=True)
     )
     return re.sub("▁+", " ", "".join(pieces)).strip(_ASCII_SPACE)
 
@@ -80,8 +80,11 @@ def _cut(content):
 
 def _copy(weights, surfaces):
     """The surface with the highest weight; ⁇ if that is a space, or all weights are 0."""
-    of_text = weights[: len(surfaces)]  # the end can't be copied, whatever its weight
-    weights = [0 if one is None else weight for one, weight in zip(surfaces, of_text, strict=True)]
-    place = int(np.argmax(weights)) if weights else 0
-    attends = weights and weights[place] > 0
-    return attends and surfaces[place] or _NO_COPY
+    text_weights = weights[: len(surfaces)]  # the end can't be copied, whatever its weight
+    weights = [
+        0 if surface is None else weight
+        for surface, weight in zip(surfaces, text_weights, strict=True)
+    ]
+    best = int(np.argmax(weights)) if weights else 0
+    attends = weights and weights[best] > 0
+    return attends and surfaces[best] or _NO_COPY

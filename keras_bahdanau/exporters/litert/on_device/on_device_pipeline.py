@@ -80,17 +80,17 @@ class OnDevicePipeline:
         verb = self.card["verb"]
         try:
             self._interpreter = Interpreter(model_path=str(path), num_threads=threads)
-            found = self._interpreter.get_signature_list()
+            names = self._interpreter.get_signature_list()
             name = f"{verb}_greedy" if greedy else verb
-            lacks_greedy = greedy and name not in found
+            lacks_greedy = greedy and name not in names
             self._run = None if lacks_greedy else self._interpreter.get_signature_runner(name)
             self._listing, self._completing = (
-                self._interpreter.get_signature_runner(name) if name in found else None
+                self._interpreter.get_signature_runner(name) if name in names else None
                 for name in (f"{verb}_nbest", f"{verb}_prefix")
             )
-            lists, given = self._listing or self._completing, self._completing
+            lists, completing = self._listing or self._completing, self._completing
             self.most = int(lists.get_output_details()["ids"]["shape"][1]) if lists else 1
-            prefix = given and given.get_input_details()["prefix"]["shape"][1]
+            prefix = completing and completing.get_input_details()["prefix"]["shape"][1]
             self.longest_prefix = int(prefix or 0)
         except (IndexError, KeyError, RuntimeError, ValueError) as error:
             raise ValueError(
@@ -179,15 +179,15 @@ class OnDevicePipeline:
         self.check_nbest(nbest)
         if nbest == 1 and not prefix:  # for which every file has a signature
             return [self.decode(features, labels, surfaces)]
-        run, given = self._listing, {}
+        run, prefix_inputs = self._listing, {}
         if prefix or run is None:
-            run, given = self._completing, self._prefix(prefix)
-        outputs = self._answer(run, {**features, **given}).items()
-        first, *others = (
+            run, prefix_inputs = self._completing, self._prefix(prefix)
+        outputs = self._answer(run, {**features, **prefix_inputs}).items()
+        first, *results = (
             self._read(labels, {_ONE.get(name, name): row[0, k] for name, row in outputs}, surfaces)
             for k in range(self.most)
         )
-        return [first, *(one for one in others if one.target_tokens)][:nbest]
+        return [first, *(result for result in results if result.target_tokens)][:nbest]
 
     def check_nbest(self, nbest):
         """Raise ValueError if `nbest` is not from 1 to `most`."""
@@ -230,10 +230,10 @@ class OnDevicePipeline:
         """The text in the outputs for one hypothesis, by name."""
         length, confidence = outputs["length"], outputs.get("confidence")
         target = outputs["ids"][:length].tolist()
-        other = next((one for one in target if not 0 <= one < len(self._target)), None)
-        if other is not None:
+        unknown = next((token for token in target if not 0 <= token < len(self._target)), None)
+        if unknown is not None:
             raise ValueError(
-                f"A model must give ids of its vocabulary. Received: {other}. Export it again."
+                f"A model must give ids of its vocabulary. Received: {unknown}. Export it again."
             )
         alignment = outputs["alignment"][: len(target), : len(labels)]
         return OnDeviceTranslation(

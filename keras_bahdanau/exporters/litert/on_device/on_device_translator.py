@@ -31,7 +31,10 @@ class OnDeviceTranslator(OnDevicePipeline):
         Raises:
             ValueError: If a sentence has more tokens than the file was made for.
         """
-        return [self.decode(*self._features(one), surfaces=self.surfaces(one)) for one in sentences]
+        return [
+            self.decode(*self._features(sentence), surfaces=self.surfaces(sentence))
+            for sentence in sentences
+        ]
 
     def translate_nbest(self, sentences, nbest=None, prefixes=None):
         """The best few translations of each sentence, best first: see `decode_nbest`.
@@ -60,8 +63,8 @@ class OnDeviceTranslator(OnDevicePipeline):
                 f"Received: {len(prefixes)} prefixes, {len(sentences)} sentences."
             )
         return [
-            self.decode_nbest(*self._features(one), nbest, prefix, self.surfaces(one))
-            for one, prefix in zip(sentences, prefixes, strict=True)
+            self.decode_nbest(*self._features(sentence), nbest, prefix, self.surfaces(sentence))
+            for sentence, prefix in zip(sentences, prefixes, strict=True)
         ]
 
     def tokens(self, sentence):

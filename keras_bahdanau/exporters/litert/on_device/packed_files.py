@@ -54,7 +54,7 @@ def _check_card(card, files):
     names = card.get("vocabularies")
     if not isinstance(card.get("verb"), str) or not isinstance(names, dict):
         raise ValueError("its card.json does not say how to run it")
-    if "target" not in names or not all(isinstance(one, str) for one in names.values()):
+    if "target" not in names or not all(isinstance(name, str) for name in names.values()):
         raise ValueError("its card.json does not name its vocabularies")
     if not {*names.values()} <= files.keys():
         raise ValueError("it lacks a vocabulary that its card.json names")
@@ -74,10 +74,10 @@ def _check_hashes(card, files, file, model_size):
         if seal != _sha256(file, length):
             raise ValueError("damaged or changed: its last 64 bytes are not its sha256")
         return
-    said = card.get("sha256", {})  # of version 0.1.0, which has no seal
-    found = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    found["model"] = _sha256(file, model_size)
-    if any(found.get(name) != digest for name, digest in said.items()):
+    expected = card.get("sha256", {})  # of version 0.1.0, which has no seal
+    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    hashes["model"] = _sha256(file, model_size)
+    if any(hashes.get(name) != digest for name, digest in expected.items()):
         raise ValueError("damaged or changed: its card.json has another sha256")
 
 
