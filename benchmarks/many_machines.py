@@ -93,7 +93,7 @@ def measured(steps, units):
 
 def new_model(kb, units):
     encoder = kb.Encoder(VOCABULARY, EMBEDDING_UNITS, units=units // 2)
-    decoder = kb.Decoder(VOCABULARY, EMBEDDING_UNITS, units)
+    decoder = kb.Decoder(VOCABULARY, EMBEDDING_UNITS, kb.layers.DecoderCell(units))
     model = kb.Seq2Seq(encoder, decoder)
     model.build()
     return model

@@ -21,7 +21,7 @@ from keras import ops
 import keras_bahdanau as kb
 from keras_bahdanau.layers.distribution import (
     Distribution,
-    distribution_of,
+    as_distribution,
     softmax_distribution,
 )
 from keras_bahdanau.models import seq2seq
@@ -43,7 +43,7 @@ def without_entropies_in_parts(logits):
 
 def own_exponentials(logits):
     """The log softmax as one operation, and the entropy with exponentials of its own."""
-    return distribution_of(ops.log_softmax(logits, axis=-1))
+    return as_distribution(ops.log_softmax(logits, axis=-1))
 
 
 AS_SHIPPED = "as shipped"

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bahdanau.layers import BahdanauAttention
+from keras_bahdanau.layers import BahdanauAttention, DecoderCell
 from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
 from keras_bahdanau.models.losses import TokenCrossentropy
@@ -44,8 +44,8 @@ class Searcher(keras.Model):
     def call(self, source):
         prepared = self.model.encode(source)
         found = search(
-            lambda tokens, state: self.model.decode_distribution(tokens, state, prepared),
-            self.model.shortened(self.model.initial_state(prepared), self.steps),
+            lambda tokens, state: self.model.decode_step(tokens, state, prepared),
+            self.model.initial_state(prepared, self.steps),
             ops.zeros_like(source[:, 0]) + self.steps,
             self.options,
             start=START,
@@ -60,9 +60,8 @@ def new_model(vocabulary, embedding, units, attention, precision):
     """A `Seq2Seq` with random weights."""
     keras.utils.set_random_seed(0)
     policy = {"dtype": POLICIES[precision]}
-    decoder = Decoder(
-        vocabulary, embedding, units, attention=BahdanauAttention(attention, **policy), **policy
-    )
+    cell = DecoderCell(units, BahdanauAttention(attention, **policy), **policy)
+    decoder = Decoder(vocabulary, embedding, cell, **policy)
     model = Seq2Seq(Encoder(vocabulary, embedding, units // 2, **policy), decoder, **policy)
     model.build()
     return model

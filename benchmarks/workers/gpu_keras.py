@@ -7,7 +7,7 @@ from keras import ops
 from products import operations
 from protocol import Job, serve
 
-from keras_bahdanau.models.precision import in_precision
+from keras_bahdanau.models.precision import cast_model
 
 BACKEND = keras.backend.backend()
 JIT_COMPILE = BACKEND == "jax"  # TensorFlow's XLA has no cuDNN
@@ -83,7 +83,7 @@ def training(size, precision, **model):
 
 def decoding(size, precision, beam, **model):
     """A batch, greedily or by beam search; all translations have `target_time` tokens."""
-    precise = in_precision(_model(size, "float32", **model), precision)
+    precise = cast_model(_model(size, "float32", **model), precision)
     shape = {name: size[name] for name in ("batch", "source_time", "target_time")}
     run = decoded(precise, JIT_COMPILE, **shape, beam=beam)
     run()

@@ -22,8 +22,9 @@ def _model(sizes, precision, jit):
         kb.Decoder(
             sizes["vocabulary"],
             sizes["embedding"],
-            sizes["decoder"],
-            attention=kb.layers.BahdanauAttention(sizes["attention"]),
+            kb.layers.DecoderCell(
+                sizes["decoder"], kb.layers.BahdanauAttention(sizes["attention"])
+            ),
             readout_units=sizes["readout"],
         ),
     )
@@ -148,13 +149,13 @@ def decode_job(model, corpus, beam, batch, precision):
     and hardly ever does: the report has the number of tokens.
     """
     import keras_bahdanau as kb
-    from keras_bahdanau.models.precision import in_precision
+    from keras_bahdanau.models.precision import cast_model
 
     pairs, subwords = _corpus(corpus)
     if model.decoder.output_layer is not None:
         bias = model.decoder.output_layer.bias
         bias.assign([-1e4 if id_ == sentences.END else 0.0 for id_ in range(bias.shape[0])])
-    model = in_precision(model, precision)
+    model = cast_model(model, precision)
     search = kb.SearchOptions(
         beam_width=beam, max_length_ratio=1.0, max_length_offset=sentences.SEARCH_STEPS_MORE
     )

@@ -128,7 +128,7 @@ def cells_of(inks, teacher, source):
     It is -1 behind the last position, and where the image is cut.
     """
     rows = [cells_of_frames(ink, source)[: teacher.source.longest] for ink in inks]
-    rows = [row[:: teacher.model.reduction] for row in rows]
+    rows = [row[:: teacher.model.source_limits.reduction] for row in rows]
     cells = np.full((len(rows), max(map(len, rows))), -1, np.int32)
     for row, found in zip(cells, rows, strict=True):
         row[: len(found)] = np.where(found < source.longest, found, -1)

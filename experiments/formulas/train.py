@@ -76,7 +76,7 @@ def main(arguments=None):
 
 def tuned(pipeline, dev):
     """The search with the highest ExpRate on dev; of equal ones the first, which is narrower."""
-    shares = SHARES if pipeline.model.has_ctc else (0.0,)
+    shares = SHARES if pipeline.model.source_limits.has_ctc else (0.0,)
     searches = kb.evaluation.candidates(
         pipeline.search, BEAM_WIDTHS, EXPONENTS, ("power",), ctc_weights=shares
     )

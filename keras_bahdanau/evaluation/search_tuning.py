@@ -7,7 +7,7 @@ import time
 from keras_bahdanau.data.pairs import answers_by_source
 from keras_bahdanau.evaluation.corpus_metrics import METRICS, metrics_of
 from keras_bahdanau.search import SearchOptions
-from keras_bahdanau.search.penalties import LENGTH_PENALTIES
+from keras_bahdanau.search.search_options import LENGTH_PENALTIES
 
 BEAM_WIDTHS = (5, 10)
 LENGTH_NORMALIZATIONS = (0.6, 0.8, 1.0, 1.2, 1.4)
@@ -88,7 +88,7 @@ def candidates(
 
 def tuned_options(model):
     """Dictionary of `length_normalizations` and `ctc_weights` for `candidates` of a model."""
-    if getattr(model, "has_ctc", False):
+    if model.source_limits.has_ctc:
         return dict(WITH_CTC)
     return {"length_normalizations": LENGTH_NORMALIZATIONS, "ctc_weights": (0.0,)}
 

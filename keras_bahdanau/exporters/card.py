@@ -60,7 +60,7 @@ def card_of(pipeline):
         "inputs": pipeline.source.inputs_are,
         **pipeline.source.card,
         "metrics": list(pipeline.metrics),
-        "reduction": pipeline.model.reduction,
+        "reduction": pipeline.model.source_limits.reduction,
         "vocabularies": vocabularies,
         "vocabulary_sha256": {
             side: sha256(files[file_name]) for side, file_name in vocabularies.items()

@@ -70,7 +70,7 @@ def softmax_distribution(logits):
     return Distribution(shifted, log_total, entropy)
 
 
-def distribution_of(log_probs):
+def as_distribution(log_probs):
     """`Distribution` of log-probabilities; one stays as it is.
 
     Tokens that a constraint forbids count for nothing in the entropy, and what a share of CTC

@@ -45,15 +45,12 @@ class ProjectedMemory(NamedTuple):
         dropout_masks: Dropout masks drawn once a sentence, or ().
         alignment: Float tensor `(batch, target_time, source_time)`, weights given from
             outside, or ().
-        emission: The values as the readout of hard attention wants them, float
-            `(batch, source_time, units)`, or ().
     """
 
     memory: Any
     keys: Any
     dropout_masks: Any = ()
     alignment: Any = ()
-    emission: Any = ()
 
 
 def masked_mean(values, mask):

@@ -49,7 +49,8 @@ def to_translator(
             or `start`, `end` or `unknown` is missing.
     """
     source_words, target_words = list(source_words), list(target_words)
-    source_ids = _ids_of("source_words", source_words, model.source_size, (unknown, None, end))
+    source_size = model.source_limits.size
+    source_ids = _ids_of("source_words", source_words, source_size, (unknown, None, end))
     target_ids = _ids_of(
         "target_words", target_words, model.target_vocabulary_size, (unknown, start, end)
     )

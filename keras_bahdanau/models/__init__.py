@@ -1,19 +1,24 @@
 """Subclassed Keras models: encoder, decoder, both together, and several of these."""
 
-from keras_bahdanau.models.decoder import Decoder
+from keras_bahdanau.models.decoder import Decoder, DecoderOutput
 from keras_bahdanau.models.encoder import Encoder
 from keras_bahdanau.models.ensemble import Ensemble
 from keras_bahdanau.models.hard_decoder import HardDecoder
+from keras_bahdanau.models.losses import WordDistillation
 from keras_bahdanau.models.seq2seq import Seq2Seq
+from keras_bahdanau.models.step_model import Prepared, SourceLimits, StepModel
 from keras_bahdanau.models.training_output import TrainingOutput
-from keras_bahdanau.models.word_distillation import WordDistillation
 
 __all__ = [
     "Decoder",
+    "DecoderOutput",
     "Encoder",
     "Ensemble",
     "HardDecoder",
+    "Prepared",
     "Seq2Seq",
+    "SourceLimits",
+    "StepModel",
     "TrainingOutput",
     "WordDistillation",
 ]

@@ -1,17 +1,37 @@
 """From the teacher's tokens, or one token at a time, to logits."""
 
+from typing import Any, NamedTuple
+
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.attention.by_name import ATTENTIONS
 from keras_bahdanau.layers.decoder_cells.decoder_cell import DecoderCellBase
+from keras_bahdanau.layers.decoder_cells.unfed import UnfedCell
 from keras_bahdanau.layers.distribution import Copying, PointerGenerator, log_mixture
 from keras_bahdanau.layers.front_ends.token_embedding import token_embedding
 from keras_bahdanau.layers.memory import Memory
-from keras_bahdanau.layers.registry import DECODER_CELLS, READOUTS, from_config, untrack_sublayer
+from keras_bahdanau.layers.registry import READOUTS, from_config, untrack_sublayer
 from keras_bahdanau.layers.sublayers import WordDropout
 from keras_bahdanau.settings import checks
 from keras_bahdanau.settings.removed import drop_removed
+
+
+class DecoderOutput(NamedTuple):
+    """Output of a `Decoder` for whole targets.
+
+    Attributes:
+        logits: Float32 tensor `(batch, target_time, vocabulary)`, log-probabilities of a decoder
+            that copies; () with `return_logits=False`.
+        weights: Float32 tensor `(batch, target_time, source_time)`, the attention weights; ()
+            unless `return_attention_scores` asks for them.
+        readout: Float tensor `(batch, target_time, readout_units)`, the input of the output layer.
+        copying: `Copying`, or () of a decoder that does not copy.
+    """
+
+    logits: Any
+    weights: Any
+    readout: Any
+    copying: Any
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -20,62 +40,33 @@ class Decoder(keras.Model):
 
     ```python
     decoder = keras_bahdanau.Decoder(
-        vocabulary_size=6000, embedding_units=256, units=512,
-        attention=keras_bahdanau.layers.BahdanauAttention(256),
+        vocabulary_size=6000, embedding_units=256, cell=keras_bahdanau.layers.DecoderCell(512)
     )
-    logits = decoder(target_in, memory)
+    logits = decoder(target_in, memory).logits
     ```
 
-    The decoder cell, one target step, can be given whole:
+    The cell decides what a target step does, its attention included:
 
     ```python
-    attention = keras_bahdanau.layers.BahdanauAttention(256)
-    cell = keras_bahdanau.layers.InputFeedingCell(512, attention, input_feeding=False)
-    decoder = keras_bahdanau.Decoder(vocabulary_size=6000, embedding_units=256, cell=cell)
+    attention = keras_bahdanau.layers.BahdanauAttention(256, coverage="sum")
+    cell = keras_bahdanau.layers.InputFeedingCell(512, attention, cell="lstm", depth=2)
     ```
-
-    Otherwise these arguments make it: `cell` by name, `units`, `attention`, `depth`,
-    `residual`, `when`, `query`, `bridge`, `readout_state`, `recurrent_dropout`,
-    `context_dropout`, `context_gate` and `feed_forward_units`.
 
     Args:
         vocabulary_size: Positive integer. Number of target tokens; id 0 is padding.
         embedding_units: Positive integer. Width of a token's embedding.
-        units: Positive integer. Width of the decoder state; left out with a decoder cell.
-        attention: An attention layer, or what `layers.ATTENTIONS` takes: "bahdanau", a
-            score or its name, "forced"; None for the fixed context of an encoder-decoder
-            without attention.
-        cell: "gru" or another of `layers.CELLS`, or a Keras cell such as
-            `keras.layers.GRUCell(512)`; or a whole decoder cell: a layer of
-            `layers.DECODER_CELLS`.
-        depth: Positive integer. Cells on top of each other.
-        residual: Bool. True if each cell but the lowest adds its input to its output.
-        when: Time of attention: "before" the cell moves (Bahdanau), "after" it with input
-            feeding (Luong), "between" two cells (the conditional GRU), "apart": after it,
-            without feeding; or in "blocks" of cell, attention and a feed-forward network
-            (`layers.BlockCell`), where `depth` is the number of blocks.
-        feed_forward_units: Positive integer. Inner width of those networks; four times `units`
-            if left out.
-        query: Tuple of the parts of the query, any of "state", "embedding", "context", "task".
-        bridge: "summary", made of the encoder's summary, "zeros", or "identity", the summary
-            itself.
+        cell: A decoder cell, a layer of `layers.DECODER_CELLS`: `DecoderCell` (Bahdanau),
+            `InputFeedingCell` (Luong), `ConditionalCell`, `UnfedCell` or `BlockCell`.
         readout: "tanh", "maxout" (Bahdanau), "attentional" (Luong), or "plain": the
             output of the cell.
         readout_units: Positive integer. Width of the readout; that of an embedding when left
             out, or that of the state for a plain readout.
-        readout_state: With `when="before"`: state that the readout reads, "current" or
-            "previous" as the paper's appendix has it.
         dropout: Float in [0, 1). Dropout rate of embeddings and readout.
         embedding_dropout: Float in [0, 1). Rate of embeddings alone; that of `dropout` if None.
         readout_dropout: Float in [0, 1). Rate of the readout alone; that of `dropout` if None.
-        recurrent_dropout: Float in [0, 1). Dropout rate of the state, with one mask for all
-            steps.
-        context_dropout: Float in [0, 1). Dropout rate of the context, likewise.
         word_dropout: Float in [0, 1). Rate of the tokens whose embedding is dropped whole.
         tie_embeddings: Bool. True if the output layer is the embedding, transposed.
-        context_gate: Bool. True if a gate, learned from the state, scales the context of each
-            step (beta of Xu et al. 2015), for words that need little of the source.
-        copy: Bool. True to copy tokens of the source beside generating them (See et al. 2017):
+        copy: Bool. True to copy tokens of the source or generate them (See et al. 2017):
             see `log_mixture`. It takes an `Encoder` with `symbols`.
 
     Call arguments:
@@ -84,24 +75,18 @@ class Decoder(keras.Model):
         memory: `Memory` from an `Encoder`.
         alignment: Float tensor `(batch, target_time, source_time)`, for
             `ForcedAlignment`, or ().
-        return_attention_scores: Python bool. True if the weights come too.
-        return_readout: Python bool. True if the input of the output layer comes in place
-            of the logits.
-        return_copying: Python bool. True if that comes too by which tokens are copied.
+        return_attention_scores: Python bool. True to compute the weights of the output.
+        return_logits: Python bool. False to leave the logits out, which a loss may do without.
         training: Python bool.
 
     Output:
-        Float32 logits `(batch, target_time, vocabulary)`, or with `return_readout` the
-        readout `(batch, target_time, readout_units)`; with `return_attention_scores` the
-        pair of it and the weights `(batch, target_time, source_time)`. With `return_copying` a
-        `Copying` follows, or () of a decoder that does not copy. The logits of one that copies
-        are log-probabilities.
+        `DecoderOutput`.
 
     Raises:
-        ValueError: If a size is not a positive integer, a rate not in [0, 1), or a
-            name unknown; if a whole decoder cell comes with arguments that make one; if it is
-            given a `HardAlignment`, which takes a `HardDecoder`; or if it copies without an
-            attention, or from a memory without symbols.
+        TypeError: If `cell` is no decoder cell.
+        ValueError: If a size is not a positive integer, a rate not in [0, 1), or a readout
+            unknown or blind; if the cell has a `HardAlignment`, which takes a `HardDecoder`; or
+            if the decoder copies without an attention, or from a memory without symbols.
     """
 
     readouts = READOUTS
@@ -111,34 +96,21 @@ class Decoder(keras.Model):
         self,
         vocabulary_size,
         embedding_units,
-        units=None,
-        attention="bahdanau",
-        cell="gru",
-        depth=1,
-        residual=False,
-        when="before",
-        query=("state",),
-        bridge="summary",
+        cell,
         readout="tanh",
         readout_units=None,
-        readout_state="current",
         dropout=0.0,
         embedding_dropout=None,
         readout_dropout=None,
-        recurrent_dropout=0.0,
-        context_dropout=0.0,
         word_dropout=0.0,
         tie_embeddings=False,
-        context_gate=False,
         copy=False,
-        feed_forward_units=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
         self.vocabulary_size = vocabulary_size
         self.embedding_units = embedding_units
         self.readout_name = checks.choice("readout", readout, self.readouts)
-        _check_reads(readout, when, readout_state, query, copy)
         self.dropout = checks.rate("dropout", "the dropout rate", dropout)
         embedding_dropout = checks.rate_or(
             dropout, "embedding_dropout", "the dropout rate of the embeddings", embedding_dropout
@@ -151,28 +123,8 @@ class Decoder(keras.Model):
         self.embedding = token_embedding(vocabulary_size, embedding_units, self.dtype_policy)
         self.embedding_dropout = keras.layers.Dropout(embedding_dropout, **policy)
         self.word_dropout = WordDropout(word_dropout, **policy)
-        of_cell = {
-            "units": units,
-            "attention": attention,
-            "depth": depth,
-            "residual": residual,
-            "when": when,
-            "query": query,
-            "bridge": bridge,
-            "readout_state": readout_state,
-            "recurrent_dropout": recurrent_dropout,
-            "context_dropout": context_dropout,
-            "context_gate": context_gate,
-            "feed_forward_units": feed_forward_units,
-        }
-        whole = isinstance(cell, DecoderCellBase)
-        self.cell = (
-            checks.whole("cell", cell, of_cell, Decoder)
-            if whole
-            else self._new_cell(cell, **of_cell)
-        )
-        if self.reads_context:
-            _check_soft(self.cell.attention)
+        self.cell = _checked_cell(cell)
+        self._check_cell(copy)
         self.units = self.cell.units
         if readout_units is None:
             readout_units = self.units if readout == "plain" else embedding_units
@@ -188,36 +140,24 @@ class Decoder(keras.Model):
         self.output_layer = None
         if not tie_embeddings:
             self.output_layer = keras.layers.Dense(vocabulary_size, name="output", **policy)
-        self.pointer = None
-        if copy:
-            _check_attends(self.cell.attention)
-            self.pointer = PointerGenerator(name="pointer", **policy)
+        self.pointer = PointerGenerator(name="pointer", **policy) if copy else None
 
-    def _new_cell(
-        self, cell, units, attention, when, readout_state, feed_forward_units, **settings
-    ):
-        """The decoder cell that the arguments of the constructor describe."""
-        checks.positive_integer("units", "the width of the decoder state", units)
-        checks.choice("when", when, DECODER_CELLS)
-        if when != "before" and readout_state != "current":
+    def _check_cell(self, copy):
+        """Raise ValueError if the decoder has no use for the attention or output of its cell."""
+        attention = self.cell.attention
+        if attention.sums_up:
             raise ValueError(
-                "Only a decoder that attends before its cell moves can read out the previous "
-                f"state. Received: readout_state={readout_state!r}, when={when!r}. "
-                "Give 'current', or when='before'."
+                "A Decoder reads a context, and does not sum up the places of a HardAlignment. "
+                f"Received: attention={type(attention).__name__}(...). "
+                "Give the HardAlignment itself to a HardDecoder, or another attention to the "
+                "Decoder."
             )
-        if when != "blocks" and feed_forward_units is not None:
+        if copy and not attention.attends:
             raise ValueError(
-                "Only blocks have feed-forward networks. Received: "
-                f"feed_forward_units={feed_forward_units!r}, when={when!r}. Leave it out, or give "
-                "when='blocks'."
+                "A decoder copies what it attends to. Received: copy=True with a decoder without "
+                "attention. Give it an attention, or leave copying out."
             )
-        if when == "before":
-            settings["readout_state"] = readout_state
-        if when == "blocks":
-            settings |= {"feed_forward_units": feed_forward_units, "dropout": self.dropout}
-        policy = {"dtype": self.dtype_policy}
-        attention = ATTENTIONS.get(attention, units=units, name="attention", **policy)
-        return DECODER_CELLS[when](units, attention, cell=cell, name="cell", **settings, **policy)
+        _check_readout(self.readout_name, self.cell, copy)
 
     def build(self, target_in_shape, memory_shape):
         memory_shape = Memory(*memory_shape)  # a saved model has it as a plain list
@@ -249,18 +189,23 @@ class Decoder(keras.Model):
 
     def prepare(self, memory, alignment=(), training=None):
         """Project the memory, once per sentence, for all steps: `ProjectedMemory`."""
-        # a search calls no layer that would cast what an encoder of another precision gave
-        of_floats = ("values", "summary", "last", "task")
-        cast = {name: ops.cast(getattr(memory, name), self.compute_dtype) for name in of_floats}
-        return self.cell.prepare(memory._replace(**cast), alignment, training=training)
+        # a search calls no layer that would cast the memory of an encoder of another precision
+        floats = {
+            name: ops.cast(getattr(memory, name), self.compute_dtype)
+            for name in ("values", "summary", "last", "task")
+        }
+        return self.cell.prepare(memory._replace(**floats), alignment, training=training)
 
-    def initial_state(self, prepared):
-        """The `DecoderState` before the first token."""
-        return self.cell.initial_state(prepared)
+    def initial_state(self, prepared, steps=None):
+        """The `DecoderState` before the first token.
 
-    def shortened(self, state, steps):
-        """A first state for so many steps at most, with less to carry from one to the next."""
-        return self.cell.shortened(state, steps)
+        Args:
+            prepared: From `prepare`.
+            steps: Positive integer or int32 scalar, the most steps that follow: the caches of
+                self-attention have no room for more. None for their own length.
+        """
+        state = self.cell.initial_state(prepared)
+        return state if steps is None else self.cell.truncate_cache(state, steps)
 
     def embed(self, tokens, training=None):
         """Embeddings `(..., embedding_units)` of token ids."""
@@ -277,13 +222,9 @@ class Decoder(keras.Model):
             return self.embedding.embeddings, None, True
         return self.output_layer.kernel, self.output_layer.bias, False
 
-    def hypothesis_numbers(self, source_time):
-        """Count the numbers that a step holds for one hypothesis, beside logits and weights.
-
-        Self-attention counts with its whole window, of which a search of fewer steps has a part.
-        """
-        of_cells = sum(keras.tree.flatten(self.cell.stack.state_sizes))
-        return of_cells + self.cell.hypothesis_numbers(source_time)
+    def newest(self, state):
+        """s_i of a `DecoderState`: that of the highest recurrent cell."""
+        return self.cell.stack.cells[-1].newest(state.cell[-1])
 
     @property
     def copies(self):
@@ -291,7 +232,7 @@ class Decoder(keras.Model):
         return self.pointer is not None
 
     def copying(self, steps, embedded, memory):
-        """That by which tokens are copied: `Copying`, or () of a decoder that does not copy.
+        """Gate, weights and source symbols: `Copying`, or () of a decoder that does not copy.
 
         Args:
             steps: `Step`.
@@ -331,10 +272,10 @@ class Decoder(keras.Model):
             (logits `(batch, [beam,] vocabulary)`, `Step`, the next state).
         """
         embedded = self.embed(tokens)
-        shown, state = self.cell(embedded, state, prepared)
-        readout = self.readout(shown.output, shown.context, embedded)
-        copying = self.copying(shown, embedded, prepared.memory)
-        return self.logits(readout, copying), shown, state
+        step, state = self.cell(embedded, state, prepared)
+        readout = self.readout(step.output, step.context, embedded)
+        copying = self.copying(step, embedded, prepared.memory)
+        return self.logits(readout, copying), step, state
 
     def call(
         self,
@@ -342,22 +283,23 @@ class Decoder(keras.Model):
         memory,
         alignment=(),
         return_attention_scores=False,
-        return_readout=False,
-        return_copying=False,
+        return_logits=True,
         training=None,
     ):
         memory = Memory(*memory)  # a functional model of Keras has it as a plain list
         prepared = self.prepare(memory, alignment, training=training)
-        readout, weights, copying = self._read(
-            target_in, prepared, return_attention_scores, training
+        readout, weights, copying = self.read(
+            target_in, prepared, return_attention_scores, training=training
         )
-        output = readout if return_readout else self.logits(readout, copying)
-        others = [weights] if return_attention_scores else []
-        others += [copying] if return_copying else []
-        return (output, *others) if others else output
+        return DecoderOutput(
+            self.logits(readout, copying) if return_logits else (),
+            weights if return_attention_scores else (),
+            readout,
+            copying,
+        )
 
-    def _read(self, target_in, prepared, with_weights, training):
-        """(readout, weights or (), `Copying` or ()) of all steps."""
+    def read(self, target_in, prepared, with_weights, training=None):
+        """(readout, weights or (), `Copying` or ()) of all steps of known targets."""
         # -> (batch, target_time, embedding_units)
         embedded = self.embed(target_in, training=training)
         steps = self.cell.teacher_forced(
@@ -387,46 +329,32 @@ class Decoder(keras.Model):
 
     @classmethod
     def from_config(cls, config):
-        parts = {
-            name: from_config(config[name])
-            for name in ("attention", "cell")
-            if isinstance(config.get(name), dict)
-        }
-        return cls(**{**drop_removed(config), **parts})
+        return cls(**{**drop_removed(config), "cell": from_config(config["cell"])})
 
 
-def _check_reads(readout, when, readout_state, query, copy):
+def _checked_cell(cell):
+    """The cell, or a TypeError."""
+    if not isinstance(cell, DecoderCellBase):
+        raise TypeError(
+            "`cell` must be a decoder cell, a layer of layers.DECODER_CELLS. "
+            f"Received: cell={cell!r}. Give such as layers.DecoderCell(512)."
+        )
+    return cell
+
+
+def _check_readout(readout, cell, copy):
     """Raise ValueError if a readout sees no part of the last token, or nothing of the source."""
-    blind = readout == "plain" or (readout == "attentional" and "embedding" not in query)
-    if readout_state == "previous" and blind:
+    blind = readout == "plain" or (readout == "attentional" and "embedding" not in cell.query.parts)
+    if blind and getattr(cell, "readout_state", "current") == "previous":
         raise ValueError(
             "The previous state has not read the last token, so the readout must. Received: "
             f"readout={readout!r}, readout_state='previous'. Give readout='tanh', or "
             "readout_state='current'."
         )
-    if when == "apart" and readout == "plain" and not copy:
+    if isinstance(cell, UnfedCell) and readout == "plain" and not copy:
         raise ValueError(
-            "A cell that moves apart from its attention leaves the context to the readout. "
-            "Received: readout='plain', when='apart'. Give another readout."
-        )
-
-
-def _check_soft(attention):
-    """Raise ValueError if an attention is trained by the sum over its places, not by a context."""
-    if attention.sums_up:
-        raise ValueError(
-            "A Decoder reads a context, and does not sum up the places of a HardAlignment. "
-            f"Received: attention={type(attention).__name__}(...). "
-            "Give the HardAlignment itself to a HardDecoder, or another attention to the Decoder."
-        )
-
-
-def _check_attends(attention):
-    """Raise ValueError if an attention points at no position that could be copied."""
-    if not attention.attends:
-        raise ValueError(
-            "A decoder copies what it attends to. Received: copy=True with a decoder without "
-            "attention. Give it an attention, or leave copying out."
+            "An UnfedCell leaves the context to the readout. Received: readout='plain' with "
+            "cell=UnfedCell(...). Give another readout."
         )
 
 

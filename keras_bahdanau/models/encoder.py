@@ -123,18 +123,18 @@ class Encoder(keras.Model):
                 vocabulary_size, embedding_units, name="front_end", **policy
             )
         else:
-            of_part = {"vocabulary_size": vocabulary_size, "embedding_units": embedding_units}
-            self.front_end = checks.whole("front_end", front_end, of_part, Encoder)
+            arguments = {"vocabulary_size": vocabulary_size, "embedding_units": embedding_units}
+            self.front_end = checks.whole("front_end", front_end, arguments, Encoder)
         self.word_dropout = WordDropout(word_dropout, name="word_dropout", **policy)
-        of_part = {"units": units, "cell": cell, "depth": depth, "kind": kind}
-        of_part["recurrent_dropout"] = recurrent_dropout
+        arguments = {"units": units, "cell": cell, "depth": depth, "kind": kind}
+        arguments["recurrent_dropout"] = recurrent_dropout
         if readers is None:
             checks.positive_integer("depth", "the number of layers", depth)
             self.readers = READERS.get(
                 kind, depth, units, cell, recurrent_dropout, dropout, **policy
             )
         else:
-            self.readers = list(checks.whole("readers", readers, of_part, Encoder))
+            self.readers = list(checks.whole("readers", readers, arguments, Encoder))
             if not self.readers:
                 raise ValueError("`readers` must have a layer at least. Received: readers=[]")
         for reader in self.readers:
@@ -171,7 +171,7 @@ class Encoder(keras.Model):
                 f"front_end={type(self.front_end).__name__}(...). Give None for them."
             )
         symbols = tuple(symbols)
-        wrong = [one for one in symbols if not isinstance(one, Integral) or one < -1]
+        wrong = [symbol for symbol in symbols if not isinstance(symbol, Integral) or symbol < -1]
         if wrong or len(symbols) != self.source_size:
             raise ValueError(
                 "`symbols` must have an id of the target, or -1, for each id of the source. "
@@ -188,20 +188,7 @@ class Encoder(keras.Model):
     @property
     def reduction(self):
         """Number of positions of the source for one of the memory."""
-        return math.prod(map(reduction_of, [self.front_end, *self.readers]))
-
-    def row_numbers(self, source_time):
-        """Count the numbers that the largest part holds for a row beside its values.
-
-        Args:
-            source_time: Integer, positions of the memory.
-        """
-        most, time = 0, source_time
-        for part in reversed([self.front_end, *self.readers]):
-            time *= reduction_of(part)
-            if hasattr(part, "row_numbers"):
-                most = max(most, part.row_numbers(time))
-        return most
+        return math.prod(map(layer_reduction, [self.front_end, *self.readers]))
 
     @property
     def values_units(self):
@@ -259,7 +246,7 @@ class Encoder(keras.Model):
         ):
             lengths = ops.sum(ops.cast(mask, "int32"), axis=1)  # -> (batch,)
             outputs = dropout(reader(values, lengths, training=training), training=training)
-            reduction = reduction_of(reader)
+            reduction = layer_reduction(reader)
             residual = self.residual and index > 0 and reduction == 1
             values = values + outputs if residual else outputs
             mask = mask[:, ::reduction]  # -> (batch, ceil(source_time / reduction))
@@ -268,8 +255,8 @@ class Encoder(keras.Model):
     def get_config(self):
         return {
             **super().get_config(),
-            "front_end": _described(self.front_end),
-            "readers": [_described(reader) for reader in self.readers],
+            "front_end": _part_config(self.front_end),
+            "readers": [_part_config(reader) for reader in self.readers],
             "dropout": self.dropout,
             "summary": self.summary_name,
             "residual": self.residual,
@@ -287,13 +274,13 @@ class Encoder(keras.Model):
         return cls(**{**config, **parts})
 
 
-def reduction_of(layer):
+def layer_reduction(layer):
     """Number of vectors that a front end or a reader makes one of: 1 unless it says more."""
     return getattr(layer, "reduction", 1)
 
 
-def _described(layer):
-    """The config of a part, which the encoder builds."""
+def _part_config(layer):
+    """The config of a part without its shapes, since the encoder builds it."""
     config = keras.saving.serialize_keras_object(layer)
     config.pop("build_config", None)
     return config

@@ -1,15 +1,46 @@
-"""Decoder with exact hard attention: each token comes from one place, all of them summed up."""
+"""Decoder with exact hard attention: the sum over all alignments of a target."""
+
+from typing import Any, NamedTuple
 
 import keras
 from keras import ops
 
-from keras_bahdanau.layers import scan
 from keras_bahdanau.layers.attention.hard_alignment import HardAlignment
-from keras_bahdanau.layers.decoder_cells.decoder_cell import DecoderCellBase
 from keras_bahdanau.layers.decoder_cells.unfed import UnfedCell
 from keras_bahdanau.layers.readout import Emission
+from keras_bahdanau.layers.recurrence import scan
 from keras_bahdanau.models.decoder import Decoder
 from keras_bahdanau.settings.limits import HARD_VOCABULARY_SIZE
+
+
+class HardMemory(NamedTuple):
+    """Projected memory of a `HardDecoder`.
+
+    Attributes:
+        projected: `ProjectedMemory` of the cell.
+        emission: Float tensor `(batch, source_time, units)`, the values projected for the readout.
+    """
+
+    projected: Any
+    emission: Any
+
+    @property
+    def memory(self):
+        """The `Memory`."""
+        return self.projected.memory
+
+
+class HardState(NamedTuple):
+    """State of a `HardDecoder`.
+
+    Attributes:
+        decoder: `DecoderState` of the cell.
+        emitted: `Emitted` of the last step, which the chosen token turns into the probabilities of
+            its places; () where a step does not depend on them.
+    """
+
+    decoder: Any
+    emitted: Any = ()
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -20,33 +51,29 @@ class HardDecoder(Decoder):
     p(y_i | y_<i, x) = sum_j f_i(j) p(y_i | s_i, h_j, y_{i-1})
 
     f_i: `HardAlignment`, of any order, monotonic or not; p: `Emission`. The product over i is
-    the exact likelihood of the target, of all alignments together (Wu et al. 2018; Wu and
-    Cotterell 2019), so nothing is drawn, and training is that of any other decoder. What the
-    other decoder has as logits are log-probabilities here. In a search the place of a token is
-    learnt when it is chosen, in the step after.
+    the exact likelihood of the target, summed over all alignments (Wu et al. 2018; Wu and
+    Cotterell 2019). Nothing is drawn, so it trains as any other decoder does. Its logits are
+    log-probabilities. A search learns the place of a token in the step after it.
 
-    A step predicts the vocabulary from each place: it is for characters, phonemes and other
+    A step predicts the vocabulary from each place: use it for characters, phonemes and other
     small vocabularies.
 
     ```python
     attention = keras_bahdanau.layers.HardAlignment("additive", 128, order=1, monotonic=True)
-    decoder = keras_bahdanau.HardDecoder(60, 64, 128, attention, dropout=0.3)
+    cell = keras_bahdanau.layers.UnfedCell(128, attention)
+    decoder = keras_bahdanau.HardDecoder(60, 64, cell, dropout=0.3)
     model = keras_bahdanau.Seq2Seq(encoder, decoder)
     ```
 
     Args:
         vocabulary_size: Positive integer, at most 10,000. Number of target tokens.
         embedding_units: As in `Decoder`.
-        units: As in `Decoder`.
-        attention: A `HardAlignment`.
-        **kwargs: Further arguments of `Decoder`: `cell` (also a whole `UnfedCell`), `depth`,
-            `residual`, `query`, `bridge`, `readout_units`, `tie_embeddings` and rates of
-            dropout. Nothing of the source is fed to the cell, so `when` is "apart", and there
-            is no `copy`, no gate or dropout of the context, and no query
-            made of it.
+        cell: An `UnfedCell` with a `HardAlignment`, without a gate or dropout of the context,
+            and without a query made of it.
+        **kwargs: Further arguments of `Decoder`, but for `copy`.
 
-    Call arguments and output: as in `Decoder`; the logits, and also what `return_readout` gives,
-    are log-probabilities `(batch, target_time, vocabulary)`, the weights f_i.
+    Call arguments and output: as in `Decoder`; logits and readout are both the log-probabilities
+    `(batch, target_time, vocabulary)`, the weights f_i.
 
     Raises:
         ValueError: As in `Decoder`, or if an argument does not go with hard attention.
@@ -55,16 +82,28 @@ class HardDecoder(Decoder):
     readouts = {"tanh": Emission}
     reads_context = False
 
-    def __init__(self, vocabulary_size, embedding_units, units=None, attention=None, **kwargs):
-        if not isinstance(kwargs.get("cell"), DecoderCellBase):
-            kwargs = {"when": "apart", **kwargs, "attention": attention}
-        elif attention is not None:  # which is refused
-            kwargs = {**kwargs, "attention": attention}
-        super().__init__(vocabulary_size, embedding_units, units, **kwargs)
-        _check(self)
+    def _check_cell(self, copy):
+        cell = self.cell
+        demands = {
+            "an attention of layers.HardAlignment": isinstance(cell.attention, HardAlignment),
+            "an UnfedCell": isinstance(cell, UnfedCell),
+            "no query made of the context": "context" not in cell.query.parts,
+            "context_gate=False": cell.context_gate is None,
+            "context_dropout=0": not cell.context_dropout,
+            "copy=False": not copy,
+            f"a vocabulary_size of at most {HARD_VOCABULARY_SIZE:,}, as each step predicts it from "
+            "each position of the source": self.vocabulary_size <= HARD_VOCABULARY_SIZE,
+        }
+        for demand, fulfilled in demands.items():
+            if not fulfilled:
+                raise ValueError(
+                    f"A HardDecoder must have {demand}. Received: "
+                    f"{type(cell.attention).__name__}(...) in {type(cell).__name__}(...), "
+                    f"vocabulary_size={self.vocabulary_size}. Change it, or take a Decoder."
+                )
 
     def logits(self, readout, copying=()):
-        """Log-probabilities, which are logits, as they are."""
+        """The readout: log-probabilities are logits."""
         return readout
 
     @property
@@ -72,20 +111,18 @@ class HardDecoder(Decoder):
         """None: the logits of a mixture are no product."""
         return None
 
-    def hypothesis_numbers(self, source_time):
-        """Count the numbers that a step holds for one hypothesis, of the largest tensors."""
-        of_places = source_time if self.cell.attention.remembers else 0
-        return source_time * (self.vocabulary_size + self.readout.units + of_places)
-
     def prepare(self, memory, alignment=(), training=None):
-        prepared = super().prepare(memory, alignment, training=training)
-        return prepared._replace(emission=self.readout.project(prepared.memory.values))
+        projected = super().prepare(memory, alignment, training=training)
+        return HardMemory(projected, self.readout.project(projected.memory.values))
 
-    def initial_state(self, prepared):
-        state = super().initial_state(prepared)
+    def initial_state(self, prepared, steps=None):
+        state = HardState(super().initial_state(prepared.projected, steps))
         if not self.cell.attention.remembers:
             return state
         return state._replace(emitted=self.readout.initial_state(prepared.emission))
+
+    def newest(self, state):
+        return super().newest(state.decoder)
 
     def step(self, tokens, state, prepared):
         embedded = self.embed(tokens)
@@ -102,36 +139,40 @@ class HardDecoder(Decoder):
     def _step(self, inputs, state, prepared, output, training=None):
         """(log-probabilities, `Step`, the next state): the only place of the mathematics."""
         tokens, embedded, projected, dropout_masks = inputs
-        attention, keys = self.cell.attention, prepared.emission
+        attention, (decoder_state, emitted) = self.cell.attention, state
         if attention.remembers:
-            known = self.readout.token_log_likelihoods(tokens, state.emitted, keys, output)
-            state = state._replace(attention=attention.observe(state.attention, known))
-        shown, state = self.cell.step(projected, state, prepared, training=training)
+            likelihoods = self.readout.token_log_likelihoods(
+                tokens, emitted, prepared.emission, output
+            )
+            decoder_state = decoder_state._replace(
+                attention=attention.observe(decoder_state.attention, likelihoods)
+            )
+        step, decoder_state = self.cell.step(
+            projected, decoder_state, prepared.projected, training=training
+        )
         log_probs, emitted = self.readout.mixture(
-            state.attention,  # log f_i
-            self.readout.sums(shown.output, embedded),
-            keys,
+            decoder_state.attention,  # log f_i
+            self.readout.sums(step.output, embedded),
+            prepared.emission,
             output,
             dropout_masks,
             training=training,
         )
-        if attention.remembers:
-            state = state._replace(emitted=emitted)
-        return log_probs, shown, state
+        return log_probs, step, HardState(decoder_state, emitted if attention.remembers else ())
 
-    def _read(self, target_in, prepared, with_weights, training):
+    def read(self, target_in, prepared, with_weights, training=None):
         embedded = self.embed(target_in, training=training)
         state, output = self.initial_state(prepared), self._output()
         dropout_masks = self._dropout_masks(embedded, training)
         if dropout_masks and self.cell.attention.remembers:
-            first = tuple(mask[:, 0] for mask in dropout_masks)  # which nothing is read of, either
+            first = tuple(mask[:, 0] for mask in dropout_masks)  # nothing is read of it, either
             state = state._replace(emitted=state.emitted._replace(dropout_masks=first))
 
         def step(state, inputs):
-            log_probs, shown, state = self._step(inputs, state, prepared, output, training)
-            return (log_probs, shown.weights if with_weights else ()), state
+            log_probs, step, state = self._step(inputs, state, prepared, output, training)
+            return (log_probs, step.weights if with_weights else ()), state
 
-        weights = self.cell.like(prepared).weights
+        weights = self.cell.like(prepared.projected).weights
         # (batch, vocabulary)
         log_probs = ops.zeros((ops.shape(weights)[0], self.vocabulary_size), "float32")
         inputs = (target_in, embedded, self.cell.project(embedded), dropout_masks)
@@ -146,25 +187,3 @@ class HardDecoder(Decoder):
             return ()
         ones = ops.ones((*ops.shape(embedded)[:2], self.readout.units), embedded.dtype)
         return (self.readout.output_dropout(ones, training=True),)
-
-
-def _check(decoder):
-    """Raise ValueError if a decoder has what does not go with hard attention."""
-    cell = decoder.cell
-    demands = {
-        "an attention of layers.HardAlignment": isinstance(cell.attention, HardAlignment),
-        'when="apart"': isinstance(cell, UnfedCell),
-        "no query made of the context": "context" not in cell.query.parts,
-        "context_gate=False": cell.context_gate is None,
-        "context_dropout=0": not cell.context_dropout,
-        "copy=False": not decoder.copies,
-        f"a vocabulary_size of at most {HARD_VOCABULARY_SIZE:,}, as each step predicts it from "
-        "each position of the source": decoder.vocabulary_size <= HARD_VOCABULARY_SIZE,
-    }
-    for demand, fulfilled in demands.items():
-        if not fulfilled:
-            raise ValueError(
-                f"A HardDecoder must have {demand}. Received: {type(cell.attention).__name__}(...) "
-                f"in {type(cell).__name__}(...), vocabulary_size={decoder.vocabulary_size}. "
-                "Change it, or take a Decoder."
-            )

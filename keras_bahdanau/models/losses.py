@@ -1,7 +1,9 @@
-"""The losses of a token, of a sentence, and of an alignment."""
+"""The losses of a token, of a sentence, of an alignment, and of a teacher's distributions."""
 
 import keras
 from keras import ops
+
+from keras_bahdanau.settings import checks
 
 __all__ = ["GuidedAlignment", "SentenceCrossentropy", "TokenCrossentropy"]
 
@@ -48,7 +50,7 @@ class TokenCrossentropy(keras.losses.Loss):
 
     @property
     def sums_tokens(self):
-        """True if `of_total` gives this loss, so that no logits are needed.
+        """True if `loss_of_total` gives this loss, so that no logits are needed.
 
         False for a loss without a reduction, and for a subclass with another `call`.
         """
@@ -65,7 +67,7 @@ class TokenCrossentropy(keras.losses.Loss):
         uniform = ops.logsumexp(logits, axis=-1) - ops.mean(logits, axis=-1)
         return (1 - self.label_smoothing) * loss + self.label_smoothing * uniform
 
-    def of_total(self, total, sample_weight):
+    def loss_of_total(self, total, sample_weight):
         """The loss of a batch, from the weighted sum of its token losses.
 
         Args:
@@ -96,21 +98,21 @@ class TokenCrossentropy(keras.losses.Loss):
         return {**super().get_config(), "label_smoothing": self.label_smoothing}
 
 
-def of_layers(model):
-    """List of what layers and weights add to the loss, such as regularizers: float32 scalars.
+def layer_losses(model):
+    """List of the losses that layers and weights add, such as regularizers: float32 scalars.
 
     Each counts once, however many replicas train.
     """
-    return [_mean(ops.sum(one)) for one in model.losses]
+    return [_mean(ops.sum(loss)) for loss in model.losses]
 
 
 def _mean(value):
     """The mean of a batch, divided by the number of replicas that train, as Keras does it."""
-    return _Given(name="given", dtype="float32")(ops.zeros((1,)), ops.reshape(value, (1,)))
+    return _Identity(name="identity", dtype="float32")(ops.zeros((1,)), ops.reshape(value, (1,)))
 
 
-class _Given(keras.losses.Loss):
-    """The mean of what is given."""
+class _Identity(keras.losses.Loss):
+    """The mean of the predictions."""
 
     def call(self, y_true, y_pred):
         return y_pred
@@ -140,9 +142,9 @@ class SentenceCrossentropy(TokenCrossentropy):
     def __call__(self, y_true, y_pred, sample_weight=None):
         if sample_weight is None:
             sample_weight = ops.ones(ops.shape(y_true), "float32")
-        return self.of_total(super().__call__(y_true, y_pred, sample_weight), sample_weight)
+        return self.loss_of_total(super().__call__(y_true, y_pred, sample_weight), sample_weight)
 
-    def of_total(self, total, sample_weight):
+    def loss_of_total(self, total, sample_weight):
         return _mean(total / ops.maximum(ops.cast(self.count(sample_weight), total.dtype), 1.0))
 
     def count(self, sample_weight):
@@ -205,20 +207,70 @@ def guided_alignment(given, weights):
     return GuidedAlignment(dtype="float32")(given, weights)
 
 
-def divergence(logits, others):
-    """Divergence of two predictions of the same tokens, in nats.
+class WordDistillation:
+    """Word-level knowledge distillation: each token of a student learns a teacher's distribution.
 
-    D = 1/2 (KL(p || q) + KL(q || p)) = 1/2 sum_k (p_k - q_k) (log p_k - log q_k)
+    loss_i = -sum_k q(k | y_1 ... y_{i-1}, x) log p(k | y_1 ... y_{i-1}, x)
 
-    (R-Drop: Wu et al. 2021, eq. 2.)
+    with q of the teacher and p of the student, which both read the true tokens (Kim and Rush
+    2016, section 3.1, L_WORD-KD). The teacher has no dropout, and nothing of it is trained. A
+    training takes (1 - share) of its own loss of tokens, and this share of the teacher's.
 
     Args:
-        logits: Float tensor `(batch, target_time, vocabulary)`.
-        others: Float tensor of the same shape.
+        teacher: `Seq2Seq` or `Ensemble` of the same vocabularies.
+        share: Float from 0 to 1.
 
-    Returns:
-        Float32 tensor `(batch, target_time)`.
+    Raises:
+        ValueError: If the share is another one; or, where it is given to a student, if that has
+            other sizes of vocabularies.
+
+    Example:
+        >>> student.word_distillation = WordDistillation(teacher, 0.8)
+        >>> student.fit(data.batches(pairs, source, target), epochs=10)
     """
-    # log p, log q: (batch, target_time, vocabulary)
-    one, other = (ops.log_softmax(ops.cast(each, "float32"), axis=-1) for each in (logits, others))
-    return 0.5 * ops.sum((ops.exp(one) - ops.exp(other)) * (one - other), axis=-1)
+
+    def __init__(self, teacher, share):
+        self.teacher = teacher
+        self.share = checks.fraction("share", "the share of a teacher's loss", share)
+
+    def check(self, student):
+        """Raise ValueError if a `Seq2Seq` can't learn from this teacher."""
+        sizes = [
+            (model.source_limits.size, model.target_vocabulary_size)
+            for model in (self.teacher, student)
+        ]
+        if sizes[0] != sizes[1]:
+            raise ValueError(
+                "A teacher must have its student's vocabularies. Received: a teacher with the "
+                f"sizes {sizes[0]} of source and target, a student with {sizes[1]}. Train both "
+                "with the same vocabularies."
+            )
+
+    def total(self, inputs, logits, weight):
+        """The weighted sum of the losses of a batch, the mean of its passes.
+
+        Args:
+            inputs: Tuple (features, target_in), or with the alignment, which is not read.
+            logits: List of float tensors `(batch, target_time, vocabulary)`, one a pass.
+            weight: Float tensor `(batch, target_time)`.
+
+        Returns:
+            Float32 scalar.
+
+        Raises:
+            ValueError: If the inputs are None.
+        """
+        if inputs is None:
+            raise ValueError(
+                "A teacher reads the inputs of its student. Received: compute_loss(x=None) of a "
+                "model with `word_distillation`. Give compute_loss the inputs."
+            )
+        teacher_logits = self.teacher(tuple(inputs[:2]), training=False)
+        # q: (batch, target_time, vocabulary)
+        probs = ops.stop_gradient(ops.softmax(ops.cast(teacher_logits, "float32"), axis=-1))
+        log_probs = sum(
+            ops.log_softmax(ops.cast(student_logits, "float32"), axis=-1)
+            for student_logits in logits
+        )
+        losses = -ops.sum(probs * log_probs, axis=-1) / len(logits)  # -> (batch, target_time)
+        return ops.sum(ops.cast(weight, "float32") * losses)

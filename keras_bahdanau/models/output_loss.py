@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from keras import ops, tree
 
 from keras_bahdanau.layers.recurrence import loop
+from keras_bahdanau.models.r_drop import divergence_of_rows
 
 LOGITS_AT_A_TIME = 2**21  # 8 MB of float32: they stay in a processor's cache
 FEWEST_ROWS = 128  # or adding up the kernel's gradient would take longer than its products
@@ -29,9 +30,9 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0,
 
     with l_i the logits of row i and log Z_i = log sum_k exp(l_ik): what `TokenCrossentropy`
     sums up. The gradient of the logits, w (softmax - (1 - smoothing) onehot - smoothing / V),
-    is taken as soon as they are there, together with its two products, so neither logits
-    nor gradient outlive their few rows. (Grave et al. 2017 and others do so to save
-    memory; here the rows stay in the cache, which saves time too.)
+    is taken at once, together with its two products, so that neither logits nor gradient
+    outlive their few rows. (Grave et al. 2017 and others save memory this way; here the rows
+    stay in the cache, which saves time too.)
 
     With `r_drop` there are two passes over each sentence, p and q, and
 
@@ -55,7 +56,7 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0,
     """
     dtype, shape = read.dtype, ops.shape(targets)
     # copies are tensors: a gradient of one's own takes no variables
-    variables = [ops.copy(one) for one in (kernel, bias) if one is not None]
+    variables = [ops.copy(variable) for variable in (kernel, bias) if variable is not None]
     targets = ops.cast(ops.reshape(targets, (-1,)), "int32")  # -> (batch * time,)
     weights = ops.cast(ops.reshape(weights, (-1,)), "float32")
 
@@ -69,9 +70,9 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0,
             # upstream: (1 + batch * time,), of which total has the first
             upstream = (args[0] if upstream is None else upstream)[0]  # Torch gives it by name
             return tuple(
-                ops.cast(ops.cast(upstream, one.dtype) * one, like.dtype)
-                for one, like in zip(gradients, (read, kernel, bias), strict=True)
-                if like is not None
+                ops.cast(ops.cast(upstream, slope.dtype) * slope, tensor.dtype)
+                for slope, tensor in zip(gradients, (read, kernel, bias), strict=True)
+                if tensor is not None
             )
 
         # one tensor, since Keras' custom gradient has one output on Torch
@@ -108,15 +109,15 @@ class _Rows:
         # the largest l_ik of a row is 0: the softmax stays, and no exp overflows
         logits = logits - ops.max(logits, axis=-1, keepdims=True)
         # (row, target) each: (rows * passes, 2)
-        places = ops.stack([ops.arange(ops.shape(targets)[0], dtype="int32"), targets], axis=-1)
+        indices = ops.stack([ops.arange(ops.shape(targets)[0], dtype="int32"), targets], axis=-1)
         # l_iy: (rows * passes,)
-        own = ops.squeeze(
+        target_logits = ops.squeeze(
             ops.take_along_axis(logits, ops.expand_dims(targets, axis=-1), axis=-1), axis=-1
         )
         exponents = ops.exp(logits)
         normalizer = ops.sum(exponents, axis=-1)  # Z_i of these l_ik: (rows * passes,)
         log_normalizer = ops.log(normalizer)
-        negative = log_normalizer - own  # -log p(y)
+        negative = log_normalizer - target_logits  # -log p(y)
         losses = negative
         if self.smoothing:
             uniform = log_normalizer - ops.mean(logits, axis=-1)
@@ -126,49 +127,30 @@ class _Rows:
         slopes = exponents * ops.expand_dims(weights / normalizer, axis=-1)
         # w (softmax - (1 - smoothing)) at y: (rows * passes,)
         at_targets = weights * (ops.exp(-negative) - (1 - self.smoothing))
-        slopes = ops.scatter_update(slopes, places, at_targets)
+        slopes = ops.scatter_update(slopes, indices, at_targets)
         if self.smoothing:
             slopes = slopes - ops.expand_dims(weights * (self.smoothing / self.vocabulary), axis=-1)
         if self.r_drop:
             log_probs = logits - ops.expand_dims(log_normalizer, axis=-1)
             probs = exponents / ops.expand_dims(normalizer, axis=-1)
             # (rows * passes,), (rows * passes, vocabulary)
-            apart, of_apart = _divergence(log_probs, probs)
-            losses = losses + self.r_drop / 2 * apart
-            slopes = slopes + ops.expand_dims(self.r_drop / 2 * weights, axis=-1) * of_apart
-        of_read, *others = self._gradients(read, slopes)
+            divergences, divergence_slopes = divergence_of_rows(log_probs, probs)
+            losses = losses + self.r_drop / 2 * divergences
+            factor = ops.expand_dims(self.r_drop / 2 * weights, axis=-1)
+            slopes = slopes + factor * divergence_slopes
+        read_slopes, *variable_slopes = self._gradients(read, slopes)
         # mean of the passes: (rows,)
         negative = ops.mean(ops.reshape(negative, (-1, count)), axis=1)
-        return ops.sum(weights * losses), negative, (ops.reshape(of_read, shape), *others)
+        gradients = (ops.reshape(read_slopes, shape), *variable_slopes)
+        return ops.sum(weights * losses), negative, gradients
 
     def _gradients(self, read, slopes):
         low = ops.cast(slopes, read.dtype)
         back = self.kernel if self.tied else ops.transpose(self.kernel)  # -> (vocabulary, units)
         # their product is of the shape of the kernel
         pair = (ops.transpose(low), read) if self.tied else (ops.transpose(read), low)
-        of_bias = () if self.bias is None else ops.sum(slopes, axis=0)  # -> (vocabulary,)
-        return ops.matmul(low, back), ops.cast(ops.matmul(*pair), "float32"), of_bias
-
-
-def _divergence(log_probs, probs):
-    """(KL(p || q) or KL(q || p) of each row, gradient of their sum by the row's logits).
-
-    The rows come in turns, p, q, p, q, ... With s = log p - log q the gradient by the logits
-    of p is p (s - KL(p || q)) from the first of the two, and p - q from the second.
-    """
-    pairs = (-1, 2, probs.shape[-1])
-    both = ops.reshape(log_probs, pairs)  # -> (rows, 2, vocabulary)
-    further = both - _swapped(both)  # s, -s
-    probs = ops.reshape(probs, pairs)
-    # KL(p || q), KL(q || p): (rows, 2, 1)
-    apart = ops.sum(probs * further, axis=-1, keepdims=True)
-    slopes = probs * (further - apart + 1) - _swapped(probs)
-    # -> (rows * 2,), (rows * 2, vocabulary)
-    return ops.reshape(apart, (-1,)), ops.reshape(slopes, (-1, pairs[-1]))
-
-
-def _swapped(pairs):
-    return ops.stack([pairs[:, 1], pairs[:, 0]], axis=1)
+        bias_slopes = () if self.bias is None else ops.sum(slopes, axis=0)  # -> (vocabulary,)
+        return ops.matmul(low, back), ops.cast(ops.matmul(*pair), "float32"), bias_slopes
 
 
 def _in_chunks(step, read, targets, weights):
@@ -187,20 +169,21 @@ def _in_chunks(step, read, targets, weights):
         return ops.reshape(picked, (count, size, *rows.shape[1:]))
 
     def body(sums, chunk):
-        total, negative, (of_read, *others) = step(*chunk)
-        return (of_read, negative), tree.map_structure(ops.add, sums, (total, *others))
+        total, negative, (read_slopes, *slopes) = step(*chunk)
+        return (read_slopes, negative), tree.map_structure(ops.add, sums, (total, *slopes))
 
     zeros = ops.zeros((size,), "float32")
-    # of_read: (count, size, passes, units), negative: (count, size); the others: sums
-    (of_read, negative), (total, of_kernel, of_bias) = loop(
+    # (count, size, passes, units), (count, size); the second tuple: sums
+    (read_slopes, negative), (total, kernel_slopes, bias_slopes) = loop(
         body,
         (ops.zeros(()), ops.zeros(step.kernel.shape), _like(step.bias)),
         (chunked(read), chunked(targets), chunked(weights) * ops.reshape(real, (count, size))),
         template=(ops.zeros((size, *read.shape[1:]), read.dtype), zeros),
     )
     # -> (batch * time, passes, units)
-    of_read = ops.reshape(of_read, (-1, *read.shape[1:]))[:rows]
-    return total, ops.reshape(negative, (-1,))[:rows], (of_read, of_kernel, of_bias)
+    read_slopes = ops.reshape(read_slopes, (-1, *read.shape[1:]))[:rows]
+    gradients = (read_slopes, kernel_slopes, bias_slopes)
+    return total, ops.reshape(negative, (-1,))[:rows], gradients
 
 
 def _like(bias):

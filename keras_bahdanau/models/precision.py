@@ -32,7 +32,7 @@ def computing_in(policy):
         keras.config.set_dtype_policy(before)
 
 
-def in_precision(model, precision):
+def cast_model(model, precision):
     """The same model with weights and products in another precision.
 
     Softmax, scores and the encoder's mean are computed in float32, as in a training in mixed
@@ -56,7 +56,7 @@ def in_precision(model, precision):
         ValueError: If the precision is another one.
 
     Example:
-        >>> precision_of(in_precision(model, "bfloat16"))
+        >>> precision_of(cast_model(model, "bfloat16"))
         'bfloat16'
     """
     if precision not in PRECISIONS:
@@ -64,7 +64,7 @@ def in_precision(model, precision):
             f"`precision` must be one of {', '.join(PRECISIONS)}. Received: precision={precision!r}"
         )
     config = model.get_config()
-    changed = with_policy(config, precision)
+    changed = replace_policy(config, precision)
     if changed == config:
         return model
     with computing_in(precision), replaced_at_once():  # layers that a constructor makes, too
@@ -74,7 +74,7 @@ def in_precision(model, precision):
     return twin
 
 
-def with_policy(config, policy):
+def replace_policy(config, policy):
     """A config with one dtype policy in the place of any other one.
 
     Args:
@@ -82,10 +82,10 @@ def with_policy(config, policy):
         policy: String, the name of a dtype policy.
     """
     if isinstance(config, list | tuple):
-        return type(config)(with_policy(part, policy) for part in config)
+        return type(config)(replace_policy(part, policy) for part in config)
     if not isinstance(config, dict):
         return config
-    config = {name: with_policy(part, policy) for name, part in config.items()}
+    config = {name: replace_policy(part, policy) for name, part in config.items()}
     kind = config.get("class_name")
     if kind in ("DTypePolicy", "DTypePolicyMap"):
         return {**config, "class_name": "DTypePolicy", "config": {"name": policy}}

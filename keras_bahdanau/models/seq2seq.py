@@ -1,31 +1,30 @@
-"""Encoder and decoder as one model: `fit` for training, two functions for search."""
+"""Encoder and decoder as one model: `fit` for training, the step protocol for search."""
 
 import keras
 from keras import ops, tree
 
-from keras_bahdanau.layers.distribution import distribution_of, softmax_distribution
+from keras_bahdanau.layers.distribution import softmax_distribution
 from keras_bahdanau.layers.registry import from_config
-from keras_bahdanau.models.added_losses import (
-    reducing,
-    token_weights,
-    weight_of,
-    with_added,
-)
-from keras_bahdanau.models.losses import divergence, of_layers
+from keras_bahdanau.models.losses import layer_losses
 from keras_bahdanau.models.metrics import build_compiled, update_compiled
 from keras_bahdanau.models.output_loss import output_loss
+from keras_bahdanau.models.r_drop import divergence, repeat_inputs, split_passes
+from keras_bahdanau.models.step_model import Prepared, SourceLimits, StepModel
 from keras_bahdanau.models.training_output import (
     TrainingOutput,
-    given,
+    add_training_losses,
+    is_tensor,
+    reduction_of,
     refuse_logits,
-    split_passes,
+    token_weights,
+    weight_of,
 )
 from keras_bahdanau.settings import checks
 from keras_bahdanau.settings.removed import drop_removed
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class Seq2Seq(keras.Model):
+class Seq2Seq(StepModel, keras.Model):
     """An attention encoder-decoder that Keras trains as it is.
 
     ```python
@@ -35,7 +34,7 @@ class Seq2Seq(keras.Model):
     model.fit(data, epochs=20, shuffle=False)
     ```
 
-    It is trained itself, not inside of another Keras model: that takes `encoder` and `decoder`.
+    Train it directly. To build a larger Keras model, use its `encoder` and `decoder`.
 
     Args:
         encoder: An `Encoder`.
@@ -54,7 +53,7 @@ class Seq2Seq(keras.Model):
             al. 2017): see `models.ctc_loss`. It teaches the encoder an alignment in order,
             which attention alone finds late in long sources such as speech. A target with
             more tokens than the memory has positions has no CTC loss. A search may use its
-            probabilities: `SearchOptions(ctc_weight=)`. 0 for no such layer.
+            probabilities: `SearchOptions(ctc_weight=)`. 0 for no CTC layer.
 
     Call arguments:
         inputs: (features, target_in), or (features, target_in, alignment): the features of
@@ -137,35 +136,15 @@ class Seq2Seq(keras.Model):
         self.train_function = None  # which an earlier `fit` has traced without it
 
     @property
-    def source_size(self):
-        """Size of the source: ids of a vocabulary, or values of a frame."""
-        return self.encoder.source_size
-
-    @property
-    def reduction(self):
-        """Number of positions of the source for one of the memory: that of the encoder."""
-        return self.encoder.reduction
+    def source_limits(self):
+        return SourceLimits(
+            self.encoder.source_size, self.encoder.reduction, self.ctc_layer is not None
+        )
 
     @property
     def target_vocabulary_size(self):
         """Number of target ids."""
         return self.decoder.vocabulary_size
-
-    def hypothesis_numbers(self, source_time):
-        """Count the numbers that a step holds for one hypothesis, beside logits and weights.
-
-        Args:
-            source_time: Integer, positions of the memory.
-        """
-        return self.decoder.hypothesis_numbers(source_time)
-
-    def row_numbers(self, source_time):
-        """Count the numbers that the encoder holds for one row, such as weights of self-attention.
-
-        Args:
-            source_time: Integer, positions of the memory.
-        """
-        return self.encoder.row_numbers(source_time)
 
     @property
     def exportable(self):
@@ -177,120 +156,76 @@ class Seq2Seq(keras.Model):
             self.encoder.build()
         if not self.decoder.built:
             self.decoder.build((None, None), self.encoder.memory_shape)
-        if self.has_ctc and not self.ctc_layer.built:
+        if self.ctc_layer is not None and not self.ctc_layer.built:
             self.ctc_layer.build(self.encoder.memory_shape.values)
         self.built = True
 
     def encode(self, features, alignment=(), training=None):
-        """`ProjectedMemory` of the features of a source, for `decode_step`."""
+        """`Prepared` of the features of a source: what the decoder projects of its memory."""
         if not self.built:
             self.build()
-        return self.decoder.prepare(self.encoder(features, training=training), alignment)
+        projected = self.decoder.prepare(self.encoder(features, training=training), alignment)
+        log_probs = ()
+        if self.ctc_layer is not None:
+            logits = self.ctc_layer(projected.memory.values)
+            log_probs = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
+        return Prepared(projected, projected.memory.mask, log_probs)
 
-    def source_mask(self, prepared):
-        """Bool tensor `(batch, source_time)`, True where a position of the memory is real."""
-        return prepared.memory.mask
-
-    @property
-    def has_ctc(self):
-        """True for a model with `ctc_weight`."""
-        return self.ctc_layer is not None
-
-    def ctc_log_probs(self, prepared):
-        """Log-probabilities of the CTC layer, of a model with `ctc_weight`.
-
-        Args:
-            prepared: From `encode`.
-
-        Returns:
-            Float32 tensor `(batch, source_time, vocabulary)`; id 0 is the blank.
-        """
-        logits = self.ctc_layer(prepared.memory.values)
-        return ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
-
-    def initial_state(self, prepared):
-        """The decoder's state before the first token."""
-        return self.decoder.initial_state(prepared)
-
-    def shortened(self, state, steps):
-        """A first state for so many steps at most: the cells of self-attention carry no more.
-
-        Args:
-            state: From `initial_state`.
-            steps: Positive integer or int32 scalar.
-        """
-        return self.decoder.shortened(state, steps)
+    def initial_state(self, prepared, steps=None):
+        """The decoder's state before the first token: see `StepModel`."""
+        return self.decoder.initial_state(prepared.projected, steps)
 
     def decode_step(self, tokens, state, prepared):
-        """Log-probabilities of the next token, in float32.
+        """`Distribution` of the next token: see `StepModel`.
 
-        Args:
-            tokens: Int tensor `(batch,)` or `(batch, beam)`, the tokens chosen last.
-            state: `DecoderState` with the same leading axes.
-            prepared: From `encode`; it has no beam axis.
-
-        Returns:
-            (log_probs `(batch, [beam,] vocabulary)`, weights `(batch, [beam,] source_time)`,
-            the next state).
+        Override it for other probabilities; the method may give log-probabilities alone.
         """
-        found, weights, state = self.decode_distribution(tokens, state, prepared)
-        return distribution_of(found).log_probs, weights, state
-
-    def decode_distribution(self, tokens, state, prepared):
-        """The step of a search: `decode_step` with a `Distribution` in place of log_probs.
-
-        This is the method for a subclass with other probabilities; it may give log_probs alone.
-        """
-        logits, shown, state = self.decoder.step(tokens, state, prepared)
-        return softmax_distribution(logits), shown.weights, state
+        logits, step, state = self.decoder.step(tokens, state, prepared.projected)
+        return softmax_distribution(logits), step.weights, state
 
     def call(self, inputs, return_attention_scores=False, training=None):
         passes = 2 if training and self.r_drop else 1
-        features, target_in, *rest = _repeated(_parts(inputs), passes)
-        alignment = rest[0] if rest else ()
+        features, target_in, alignment = repeat_inputs(_parts(inputs), passes)
         guided = bool(training and self.guided_alignment)
-        if guided and not given(alignment):
+        if guided and not is_tensor(alignment):
             raise ValueError(
                 "Attention is guided by alignments, the third of the inputs. Received: "
                 f"guided_alignment={self.guided_alignment} with two inputs. Give "
                 "`data.batches` the alignments, or the model guided_alignment=0."
             )
-        weighted = bool(return_attention_scores or guided)
         memory = self.encoder(features, training=training)
         output = self.decoder(
             target_in,
             memory,
             alignment,
-            return_attention_scores=weighted,
-            return_readout=bool(training),
-            return_copying=bool(training),
+            return_attention_scores=bool(return_attention_scores or guided),
+            return_logits=not training,
             training=training,
         )
         if not training:
-            return output
-        readout, *others, copying = output
+            return (output.logits, output.weights) if return_attention_scores else output.logits
         output = TrainingOutput(
-            readout,
-            weights=others[0] if weighted else (),
+            output.readout,
+            weights=output.weights,
             alignment=alignment if guided else (),
             ctc_logits=self.ctc_layer(memory.values) if self.ctc_weight else (),
             mask=memory.mask if self.ctc_weight else (),
-            copying=copying,
+            copying=output.copying,
         )
         return split_passes(output, passes)  # (passes * batch, ...) -> (passes, batch, ...)
 
-    def logits(self, output, one=0):
+    def logits(self, output, index=0):
         """Logits of a training output, of one of its passes.
 
         Args:
             output: `TrainingOutput` of a call with `training=True`.
-            one: Integer, the number of the pass.
+            index: Integer, the number of the pass.
 
         Returns:
             Float32 tensor `(batch, target_time, vocabulary)`.
         """
-        copying = tree.map_structure(lambda passes: passes[one], output.copying)
-        return self.decoder.logits(output.readout[one], copying)
+        copying = tree.map_structure(lambda passes: passes[index], output.copying)
+        return self.decoder.logits(output.readout[index], copying)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """The loss of a batch, with all that the model adds to it in training.
@@ -329,7 +264,7 @@ class Seq2Seq(keras.Model):
             loss = self._loss_from_readout(y, y_pred, sample_weight)
         else:
             loss = self._loss_from_logits(x, y, y_pred, sample_weight)
-        return with_added(self, loss, x, y, y_pred, sample_weight)
+        return add_training_losses(self, loss, x, y, y_pred, sample_weight)
 
     def _loss_from_readout(self, y, output, sample_weight):
         """One of the package's own losses: no logits are kept."""
@@ -345,7 +280,7 @@ class Seq2Seq(keras.Model):
         self._update_metrics(
             y, sample_weight, lambda: self.logits(output), result.negative_log_probs
         )
-        losses = [self.loss.of_total(result.total, weight), *of_layers(self)]
+        losses = [self.loss.loss_of_total(result.total, weight), *layer_losses(self)]
         return ops.sum(ops.stack(losses))
 
     def _loss_from_logits(self, x, y, output, sample_weight):
@@ -355,14 +290,16 @@ class Seq2Seq(keras.Model):
         """
         passes = output.readout.shape[0]
         # `passes` of (batch, target_time, vocabulary)
-        logits = [self.logits(output, one) for one in range(passes)]
+        logits = [self.logits(output, index) for index in range(passes)]
         self._update_metrics(y, sample_weight, lambda: logits[0])
-        losses = [super(Seq2Seq, self).compute_loss(x, y, one, sample_weight) for one in logits]
+        losses = [
+            super(Seq2Seq, self).compute_loss(x, y, y_pred, sample_weight) for y_pred in logits
+        ]
         weight = weight_of(y, sample_weight)
         if self.r_drop:
             # sum_i w_i D_i, of (batch, target_time)
             total = ops.sum(ops.cast(weight, "float32") * divergence(*logits))
-            losses.append(self.r_drop * reducing(self.loss).of_total(total, weight))
+            losses.append(self.r_drop * reduction_of(self.loss).loss_of_total(total, weight))
         return ops.sum(ops.stack(losses)) / passes
 
     def build_metrics(self):
@@ -400,7 +337,7 @@ class Seq2Seq(keras.Model):
 
 
 def _parts(inputs):
-    """The inputs, if they are a tuple of two or three."""
+    """(features, target_in, alignment or ()) of the inputs."""
     if not isinstance(inputs, (tuple, list)) or len(inputs) not in (2, 3):
         names = f", of {', '.join(map(str, inputs))}" if isinstance(inputs, dict) else ""
         raise TypeError(
@@ -408,15 +345,7 @@ def _parts(inputs):
             f"Received: inputs of type {type(inputs).__name__}{names}. Give "
             "fit((source, target_in), target_out), or what `data.batches` makes."
         )
-    return inputs
-
-
-def _repeated(inputs, passes):
-    """Every sentence of a batch, and with two passes all of them again."""
-    if passes == 1:
-        return inputs
-    # (batch, ...) -> (passes * batch, ...)
-    return tree.map_structure(lambda one: ops.concatenate([one] * passes, axis=0), tuple(inputs))
+    return tuple(inputs) if len(inputs) == 3 else (*inputs, ())
 
 
 def _check_shareable(encoder, decoder):

@@ -1,8 +1,6 @@
 """Work on many inputs, in batches that fit in memory, with as many under way as cores."""
 
 import concurrent.futures
-from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -11,40 +9,10 @@ from keras_bahdanau.settings.limits import BATCH_SIZE, MOST_SEARCH_NUMBERS, SEAR
 from keras_bahdanau.settings.option import check_value
 
 
-class SearchMemory(NamedTuple):
-    """Memory that a search of a model takes for one input.
-
-    Attributes:
-        vocabulary_size: Integer, number of target ids.
-        reduction: Positive integer, positions of the source for one of the memory.
-        hypothesis_numbers: Function of the positions of a memory: the numbers that a step of the
-            model holds for a hypothesis besides logits and weights; None for none.
-        row_numbers: Function of the same: the numbers that the encoder holds for an input; None
-            for none.
-    """
-
-    vocabulary_size: int
-    reduction: int = 1
-    hypothesis_numbers: Callable | None = None
-    row_numbers: Callable | None = None
-
-    def numbers(self, length, options):
-        """Count the numbers that an input of so many positions takes.
-
-        Args:
-            length: Integer, positions of the source.
-            options: `SearchOptions`.
-        """
-        source_time = -(-length // self.reduction)
-        hypothesis = self.hypothesis_numbers(source_time) if self.hypothesis_numbers else 0
-        row = self.row_numbers(source_time) if self.row_numbers else 0
-        return row + options.numbers(source_time, self.vocabulary_size, hypothesis)
-
-
-def in_batches(rows, batch_size, work, options, memory, tell=None):
+def in_batches(rows, batch_size, work, memory, tell=None):
     """Results of `work(members, features)` for each member, in the order of the rows.
 
-    As many batches are under way as there are cores: one batch alone leaves cores idle, as
+    As many batches are under way as there are cores: one batch alone leaves cores idle, since
     the steps of a search follow each other.
 
     Args:
@@ -52,8 +20,7 @@ def in_batches(rows, batch_size, work, options, memory, tell=None):
         batch_size: Positive integer, most rows of a batch.
         work: Function `(members, features) -> iterable`, one result for each number in the int
             array `members`; called in several threads.
-        options: `SearchOptions` of the work.
-        memory: `SearchMemory` of the model.
+        memory: `SearchMemory` of the work.
         tell: Function of an integer, the rows that are done so far; None for none.
 
     Returns:
@@ -63,14 +30,14 @@ def in_batches(rows, batch_size, work, options, memory, tell=None):
         ValueError: If `batch_size` is out of range, or a row alone does not fit in memory.
 
     Example:
-        >>> rows, memory = source.rows(["one", "one two"]), SearchMemory(48)
-        >>> in_batches(rows, 64, lambda members, ids: ids.shape[1:] * len(members), options, memory)
+        >>> rows, memory = source.rows(["one", "one two"]), SearchMemory(model, options)
+        >>> in_batches(rows, 64, lambda members, ids: ids.shape[1:] * len(members), memory)
         [3, 3]
     """
     check_value("batch_size", batch_size, BATCH_SIZE)
     results = [None] * len(rows.lengths)
     order = np.argsort(-rows.lengths, kind="stable")  # so that no core waits long at the end
-    batches, done = [*_batches(order, rows.lengths, batch_size, options, memory)], 0
+    batches, done = [*_batches(order, rows.lengths, batch_size, memory)], 0
 
     def run(members):
         # as wide as its longest: (batch, source_time, ...)
@@ -78,25 +45,26 @@ def in_batches(rows, batch_size, work, options, memory, tell=None):
         return [*work(members, rows.padded(members, shape))]
 
     with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:
-        for members, outputs in zip(batches, pool.map(run, batches), strict=True):
-            for member, output in zip(members, outputs, strict=True):
-                results[member] = output
+        for members, batch_results in zip(batches, pool.map(run, batches), strict=True):
+            for member, result in zip(members, batch_results, strict=True):
+                results[member] = result
             done += len(members)
             if tell is not None:
                 tell(done)
     return results
 
 
-def _batches(order, lengths, batch_size, options, memory):
+def _batches(order, lengths, batch_size, memory):
     """Parts of `order`, the longest inputs first: smaller ones for a search that takes more."""
     while order.size:
         longest = int(lengths[order[0]])
-        numbers = memory.numbers(longest, options)
+        numbers = memory.numbers(longest)
         if numbers > MOST_SEARCH_NUMBERS:
             raise ValueError(
                 f"A search must fit in memory: {MOST_SEARCH_NUMBERS:,} scores and weights. "
                 f"Received: an input of {longest:,} positions, "
-                f"beam_width={options.beam_width}, max_length={options.max_length}, "
+                f"beam_width={memory.options.beam_width}, "
+                f"max_length={memory.options.max_length}, "
                 f"which take {numbers:,}. Lower one of them."
             )
         rows = min(batch_size, max(1, SEARCH_NUMBERS // numbers))

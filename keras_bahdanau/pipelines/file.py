@@ -91,7 +91,7 @@ def read_pipeline(file, precision=None):
 
     Args:
         file: `PipelineFile`, or the path of one.
-        precision: String, of the model: see `in_precision`; None for its own.
+        precision: String, of the model: see `cast_model`; None for its own.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -102,7 +102,7 @@ def read_pipeline(file, precision=None):
 
     from keras_bahdanau.layers.initializers import replaced_at_once
     from keras_bahdanau.models import Ensemble, Seq2Seq
-    from keras_bahdanau.models.precision import in_precision
+    from keras_bahdanau.models.precision import cast_model
     from keras_bahdanau.text.subwords import Subwords
 
     path, card = file if isinstance(file, PipelineFile) else open_pipeline_file(file)
@@ -136,7 +136,7 @@ def read_pipeline(file, precision=None):
             f"Received: path={str(path)!r} without a 'build_config'. Save or copy it again."
         )
     require_finite_weights(model, f"path={str(path)!r}")
-    model = model if precision is None else in_precision(model, precision)
+    model = model if precision is None else cast_model(model, precision)
     search = SearchOptions.from_config(card["search"])
     return source, model, target, search, card.get("metrics")
 

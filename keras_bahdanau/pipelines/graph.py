@@ -60,15 +60,15 @@ class GraphPipeline:
         Args:
             features: Arrays, as the source makes them.
         """
-        return [row[:: self.model.reduction] for row in self.source.labels(features)]
+        return [row[:: self.model.source_limits.reduction] for row in self.source.labels(features)]
 
     def label_tensor(self, features):
         """The same in a graph: strings `(batch, source_time)`, "" behind them."""
-        return self.source.label_tensor(features)[:, :: self.model.reduction]
+        return self.source.label_tensor(features)[:, :: self.model.source_limits.reduction]
 
     def lengths(self, features):
         """Int32 tensor `(batch,)`, number of real positions of the memory."""
-        return -(-self.source.lengths(features) // self.model.reduction)
+        return -(-self.source.lengths(features) // self.model.source_limits.reduction)
 
     def longest(self, options=None):
         """Most positions of an input under search options, in whole columns: a longer one is cut.
@@ -165,7 +165,7 @@ class GraphPipeline:
         # (batch, ...) -> (batch, 1, ...)
         forced = SearchResult(*(tf.expand_dims(field, axis=1) for field in forced))
         if options.coverage_penalty:
-            mask = self.model.source_mask(self.model.encode(features))
+            mask = self.model.encode(features).mask
             forced = add_coverage(forced, options.coverage_penalty, mask)
         return forced
 
@@ -173,8 +173,8 @@ class GraphPipeline:
         """The log-probabilities of given tokens, with CTC's share as in a search."""
         prepared = self.model.encode(features)
         of_ctc = forced_log_probs(
-            self.model.ctc_log_probs(prepared),
-            self.model.source_mask(prepared),
+            prepared.ctc_log_probs,
+            prepared.mask,
             target_in,
             target_out,
             END,
@@ -224,7 +224,7 @@ class GraphPipeline:
 
 def _check_sizes(source, model, target):
     """Raise ValueError if a model is of another source, or of another target."""
-    sizes = (model.source_size, model.target_vocabulary_size)
+    sizes = (model.source_limits.size, model.target_vocabulary_size)
     expected = (source.size, target.vocabulary_size)
     if sizes != expected:
         raise ValueError(

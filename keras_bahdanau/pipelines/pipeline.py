@@ -8,13 +8,13 @@ import tensorflow as tf
 
 from keras_bahdanau.models import Ensemble
 from keras_bahdanau.pipelines.archive import open_pipeline_file
-from keras_bahdanau.pipelines.batches import SearchMemory, in_batches
+from keras_bahdanau.pipelines.batches import in_batches
 from keras_bahdanau.pipelines.confidence import calibration_of
 from keras_bahdanau.pipelines.file import read_pipeline, write_pipeline
 from keras_bahdanau.pipelines.graph import GraphPipeline
 from keras_bahdanau.pipelines.trace import trace
 from keras_bahdanau.pipelines.translation import read_translations
-from keras_bahdanau.search import SearchResult
+from keras_bahdanau.search import SearchMemory, SearchResult
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.sources.source import Source
 from keras_bahdanau.text.copies import decode_copying
@@ -166,18 +166,8 @@ class Pipeline(GraphPipeline):
             return self._read(batch, features, truncated[members], result, nbest, options)
 
         tell = say and (lambda done: say(f"{done:,} of {counted(len(inputs), self.plural)}"))
-        return in_batches(rows, batch_size, decoded, options, self.memory, tell=tell)
-
-    @property
-    def memory(self):
-        """`SearchMemory` of a search."""
-        model = self.model
-        return SearchMemory(
-            self.target.vocabulary_size,
-            model.reduction,
-            model.hypothesis_numbers,
-            model.row_numbers,
-        )
+        memory = SearchMemory(self.model, options)
+        return in_batches(rows, batch_size, decoded, memory, tell=tell)
 
     def align(self, pairs, batch_size=64, search=None):
         """Align given texts with their inputs, by forced decoding.
@@ -210,7 +200,6 @@ class Pipeline(GraphPipeline):
         inputs, rows, truncated = self.source.cut(inputs, self.longest(options))
         target_rows, longer = cut_rows(self.target, targets, options.max_length)
         truncated |= longer
-        greedy = dataclasses.replace(options, beam_width=1)  # of one hypothesis an input, too
 
         def forced(members, features):
             shape = (len(members), int(target_rows.lengths[members].max()))
@@ -218,14 +207,12 @@ class Pipeline(GraphPipeline):
             batch = [inputs[member] for member in members]
             return self._read(batch, features, truncated[members], result, 1, options)
 
-        # the logits of all tokens of a target, where a search has those of one
-        step, steps = self.memory, int(target_rows.lengths.max(initial=1))
-        memory = step._replace(
-            hypothesis_numbers=lambda source_time: (
-                step.hypothesis_numbers(source_time) + step.vocabulary_size * (steps - 1)
-            )
+        memory = SearchMemory(
+            self.model,
+            dataclasses.replace(options, beam_width=1),
+            logits_at_once=int(target_rows.lengths.max(initial=1)),
         )
-        return [result for (result,) in in_batches(rows, batch_size, forced, greedy, memory)]
+        return [result for (result,) in in_batches(rows, batch_size, forced, memory)]
 
     def score(self, pairs, batch_size=64, search=None):
         """Score given texts: the scores that `align` gives them.
@@ -300,7 +287,7 @@ class Pipeline(GraphPipeline):
         """
         self.source.check(self.plural, [one])
         picture = self.source.picture(one, self.longest(search))
-        return picture and picture._replace(reduction=self.model.reduction)
+        return picture and picture._replace(reduction=self.model.source_limits.reduction)
 
     def words(self, inputs, longest=None):
         """The first and the last word of each position of the memory, for links between words.

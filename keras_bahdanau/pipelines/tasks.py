@@ -232,7 +232,7 @@ def ensemble(translators, search=None):
     model = Ensemble([translator.model for translator in translators])
     if search is None:
         search = first.search
-        if not model.has_ctc:
+        if not model.source_limits.has_ctc:
             search = dataclasses.replace(search, ctc_weight=0.0)
     parts = first.source, model, first.target, search
     return pipeline_of(*parts, vars(first).get("metrics"))

@@ -130,7 +130,7 @@ def trace(pipeline, one, target=None, top=5, explore=False, prefix=None):
         source_tokens=found.source_tokens,
         input_tokens=[pieces[number] for number in read[: len(chosen)]],
         target_tokens=found.target_tokens,
-        values=_array(prepared.memory.values)[0, :length],
+        values=_array(prepared.projected.memory.values)[0, :length],
         initial_state=initial_state,
         scores=steps.pop("scores")[:, :length],
         weights=steps.pop("weights")[:, :length],
@@ -189,30 +189,26 @@ def _run(model, features, tokens):
     """Projected memory, s_0, and the output of each step as arrays `(len(tokens), ...)`."""
     prepared = model.encode(tree.map_structure(ops.convert_to_tensor, features))
     state = model.initial_state(prepared)
-    initial_state = _array(_top(model, state))[0]  # (1, units) -> (units,)
+    initial_state = _array(model.decoder.newest(state))[0]  # (1, units) -> (units,)
     steps = []
     for token in tokens:
         token = ops.convert_to_tensor([token], "int32")
-        logits, shown, state = model.decoder.step(token, state, prepared)  # logits (1, vocabulary)
+        # logits (1, vocabulary)
+        logits, shown, state = model.decoder.step(token, state, prepared.projected)
         embedded = model.decoder.embed(token)
         step = {
             **shown._asdict(),
             "embedded": embedded,
-            "state": _top(model, state),
+            "state": model.decoder.newest(state),
             "log_probs": ops.log_softmax(logits, axis=-1),
         }
         if model.decoder.copies:
-            copying = model.decoder.copying(shown, embedded, prepared.memory)
+            copying = model.decoder.copying(shown, embedded, prepared.projected.memory)
             step["generation"] = copying.generation
         steps.append(step)
     # each (1, ...) -> (time, ...)
     arrays = {name: np.concatenate([_array(step[name]) for step in steps]) for name in steps[0]}
     return prepared, initial_state, arrays
-
-
-def _top(model, state):
-    """s_i of a `DecoderState`, of the highest cell."""
-    return model.decoder.cell.stack.cells[-1].newest(state.cell[-1])
 
 
 def _array(tensor):

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from keras_bahdanau.pipelines.confidence import Calibration, text_confidence, words_of
-from keras_bahdanau.search.penalties import LENGTH_PENALTIES
+from keras_bahdanau.search.search_options import LENGTH_PENALTIES
 from keras_bahdanau.settings.option import check_value, number
 
 

@@ -8,13 +8,14 @@ from keras_bahdanau.settings.lazy import lazy_names
 _MODULE_OF = {
     "SearchOptions": "search_options",
     "SearchResult": "result",
+    "SearchMemory": "search_memory",
     "SearchTree": "search_tree",
     "TreeRecorder": "search_tree",
     "beam_search": "beam",
-    "greedy_search": "greedy",
+    "greedy_search": "sequential",
     "require_deterministic": "search_options",
-    "sample": "sampling",
-    "search": "dispatch",
+    "sample": "sequential",
+    "search": "model_search",
     "search_model": "model_search",
 }
 

@@ -12,8 +12,8 @@ import math
 import numpy as np
 from keras import ops
 
-from keras_bahdanau.layers.distribution import FORBIDDEN, distribution_of
-from keras_bahdanau.search.stepping import of_steps
+from keras_bahdanau.layers.distribution import FORBIDDEN, as_distribution
+from keras_bahdanau.search.stepping import map_step
 
 
 def constraints_of(options, *, end, time, prefix=None, symbols=()):
@@ -30,7 +30,7 @@ def constraints_of(options, *, end, time, prefix=None, symbols=()):
     return constraints
 
 
-def constrained(step, state, constraints, batch, unwritten=()):
+def apply_constraints(step, state, constraints, batch, unwritten=()):
     """The pair (step, initial state) of a step function under constraints.
 
     Tokens that are not allowed get log-probabilities of -1e30, the others keep
@@ -46,27 +46,28 @@ def constrained(step, state, constraints, batch, unwritten=()):
             constraint, the same in each step. They still count in the entropy of a step.
     """
     if not constraints:
-        return of_steps(lambda step, rows: _without(step, unwritten), step), state
+        return map_step(lambda step, rows: _without(step, unwritten), step), state
     first = (state, tuple(constraint.first(batch) for constraint in constraints))
-    return of_steps(lambda step, rows: _constrained_step(step, constraints, unwritten), step), first
+    return map_step(lambda step, rows: _constrained_step(step, constraints, unwritten), step), first
 
 
 def _constrained_step(step, constraints, unwritten):
     def constrained_step(tokens, state):
         inner, states = state
-        found, weights, inner = step(tokens, inner)
-        log_probs = distribution_of(found).log_probs
+        output, weights, inner = step(tokens, inner)
+        log_probs = as_distribution(output).log_probs
         vocabulary = log_probs.shape[-1]
         allowed, after = ops.ones((vocabulary,), "bool"), []
-        for constraint, own in zip(constraints, states, strict=True):
-            wanted, own = constraint(tokens, own, vocabulary)
-            allowed = _both(allowed, wanted)  # -> (batch, [beam,] vocabulary)
-            after.append(own)
-        found = distribution_of(ops.where(allowed, log_probs, FORBIDDEN))
+        for constraint, constraint_state in zip(constraints, states, strict=True):
+            next_allowed, constraint_state = constraint(tokens, constraint_state, vocabulary)
+            allowed = _both(allowed, next_allowed)  # -> (batch, [beam,] vocabulary)
+            after.append(constraint_state)
+        distribution = as_distribution(ops.where(allowed, log_probs, FORBIDDEN))
         if len(unwritten):
             written = _both(allowed, ops.convert_to_tensor(~_are(unwritten, vocabulary)))
-            found = found._replace(logits=ops.where(written, found.logits, FORBIDDEN))
-        return found, weights, (inner, tuple(after))
+            logits = ops.where(written, distribution.logits, FORBIDDEN)
+            distribution = distribution._replace(logits=logits)
+        return distribution, weights, (inner, tuple(after))
 
     return constrained_step
 
@@ -75,8 +76,9 @@ def _without(step, unwritten):
     """A step whose tokens are never these, where no other constraint holds."""
 
     def step_without(tokens, state):
-        found, weights, state = step(tokens, state)
-        return distribution_of(found)._replace(unwritten=tuple(unwritten)), weights, state
+        output, weights, state = step(tokens, state)
+        distribution = as_distribution(output)._replace(unwritten=tuple(unwritten))
+        return distribution, weights, state
 
     return step_without
 
@@ -86,9 +88,9 @@ def _are(tokens, vocabulary):
     return np.isin(np.arange(vocabulary), [*tokens])
 
 
-def _both(allowed, wanted):
+def _both(allowed, next_allowed):
     """Tokens that both allow, or the first alone where they have none in common."""
-    common = ops.logical_and(allowed, wanted)
+    common = ops.logical_and(allowed, next_allowed)
     return ops.where(ops.any(common, axis=-1, keepdims=True), common, allowed)
 
 

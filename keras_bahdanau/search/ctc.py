@@ -4,11 +4,11 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_bahdanau.layers.distribution import distribution_of
+from keras_bahdanau.layers.distribution import as_distribution
 from keras_bahdanau.layers.recurrence import scan
 from keras_bahdanau.models.ctc_loss import LOG_ZERO, log_sum
 from keras_bahdanau.search.result import take_beams
-from keras_bahdanau.search.stepping import of_steps, rows_of
+from keras_bahdanau.search.stepping import map_step, take_rows
 
 LEAST = 1e-37  # of a token's probability, in parts of the largest: about the least of float32
 NONE = -1  # in place of a last token
@@ -29,7 +29,7 @@ class PrefixState(NamedTuple):
     last: Any
 
 
-def with_ctc(step, state, log_probs, mask, weight, end):
+def add_ctc(step, state, log_probs, mask, weight, end):
     """The pair (step, initial state) of a step function whose scores have a share of CTC.
 
     score(c | g) = (1 - w) log p(c | g) + w (log psi(g c) - log psi(g))
@@ -46,29 +46,32 @@ def with_ctc(step, state, log_probs, mask, weight, end):
         weight: Float, the share w.
         end: Integer, the end token.
     """
-    of_all = CtcPrefixes(log_probs, mask, end)
+    all_prefixes = CtcPrefixes(log_probs, mask, end)
 
     def joint(step, rows):
-        prefixes = of_all if rows is None else CtcPrefixes(*rows_of((log_probs, mask), rows), end)
+        prefixes = all_prefixes
+        if rows is not None:
+            prefixes = CtcPrefixes(*take_rows((log_probs, mask), rows), end)
 
         def joint_step(tokens, state):
-            inner, own = state
-            found, weights, inner = step(tokens, inner)
-            log_probs = distribution_of(found).log_probs
-            gained, own = prefixes.step(tokens, own)
-            return (1 - weight) * log_probs + weight * gained, weights, (inner, own)
+            inner, prefix_state = state
+            output, weights, inner = step(tokens, inner)
+            log_probs = as_distribution(output).log_probs
+            ctc_log_probs, prefix_state = prefixes.step(tokens, prefix_state)
+            joint_log_probs = (1 - weight) * log_probs + weight * ctc_log_probs
+            return joint_log_probs, weights, (inner, prefix_state)
 
         return joint_step
 
-    return of_steps(joint, step), (state, of_all.initial_state())
+    return map_step(joint, step), (state, all_prefixes.initial_state())
 
 
 def forced_log_probs(log_probs, mask, target_in, target_out, end):
     """Log-probabilities that CTC adds for given targets, as a search would get them.
 
     Args:
-        log_probs: As in `with_ctc`.
-        mask: As in `with_ctc`.
+        log_probs: As in `add_ctc`.
+        mask: As in `add_ctc`.
         target_in: Int32 tensor `(batch, target_time)`.
         target_out: Int32 tensor `(batch, target_time)`, right-padded with 0.
         end: Integer, the end token.
@@ -80,13 +83,13 @@ def forced_log_probs(log_probs, mask, target_in, target_out, end):
 
     def step(state, tokens):
         last, following = tokens
-        gained, state = prefixes.step(last, state)
-        chosen = ops.take_along_axis(gained, ops.expand_dims(following, axis=-1), axis=-1)
+        log_probs, state = prefixes.step(last, state)
+        chosen = ops.take_along_axis(log_probs, ops.expand_dims(following, axis=-1), axis=-1)
         return ops.squeeze(chosen, axis=-1), state  # -> (batch,)
 
     template = ops.zeros_like(target_out[:, 0], "float32")
-    found = scan(step, prefixes.initial_state(), (target_in, target_out), template)
-    return ops.where(ops.equal(target_out, 0), 0.0, found)
+    added = scan(step, prefixes.initial_state(), (target_in, target_out), template)
+    return ops.where(ops.equal(target_out, 0), 0.0, added)
 
 
 class CtcPrefixes:
@@ -104,7 +107,7 @@ class CtcPrefixes:
     largest one, m, and psi at least 1e-37 m: finite, and a token less probable is never chosen.
     The blank counts as such a token.
 
-    Args: as in `with_ctc`.
+    Args: as in `add_ctc`.
     """
 
     def __init__(self, log_probs, mask, end):
@@ -145,11 +148,11 @@ class CtcPrefixes:
             tokens = ops.expand_dims(tokens, axis=1)
             state = PrefixState(*(ops.expand_dims(leaf, axis=1) for leaf in state))
         log_psi, state = self._extended(ops.maximum(tokens, 0), state)
-        gained = self._of_next(state) - ops.expand_dims(log_psi, axis=-1)
+        log_probs = self._next_log_psi(state) - ops.expand_dims(log_psi, axis=-1)
         if not beam:
-            gained = ops.squeeze(gained, axis=1)
+            log_probs = ops.squeeze(log_probs, axis=1)
             state = PrefixState(*(ops.squeeze(leaf, axis=1) for leaf in state))
-        return gained, state
+        return log_probs, state
 
     def _extended(self, tokens, state):
         """(log psi(g c) `(batch, beam)`, the state of g c) of chosen tokens c."""
@@ -157,13 +160,13 @@ class CtcPrefixes:
         repeated = ops.expand_dims(ops.equal(tokens, state.last), axis=-1)
         before = ops.where(repeated, LOG_ZERO, state.log_n)
         log_phi = log_sum(state.log_b, before)[..., :-1]  # -> (batch, beam, source_time), of t - 1
-        own = take_beams(self.log_probs, tokens)  # log p_t(c)
+        emitted = take_beams(self.log_probs, tokens)  # log p_t(c)
         highest = ops.max(log_sum(state.log_b, state.log_n)[..., :-1], axis=-1, keepdims=True)
-        psi = ops.sum(ops.exp(log_phi - highest) * ops.exp(own), axis=-1, keepdims=True)
+        psi = ops.sum(ops.exp(log_phi - highest) * ops.exp(emitted), axis=-1, keepdims=True)
         log_psi = highest + ops.log(ops.maximum(psi, LEAST))  # -> (batch, beam, 1)
 
         # from place to place, log r_0 = log 0: (batch, beam, source_time)
-        log_n = summed_products(ops.where(self.mask, own, 0.0), own + log_phi)
+        log_n = summed_products(ops.where(self.mask, emitted, 0.0), emitted + log_phi)
         log_n = _from_zero(log_n)  # -> (batch, beam, source_time + 1)
         blank = ops.where(self.mask, self.log_blank + log_n[..., :-1], LOG_ZERO)
         log_b = _from_zero(summed_products(ops.zeros_like(blank) + self.log_blank, blank))
@@ -171,16 +174,16 @@ class CtcPrefixes:
             ops.where(empty, state.log_n, log_n), ops.where(empty, state.log_b, log_b), tokens
         )
 
-    def _of_next(self, state):
+    def _next_log_psi(self, state):
         """Logarithms of psi(g c) for all c: `(batch, beam, vocabulary)`."""
         log_phi = log_sum(state.log_b, state.log_n)  # -> (batch, beam, source_time + 1)
         highest = ops.max(log_phi[..., :-1], axis=-1, keepdims=True)
         # (batch, beam, source_time) x (batch, source_time, vocabulary)
         psi = ops.matmul(ops.exp(log_phi[..., :-1] - highest), self.probs)
         # the last token again needs a blank between: (batch, beam, 1)
-        own = ops.exp(take_beams(self.log_probs, state.last))
+        probs = ops.exp(take_beams(self.log_probs, state.last))
         blanks = ops.exp(state.log_b[..., :-1] - highest)
-        again = ops.sum(blanks * own, axis=-1, keepdims=True)
+        again = ops.sum(blanks * probs, axis=-1, keepdims=True)
         tokens = ops.arange(self.vocabulary, dtype="int32")
         psi = ops.where(ops.equal(tokens, ops.expand_dims(state.last, axis=-1)), again, psi)
         log_psi = highest + ops.log(ops.maximum(psi, LEAST))
@@ -207,11 +210,11 @@ def summed_products(log_a, log_b):
     """
     time = ops.shape(log_b)[-1]
     rounds = (time - 1).bit_length() if isinstance(time, int) else 31
-    place = ops.arange(time, dtype="int32")
+    index = ops.arange(time, dtype="int32")
 
     def shifted(tensor, terms, fill):
-        moved = ops.take(tensor, ops.maximum(place - terms, 0), axis=-1)
-        return ops.where(ops.less(place, terms), fill, moved)
+        moved = ops.take(tensor, ops.maximum(index - terms, 0), axis=-1)
+        return ops.where(ops.less(index, terms), fill, moved)
 
     def body(terms, log_a, log_x):
         log_x = log_sum(log_x, log_a + shifted(log_x, terms, LOG_ZERO))

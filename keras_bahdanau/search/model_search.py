@@ -1,11 +1,14 @@
-"""Search of a model: from the features of a source to hypotheses, all of ids."""
+"""Search of a model: constraints around its step, a method, penalties at the end."""
 
 from keras import ops
 
-from keras_bahdanau.search.constraints import limits_of
-from keras_bahdanau.search.dispatch import search
+from keras_bahdanau.search.beam import beam_search
+from keras_bahdanau.search.constraints import apply_constraints, constraints_of, limits_of
+from keras_bahdanau.search.ctc import add_ctc
+from keras_bahdanau.search.result import add_coverage, best_first
 from keras_bahdanau.search.search_options import require_ctc
-from keras_bahdanau.search.stepping import RowStep, rows_of
+from keras_bahdanau.search.sequential import greedy_search, sample
+from keras_bahdanau.search.stepping import RowStep, take_rows
 
 
 def search_model(
@@ -32,7 +35,7 @@ def search_model(
     ```
 
     Args:
-        model: `Seq2Seq`, or another of its step protocol.
+        model: `StepModel`, such as a `Seq2Seq`.
         features: What the model's encoder takes: of text int32 `(batch, source_time)`, ids that
             are right-padded with 0.
         options: `SearchOptions`, whose lengths bound each target by its own source.
@@ -52,40 +55,102 @@ def search_model(
     Returns:
         `SearchResult` with a beam axis of `options.beam_width`.
     """
+    require_ctc(model, options)
     prepared = model.encode(features)
-    mask = model.source_mask(prepared)  # (batch, source_time)
-    source_lengths = ops.sum(ops.cast(mask, "int32"), axis=1)
-    limits = limits_of(source_lengths, options, prefix, time)
-    return _search_prepared(
-        model,
-        prepared,
+    mask = prepared.mask  # (batch, source_time)
+    limits = limits_of(ops.sum(ops.cast(mask, "int32"), axis=1), options, prefix, time)
+    if time is None:
+        time = ops.max(limits, initial=0)
+    read = prepared._replace(ctc_log_probs=())  # all that a step reads
+
+    def for_rows(rows):
+        row_prepared = take_rows(read, rows)
+        return lambda tokens, state: model.decode_step(tokens, state, row_prepared)
+
+    return search(
+        RowStep(for_rows) if drop_ended else for_rows(None),
+        model.initial_state(prepared, time),
         limits,
-        options=options,
+        options,
         start=start,
         end=end,
-        time=ops.max(limits, initial=0) if time is None else time,
+        time=time,
         source_time=ops.shape(mask)[1],
         source_mask=mask,
         prefix=prefix,
         uniforms=uniforms,
+        ctc_log_probs=prepared.ctc_log_probs if options.ctc_weight else None,
         symbols=symbols,
         unwritten=unwritten,
         visit=visit,
-        drop_ended=drop_ended,
     )
 
 
-def _search_prepared(model, prepared, limits, *, options, drop_ended, **settings):
-    """Search with the steps of a model."""
+def search(
+    step,
+    state,
+    limits,
+    options,
+    *,
+    start,
+    end,
+    time,
+    source_time,
+    source_mask=None,
+    prefix=None,
+    uniforms=None,
+    ctc_log_probs=None,
+    symbols=(),
+    unwritten=(),
+    visit=None,
+):
+    """Search, or draw at random, as the options ask.
 
-    def of_rows(rows):
-        memory = rows_of(prepared, rows)
-        return lambda tokens, state: model.decode_distribution(tokens, state, memory)
+    Args:
+        step: Function `(tokens, state) -> (log_probs, weights, state)` with
+            tokens `(batch, [beam])`, log_probs `(batch, [beam,] vocabulary)`
+            and weights `(batch, [beam,] source_time)`.
+        state: Its first state: a structure of tensors `(batch, ...)`.
+        limits: Int32 tensor `(batch,)`: the most tokens of each row; 0 where
+            there is nothing to translate.
+        options: `SearchOptions`.
+        start: Integer, the token that every target begins after.
+        end: Integer, the token that ends a hypothesis.
+        time: Integer or int32 scalar, length of the buffers: `max(limits)` or more.
+        source_time: Integer or int32 scalar, last axis of the weights.
+        source_mask: Bool tensor `(batch, source_time)`, which source tokens
+            are real: all, for the coverage penalty, if left out.
+        prefix: Int32 tensor `(batch, prefix_time)`, right-padded with 0: what
+            each hypothesis begins with.
+        uniforms: Float tensor `(batch, options.beam_width, time)` in [0, 1), or
+            longer: what draws come from. From `options.seed` if left out.
+        ctc_log_probs: Float32 tensor `(batch, source_time, vocabulary)`: log-probabilities of
+            CTC, whose blank is id 0, for `options.ctc_weight`.
+        symbols: Sequence of integers, the tokens that are allowed with
+            `options.write_symbols` alone.
+        unwritten: Sequence of integers, tokens that no hypothesis has, such as those of padding
+            and start, unless it begins with them.
+        visit: As in `beam_search`, which then runs for a beam of 1, too; draws at random do not
+            call it.
 
-    require_ctc(model, options)
-    of_ctc = model.ctc_log_probs(prepared) if options.ctc_weight else None
-    state = model.initial_state(prepared)
-    if hasattr(model, "shortened"):  # another model of the protocol may have nothing to shorten
-        state = model.shortened(state, settings["time"])
-    step = RowStep(of_rows) if drop_ended else of_rows(None)
-    return search(step, state, limits, options, ctc_log_probs=of_ctc, **settings)
+    Returns:
+        `SearchResult` with a beam axis of `options.beam_width`.
+    """
+    if options.ctc_weight:
+        step, state = add_ctc(step, state, ctc_log_probs, source_mask, options.ctc_weight, end)
+    tokens = {"prefix": prefix, "symbols": symbols}
+    constraints = constraints_of(options, end=end, time=time, **tokens)
+    if constraints or len(unwritten):
+        batch = ops.shape(limits)[0]
+        step, state = apply_constraints(step, state, constraints, batch, unwritten)
+    shared = {"start": start, "end": end, "time": time, "source_time": source_time}
+    if options.random:
+        result = sample(step, state, limits, options, uniforms=uniforms, **shared)
+    elif options.beam_width == 1 and visit is None:
+        result = greedy_search(step, state, limits, options, **shared)
+    else:
+        result = beam_search(step, state, limits, options, visit=visit, **shared)
+    if options.coverage_penalty:
+        result = add_coverage(result, options.coverage_penalty, source_mask)
+        result = result if options.random else best_first(result)
+    return result

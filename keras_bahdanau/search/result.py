@@ -1,10 +1,11 @@
-"""Search results: their buffers, their scores and their order."""
+"""Search results: their buffers, their scores, their order, and the best tokens of a step."""
 
 from typing import Any, NamedTuple
 
 from keras import ops, tree
 
-from keras_bahdanau.search.penalties import LENGTH_PENALTIES
+from keras_bahdanau.layers.distribution import without
+from keras_bahdanau.search.search_options import LENGTH_PENALTIES
 
 
 class SearchResult(NamedTuple):
@@ -42,9 +43,9 @@ def write_row(buffer, step, row):
     """
     steps = ops.arange(ops.shape(buffer)[0], dtype="int32")
     # (time,) -> (time, 1, ...), as many axes as the buffer
-    here = ops.reshape(ops.equal(steps, step), (-1, *(1,) * (len(buffer.shape) - 1)))
+    is_step = ops.reshape(ops.equal(steps, step), (-1, *(1,) * (len(buffer.shape) - 1)))
     # (time, 1, ...) and (1, batch, ...)
-    return ops.where(here, ops.expand_dims(row, axis=0), buffer)
+    return ops.where(is_step, ops.expand_dims(row, axis=0), buffer)
 
 
 def take_beams(tensor, beams):
@@ -54,11 +55,11 @@ def take_beams(tensor, beams):
         tensor: `(batch, beam, ...)`.
         beams: Int32 `(batch, new_beam)`.
     """
-    batch, width, *rest = ops.shape(tensor)
+    batch, width, *inner = ops.shape(tensor)
     # (batch, 1), the place of row b's beam 0 in the flat array
     first = ops.expand_dims(ops.arange(batch, dtype="int32") * width, axis=1)
     # (batch * beam, ...) -> (batch, new_beam, ...)
-    return ops.take(ops.reshape(tensor, (-1, *rest)), beams + first, axis=0)
+    return ops.take(ops.reshape(tensor, (-1, *inner)), beams + first, axis=0)
 
 
 def spread(state, width):
@@ -129,3 +130,72 @@ def add_coverage(result, factor, source_mask=None):
     penalty = factor * coverage_penalty(result.alignment, source_mask)
     real = ops.greater(result.lengths, 0)
     return result._replace(scores=ops.where(real, result.scores + penalty, result.scores))
+
+
+SMALLEST, LARGEST = 16, 128  # tokens of a block
+
+
+def best_tokens(distribution, count):
+    """The most probable tokens: (log-probabilities, ids), each `(..., count)`, best first.
+
+    Args:
+        distribution: `Distribution` over `(..., vocabulary)`.
+        count: Positive integer, at most `vocabulary`.
+    """
+    logits, ids = top_k_tokens(distribution.logits, count, distribution.unwritten)
+    return logits - distribution.log_total, ids
+
+
+def top_k_tokens(log_probs, count, unwritten=()):
+    """`ops.top_k` over the last axis, faster for a large vocabulary.
+
+    The `count` largest values are in the `count` blocks with the largest maxima. So the
+    maximum of each block comes first, which a processor takes in one pass, and only those
+    few blocks are ranked. Tokens that are exactly equal come in the order of their blocks.
+
+    Args:
+        log_probs: Float tensor `(..., vocabulary)`.
+        count: Positive integer, at most `vocabulary`.
+        unwritten: Sequence of integers, tokens that are not taken. Those of the first block cost
+            no pass over the vocabulary.
+
+    Returns:
+        (values, ids), each `(..., count)`, largest first; ids are int32.
+    """
+    vocabulary = log_probs.shape[-1]
+    block = _block(vocabulary, count)
+    blocks = vocabulary // block
+    whole = block == 1 or blocks <= 4 * count
+    if len(unwritten) and (whole or max(unwritten) >= block):
+        log_probs, unwritten = without(log_probs, unwritten), ()
+    if whole:
+        values, ids = ops.top_k(log_probs, count)
+        return values, ops.cast(ids, "int32")
+    leading = ops.shape(log_probs)[:-1]
+    split = ops.reshape(log_probs, (-1, blocks, block))  # -> (rows, blocks, block)
+    maxima = ops.max(split, axis=-1)  # -> (rows, blocks)
+    if len(unwritten):
+        first = ops.max(without(split[:, 0], unwritten), axis=-1, keepdims=True)  # -> (rows, 1)
+        maxima = ops.concatenate([first, maxima[:, 1:]], axis=1)
+    _, chosen = ops.top_k(maxima, count)
+    chosen = ops.cast(chosen, "int32")  # -> (rows, count)
+    few = take_beams(split, chosen)  # -> (rows, count, block)
+    if len(unwritten):
+        is_first = ops.equal(ops.expand_dims(chosen, axis=-1), 0)  # -> (rows, count, 1)
+        few = ops.where(is_first, without(few, unwritten), few)
+    few = ops.reshape(few, (-1, count * block))
+    values, indices = ops.top_k(few, count)
+    indices = ops.cast(indices, "int32")
+    # block * its size + index in it
+    ids = take_beams(chosen, indices // block) * block + indices % block
+    return ops.reshape(values, (*leading, count)), ops.reshape(ids, (*leading, count))
+
+
+def _block(vocabulary, count):
+    """The size of blocks, within bounds, that leaves the fewest values to rank; 1 if none divides.
+
+    Ranked are the maxima of all blocks, and then the values of `count` blocks.
+    """
+    sizes = range(SMALLEST, min(LARGEST, vocabulary) + 1)
+    dividing = [size for size in sizes if vocabulary % size == 0]
+    return min(dividing, key=lambda size: vocabulary // size + count * size, default=1)

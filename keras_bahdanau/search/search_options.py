@@ -1,9 +1,7 @@
 """Settings of a search: frozen, checked once, recorded with every export."""
 
 import dataclasses
-import math
 
-from keras_bahdanau.search.penalties import LENGTH_PENALTIES
 from keras_bahdanau.settings.limits import BEAM_WIDTH, LENGTH, SOURCE_LENGTH
 from keras_bahdanau.settings.option import (
     check_option,
@@ -17,6 +15,20 @@ from keras_bahdanau.settings.option import (
     plain,
 )
 from keras_bahdanau.settings.removed import drop_removed
+
+
+def power(lengths, exponent):
+    """|Y|^a."""
+    return lengths**exponent
+
+
+def gnmt(lengths, exponent):
+    """((5 + |Y|) / 6)^a      (Wu et al. 2016, eq. 14)."""
+    return ((5.0 + lengths) / 6.0) ** exponent
+
+
+# Functions `(lengths, exponent)` that log p is divided by; 1 for the exponent 0
+LENGTH_PENALTIES = {"power": power, "gnmt": gnmt}
 
 
 @documented
@@ -88,8 +100,8 @@ class SearchOptions:
     write_unknown: bool = option(
         False,
         flag(),
-        "Let texts have the unknown token, written as ⁇; otherwise the next best token stands "
-        "in its place, unless `replace_unknown` puts a part of the source there.",
+        "Let texts have the unknown token, written as ⁇; otherwise the next best token replaces "
+        "it, unless `replace_unknown` puts a part of the source there.",
     )
     temperature: float | None = option(
         None,
@@ -151,34 +163,10 @@ class SearchOptions:
                 f"Received: nbest={nbest!r}. Give such a number, or search with a wider beam."
             )
 
-    def numbers(
-        self,
-        source_time,
-        vocabulary,
-        of_hypothesis=0,
-    ):
-        """Count the numbers in a sentence's largest tensors: scores, alignment and draws.
-
-        There are two alignments: of the rows that are alive, and of all.
-
-        Args:
-            source_time: Integer, positions of the memory.
-            vocabulary: Integer, tokens of the target's vocabulary.
-            of_hypothesis: Integer, what a step of the model holds for a hypothesis beside them.
-        """
-        limit = int(source_time * self.max_length_ratio + self.max_length_offset)
-        time = min(max(limit, self.min_length), self.max_length)
-        drawn = self.max_length if self.random else 0
-        of_ctc = 2 * source_time * vocabulary if self.ctc_weight else 0
-        # sets of tokens that would repeat an n-gram: see `NoRepeatedNgram`
-        repeated = 2 * (time + 1) * (math.isqrt(vocabulary) + 1) if self.no_repeat_ngram else 0
-        of_step = vocabulary + of_hypothesis + repeated
-        return of_ctc + self.beam_width * (of_step + 2 * time * source_time + drawn)
-
 
 def require_ctc(model, options):
     """Raise ValueError if a search asks for CTC of a model without it."""
-    if options.ctc_weight and not getattr(model, "has_ctc", False):
+    if options.ctc_weight and not model.source_limits.has_ctc:
         raise ValueError(
             "Only a model that was trained with ctc_weight has probabilities of CTC. Received: "
             f"ctc_weight={options.ctc_weight!r} for a search with another model. Give 0 for it."

@@ -59,7 +59,7 @@ class TreeRecorder:
 
     Example:
         >>> recorder = TreeRecorder(options)
-        >>> result = search(step, state, limits, options, visit=recorder, **places)
+        >>> result = search(step, state, limits, options, visit=recorder, **settings)
         >>> recorder.tree().kept.mean()
         0.4
     """
@@ -67,35 +67,35 @@ class TreeRecorder:
     def __init__(self, options):
         self.options = options
         self._nodes = []  # (token, parent, log p, score, finished)
-        self._places = [ROOT] * options.beam_width  # the node of each place of the beam
+        self._beam = [ROOT] * options.beam_width  # the node of each hypothesis
 
-    def __call__(self, loop):
+    def __call__(self, state):
         """Add the hypotheses that have grown in a step."""
-        scores = normalized(loop.log_probs, loop.lengths, self.options)
-        t = int(loop.t)
+        scores = normalized(state.log_probs, state.lengths, self.options)
+        t = int(state.t)
         # of the only row, each (beam,)
         parents, tokens, lengths, log_probs, scores, finished = (
             ops.convert_to_numpy(field)[0].tolist()
             for field in (
-                *(loop.parents[t - 1], loop.tokens, loop.lengths, loop.log_probs),
-                *(scores, loop.finished),
+                *(state.parents[t - 1], state.tokens, state.lengths, state.log_probs),
+                *(scores, state.finished),
             )
         )
-        places = []
-        for place, parent in enumerate(parents):
-            node = self._places[parent]
-            # a frozen one is shorter; an empty place and what a constraint forbids have no p
-            if lengths[place] == t and log_probs[place] > IMPOSSIBLE / 2:
-                grown = tokens[place], node, log_probs[place], scores[place], finished[place]
-                node = len(self._nodes)
-                self._nodes.append(grown)
-            places.append(node)
-        self._places = places
+        beam = []
+        columns = zip(parents, tokens, lengths, log_probs, scores, finished, strict=True)
+        for parent, token, length, log_prob, score, ended in columns:
+            node = self._beam[parent]
+            # a frozen hypothesis is shorter; one that is empty or forbidden has no probability
+            if length == t and log_prob > IMPOSSIBLE / 2:
+                self._nodes.append((token, node, log_prob, score, ended))
+                node = len(self._nodes) - 1
+            beam.append(node)
+        self._beam = beam
 
     def tree(self):
-        """The `SearchTree` of what was visited."""
+        """The `SearchTree` of all visited states."""
         kept = np.zeros(len(self._nodes), bool)
-        for node in self._places:
+        for node in self._beam:
             while node != ROOT and not kept[node]:
                 kept[node] = True
                 node = self._nodes[node][1]

@@ -1,20 +1,21 @@
-"""The loop of greedy search and of sampling: one token after the other."""
+"""Greedy search and sampling: one token after the other."""
 
 import functools
 from typing import Any, NamedTuple
 
+import keras
 from keras import ops
 
-from keras_bahdanau.layers.distribution import distribution_of
-from keras_bahdanau.search.result import write_row
-from keras_bahdanau.search.stepping import rows_of, run_steps, step_of
+from keras_bahdanau.layers.attention.normalizers import first_marked
+from keras_bahdanau.layers.distribution import FORBIDDEN, as_distribution
+from keras_bahdanau.search.result import SearchResult, best_tokens, normalized, spread, write_row
+from keras_bahdanau.search.stepping import for_rows, run_steps, take_rows
 
 
 class SequentialState(NamedTuple):
     """State of the loop.
 
-    Its hypotheses know nothing of each other: there is one in each row of
-    the batch, or `draws` with an axis of their own behind it.
+    Its hypotheses are independent: one in each row of the batch, or `draws` on an axis behind it.
 
     Attributes:
         t: Int32 scalar, the step.
@@ -25,7 +26,7 @@ class SequentialState(NamedTuple):
         log_probs: Float32 `(batch, [draws])`, of the whole hypothesis.
         ids: Int32 `(time, batch, [draws])`.
         alignment: Float32 `(time, batch, [draws,] source_time)`.
-        of_tokens: Float32 `(time, batch, [draws,] 2)`: what each token added to log p, and the
+        token_stats: Float32 `(time, batch, [draws,] 2)`: what each token added to log p, and the
             entropy of what it was chosen from.
         model: The step function's own state.
     """
@@ -38,7 +39,7 @@ class SequentialState(NamedTuple):
     log_probs: Any
     ids: Any
     alignment: Any
-    of_tokens: Any
+    token_stats: Any
     model: Any
 
 
@@ -47,7 +48,7 @@ def sequential_search(step, choose, state, limits, *, start, end, time, source_t
 
     Args:
         step: Function `(tokens, state) -> (log_probs, weights, state)`, or a `RowStep`.
-        choose: Function `(distribution, t, rows) -> (tokens, gained)`: the tokens for
+        choose: Function `(distribution, t, rows) -> (tokens, log_probs)`: the tokens for
             step t, and their log-probabilities; rows are those of the batch, int32 `(n,)`, or
             None for all.
         state: The step's first state.
@@ -71,39 +72,186 @@ def sequential_search(step, choose, state, limits, *, start, end, time, source_t
         log_probs=ops.zeros(shape, "float32"),
         ids=ops.zeros((time, *shape), "int32"),
         alignment=ops.zeros((time, *shape, source_time), "float32"),
-        of_tokens=ops.zeros((time, *shape, 2), "float32"),
+        token_stats=ops.zeros((time, *shape, 2), "float32"),
         model=state,
     )
 
-    def advance_of(rows):
-        own = step_of(step, rows), functools.partial(choose, rows=rows), rows_of(limits, rows)
-        return lambda here: _advance(*own, here, end)
+    def make_advance(rows):
+        row_step, row_limits = for_rows(step, rows), take_rows(limits, rows)
+        row_choose = functools.partial(choose, rows=rows)
+        return lambda state: _advance(row_step, row_choose, row_limits, state, end)
 
-    return run_steps(advance_of, first, time, step)
+    return run_steps(make_advance, first, time, step)
 
 
-def _advance(step, choose, limits, here, end):
+def _advance(step, choose, limits, state, end):
     """One token further, in the hypotheses that are still alive."""
-    # found of (batch, [draws,] vocabulary), weights (batch, [draws,] source_time)
-    found, weights, model = step(here.tokens, here.model)
-    found = distribution_of(found)
-    real, counts = ops.cast(here.alive, "int32"), ops.cast(here.alive, "float32")
-    tokens, gained = choose(found, here.t)
-    tokens, gained = tokens * real, gained * counts
-    ended = ops.logical_and(here.alive, ops.equal(tokens, end))
-    below_limit = ops.less(here.t + 1, limits)
+    # output of (batch, [draws,] vocabulary), weights (batch, [draws,] source_time)
+    output, weights, model = step(state.tokens, state.model)
+    distribution = as_distribution(output)
+    real, counts = ops.cast(state.alive, "int32"), ops.cast(state.alive, "float32")
+    tokens, log_probs = choose(distribution, state.t)
+    tokens, log_probs = tokens * real, log_probs * counts
+    ended = ops.logical_and(state.alive, ops.equal(tokens, end))
+    below_limit = ops.less(state.t + 1, limits)
     # by (batch, [draws,] 1)
     weights = weights * ops.expand_dims(counts, axis=-1)
-    of_token = ops.stack([gained, found.entropy * counts], axis=-1)
+    token_stat = ops.stack([log_probs, distribution.entropy * counts], axis=-1)
     return SequentialState(
-        t=here.t + 1,
+        t=state.t + 1,
         tokens=tokens,
-        alive=ops.logical_and(ops.logical_and(here.alive, below_limit), ops.logical_not(ended)),
-        finished=ops.logical_or(here.finished, ended),
-        lengths=here.lengths + real,
-        log_probs=here.log_probs + gained,
-        ids=write_row(here.ids, here.t, tokens),
-        alignment=write_row(here.alignment, here.t, weights),
-        of_tokens=write_row(here.of_tokens, here.t, of_token),
+        alive=ops.logical_and(ops.logical_and(state.alive, below_limit), ops.logical_not(ended)),
+        finished=ops.logical_or(state.finished, ended),
+        lengths=state.lengths + real,
+        log_probs=state.log_probs + log_probs,
+        ids=write_row(state.ids, state.t, tokens),
+        alignment=write_row(state.alignment, state.t, weights),
+        token_stats=write_row(state.token_stats, state.t, token_stat),
         model=model,
     )
+
+
+def greedy_search(step, state, limits, options, *, start, end, time, source_time):
+    """Take the most probable token at each step.
+
+    Args:
+        step: Function `(tokens, state) -> (log_probs, weights, state)` with
+            tokens `(batch,)`, log_probs `(batch, vocabulary)` and weights
+            `(batch, source_time)`.
+        state: Its first state: a structure of tensors `(batch, ...)`.
+        limits: Int32 tensor `(batch,)`: the most tokens of each row; 0 where
+            there is nothing to translate.
+        options: `SearchOptions`; greedy search reads the length penalty.
+        start: Integer, the token that every target begins after.
+        end: Integer, the token that ends a hypothesis.
+        time: Integer or int32 scalar, length of the buffers: `max(limits)` or more.
+        source_time: Integer or int32 scalar, last axis of the weights.
+
+    Returns:
+        `SearchResult` with a beam axis of 1.
+    """
+    shared = {"start": start, "end": end, "time": time, "source_time": source_time}
+    result = sequential_search(step, _most_probable, state, limits, **shared)
+    scores = normalized(result.log_probs, result.lengths, options)
+    # (time, batch, 2) -> (batch, 1, time, 2)
+    token_stats = ops.expand_dims(ops.transpose(result.token_stats, (1, 0, 2)), axis=1)
+    return SearchResult(
+        ids=ops.expand_dims(ops.transpose(result.ids), axis=1),  # (time, batch) -> (batch, 1, time)
+        lengths=ops.expand_dims(result.lengths, axis=1),
+        scores=ops.expand_dims(scores, axis=1),
+        # (time, batch, source_time) -> (batch, 1, time, source_time)
+        alignment=ops.expand_dims(ops.transpose(result.alignment, (1, 0, 2)), axis=1),
+        finished=ops.expand_dims(result.finished, axis=1),
+        token_log_probs=token_stats[..., 0],
+        token_entropies=token_stats[..., 1],
+    )
+
+
+def _most_probable(distribution, t, rows):
+    best, tokens = best_tokens(distribution, 1)  # `ops.argmax` compares bits, which LiteRT can't
+    return ops.squeeze(tokens, axis=-1), ops.squeeze(best, axis=-1)  # (batch, 1) -> (batch,), each
+
+
+def sample(step, state, limits, options, *, start, end, time, source_time, uniforms=None):
+    """Draw `options.beam_width` translations of each sentence, one without the others.
+
+    They come as they are drawn, not best first, and their scores are those
+    that the model gives them: `temperature`, `top_k` and `top_p` decide what
+    is drawn, and change no score.
+
+    Args:
+        step: Function `(tokens, state) -> (log_probs, weights, state)` with
+            tokens `(batch, beam)`, log_probs `(batch, beam, vocabulary)` and
+            weights `(batch, beam, source_time)`.
+        state: Its first state: a structure of tensors `(batch, ...)`.
+        limits: Int32 tensor `(batch,)`: the most tokens of each row; 0 where
+            there is nothing to translate.
+        options: `SearchOptions`.
+        start: Integer, the token that every target begins after.
+        end: Integer, the token that ends a hypothesis.
+        time: Integer or int32 scalar, length of the buffers: `max(limits)` or more.
+        source_time: Integer or int32 scalar, last axis of the weights.
+        uniforms: Float tensor `(batch, options.beam_width, time)` in [0, 1), or
+            longer: one number for each draw. From `options.seed` if left out.
+
+    Returns:
+        `SearchResult` with a beam axis of `options.beam_width`.
+    """
+    draws = options.beam_width
+    if uniforms is None:
+        uniforms = keras.random.uniform((ops.shape(limits)[0], draws, time), seed=options.seed)
+    uniforms = ops.transpose(uniforms, (2, 0, 1))  # -> (time, batch, draws)
+
+    def choose(distribution, t, rows):
+        now = ops.reshape(ops.take(uniforms, t, axis=0), (-1, draws))  # -> (batch, draws)
+        return draw(distribution.log_probs, take_rows(now, rows), options)
+
+    draw_limits = ops.repeat(ops.expand_dims(limits, axis=1), draws, axis=1)  # -> (batch, draws)
+    shared = {"start": start, "end": end, "time": time, "source_time": source_time}
+    result = sequential_search(step, choose, spread(state, draws), draw_limits, **shared)
+    token_stats = ops.transpose(result.token_stats, (1, 2, 0, 3))  # -> (batch, draws, time, 2)
+    return SearchResult(
+        ids=ops.transpose(result.ids, (1, 2, 0)),  # -> (batch, draws, time)
+        lengths=result.lengths,
+        scores=normalized(result.log_probs, result.lengths, options),
+        alignment=ops.transpose(result.alignment, (1, 2, 0, 3)),
+        finished=result.finished,
+        token_log_probs=token_stats[..., 0],
+        token_entropies=token_stats[..., 1],
+    )
+
+
+def draw(log_probs, uniforms, options):
+    """Draw one token from each distribution.
+
+    Args:
+        log_probs: Float32 tensor `(..., vocabulary)`.
+        uniforms: Float tensor `(...)` in [0, 1): the share of probability, most
+            probable token first, that lies before what is drawn.
+        options: `SearchOptions`.
+
+    Returns:
+        (tokens int32 `(...)`, their `log_probs` `(...)`).
+    """
+    # (..., ranks); tokens (vocabulary,) where nothing is cut
+    ranked, tokens = _ranked(log_probs, options)
+    odds = _tempered(ranked, options.temperature or 1.0)
+    if options.top_p is not None:
+        odds = _nucleus(odds, options.top_p)
+    chosen = _drawn(odds, uniforms)  # bool (..., ranks), True at one
+    tokens = ops.sum(ops.where(chosen, ops.cast(tokens, "int32"), 0), axis=-1)  # -> (...)
+    return tokens, ops.sum(ops.where(chosen, ranked, 0.0), axis=-1)
+
+
+def _ranked(log_probs, options):
+    """The `top_k` most probable tokens in order, or all; in any order if no option needs one."""
+    vocabulary = log_probs.shape[-1]
+    if options.top_k is None and options.top_p is None:
+        return log_probs, ops.arange(vocabulary, dtype="int32")
+    return ops.top_k(log_probs, min(options.top_k or vocabulary, vocabulary))
+
+
+def _tempered(log_probs, temperature):
+    """p^(1/temperature) in parts of the highest; 0 for what a constraint forbids."""
+    highest = ops.max(log_probs, axis=-1, keepdims=True)
+    odds = ops.exp((log_probs - highest) / temperature)
+    return ops.where(ops.greater(log_probs, FORBIDDEN / 2), odds, 0.0)
+
+
+def _nucleus(odds, share):
+    """The fewest of the odds, which fall, that hold a share of their sum; 0 for the others."""
+    heights = ops.cumsum(odds, axis=-1)
+    # the sum of those before, against a share (..., 1) of the whole sum
+    return ops.where(ops.less(heights - odds, share * heights[..., -1:]), odds, 0.0)
+
+
+def _drawn(odds, uniforms):
+    """Bool like `odds`, True at the first that lifts their sum above the share `uniforms` of it."""
+    heights = ops.cumsum(odds, axis=-1)  # -> (..., vocabulary), rising
+    level = ops.expand_dims(uniforms, axis=-1) * heights[..., -1:]  # -> (..., 1)
+    passed = ops.logical_and(ops.greater(heights, level), ops.greater(odds, 0))
+    first = ops.cast(first_marked(passed), "bool")
+    # the most probable one, should rounding have let none pass
+    _, token = ops.top_k(odds, 1)  # -> (..., 1)
+    likeliest = ops.equal(ops.arange(odds.shape[-1]), token)
+    return ops.where(ops.any(passed, axis=-1, keepdims=True), first, likeliest)

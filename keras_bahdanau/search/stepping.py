@@ -2,36 +2,36 @@
 
 from keras import ops, tree
 
-TIME_MAJOR = ("ids", "parents", "alignment", "of_tokens")  # fields (time, batch, ...) of a state
-KEPT = 3, 4  # rows that have ended are left out once at most 3/4 of all are alive
+TIME_MAJOR = ("ids", "parents", "alignment", "token_stats")  # fields (time, batch, ...) of a state
+ALIVE_SHARE = 3, 4  # rows that have ended are left out once at most 3/4 of all are alive
 
 
 class RowStep:
     """A step function that can be made for a part of the rows of a batch.
 
     Args:
-        of_rows: Function from int32 `(n,)`, the rows, or None for all, to a step function
+        for_rows: Function from int32 `(n,)`, the rows, or None for all, to a step function
             `(tokens, state) -> (log_probs, weights, state)`.
 
     Example:
-        >>> step = RowStep(lambda rows: language_of(rows_of(memory, rows)))
+        >>> step = RowStep(lambda rows: language_step(take_rows(memory, rows)))
         >>> log_probs, weights, state = step(tokens, state)
     """
 
-    def __init__(self, of_rows):
-        self.of_rows = of_rows
-        self._of_all = of_rows(None)
+    def __init__(self, for_rows):
+        self.for_rows = for_rows
+        self._all_rows = for_rows(None)
 
     def __call__(self, tokens, state):
-        return self._of_all(tokens, state)
+        return self._all_rows(tokens, state)
 
 
-def step_of(step, rows):
+def for_rows(step, rows):
     """The step function for these rows, or for all where they are None."""
-    return step if rows is None else step.of_rows(rows)
+    return step if rows is None else step.for_rows(rows)
 
 
-def of_steps(change, step):
+def map_step(change, step):
     """A step function with `change` applied; a `RowStep` stays one.
 
     Args:
@@ -40,17 +40,17 @@ def of_steps(change, step):
     """
     if not isinstance(step, RowStep):
         return change(step, None)
-    return RowStep(lambda rows: change(step.of_rows(rows), rows))
+    return RowStep(lambda rows: change(step.for_rows(rows), rows))
 
 
-def rows_of(structure, rows):
+def take_rows(structure, rows):
     """These rows of all tensors `(batch, ...)`, or all where they are None."""
     if rows is None:
         return structure
     return tree.map_structure(lambda leaf: ops.take(leaf, rows, axis=0), structure)
 
 
-def run_steps(advance_of, first, time, step):
+def run_steps(make_advance, first, time, step):
     """The last state of a search, one step after the other until no hypothesis is alive.
 
     A batch goes on until its longest target has ended. In a graph for batches of any size the
@@ -59,7 +59,7 @@ def run_steps(advance_of, first, time, step):
     is rounded depends on its number of rows.
 
     Args:
-        advance_of: Function from rows, as of `RowStep`, to a function from a state to the next.
+        make_advance: Function from rows, as of `RowStep`, to a function from a state to the next.
         first: NamedTuple with at least `t`, an int32 scalar, `alive`, bool `(batch, ...)`,
             `model`, a structure, and fields of `TIME_MAJOR`.
         time: Integer or int32 scalar, the most steps.
@@ -69,8 +69,8 @@ def run_steps(advance_of, first, time, step):
         A state like `first`; `model` is () where rows have been left out.
     """
     if isinstance(step, RowStep) and first.alive.shape[0] is None:
-        return _shrinking(advance_of, first, time)
-    return _run(advance_of(None), first, time, lambda state: ops.any(state.alive))
+        return _shrinking(make_advance, first, time)
+    return _run(make_advance(None), first, time, lambda state: ops.any(state.alive))
 
 
 def _run(advance, first, time, more):
@@ -78,27 +78,27 @@ def _run(advance, first, time, more):
     kind = type(first)
 
     def go_on(*fields):
-        here = kind(*fields)
-        return ops.logical_and(ops.less(here.t, time), more(here))
+        state = kind(*fields)
+        return ops.logical_and(ops.less(state.t, time), more(state))
 
-    found = ops.while_loop(
+    last = ops.while_loop(
         go_on, lambda *fields: advance(kind(*fields)), tuple(first), maximum_iterations=time
     )
-    return kind(*found)
+    return kind(*last)
 
 
-def _shrinking(advance_of, first, time):
+def _shrinking(make_advance, first, time):
     """Loops of fewer and fewer rows; what they have found goes back to the rows of `whole`."""
     kind = type(first)
 
-    def go_on(rows, here, whole):
-        return ops.logical_and(ops.less(here.t, time), ops.any(here.alive))
+    def go_on(rows, state, whole):
+        return ops.logical_and(ops.less(state.t, time), ops.any(state.alive))
 
-    def body(rows, here, whole):
-        here = _run(advance_of(rows), here, time, _mostly_alive)
-        whole = _merged(whole, here, rows)
-        living = _living(here.alive)
-        return ops.take(rows, living), _rows_of_state(here, living), whole
+    def body(rows, state, whole):
+        state = _run(make_advance(rows), state, time, _mostly_alive)
+        whole = _merge_rows(whole, state, rows)
+        alive = _alive_rows(state.alive)
+        return ops.take(rows, alive), _take_state(state, alive), whole
 
     rows = ops.arange(ops.shape(first.alive)[0], dtype="int32")
     whole = first._replace(model=())
@@ -107,9 +107,9 @@ def _shrinking(advance_of, first, time):
 
 
 def _mostly_alive(state):
-    """True while more than the share `KEPT` of the rows is alive."""
+    """True while more than the share `ALIVE_SHARE` of the rows is alive."""
     alive = ops.cast(_any_alive(state.alive), "int32")
-    share, parts = KEPT
+    share, parts = ALIVE_SHARE
     return ops.greater(parts * ops.sum(alive), share * ops.shape(alive)[0])
 
 
@@ -118,39 +118,39 @@ def _any_alive(alive):
     return alive if len(alive.shape) == 1 else ops.any(alive, axis=1)
 
 
-def _living(alive):
+def _alive_rows(alive):
     """Int32 `(n,)`, the rows that are alive, in their order."""
     (rows,) = ops.nonzero(_any_alive(alive))
     return ops.cast(rows, "int32")
 
 
-def _rows_of_state(state, rows):
+def _take_state(state, rows):
     """The state of these rows alone."""
     fields = {
-        name: ops.take(field, rows, axis=1) if name in TIME_MAJOR else rows_of(field, rows)
+        name: ops.take(field, rows, axis=1) if name in TIME_MAJOR else take_rows(field, rows)
         for name, field in state._asdict().items()
         if name != "t"
     }
     return state._replace(**fields)
 
 
-def _merged(whole, here, rows):
-    """`whole` with the rows of `here` written at `rows`; `t` and `model` stay."""
+def _merge_rows(whole, state, rows):
+    """`whole` with the rows of `state` written at `rows`; `t` and `model` stay."""
     batch, count = ops.shape(whole.alive)[0], ops.shape(rows)[0]
-    # place of each row among `rows`, from 1; 0 for none: (batch,)
-    place = ops.segment_sum(ops.arange(1, count + 1, dtype="int32"), rows, num_segments=batch)
-    among, place = ops.greater(place, 0), ops.maximum(place - 1, 0)
+    # index of each row among `rows`, from 1; 0 for none: (batch,)
+    index = ops.segment_sum(ops.arange(1, count + 1, dtype="int32"), rows, num_segments=batch)
+    among, index = ops.greater(index, 0), ops.maximum(index - 1, 0)
     return whole._replace(
         **{
-            name: _put(getattr(here, name), old, place, among, int(name in TIME_MAJOR))
+            name: _put(getattr(state, name), old, index, among, int(name in TIME_MAJOR))
             for name, old in whole._asdict().items()
             if name not in ("t", "model")
         }
     )
 
 
-def _put(new, old, place, among, axis):
-    """`new` at its `place` along an axis where `among`, and `old` elsewhere."""
+def _put(new, old, index, among, axis):
+    """`new` at its `index` along an axis where `among`, and `old` elsewhere."""
     shape = [1] * len(old.shape)
     shape[axis] = -1
-    return ops.where(ops.reshape(among, shape), ops.take(new, place, axis=axis), old)
+    return ops.where(ops.reshape(among, shape), ops.take(new, index, axis=axis), old)

@@ -5,7 +5,7 @@ import functools
 import keras
 import tensorflow as tf
 
-from keras_bahdanau.models.added_losses import reducing
+from keras_bahdanau.models.training_output import reduction_of
 
 
 def fit_of(workers, parts=1):
@@ -129,7 +129,7 @@ class SummedStep:
         with tf.GradientTape() as tape:
             output = model(inputs, training=True)
             loss = model.compute_loss(inputs, targets, output, weight, training=True)
-            count = reducing(model.loss).count(weight)
+            count = reduction_of(model.loss).count(weight)
             total = loss * count
         gradients = tape.gradient(
             total,

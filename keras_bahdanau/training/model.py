@@ -6,7 +6,7 @@ import keras
 
 from keras_bahdanau.models.losses import SentenceCrossentropy, TokenCrossentropy
 from keras_bahdanau.models.metrics import Perplexity
-from keras_bahdanau.models.precision import computing_in, with_policy
+from keras_bahdanau.models.precision import computing_in, replace_policy
 from keras_bahdanau.optimizers.adam import new_optimizer
 from keras_bahdanau.training.fine_tuning import freeze, resized
 from keras_bahdanau.training.presets.models import draw_initial_weights, model_of
@@ -57,7 +57,7 @@ def _new_model(plan, policy, devices=None):
             model = model_of(plan.source, plan.target, options, plan.cached_steps)
         else:
             # unchanged in float32, where some layers may have another precision on purpose
-            config = config if policy == "float32" else with_policy(config, policy)
+            config = config if policy == "float32" else replace_policy(config, policy)
             config = {**config, "guided_alignment": options.guided_alignment}
             model = resized(config, plan.source, plan.target, plan.cached_steps)
         assign_devices(model, devices or {})
@@ -142,7 +142,7 @@ def word_distillation(plan):
     Raises:
         ValueError: If the teacher has another source or target, needs alignments, or is damaged.
     """
-    from keras_bahdanau.models.word_distillation import WordDistillation
+    from keras_bahdanau.models.losses import WordDistillation
     from keras_bahdanau.pipelines.tasks import ensemble, load_pipeline
 
     files, options = plan.data.teacher, plan.options

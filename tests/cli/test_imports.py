@@ -99,7 +99,7 @@ def test_a_path_is_no_name_of_a_module(name, command):
 def test_a_registered_name_that_is_unknown_is_refused():
     message = "Received: unknown class 'own>Nothing'. Import its module first; on the command line"
     with pytest.raises(ValueError, match=message):
-        kb.Decoder(5, 4, 8, attention="own>Nothing")
+        kb.layers.DecoderCell(8, "own>Nothing")
 
 
 @pytest.mark.slow

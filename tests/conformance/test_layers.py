@@ -63,6 +63,8 @@ def call(layer, **kwargs):
         outputs = layer(*inputs, **kwargs)
         if isinstance(outputs, models.TrainingOutput):
             outputs = layer.logits(outputs)
+        if isinstance(outputs, models.DecoderOutput):
+            outputs = outputs.logits
         outputs = tf.nest.flatten(outputs)
         return [output for output in outputs if hasattr(output, "dtype")]
 
@@ -108,14 +110,9 @@ def test_channels_are_last_whatever_the_data_format_of_keras():
 PASSED_ON = {  # arguments that are in the configs of parts, or that no instance keeps
     "Attention": {"units"},
     "HardAlignment": {"units"},
-    "HardDecoder": {"attention", "units"},
     "Encoder": {
         *("cell", "depth", "embedding_units", "kind", "recurrent_dropout", "units"),
         "vocabulary_size",
-    },
-    "Decoder": {
-        *("attention", "bridge", "context_dropout", "context_gate", "depth", "units", "when"),
-        *("feed_forward_units", "query", "readout_state", "recurrent_dropout", "residual"),
     },
     **dict.fromkeys(("MinGRUCell", "MinLSTMCell", "SRUCell", "SSRUCell"), {"recurrent_dropout"}),
     **dict.fromkeys(("Coverage", "Everywhere", "Hardmax", "NoCoverage", "Sigmoid"), {"autocast"}),

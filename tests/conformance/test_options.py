@@ -257,9 +257,9 @@ def test_it_is_exported_to_litert(option, subwords, tmp_path):
     state = translator.model.initial_state(prepared)
     for token in (START, 4, 7):
         tokens = np.array([token], "int32")
-        log_probs, weights, state = translator.model.decode_step(tokens, state, prepared)
+        distribution, weights, state = translator.model.decode_step(tokens, state, prepared)
         known = step.get_input_details()
         shown = step(tokens=tokens, **{name: fields[name] for name in fields if name in known})
-        np.testing.assert_allclose(shown["log_probs"], log_probs, atol=1e-4)
+        np.testing.assert_allclose(shown["log_probs"], distribution.log_probs, atol=1e-4)
         np.testing.assert_allclose(shown["weights"], weights, atol=1e-5)
         fields.update(shown)

@@ -18,6 +18,7 @@ from keras_bahdanau.evaluation import (
     tune,
     tuned_options,
 )
+from keras_bahdanau.models import SourceLimits
 from keras_bahdanau.pipelines.archive import CARD, write_search
 from keras_bahdanau.pipelines.tasks import Translator
 from keras_bahdanau.search import SearchOptions
@@ -64,7 +65,7 @@ def test_a_model_without_ctc_gets_no_share_of_it(toy_translator):
 
 def test_the_help_has_the_lists_of_a_model_with_ctc():
     class Joint:
-        has_ctc = True
+        source_limits = SourceLimits(1, has_ctc=True)
 
     parameters = inspect.signature(cli_tune, eval_str=True).parameters
     for name, numbers in tuned_options(Joint()).items():

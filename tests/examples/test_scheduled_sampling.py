@@ -16,7 +16,9 @@ TARGET = np.array([[2, 4, 5, 6], [2, 6, 0, 0]], "int32")
 @pytest.fixture
 def model(example):
     keras.utils.set_random_seed(0)
-    made = example("train").ScheduledSampling(kb.Encoder(8, 4, 3), kb.Decoder(8, 4, 6))
+    made = example("train").ScheduledSampling(
+        kb.Encoder(8, 4, 3), kb.Decoder(8, 4, kb.layers.DecoderCell(6))
+    )
     made.build()
     return made
 

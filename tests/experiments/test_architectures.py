@@ -68,7 +68,7 @@ def test_measuring_needs_the_data(example, capsys):
 @pytest.mark.parametrize("steps", [3, 6, 7])
 def test_the_memory_of_a_hypothesis_is_that_of_the_states_of_a_search(example, steps):
     cell = kb.layers.SelfAttentionCell(8, heads=2, length=6)
-    states = cell.shortened([np.zeros((1, size)) for size in cell.state_sizes], steps)
+    states = cell.truncate_cache([np.zeros((1, size)) for size in cell.state_sizes], steps)
     assert example.numbers(cell, steps) == sum(state.size for state in states)
 
 

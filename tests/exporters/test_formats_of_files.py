@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 import toy_sources
+from decoders import new_decoder
 
 import keras_bahdanau as kb
 from keras_bahdanau.data.readers.manifest import read_manifest
@@ -125,7 +126,7 @@ def test_a_keras_model_as_front_end_has_the_same_texts_in_every_format(grid_of, 
     front_end = kb.layers.KerasGrid(grid, units=8)
     model = kb.Seq2Seq(
         kb.Encoder(front_end=front_end, units=8, kind="rows"),
-        kb.Decoder(target.vocabulary_size, 8, 16),
+        new_decoder(target.vocabulary_size, 8, 16),
     )
     model.build()
     for part in (front_end.cells, model.decoder):

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 from conftest import toy_pairs
+from decoders import new_decoder
 
 import keras_bahdanau as kb
 from keras_bahdanau.exporters import OnDeviceTranslator, run_in_clean_process
@@ -150,7 +151,7 @@ def other_translator(joint=True, cell="gru", depth=1, attention="bahdanau", beam
     sizes = {"embedding_units": 16, "cell": cell}
     model = kb.Seq2Seq(
         kb.Encoder(source.vocabulary_size, units=8, depth=depth, **sizes),
-        kb.Decoder(target.vocabulary_size, units=16, attention=attention, **sizes),
+        new_decoder(target.vocabulary_size, units=16, attention=attention, **sizes),
     )
     search = kb.SearchOptions(beam_width=beam_width, max_length=8)
     return kb.Translator(source, model, target, search)

@@ -235,7 +235,7 @@ def write_model(name):
     source, target = kb.sources.AudioSource(10), new_subwords()
     model = kb.Seq2Seq(
         kb.Encoder(front_end=source.front_end(4, (4, 4)), units=4, kind="pyramidal", depth=2),
-        kb.Decoder(target.vocabulary_size, 4, 8, attention="bahdanau"),
+        kb.Decoder(target.vocabulary_size, 4, kb.layers.DecoderCell(8)),
     )
     search = kb.SearchOptions(beam_width=2, max_length=5)
     kb.export_saved_model(kb.Pipeline(source, model, target, search), Path(name))

@@ -206,7 +206,7 @@ def write_images(name):
     source, target = image_source(), new_subwords()
     model = kb.Seq2Seq(
         kb.Encoder(front_end=source.front_end(4, (4, 4, 4)), units=4, kind="rows"),
-        kb.Decoder(target.vocabulary_size, 4, 8, attention="bahdanau"),
+        kb.Decoder(target.vocabulary_size, 4, kb.layers.DecoderCell(8)),
     )
     search = kb.SearchOptions(beam_width=2, max_length=5)
     kb.export_saved_model(kb.Pipeline(source, model, target, search), Path(name))

@@ -145,20 +145,6 @@ def test_a_class_by_its_registered_name_has_parts_of_its_own(part):
         ATTENTIONS.get("keras_bahdanau>LuongAttention", **part)
 
 
-def test_a_step_counts_what_its_attention_makes():
-    def numbers(layer, source_time=10):
-        layer.build((None, 6), (None, None, 4))
-        return layer.hypothesis_numbers(source_time)
-
-    assert numbers(ATTENTIONS.get("general")) == 0
-    assert numbers(ATTENTIONS.get("additive", units=3)) == 10 * 3
-    assert numbers(ATTENTIONS.get("additive", units=3, coverage="sum")) == 10 * 3 * 2
-    assert numbers(ATTENTIONS.get("general", normalizer="monotonic")) == 3 * 10 * 10
-    assert numbers(ATTENTIONS.get("general", normalizer="monotonic-hard")) == 10
-    assert numbers(ATTENTIONS.get("additive", units=4, heads=2)) == 2 * 10 * 2
-    assert numbers(layers.PastAttention(ATTENTIONS.get("general"), length=5, units=3)) == 5 * 7
-
-
 @pytest.mark.parametrize("kind", [None, "forced"])
 @pytest.mark.parametrize(
     "part", [{"heads": 2}, {"window": "local-p"}, {"coverage": "sum"}, {"dropout": 0.1}]

@@ -181,8 +181,3 @@ def test_places_are_exact_in_half_precision():
 def test_it_takes_nothing_that_blocks_do_not_have(arguments, message):
     with pytest.raises(ValueError, match=message):
         BlockCell(7, **{"attention": BahdanauAttention(3), **arguments})
-
-
-def test_a_step_counts_the_attentions_of_all_blocks():
-    cell = BlockCell(7, BahdanauAttention(3), depth=2)
-    assert cell.hypothesis_numbers(5) == 2 * 5 * 3

@@ -7,6 +7,7 @@ import extract
 import keras
 import numpy as np
 import pytest
+from decoders import new_decoder
 from keras import ops
 
 import keras_bahdanau as kb
@@ -86,7 +87,7 @@ def test_a_score_as_an_attention_is_wrapped():
     assert (attention.score, attention.dropout, attention.name) == (score, 0.5, "mine")
     heads = ATTENTIONS.get(keras.saving.serialize_keras_object(score), heads=2)
     assert isinstance(heads, MultiHeadAttention)
-    decoder = kb.Decoder(5, 4, 8, attention=AdditiveScore(8))
+    decoder = new_decoder(5, 4, 8, attention=AdditiveScore(8))
     assert decoder.cell.attention.attends is True
 
 
@@ -94,7 +95,7 @@ def test_a_score_as_an_attention_is_wrapped():
 def test_a_class_in_place_of_an_attention_is_refused(kind):
     message = rf"must be a name or a layer. Received: the class {kind.__name__}. Give an instance"
     with pytest.raises(TypeError, match=message):
-        kb.Decoder(5, 4, 8, attention=kind)
+        new_decoder(5, 4, 8, attention=kind)
 
 
 def test_a_score_for_one_query_alone_is_refused_when_it_is_built():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import reference
 import tensorflow as tf
+from decoders import new_decoder
 from numpy.testing import assert_allclose, assert_array_equal
 
 import keras_bahdanau as kb
@@ -22,7 +23,7 @@ def new(symbols=SYMBOLS, copy=True, vocabulary_size=6, loss=None, seed=0, **opti
     model = options.pop("model", {})
     model = kb.Seq2Seq(
         kb.Encoder(7, 4, 3, symbols=symbols),
-        kb.Decoder(vocabulary_size, 5, 6, **{**decoder, **options}),
+        new_decoder(vocabulary_size, 5, 6, **{**decoder, **options}),
         **model,
     )
     model.build()
@@ -70,8 +71,8 @@ def test_every_steps_probabilities_are_those_of_the_equations(model, log_probs):
 
 
 def test_the_pointer_of_a_step_is_the_gate_of_the_equations(model):
-    prepared = model.encode(SOURCE[:1])
-    token, state = tf.constant([2]), model.initial_state(prepared)
+    prepared = model.encode(SOURCE[:1]).projected
+    token, state = tf.constant([2]), model.decoder.initial_state(prepared)
     _, shown, _ = model.decoder.step(token, state, prepared)
     copying = model.decoder.copying(shown, model.decoder.embed(token), prepared.memory)
     _, gates = by_hand(model, SOURCE[0], TARGET_IN[0, :1])
@@ -153,7 +154,7 @@ def test_a_source_without_tokens_has_no_symbols():
 def test_a_decoder_alone_needs_symbols_in_its_memory():
     memory = kb.Encoder(7, 4, 3)(SOURCE)
     with pytest.raises(ValueError, match="a memory without symbols. Give the encoder `symbols`"):
-        kb.Decoder(6, 5, 6, copy=True)(TARGET_IN, memory)
+        new_decoder(6, 5, 6, copy=True)(TARGET_IN, memory)
 
 
 SEEN, LETTERS, BAR, FIRST = 120, 160, 4, 5  # ids: four special ones, a bar, letters
@@ -179,7 +180,7 @@ def test_tokens_that_no_target_of_the_training_has_are_copied(copy):
     readers = [ConvolutionalReader(64, kernel_size=3), kb.layers.BidirectionalRNN(16)]
     model = kb.Seq2Seq(
         kb.Encoder(size, 16, readers=readers, symbols=symbols),
-        kb.Decoder(size, 16, 32, kb.layers.BahdanauAttention(32), copy=copy),
+        new_decoder(size, 16, 32, kb.layers.BahdanauAttention(32), copy=copy),
     )
     model.compile(keras.optimizers.Adam(4e-3), kb.losses.TokenCrossentropy())
     inputs, target = sentences(1500, np.arange(SEEN), rng)

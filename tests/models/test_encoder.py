@@ -29,8 +29,9 @@ def fields(encoder, **kwargs):
     return lambda source: encoder(source, **kwargs)[:3]
 
 
+TEXT_READERS = [kind for kind in READERS if kind != "pyramidal"]  # which is of frames
 OPTIONS = {
-    **{kind: {"kind": kind, "depth": 2} for kind in READERS},
+    **{kind: {"kind": kind, "depth": 2} for kind in TEXT_READERS},
     **{cell: {"cell": cell} for cell in CELLS if cell not in ("gru", "lstm")},
     "a Keras cell": {"cell": keras.layers.LSTMCell(3), "kind": "unidirectional"},
     "everything": {
@@ -192,7 +193,7 @@ def test_each_form_is_saved_and_loaded_without_custom_objects(tmp_path, options)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*READERS, "everything"])
+@pytest.mark.parametrize("name", [*TEXT_READERS, "everything"])
 def test_each_kind_learns_in_which_half_of_the_vocabulary_the_last_token_is(name):
     keras.utils.set_random_seed(0)
     random = np.random.default_rng(0)

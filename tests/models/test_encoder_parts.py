@@ -5,9 +5,10 @@ import keras
 import numpy as np
 import pytest
 import reference
+from decoders import new_decoder
 
 from keras_bahdanau import Seq2Seq, layers
-from keras_bahdanau.models import Decoder, Encoder
+from keras_bahdanau.models import Encoder
 
 SOURCE = np.array([[3, 1, 4, 1], [5, 0, 0, 0], [0, 0, 0, 0]], "int32")
 RANDOM = np.random.default_rng(0)
@@ -144,7 +145,7 @@ def test_whole_parts_are_saved_and_loaded_without_custom_objects(tmp_path, of_fr
 
 @pytest.mark.slow
 def test_a_model_of_frames_is_fitted_saved_and_loaded(tmp_path, of_frames):
-    model = Seq2Seq(Encoder.from_config(of_frames.get_config()), Decoder(9, 4, 6))
+    model = Seq2Seq(Encoder.from_config(of_frames.get_config()), new_decoder(9, 4, 6))
     target = np.array([[2, 5], [2, 6], [2, 7]], "int32")
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(1e-2), loss)

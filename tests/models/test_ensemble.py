@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import reference
 import tensorflow as tf
+from decoders import new_decoder
 
-from keras_bahdanau.models import Decoder, Encoder, Ensemble, Seq2Seq
+from keras_bahdanau.models import Encoder, Ensemble, Seq2Seq
 from keras_bahdanau.models.ensemble import log_mean_exp
 
 SOURCE = np.array([[3, 1, 4, 1], [5, 0, 0, 0], [0, 0, 0, 0]], "int32")
@@ -24,7 +25,7 @@ MEMBERS = {  # of different architectures
 
 
 def member(seed=0, source=7, target=6, **options):
-    model = Seq2Seq(Encoder(source, 4, 3), Decoder(target, 4, 5, **options))
+    model = Seq2Seq(Encoder(source, 4, 3), new_decoder(target, 4, 5, **options))
     model.build()
     return extract.randomize(model, seed)
 
@@ -41,8 +42,8 @@ def steps_of(model, source, target_in, beam):
         state = keras.tree.map_structure(lambda one: tf.stack([one] * beam, axis=1), state)
         target_in = tf.stack([target_in] * beam, axis=1)
     for t in range(TARGET_IN.shape[1]):
-        log_probs, weights, state = model.decode_step(target_in[..., t], state, prepared)
-        found.append((log_probs, weights))
+        step, weights, state = model.decode_step(target_in[..., t], state, prepared)
+        found.append((step.log_probs, weights))
     return tuple(tf.stack(one) for one in zip(*found, strict=True))
 
 

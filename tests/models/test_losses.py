@@ -10,9 +10,9 @@ from keras_bahdanau.models.losses import (
     GuidedAlignment,
     SentenceCrossentropy,
     TokenCrossentropy,
-    divergence,
     guided_alignment,
 )
+from keras_bahdanau.models.r_drop import divergence
 
 RANDOM = np.random.default_rng(10)
 LOGITS = RANDOM.normal(size=(2, 3, 5)).astype("float32")

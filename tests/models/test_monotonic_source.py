@@ -6,12 +6,13 @@ from typing import NamedTuple
 import extract
 import numpy as np
 import pytest
+from decoders import new_decoder
 
 import keras_bahdanau as kb
 from keras_bahdanau.layers import ATTENTIONS, AudioFrames, FrameConvolutions, FrameProjection
 from keras_bahdanau.layers.front_ends.audio_frames import Samples
 from keras_bahdanau.layers.front_ends.frames import Frames
-from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
+from keras_bahdanau.models import Encoder, Seq2Seq
 
 RANDOM = np.random.default_rng(3)
 ROWS, STEPS = 64, 6
@@ -66,7 +67,7 @@ def new(case, kind="unidirectional", bridge="zeros", scales=(8, 4, -0.5)):
     """
     encoder = Encoder(front_end=case.front_end(), units=8, kind=kind)
     attention = ATTENTIONS.get("bahdanau", units=8, normalizer="mocha-hard")
-    model = Seq2Seq(encoder, Decoder(7, 6, 8, attention, bridge=bridge))
+    model = Seq2Seq(encoder, new_decoder(7, 6, 8, attention, bridge=bridge))
     model.build()
     extract.randomize(model)
     of_query, of_memory, bias = scales

@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 import reference
 import tensorflow as tf
+from decoders import new_decoder
 from numpy.testing import assert_allclose
 
 from keras_bahdanau.layers import BahdanauAttention
-from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
+from keras_bahdanau.models import Encoder, Seq2Seq
 from keras_bahdanau.models.losses import SentenceCrossentropy, TokenCrossentropy
 from keras_bahdanau.models.metrics import Perplexity
 from keras_bahdanau.models.output_loss import output_loss
@@ -159,7 +160,7 @@ def new_model(loss, tie=False, dropout=0.0, **options):
     keras.utils.set_random_seed(1)
     model = Seq2Seq(
         Encoder(VOCABULARY, 4, 3, dropout=dropout),
-        Decoder(VOCABULARY, 4, 6, BahdanauAttention(5), tie_embeddings=tie, dropout=dropout),
+        new_decoder(VOCABULARY, 4, 6, BahdanauAttention(5), tie_embeddings=tie, dropout=dropout),
         guided_alignment=options.pop("guided_alignment", 0.0),
         r_drop=options.pop("r_drop", 0.0),
     )

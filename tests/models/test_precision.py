@@ -4,11 +4,12 @@ import extract
 import keras
 import numpy as np
 import pytest
+from decoders import new_decoder, new_hard_decoder
 from options import OPTIONS, new_model, new_subwords
 
 import keras_bahdanau as kb
-from keras_bahdanau.models import Decoder, Encoder, Ensemble, Seq2Seq
-from keras_bahdanau.models.precision import in_precision, precision_of
+from keras_bahdanau.models import Encoder, Ensemble, Seq2Seq
+from keras_bahdanau.models.precision import cast_model, precision_of
 from keras_bahdanau.search import search_model
 
 SOURCE = np.array([[3, 1, 4, 1], [5, 2, 0, 0]], "int32")
@@ -25,7 +26,7 @@ MODELS = {
 
 
 def member(seed, **options):
-    model = Seq2Seq(Encoder(7, 8, 6), Decoder(6, 8, 12, **options))
+    model = Seq2Seq(Encoder(7, 8, 6), new_decoder(6, 8, 12, **options))
     model.build()
     return extract.randomize(model, seed)
 
@@ -34,13 +35,14 @@ def log_probs_of(model):
     """Log-probabilities and weights of the first step."""
     prepared = model.encode(SOURCE)
     state = model.initial_state(prepared)
-    return model.decode_step(TARGET_IN[:, 0], state, prepared)[:2]
+    distribution, weights, _ = model.decode_step(TARGET_IN[:, 0], state, prepared)
+    return distribution.log_probs, weights
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_nearest_weights_give_nearly_the_same_probabilities(name):
     model = MODELS[name]()
-    twin = in_precision(model, "bfloat16")
+    twin = cast_model(model, "bfloat16")
     assert type(twin) is type(model)
     for weight, other in zip(model.weights, twin.weights, strict=True):
         nearest = np.float32(keras.ops.cast(weight, other.dtype))
@@ -59,10 +61,10 @@ def test_the_nearest_weights_give_nearly_the_same_probabilities(name):
 
 def test_a_model_that_has_the_precision_stays_what_it_is():
     model = MODELS["one"]()
-    assert in_precision(model, "float32") is model
-    twin = in_precision(model, "bfloat16")
-    assert in_precision(twin, "bfloat16") is twin
-    back = in_precision(twin, "float32")
+    assert cast_model(model, "float32") is model
+    twin = cast_model(model, "bfloat16")
+    assert cast_model(twin, "bfloat16") is twin
+    back = cast_model(twin, "float32")
     assert (precision_of(model), precision_of(twin), precision_of(back)) == (
         *("float32", "bfloat16", "float32"),
     )
@@ -72,16 +74,16 @@ def test_a_model_that_has_the_precision_stays_what_it_is():
 
 
 def test_a_part_in_another_precision_counts():
-    parts = [in_precision(member(seed), "bfloat16") for seed in range(2)]
+    parts = [cast_model(member(seed), "bfloat16") for seed in range(2)]
     ensemble = Ensemble(parts)
     assert ensemble.compute_dtype == "float32" and precision_of(ensemble) == "bfloat16"
-    whole = in_precision(ensemble, "float32")
+    whole = cast_model(ensemble, "float32")
     assert {weight.dtype for weight in whole.weights} == {"float32"}
     policies = keras.dtype_policies.DTypePolicyMap(default_policy="mixed_bfloat16")
-    model = Seq2Seq(Encoder(7, 8, 6, dtype=policies), Decoder(6, 8, 12))
+    model = Seq2Seq(Encoder(7, 8, 6, dtype=policies), new_decoder(6, 8, 12))
     model.build()
     assert precision_of(model) == "bfloat16"
-    assert precision_of(in_precision(model, "float32")) == "float32"
+    assert precision_of(cast_model(model, "float32")) == "float32"
 
 
 @pytest.mark.slow
@@ -90,7 +92,7 @@ def test_each_kind_of_model_has_finite_probabilities(name):
     words = new_subwords()
     model = new_model(OPTIONS[name], words)
     model.build()
-    twin = in_precision(model, "bfloat16")
+    twin = cast_model(model, "bfloat16")
     assert precision_of(twin) == "bfloat16"
     try:
         pipeline = kb.Translator(words, twin, words, kb.SearchOptions(beam_width=2, max_length=4))
@@ -99,21 +101,23 @@ def test_each_kind_of_model_has_finite_probabilities(name):
         assert "Received: " in str(error)
     else:
         assert all(np.isfinite(one.score) for one in results)
-    back = in_precision(twin, "float32")
+    back = cast_model(twin, "float32")
     assert [weight.dtype for weight in back.weights] == [weight.dtype for weight in model.weights]
 
 
 @pytest.mark.parametrize("policies", [("mixed_bfloat16", "float32"), ("float32", "mixed_bfloat16")])
 def test_encoder_and_decoder_of_different_precision_are_searched(policies):
     encoder, decoder = policies
-    model = Seq2Seq(Encoder(7, 8, 6, dtype=encoder), Decoder(6, 8, 12, when="after", dtype=decoder))
+    model = Seq2Seq(
+        Encoder(7, 8, 6, dtype=encoder), new_decoder(6, 8, 12, when="after", dtype=decoder)
+    )
     found = search_model(model, SOURCE, OPTIONS_OF_SEARCH, start=2, end=3)
     assert np.all(np.isfinite(found.scores[:, 0]))
 
 
 def test_a_hard_decoder_of_elementwise_recurrences_is_searched_in_bfloat16():
     attention = kb.layers.HardAlignment("general", dtype="mixed_bfloat16")
-    decoder = kb.models.HardDecoder(6, 8, 12, attention, cell="sru", dtype="mixed_bfloat16")
+    decoder = new_hard_decoder(6, 8, 12, attention, cell="sru", dtype="mixed_bfloat16")
     model = Seq2Seq(Encoder(7, 8, 6, dtype="mixed_bfloat16"), decoder)
     found = search_model(model, SOURCE, OPTIONS_OF_SEARCH, start=2, end=3)
     assert np.all(np.isfinite(found.scores[:, 0]))
@@ -122,20 +126,20 @@ def test_a_hard_decoder_of_elementwise_recurrences_is_searched_in_bfloat16():
 def test_a_cell_of_keras_can_be_in_bfloat16():
     """Keras' own orthogonal initializer draws no values of that dtype."""
     cells = keras.layers.GRUCell(6), keras.layers.LSTMCell(12)
-    model = Seq2Seq(Encoder(7, 8, 6, cell=cells[0]), Decoder(6, 8, 12, cell=cells[1]))
+    model = Seq2Seq(Encoder(7, 8, 6, cell=cells[0]), new_decoder(6, 8, 12, cell=cells[1]))
     model.build()
     (found, _), (expected, _) = (
-        log_probs_of(one) for one in (in_precision(model, "bfloat16"), model)
+        log_probs_of(one) for one in (cast_model(model, "bfloat16"), model)
     )
     np.testing.assert_allclose(found, expected, atol=0.1)
 
 
 def test_the_precision_of_later_layers_is_left_alone():
-    in_precision(MODELS["one"](), "bfloat16")
+    cast_model(MODELS["one"](), "bfloat16")
     assert keras.config.dtype_policy().name == "float32"
     assert keras.layers.Dense(1).compute_dtype == "float32"
 
 
 def test_another_precision_is_refused():
     with pytest.raises(ValueError, match="float32, bfloat16. Received: precision='float16'"):
-        in_precision(MODELS["one"](), "float16")
+        cast_model(MODELS["one"](), "float16")

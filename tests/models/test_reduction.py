@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+from decoders import new_decoder
 from keras import ops
 
 import keras_bahdanau as kb
@@ -57,7 +58,7 @@ def test_a_residual_connection_needs_one_length():
 def new_model(readers):
     return kb.Seq2Seq(
         kb.Encoder(front_end=kb.layers.FrameProjection(3, 4), readers=readers),
-        kb.Decoder(8, 4, 4, attention=kb.layers.BahdanauAttention(4)),
+        new_decoder(8, 4, 4, attention=kb.layers.BahdanauAttention(4)),
     )
 
 
@@ -66,7 +67,7 @@ def test_a_result_names_every_position_of_the_memory():
     source = kb.sources.FeatureSource(3)
     model = kb.Seq2Seq(
         kb.Encoder(front_end=source.front_end(4), readers=[EveryOther(4)]),
-        kb.Decoder(target.vocabulary_size, 4, 4, attention=kb.layers.BahdanauAttention(4)),
+        new_decoder(target.vocabulary_size, 4, 4, attention=kb.layers.BahdanauAttention(4)),
     )
     pipeline = kb.Pipeline(source, model, target)
     frames = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
@@ -96,7 +97,7 @@ def test_an_ensemble_has_one_reduction():
     models = [new_model([EveryOther(4)]), new_model([EveryOther(4), EveryOther(4)])]
     with pytest.raises(ValueError, match="reduce the source alike.*2, 4"):
         Ensemble(models)
-    assert Ensemble(models[:1]).reduction == 2
+    assert Ensemble(models[:1]).source_limits.reduction == 2
 
 
 class Grid(kb.layers.FrameProjection):

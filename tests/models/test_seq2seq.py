@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import reference
 import tensorflow as tf
+from decoders import new_decoder
 
 from keras_bahdanau.layers import BahdanauAttention
-from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
+from keras_bahdanau.models import Encoder, Seq2Seq
 from keras_bahdanau.models.losses import TokenCrossentropy, guided_alignment
 from keras_bahdanau.models.metrics import Perplexity
 
@@ -25,7 +26,7 @@ def new(
     both = {"cell": cell, "dropout": dropout, "dtype": policy}
     encoder = Encoder(vocabulary, 4, units // 2, depth=depth, **both)
     attention = BahdanauAttention(units, dtype=policy)
-    decoder = Decoder(vocabulary, 4, units, attention, tie_embeddings=tie, **both)
+    decoder = new_decoder(vocabulary, 4, units, attention, tie_embeddings=tie, **both)
     return Seq2Seq(encoder, decoder, share_embeddings=share, dtype=policy)
 
 
@@ -68,7 +69,7 @@ def test_steps_of_a_search_equal_the_teacher_forced_model(run, cell):
         state, log_probs, weights = model.initial_state(prepared), [], []
         for t in range(TARGET_IN.shape[1]):
             step, alpha, state = model.decode_step(target_in[:, t], state, prepared)
-            log_probs.append(step)
+            log_probs.append(step.log_probs)
             weights.append(alpha)
         return tf.stack(log_probs, axis=1), tf.stack(weights, axis=1)
 
@@ -133,7 +134,7 @@ def test_shared_embeddings_are_one_matrix():
 def test_embeddings_of_different_shapes_cannot_be_shared(name):
     sizes = {"vocabulary_size": 7, "embedding_units": 4, "units": 6}
     with pytest.raises(ValueError, match="`share_embeddings=True` needs one vocabulary.*Received"):
-        Seq2Seq(Encoder(**sizes), Decoder(**{**sizes, name: 9}), share_embeddings=True)
+        Seq2Seq(Encoder(**sizes), new_decoder(**{**sizes, name: 9}), share_embeddings=True)
 
 
 @pytest.mark.few(2)
@@ -252,7 +253,7 @@ def test_fit_lowers_the_loss(cell, policy, jit_compile, lengths):
 @pytest.mark.slow
 def test_a_loss_of_weights_needs_an_attention_that_learns():
     with pytest.raises(ValueError, match="learns where.* Received: guided_al.*=0.5 with FixedCon"):
-        Seq2Seq(Encoder(7, 8, 6), Decoder(6, 8, 12, attention=None), guided_alignment=0.5)
+        Seq2Seq(Encoder(7, 8, 6), new_decoder(6, 8, 12, attention=None), guided_alignment=0.5)
 
 
 @pytest.mark.slow
@@ -313,7 +314,7 @@ def test_weights_of_another_shape_are_refused():
 def test_encoder_and_decoder_stand_in_a_functional_model():
     source, target_in = (keras.Input((None,), dtype="int32") for _ in range(2))
     whole = built()
-    model = keras.Model([source, target_in], whole.decoder(target_in, whole.encoder(source)))
+    model = keras.Model([source, target_in], whole.decoder(target_in, whole.encoder(source)).logits)
     np.testing.assert_allclose(model([SOURCE, TARGET_IN]), whole((SOURCE, TARGET_IN)), atol=1e-6)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile("adam", loss, run_eagerly=True)  # the graph is that of all other fits

@@ -11,10 +11,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from decoders import new_decoder
 from numpy.testing import assert_allclose, assert_array_equal
 
 from keras_bahdanau.layers import BahdanauAttention
-from keras_bahdanau.models import Decoder, Encoder, Ensemble, Seq2Seq, TrainingOutput
+from keras_bahdanau.models import Encoder, Ensemble, Seq2Seq, TrainingOutput
 from keras_bahdanau.models.losses import SentenceCrossentropy, TokenCrossentropy, guided_alignment
 from keras_bahdanau.models.metrics import Perplexity
 
@@ -38,7 +39,7 @@ def new(loss=None, dropout=0.0, tie=False, regularizer=None, policy="float32", *
     weights = {name: options.pop(name, 0.0) for name in names}
     model = Seq2Seq(
         Encoder(VOCABULARY, 4, 3, dropout=dropout, dtype=policy),
-        Decoder(
+        new_decoder(
             VOCABULARY,
             4,
             6,

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 import reference
 import tensorflow as tf
+from decoders import new_decoder
 from numpy.testing import assert_allclose, assert_array_equal
 
-from keras_bahdanau.layers import BahdanauAttention, HardAlignment
-from keras_bahdanau.models import Decoder, Encoder, Ensemble, HardDecoder, Seq2Seq
-from keras_bahdanau.models.losses import SentenceCrossentropy, TokenCrossentropy
-from keras_bahdanau.models.word_distillation import WordDistillation
+from keras_bahdanau.layers import BahdanauAttention, HardAlignment, UnfedCell
+from keras_bahdanau.models import Encoder, Ensemble, HardDecoder, Seq2Seq
+from keras_bahdanau.models.losses import SentenceCrossentropy, TokenCrossentropy, WordDistillation
 
 END, SHARE = 3, 0.75
 SOURCE = np.array([[4, 5, 4, 5, 3], [4, 3, 0, 0, 0], [5, 5, 5, 3, 0]], "int32")
@@ -22,8 +22,9 @@ INPUTS = SOURCE, np.pad(TARGET[:, :-1], [(0, 0), (1, 0)], constant_values=2)
 def new(seed, units=6, dropout=0.0, hard=False, **options):
     keras.utils.set_random_seed(seed)
     encoder = Encoder(7, 4, units // 2, dropout=dropout)
-    kind, attention = (HardDecoder, HardAlignment) if hard else (Decoder, BahdanauAttention)
-    model = Seq2Seq(encoder, kind(7, 4, units, attention(units=5)), **options)
+    cell = UnfedCell(units, HardAlignment(units=5)) if hard else None
+    decoder = HardDecoder(7, 4, cell) if hard else new_decoder(7, 4, units, BahdanauAttention(5))
+    model = Seq2Seq(encoder, decoder, **options)
     model.build()
     for variable in model.trainable_variables:  # far from even distributions
         variable.assign(3.0 * variable)
@@ -186,7 +187,7 @@ def test_what_cannot_teach_is_refused():
     with pytest.raises(ValueError, match=r"must be in \[0, 1\]. Received: share=80"):
         WordDistillation(new(2), 80)
     model = new(1)
-    other = Seq2Seq(Encoder(7, 4, 3), Decoder(9, 4, 6, BahdanauAttention(units=5)))
+    other = Seq2Seq(Encoder(7, 4, 3), new_decoder(9, 4, 6, BahdanauAttention(units=5)))
     with pytest.raises(ValueError, match=r"sizes \(7, 9\) .* student with \(7, 7\)"):
         model.word_distillation = WordDistillation(other, 0.5)
 

@@ -12,7 +12,7 @@ import jax
 import keras
 import numpy as np
 
-from keras_bahdanau.layers import BahdanauAttention
+from keras_bahdanau.layers import BahdanauAttention, DecoderCell
 from keras_bahdanau.models import Decoder, Encoder, Seq2Seq, output_loss
 from keras_bahdanau.models.losses import TokenCrossentropy
 from keras_bahdanau.models.metrics import Perplexity
@@ -29,7 +29,8 @@ class FromLogits(TokenCrossentropy):
 
 def new(loss, **options):
     keras.utils.set_random_seed(1)
-    decoder = Decoder(VOCABULARY, 4, 6, BahdanauAttention(5), dropout=0.1)
+    cell = DecoderCell(6, BahdanauAttention(5))
+    decoder = Decoder(VOCABULARY, 4, cell, dropout=0.1)
     model = Seq2Seq(Encoder(VOCABULARY, 4, 3), decoder, **options)
     model.build()
     model.compile("sgd", loss, weighted_metrics=[Perplexity()])

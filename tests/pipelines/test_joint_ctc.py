@@ -73,10 +73,8 @@ def test_an_ensemble_averages_the_probabilities_of_its_members(subwords, transla
     other = new_translator(subwords, seed=1)
     ensemble = kb.ensemble([translator, other])
     source = np.array([[4, 5, 3]], "int32")
-    members = [
-        np.exp(one.model.ctc_log_probs(one.model.encode(source))) for one in (translator, other)
-    ]
-    found = ensemble.model.ctc_log_probs(ensemble.model.encode(source))
+    members = [np.exp(one.model.encode(source).ctc_log_probs) for one in (translator, other)]
+    found = ensemble.model.encode(source).ctc_log_probs
     assert_allclose(np.exp(found), np.mean(members, axis=0), rtol=1e-5)
     results = ensemble.translate(INPUTS, search=CTC)
     assert np.isfinite([result.score for result in results]).all() and results[1].text == ""

@@ -1,11 +1,17 @@
 """A pipeline whose source is frames: results, prefixes, batches, and one file."""
 
+from types import SimpleNamespace
+
 import keras
 import numpy as np
 import pytest
+from decoders import new_decoder
 
 import keras_bahdanau as kb
+from keras_bahdanau.models import SourceLimits
 from keras_bahdanau.pipelines import batches as limited
+from keras_bahdanau.search import SearchMemory
+from keras_bahdanau.search.search_memory import hypothesis_numbers
 from keras_bahdanau.sources import FeatureSource
 
 RANDOM = np.random.default_rng(0)
@@ -135,24 +141,27 @@ def test_a_search_of_many_numbers_has_small_batches(pipeline, monkeypatch):
     # two hypotheses of at most 6 tokens over 9 positions: two such rows fit, and four of 2 or 0
     monkeypatch.setattr(limited, "SEARCH_NUMBERS", 2 * 2 * (vocabulary + 2 * 6 * 9))
     lengths = np.array([5, 0, 2, 9])
-    memory = limited.SearchMemory(vocabulary)
-    parts = limited._batches(np.argsort(-lengths), lengths, 64, pipeline.search, memory)
-    assert [part.tolist() for part in parts] == [[3, 0], [2, 1]]
+
+    def batches(reduction=1, more=lambda positions: 0):
+        sizes = SimpleNamespace(
+            target_vocabulary_size=vocabulary, source_limits=SourceLimits(3, reduction)
+        )
+        numbers = SearchMemory(sizes, pipeline.search).numbers
+        memory = SimpleNamespace(
+            options=pipeline.search, numbers=lambda positions: numbers(positions) + more(positions)
+        )
+        parts = limited._batches(np.argsort(-lengths), lengths, 64, memory)
+        return [part.tolist() for part in parts]
+
+    assert batches() == [[3, 0], [2, 1]]
     for one, other in zip(pipeline.decode(INPUTS), expected, strict=True):
         same(one, other)
     # the search holds the positions of the memory: three for nine, so that all four fit
-    parts = limited._batches(
-        np.argsort(-lengths), lengths, 64, pipeline.search, memory._replace(reduction=3)
-    )
-    assert [part.tolist() for part in parts] == [[3, 0, 2, 1]]
+    assert batches(reduction=3) == [[3, 0, 2, 1]]
     # two numbers more for each position and token: two rows fit of 2 and 0 positions alone
-    step = memory._replace(hypothesis_numbers=lambda positions: 2 * positions * vocabulary)
-    parts = limited._batches(np.argsort(-lengths), lengths, 64, pipeline.search, step)
-    assert [part.tolist() for part in parts] == [[3], [0], [2, 1]]
+    assert batches(more=lambda positions: 2 * 2 * positions * vocabulary) == [[3], [0], [2, 1]]
     # weights of two heads between all positions of a row: that of 9 fits alone
-    row = memory._replace(row_numbers=lambda positions: 2 * positions**2)
-    parts = limited._batches(np.argsort(-lengths), lengths, 64, pipeline.search, row)
-    assert [part.tolist() for part in parts] == [[3], [0, 2], [1]]
+    assert batches(more=lambda positions: 2 * positions**2) == [[3], [0, 2], [1]]
 
 
 def test_texts_that_are_given_have_the_logits_of_all_their_tokens(pipeline, monkeypatch):
@@ -169,7 +178,7 @@ def test_texts_that_are_given_have_the_logits_of_all_their_tokens(pipeline, monk
         return found
 
     monkeypatch.setattr(limited, "_batches", batches)
-    of_step = pipeline.model.hypothesis_numbers(9)
+    of_step = hypothesis_numbers(pipeline.model, 9)
     numbers = pipeline.target.vocabulary_size * tokens + 2 * 6 * 9 + of_step
     monkeypatch.setattr(limited, "SEARCH_NUMBERS", numbers)
     for one, other in zip(pipeline.align(pairs), expected, strict=True):
@@ -178,7 +187,7 @@ def test_texts_that_are_given_have_the_logits_of_all_their_tokens(pipeline, monk
 
 
 def test_a_search_that_takes_too_much_memory_is_refused(pipeline, monkeypatch):
-    state = pipeline.model.hypothesis_numbers(9)
+    state = hypothesis_numbers(pipeline.model, 9)
     numbers = 2 * (pipeline.target.vocabulary_size + 2 * 6 * 9 + state)
     monkeypatch.setattr(limited, "MOST_SEARCH_NUMBERS", numbers)
     pipeline.decode(INPUTS)
@@ -192,22 +201,10 @@ def test_self_attention_over_the_source_counts(pipeline, monkeypatch):
     layers = kb.layers
     readers = [layers.BidirectionalRNN(4), layers.SelfAttentionReader(8, depth=3, heads=2)]
     encoder = kb.Encoder(front_end=layers.FrameProjection(3, 4), readers=readers)
-    model = kb.Seq2Seq(encoder, kb.Decoder(pipeline.target.vocabulary_size, 6, 8))
+    model = kb.Seq2Seq(encoder, new_decoder(pipeline.target.vocabulary_size, 6, 8))
     other = kb.Pipeline(pipeline.source, model, pipeline.target, pipeline.search)
-    plain, attending = (one.memory for one in (pipeline, other))
-    assert (
-        plain.row_numbers(9) == 0 and attending.row_numbers(9) == 2 * 9**2
-    )  # of one block: they come in turn
-    both = kb.Ensemble([model, kb.Seq2Seq.from_config(model.get_config())])
-    assert both.row_numbers(9) == 2 * 2 * 9**2
-    frames = layers.FrameProjection(3, 4)
-    halved = kb.Encoder(front_end=frames, readers=[*readers[1:], layers.PyramidalRNN(4)])
-    assert halved.row_numbers(5) == 2 * 10**2  # it reads what is halved behind it
-    ink = layers.FrameConvolutions(5, 4, convolutions=(3, 3), surroundings=True)
-    pairs = 10 * 20  # of a place of four frames and every second frame
-    assert kb.Encoder(front_end=ink, units=4).row_numbers(10) == 48 * pairs
-    of_step = 8 + 8 * 9  # a state, and a score of 8 units at each position
-    numbers = 2 * (pipeline.target.vocabulary_size + 2 * 6 * 9 + of_step) + 2 * 9**2
+    step = 8 + 8 * 9  # a state, and a score of 8 units at each position
+    numbers = 2 * (pipeline.target.vocabulary_size + 2 * 6 * 9 + step) + 2 * 9**2
     monkeypatch.setattr(limited, "MOST_SEARCH_NUMBERS", numbers - 1)
     with pytest.raises(ValueError, match=f"which take {numbers}. Lower"):
         other.decode(INPUTS)

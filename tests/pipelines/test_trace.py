@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import reference
 from conftest import toy_pairs
+from decoders import new_decoder, new_hard_decoder
 
 import keras_bahdanau as kb
 from keras_bahdanau.text.vocabulary import START
@@ -173,7 +174,7 @@ def new_translator(subwords, attention="bahdanau", cell="gru", units=10, **optio
         cell = keras.layers.GRUCell(units)
     symbols = (-1, *range(1, 48)) if options.get("copy") else None
     encoder = kb.Encoder(48, 8, units // 2, symbols=symbols)
-    decoder = kb.Decoder(48, 8, units, attention=attention, cell=cell, **options)
+    decoder = new_decoder(48, 8, units, attention=attention, cell=cell, **options)
     return kb.Translator(subwords, kb.Seq2Seq(encoder, decoder), subwords)
 
 
@@ -233,7 +234,7 @@ def test_a_model_that_does_not_copy_has_no_gate(trace):
 def test_a_hard_alignment_is_traced_step_by_step(subwords, order, monotonic):
     keras.utils.set_random_seed(1)
     attention = kb.layers.HardAlignment(units=6, order=order, monotonic=monotonic)
-    model = kb.Seq2Seq(kb.Encoder(48, 8, 5), kb.HardDecoder(48, 8, 10, attention))
+    model = kb.Seq2Seq(kb.Encoder(48, 8, 5), new_hard_decoder(48, 8, 10, attention))
     translator = kb.Translator(subwords, model, subwords)
     translation, chosen = given(subwords, "eins fünf zwei vier")
     trace = translator.trace(SENTENCE, translation, top=48)

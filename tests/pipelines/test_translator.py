@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import toy_pairs
+from decoders import new_decoder
 
 import keras_bahdanau as kb
 from keras_bahdanau.pipelines import pipeline
@@ -340,8 +341,8 @@ def test_one_search_after_another_is_nothing_to_warn_of(toy_translator, monkeypa
 
 @pytest.mark.parametrize("option", [{"coverage_penalty": 0.5}, {"replace_unknown": True}])
 def test_what_needs_attention_weights_is_refused_without_them(toy_translator, option):
-    sizes = toy_translator.model.source_size, toy_translator.target.vocabulary_size
-    model = kb.Seq2Seq(kb.Encoder(sizes[0], 4, 3), kb.Decoder(sizes[1], 4, 6, attention=None))
+    sizes = toy_translator.model.source_limits.size, toy_translator.target.vocabulary_size
+    model = kb.Seq2Seq(kb.Encoder(sizes[0], 4, 3), new_decoder(sizes[1], 4, 6, attention=None))
     name, value = *option, *option.values()
     with pytest.raises(ValueError, match=f"Only attention says .*Received: {name}={value}"):
         kb.Translator(

@@ -11,7 +11,7 @@ from toy_chain import END, SOURCE_TIME, VOCABULARY, Chain, Given, run_chain
 
 from keras_bahdanau.search import SearchOptions, beam_search
 from keras_bahdanau.search import search as search_of_options
-from keras_bahdanau.search.constraints import constrained, constraints_of
+from keras_bahdanau.search.constraints import apply_constraints, constraints_of
 
 LIMITS = np.array([5, 5, 5, 5, 4, 3, 2, 1, 0], "int32")
 PREFIX = np.array([[1, 0], [2, 1], [0, 2], [1, 1], [3, 0], [2, 2], [1, 2], [2, 1], [1, 1]], "int32")
@@ -114,7 +114,7 @@ def test_a_beam_of_one_equals_greedy_search(case):
     def narrow(step, state, limits, options, *, prefix=None, **places):
         settings = {"end": END, "time": places["time"], "symbols": SYMBOLS}
         constraints = constraints_of(options, prefix=prefix, **settings)
-        step, state = constrained(step, state, constraints, batch=limits.shape[0])
+        step, state = apply_constraints(step, state, constraints, batch=limits.shape[0])
         return beam_search(step, state, limits, options, **places)
 
     beam = run_chain(modes.eager, narrow, chain, options, given(case))

@@ -44,13 +44,13 @@ def joint(chain, row, weight):
 
 
 def found_by(run, chain, options, limits, prefix=None):
-    def with_ctc(step, state, limits, options, **places):
+    def add_ctc(step, state, limits, options, **places):
         rows = tf.range(tf.shape(limits)[0])  # as many as a graph learns when it runs
         places["source_mask"] = tf.gather(MASK, rows)
         places["ctc_log_probs"] = tf.gather(tf.constant(LOG_PROBS, tf.float32), rows)
         return search(step, state, limits, options, **places)
 
-    return run_chain(run, with_ctc, chain, options, Given(limits, prefix=prefix))
+    return run_chain(run, add_ctc, chain, options, Given(limits, prefix=prefix))
 
 
 @pytest.mark.few(1)

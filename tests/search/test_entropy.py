@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 import reference
 import reference_search
+from decoders import new_decoder
 from toy import Language, run_search
 from toy_chain import END, VOCABULARY, Chain, Given, run_chain
 
-from keras_bahdanau.layers.distribution import FORBIDDEN, distribution_of, softmax_distribution
-from keras_bahdanau.models import Decoder, Encoder, Ensemble, Seq2Seq
+from keras_bahdanau.layers.distribution import FORBIDDEN, as_distribution, softmax_distribution
+from keras_bahdanau.models import Encoder, Ensemble, Seq2Seq
 from keras_bahdanau.search import SearchOptions, sample, search, search_model
 
 
@@ -28,18 +29,18 @@ def test_entropy_is_that_of_numpy_in_nats():
     found = softmax_distribution(logits.astype("float32"))
     np.testing.assert_allclose(found.log_probs, log_probs, atol=1e-5)
     np.testing.assert_allclose(found.entropy, expected, atol=1e-5)
-    assert distribution_of(found) is found
-    again = distribution_of(log_probs.astype("float32"))
+    assert as_distribution(found) is found
+    again = as_distribution(log_probs.astype("float32"))
     np.testing.assert_allclose(again.entropy, expected, atol=1e-5)
     even = np.full((1, 8), -np.log(8), "float32")
-    np.testing.assert_allclose(distribution_of(even).entropy, [np.log(8)], rtol=1e-6)
+    np.testing.assert_allclose(as_distribution(even).entropy, [np.log(8)], rtol=1e-6)
 
 
 def test_what_is_forbidden_counts_for_nothing_and_one_sure_token_has_none():
     log_probs = np.log(np.array([[0.3, 0.1, 0.6], [0.3, 0.1, 0.6], [0.2, 0.7, 0.1]], "float32"))
     log_probs[0, 2] = log_probs[1, :2] = FORBIDDEN
     log_probs[2] -= 200  # no probability is a float32
-    found = np.array(distribution_of(log_probs).entropy)
+    found = np.array(as_distribution(log_probs).entropy)
     np.testing.assert_allclose(found[0], of_distribution(np.log([0.75, 0.25])), rtol=1e-5)
     np.testing.assert_array_equal(found[1], 0)
     np.testing.assert_allclose(found[2], of_distribution(np.log([0.2, 0.7, 0.1])), rtol=1e-5)
@@ -83,7 +84,7 @@ def test_a_draw_has_the_values_of_the_model_not_those_of_what_was_left_to_draw_f
 
 
 def model_of(seed, **options):
-    model = Seq2Seq(Encoder(7, 4, 3), Decoder(6, 4, 5, **options))
+    model = Seq2Seq(Encoder(7, 4, 3), new_decoder(6, 4, 5, **options))
     model.build()
     return extract.randomize(model, seed)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from keras_bahdanau.search import SearchOptions, require_deterministic
-from keras_bahdanau.search.penalties import LENGTH_PENALTIES
+from keras_bahdanau.search.search_options import LENGTH_PENALTIES
 
 RANDOM = [{"temperature": 0.5}, {"top_k": 10}, {"top_p": 1.0}]
 
@@ -113,11 +113,6 @@ def test_draws_at_random_have_no_share_of_ctc(settings):
         SearchOptions(ctc_weight=0.3, **settings)
 
 
-def test_ctc_counts_in_the_numbers_of_a_search():
-    plain, joint = (SearchOptions(ctc_weight=weight).numbers(100, 30) for weight in (0.0, 0.3))
-    assert joint - plain == 2 * 100 * 30
-
-
 @pytest.mark.parametrize("settings", RANDOM)
 def test_an_export_must_not_draw_at_random(settings):
     options = SearchOptions(**settings)
@@ -134,14 +129,6 @@ def test_it_loads_without_keras():
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert answer.returncode == 0, answer.stderr
-
-
-def test_the_numbers_of_a_search_are_those_of_its_largest_tensors():
-    # 3 hypotheses: 50 scores each, and weights of min(2 * 4 + 10, 256) tokens over 4 positions
-    assert SearchOptions(beam_width=3).numbers(4, 50) == 3 * (50 + 2 * 18 * 4)
-    # and as many draws as the longest translation may have
-    assert SearchOptions(beam_width=3, top_k=9).numbers(4, 50) == 3 * (50 + 2 * 18 * 4 + 256)
-    assert SearchOptions(beam_width=1, max_length=7).numbers(100, 50) == 50 + 2 * 7 * 100
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from toy import assert_same_rows
 from toy_chain import END, VOCABULARY, Chain, Given, run_chain
 
 from keras_bahdanau.search import SearchOptions, search
-from keras_bahdanau.search.sampling import draw
+from keras_bahdanau.search.sequential import draw
 
 ODDS = np.array([0.1, 0.4, 0.05, 0.25, 0.2])
 FILTERS = [

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from numpy.testing import assert_allclose, assert_array_equal
 
-from keras_bahdanau.search.top_k import top_k_tokens
+from keras_bahdanau.search.result import top_k_tokens
 
 RANDOM = np.random.default_rng(0)
 

@@ -15,7 +15,7 @@ def new_frames_pipeline():
     source, target = kb.sources.FeatureSource(SIZE), new_subwords()
     model = kb.Seq2Seq(
         kb.Encoder(front_end=source.front_end(4), readers=[kb.layers.BidirectionalRNN(4)]),
-        kb.Decoder(target.vocabulary_size, 4, 8, attention="bahdanau"),
+        kb.Decoder(target.vocabulary_size, 4, kb.layers.DecoderCell(8)),
     )
     search = kb.SearchOptions(beam_width=2, max_length=5)
     return kb.Pipeline(source, model, target, search)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 import tensorflow as tf
+from decoders import new_decoder, new_hard_decoder
 from memory import shape_of
 
 from keras_bahdanau import layers, models
@@ -276,7 +277,7 @@ def encoder_row(**options):
 def decoder(**options):
     def new(**kwargs):
         attention = {"attention": layers.BahdanauAttention(5, dtype=kwargs.get("dtype"))}
-        return models.Decoder(7, 5, 4, **{"dropout": 0.5, **attention, **options, **kwargs})
+        return new_decoder(7, 5, 4, **{"dropout": 0.5, **attention, **options, **kwargs})
 
     return new
 
@@ -284,7 +285,7 @@ def decoder(**options):
 def hard_decoder(**kwargs):
     score = layers.AdditiveScore(5, dtype=kwargs.get("dtype"))
     attention = layers.HardAlignment(score, order=1, dtype=kwargs.get("dtype"))
-    return models.HardDecoder(7, 5, 4, attention, dropout=0.5, **kwargs)
+    return new_hard_decoder(7, 5, 4, attention, dropout=0.5, **kwargs)
 
 
 def decoder_row(*alignment, memory=MEMORY, **options):

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import keras
+from decoders import new_decoder, new_hard_decoder
 
-from keras_bahdanau import Decoder, Encoder, HardDecoder, Seq2Seq, layers, presets, text
+from keras_bahdanau import Encoder, Seq2Seq, layers, presets, text
 from keras_bahdanau.layers.names import QUERY_PARTS
 
 EMBEDDING_UNITS, UNITS = 4, 8
@@ -19,7 +20,7 @@ class Option(NamedTuple):
 
     Attributes:
         encoder: Of `Encoder`.
-        decoder: Of `Decoder`, but for the attention.
+        decoder: Of `decoders.new_decoder`, but for the attention.
         attention: Of `layers.ATTENTIONS`.
         hard: Of `layers.HardAlignment`, which a `HardDecoder` has in place of that attention.
         model: Of `Seq2Seq`.
@@ -59,12 +60,8 @@ def new_model(option, subwords):
     encoder = {"units": UNITS, "kind": "unidirectional", "cell": "simple", **option.encoder}
     return Seq2Seq(
         Encoder(subwords.vocabulary_size, EMBEDDING_UNITS, **encoder),
-        (Decoder if option.hard is None else HardDecoder)(
-            subwords.vocabulary_size,
-            EMBEDDING_UNITS,
-            UNITS,
-            attention=attention,
-            **option.decoder,
+        (new_decoder if option.hard is None else new_hard_decoder)(
+            subwords.vocabulary_size, EMBEDDING_UNITS, UNITS, attention, **option.decoder
         ),
         **option.model,
     )

@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from keras_bahdanau.search.stepping import RowStep, rows_of
+from keras_bahdanau.search.stepping import RowStep, take_rows
 
 
 def by_rows(language, row, seen=lambda tokens: tokens):
@@ -14,8 +14,8 @@ def by_rows(language, row, seen=lambda tokens: tokens):
         seen: Function of the tokens of each step, which gives them back.
     """
 
-    def of_rows(chosen):
-        own = rows_of(row, chosen)
+    def for_rows(chosen):
+        own = take_rows(row, chosen)
 
         def step(tokens, state):
             tokens = seen(tokens)
@@ -24,4 +24,4 @@ def by_rows(language, row, seen=lambda tokens: tokens):
 
         return step
 
-    return RowStep(of_rows)
+    return RowStep(for_rows)

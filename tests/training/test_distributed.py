@@ -426,7 +426,7 @@ weight = np.ones((4, 5), "float32")
 DATA = tf.data.Dataset.from_tensor_slices(((source, given), target, weight))
 
 def new_model():
-    parts = kb.Encoder(8, 4, 3), kb.Decoder(8, 4, 4, kb.layers.BahdanauAttention(4))
+    parts = kb.Encoder(8, 4, 3), kb.Decoder(8, 4, kb.layers.DecoderCell(4))
     model = kb.Seq2Seq(*parts, ctc_weight=float(sys.argv[1]))
     model.build()
     model.decoder.output_layer.kernel.regularizer = keras.regularizers.L2(1.0)

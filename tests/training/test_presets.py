@@ -171,8 +171,8 @@ def test_one_step_is_that_of_appendix_a_2_2(rnnsearch):
     annotations = paper.annotations(SOURCE)
     s = paper.initial_state(annotations[0, SIZES["units"] :])
     c, alpha = paper.attend(s, annotations)
-    prepared = rnnsearch.encode(np.array([SOURCE]))
-    state = rnnsearch.initial_state(prepared)
+    prepared = rnnsearch.encode(np.array([SOURCE])).projected
+    state = rnnsearch.decoder.initial_state(prepared)
     np.testing.assert_allclose(state.cell[0][0][0], s, rtol=1e-4, atol=1e-6)
     embedded = rnnsearch.decoder.embedding(np.array([TARGET_IN[0]]))
     shown, state = rnnsearch.decoder.cell(embedded, state, prepared)

@@ -23,8 +23,7 @@ from keras_bahdanau.cli.options import (
     check_tokenization,
     command,
 )
-from keras_bahdanau.search.penalties import LENGTH_PENALTIES
-from keras_bahdanau.search.search_options import SearchOptions
+from keras_bahdanau.search.search_options import LENGTH_PENALTIES, SearchOptions
 from keras_bahdanau.settings.limits import BATCH_SIZE, PERCENT
 from keras_bahdanau.settings.option import check_value
 

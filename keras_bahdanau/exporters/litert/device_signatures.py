@@ -7,6 +7,8 @@ import keras
 import tensorflow as tf
 
 from keras_bahdanau.exporters.answer_fields import all_ids, best_ids, best_of
+from keras_bahdanau.layers.distribution import as_distribution
+from keras_bahdanau.models import Prepared
 from keras_bahdanau.text.ids import known_ids, requested_ids
 
 
@@ -56,7 +58,7 @@ def encode(pipeline, **features):
     """
     prepared = pipeline.model.encode(_known(pipeline, features))
     state = pipeline.model.initial_state(prepared)
-    return {**_numbered("prepared", prepared), **_numbered("state", state)}
+    return {**_numbered("prepared", prepared.projected), **_numbered("state", state)}
 
 
 def decode_step(pipeline, tokens, **fields):
@@ -69,11 +71,13 @@ def decode_step(pipeline, tokens, **fields):
     with tf.init_scope():  # outside of the graph: only their structure and dtypes count
         prepared = model.encode(_zeros(pipeline.source.batch_spec(1, 1)))
         state = model.initial_state(prepared)
-    prepared, state = _collected("prepared", prepared, fields), _collected("state", state, fields)
+    projected = _collected("prepared", prepared.projected, fields)
+    prepared, state = Prepared(projected, mask=()), _collected("state", state, fields)
     tokens = known_ids(tokens, pipeline.target.vocabulary_size)
-    log_probs, weights, state = model.decode_step(tokens, state, prepared)
-    chosen = {"log_probs": _at_border(log_probs), "weights": _at_border(weights)}
-    return {**chosen, **_numbered("state", state)}
+    output, weights, state = model.decode_step(tokens, state, prepared)
+    log_probs = as_distribution(output).log_probs
+    outputs = {"log_probs": _at_border(log_probs), "weights": _at_border(weights)}
+    return {**outputs, **_numbered("state", state)}
 
 
 def _known(pipeline, features):

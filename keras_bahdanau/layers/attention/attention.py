@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import keras
 
 from keras_bahdanau.layers.attention.base import Attended, AttentionBase, weighted_sum
-from keras_bahdanau.layers.attention.coverage import NoCoverage
 from keras_bahdanau.layers.recurrence import StepDropout
 from keras_bahdanau.layers.registry import COVERAGES, NORMALIZERS, SCORES, WINDOWS
 from keras_bahdanau.layers.scores.additive import AdditiveScore
@@ -87,13 +86,6 @@ class Attention(AttentionBase):
     def initial_state(self, memory):
         parts = (self.window, self.normalizer, self.coverage)
         return AttentionState(*(part.initial_state(memory) for part in parts))
-
-    def hypothesis_numbers(self, source_time):
-        parts = (self.score, self.normalizer)
-        numbers = sum(one.hypothesis_numbers(source_time) for one in parts)
-        if isinstance(self.coverage, NoCoverage):
-            return numbers
-        return numbers + source_time * self.score.key_units  # keys of its own
 
     def attend(self, query, prepared, state, training=None):
         memory = prepared.memory

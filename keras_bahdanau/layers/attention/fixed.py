@@ -12,7 +12,8 @@ class FixedContext(AttentionBase):
 
     c_i = h_T        (RNNencdec, Cho et al. 2014; what Bahdanau et al. 2015 compare with)
 
-    `Decoder(..., attention=None)` has it in place of an attention layer. Its weights are all zero.
+    `DecoderCell(512, attention=None)` has it in place of an attention layer. Its weights are all
+    zero.
 
     Call arguments and output: see `AttentionBase`; the context is the last real value.
     """

@@ -51,7 +51,8 @@ class HardAlignment(AttentionBase):
 
     Example:
         >>> attention = keras_bahdanau.layers.HardAlignment("general", order=1, monotonic=True)
-        >>> decoder = keras_bahdanau.HardDecoder(60, 64, 128, attention)
+        >>> cell = keras_bahdanau.layers.UnfedCell(128, attention)
+        >>> decoder = keras_bahdanau.HardDecoder(60, 64, cell)
     """
 
     sums_up = True

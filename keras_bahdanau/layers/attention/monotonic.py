@@ -56,9 +56,6 @@ class Monotonic(Normalizer):
         position = ops.cumsum(ops.ones_like(memory.mask, dtype="int32"), axis=-1)
         return ops.cast(ops.equal(position, 1), "float32")  # alpha_0: (batch, source_time)
 
-    def hypothesis_numbers(self, source_time):
-        return source_time if self.hard else 3 * source_time**2  # the pairs of `_expected`
-
     def align(self, scores, mask, state, training=None):
         energy = scores + ops.cast(self.r, "float32")
         if training and self.score_noise:

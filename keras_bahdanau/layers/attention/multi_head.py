@@ -60,9 +60,6 @@ class MultiHeadAttention(AttentionBase):
     def attends(self):
         return self.attentions[0].attends
 
-    def hypothesis_numbers(self, source_time):
-        return sum(one.hypothesis_numbers(source_time) for one in self.attentions)
-
     @property
     def sums_up(self):
         return self.attentions[0].sums_up

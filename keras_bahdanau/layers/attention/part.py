@@ -26,13 +26,5 @@ class AttentionPart(keras.layers.Layer):
         """State before the first step: a structure of tensors `(batch, ...)`; () for none."""
         return ()
 
-    def hypothesis_numbers(self, source_time):
-        """Count the numbers that a step of a search makes for one hypothesis, beside its weights.
-
-        Args:
-            source_time: Integer, positions of the memory.
-        """
-        return 0
-
     def get_config(self):
         return super().get_config()  # its presence marks the config as complete for Keras

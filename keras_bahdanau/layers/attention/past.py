@@ -47,10 +47,6 @@ class PastAttention(AttentionBase):
     def attends(self):
         return self.attention.attends
 
-    def hypothesis_numbers(self, source_time):
-        of_past = self.length * (2 * self.units + 1)
-        return of_past + self.attention.hypothesis_numbers(source_time)
-
     @property
     def sums_up(self):
         return self.attention.sums_up

@@ -108,7 +108,7 @@ class SelfAttentionCell(Cell):
         output = ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), ops.shape(query))
         return self.output_projection(output)
 
-    def shortened(self, states, steps):
+    def truncate_cache(self, states, steps):
         """Buffers of so many steps, if that is less than `length`."""
         keys, values, written = states
         known = isinstance(steps, numbers.Integral)

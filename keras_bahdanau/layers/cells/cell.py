@@ -73,7 +73,7 @@ class Cell(keras.layers.Layer):
         """
         return states[0]
 
-    def shortened(self, states, steps):
+    def truncate_cache(self, states, steps):
         """First states for so many steps at most; with the same outputs, but less to carry.
 
         Args:

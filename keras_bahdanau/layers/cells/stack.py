@@ -89,10 +89,10 @@ class CellStack(Cell):
             outputs = outputs if below is None or not self.residual else outputs + below
         return outputs
 
-    def shortened(self, states, steps):
+    def truncate_cache(self, states, steps):
         """First states for so many steps at most: see `Cell`."""
         pairs = zip(self.cells, states, strict=True)
-        return tuple(cell.shortened(own, steps) for cell, own in pairs)
+        return tuple(cell.truncate_cache(own, steps) for cell, own in pairs)
 
     def dropout_masks(self, batch, training):
         """Dropout masks of the layers, one item a layer."""

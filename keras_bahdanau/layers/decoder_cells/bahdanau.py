@@ -22,12 +22,11 @@ class DecoderCell(DecoderCellBase):
 
     Args:
         units: Positive integer. Width of the decoder state.
-        attention: An attention layer.
+        attention: An attention layer or its name: see `DecoderCellBase`.
         readout_state: "current", so that the readout reads s_i, or "previous" for s_{i-1},
             as the paper's appendix A.2.2 has it.
-        **kwargs: Further arguments, as in `Decoder`: `cell` (not a whole decoder cell),
-            `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`, `context_dropout`,
-            `context_gate`.
+        **kwargs: `cell`, `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`,
+            `context_dropout` and `context_gate` of `DecoderCellBase`.
 
     Call arguments:
         inputs: Float tensor `(batch, input_units)`, the embedded y_{i-1}.
@@ -39,7 +38,7 @@ class DecoderCell(DecoderCellBase):
         The pair (`Step`, next `DecoderState`), with a beam axis if `inputs` and `state` have one.
     """
 
-    def __init__(self, units, attention, readout_state="current", **kwargs):
+    def __init__(self, units, attention="bahdanau", readout_state="current", **kwargs):
         super().__init__(units, attention, **kwargs)
         self.readout_state = checks.choice("readout_state", readout_state, READOUT_STATES)
 

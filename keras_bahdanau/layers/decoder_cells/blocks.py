@@ -38,10 +38,10 @@ class BlockCell(DecoderCellBase):
     Args:
         units: Positive integer. Width of the blocks.
         attention: The attention of the lowest block; the others have copies of it.
-        cell: As in `Decoder`.
+        cell: As in `DecoderCellBase`.
         feed_forward_units: Positive integer. Inner width of FFN; four times `units` if left out.
         dropout: Float in [0, 1). Rate at which training drops the output of each sublayer.
-        **kwargs: Further arguments, as in `Decoder`: `depth`, `bridge`, `recurrent_dropout`.
+        **kwargs: `depth`, `bridge` and `recurrent_dropout` of `DecoderCellBase`.
 
     Call arguments and output: as in `DecoderCell`.
 
@@ -52,18 +52,24 @@ class BlockCell(DecoderCellBase):
     has_blocks = True
 
     def __init__(
-        self, units, attention, cell="ssru", feed_forward_units=None, dropout=0.0, **kwargs
+        self,
+        units,
+        attention="bahdanau",
+        cell="ssru",
+        feed_forward_units=None,
+        dropout=0.0,
+        **kwargs,
     ):
         super().__init__(units, attention, cell=cell, **kwargs)
         _check(self)
         self.positional = isinstance(self.stack.cells[0], SelfAttentionCell)
         self.feed_forward_units = inner_units(feed_forward_units, units)
         self.dropout = checks.rate("dropout", "the dropout rate of the sublayers", dropout)
-        template = keras.saving.serialize_keras_object(attention)
-        self.attentions = [attention]
+        template = keras.saving.serialize_keras_object(self.attention)
+        self.attentions = [self.attention]
         for index in range(1, self.depth):
             copy = from_config(template)
-            copy.name = f"{attention.name}_{index}"
+            copy.name = f"{self.attention.name}_{index}"
             self.attentions.append(copy)
         policy = self.dtype_policy
         self.input_projection = keras.layers.Dense(units, dtype=policy, name="input_projection")
@@ -72,9 +78,6 @@ class BlockCell(DecoderCellBase):
             for index in range(self.depth)
         ]
         self.last_norm = layer_norm(policy, "last_norm")
-
-    def hypothesis_numbers(self, source_time):
-        return sum(one.hypothesis_numbers(source_time) for one in self.attentions)
 
     def build(self, inputs_shape, state_shape=None, memory_shape=None):
         memory_shape = as_memory(memory_shape)

@@ -22,15 +22,14 @@ class ConditionalCell(DecoderCellBase):
 
     Args:
         units: Positive integer. Width of the decoder state.
-        attention: An attention layer.
-        **kwargs: Further arguments, as in `Decoder`: `cell` (not a whole decoder cell),
-            `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`, `context_dropout`,
-            `context_gate`.
+        attention: An attention layer or its name: see `DecoderCellBase`.
+        **kwargs: `cell`, `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`,
+            `context_dropout` and `context_gate` of `DecoderCellBase`.
 
     Call arguments and output: as in `DecoderCell`.
     """
 
-    def __init__(self, units, attention, **kwargs):
+    def __init__(self, units, attention="bahdanau", **kwargs):
         super().__init__(units, attention, **kwargs)
         self.first_cell = self._new_cell("first_cell")
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from keras_bahdanau.layers.attention.by_name import ATTENTIONS
 from keras_bahdanau.layers.cells.causal_attention import SelfAttentionCell
 from keras_bahdanau.layers.cells.keras_cell import CELLS
 from keras_bahdanau.layers.cells.stack import CellStack
@@ -23,14 +24,12 @@ class DecoderState(NamedTuple):
         attention: The attention's state.
         context: Float tensor `(batch, context_units)`, c_i, if the next query is made of it.
         output: Float tensor `(batch, units)`, if it is fed to the next step.
-        emitted: `Emitted` of hard attention, to learn its place from the token that is chosen.
     """
 
     cell: Any
     attention: Any
     context: Any = ()
     output: Any = ()
-    emitted: Any = ()
 
 
 class Step(NamedTuple):
@@ -68,7 +67,9 @@ class DecoderCellBase(keras.layers.Layer):
 
     Args:
         units: Positive integer. Width of the decoder state.
-        attention: An attention layer.
+        attention: An attention layer, or what `layers.ATTENTIONS` takes: "bahdanau", a score or
+            its name, "forced"; None for the fixed context of an encoder-decoder without
+            attention. One that is made by its name is as wide as the state.
         cell: "gru" or another of `layers.CELLS`, or a Keras cell.
         depth: Positive integer. Cells that stand on each other.
         residual: Bool. True if each but the lowest adds its input to its output.
@@ -99,7 +100,7 @@ class DecoderCellBase(keras.layers.Layer):
     def __init__(
         self,
         units,
-        attention,
+        attention="bahdanau",
         cell="gru",
         depth=1,
         residual=False,
@@ -121,7 +122,9 @@ class DecoderCellBase(keras.layers.Layer):
         self.residual = residual
         is_layer = isinstance(cell, keras.layers.Layer)
         self.cell = keras.saving.serialize_keras_object(cell) if is_layer else cell
-        self.attention = attention
+        self.attention = ATTENTIONS.get(
+            attention, units=units, name="attention", dtype=self.dtype_policy
+        )
         self.query = Query(query, dtype=self.dtype_policy, name="query")
         self.stack = CellStack(
             [self._new_cell(f"cell_{index}") for index in range(depth)],
@@ -195,10 +198,6 @@ class DecoderCellBase(keras.layers.Layer):
         """Width of the context, once built."""
         return self.attention.context_units(self.values_units)
 
-    def hypothesis_numbers(self, source_time):
-        """Count the numbers that attention makes in a step, of one hypothesis."""
-        return self.attention.hypothesis_numbers(source_time)
-
     def prepare(self, memory, alignment=(), training=None):
         """Project the memory, once per sentence, for all steps."""
         dropout_masks = ()
@@ -223,9 +222,9 @@ class DecoderCellBase(keras.layers.Layer):
             context=self._zeros(memory, self.context_units) if self._queries_context else (),
         )
 
-    def shortened(self, state, steps):
-        """A first state for so many steps at most: see `Cell.shortened`."""
-        return state._replace(cell=self.stack.shortened(state.cell, steps))
+    def truncate_cache(self, state, steps):
+        """A first state for so many steps at most: see `Cell.truncate_cache`."""
+        return state._replace(cell=self.stack.truncate_cache(state.cell, steps))
 
     def _zeros(self, memory, units):
         return ops.zeros((ops.shape(memory.values)[0], units), memory.values.dtype)

@@ -25,14 +25,13 @@ class InputFeedingCell(DecoderCellBase):
 
     Args:
         units: Positive integer. Width of the decoder state.
-        attention: An attention layer.
+        attention: An attention layer or its name: see `DecoderCellBase`.
         input_feeding: Bool. True if the cell reads h~_{i-1} beside the token.
         attentional: Layer from [c_i; s_i] to h~_i, such as `keras.layers.Dense(256)`; None for
             tanh(W [c_i; s_i]) of `units`; or "context", so that h~_i is c_i itself.
         output: "attentional", so that the readout reads h~_i, or "state" for s_i.
-        **kwargs: Further arguments, as in `Decoder`: `cell` (not a whole decoder cell),
-            `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`, `context_dropout`,
-            `context_gate`.
+        **kwargs: `cell`, `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`,
+            `context_dropout` and `context_gate` of `DecoderCellBase`.
 
     Call arguments and output: as in `DecoderCell`; `Step.output` is h~_i, or s_i.
     """
@@ -40,7 +39,7 @@ class InputFeedingCell(DecoderCellBase):
     def __init__(
         self,
         units,
-        attention,
+        attention="bahdanau",
         input_feeding=True,
         attentional=None,
         output="attentional",

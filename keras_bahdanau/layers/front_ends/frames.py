@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers.front_ends.front_end import FrontEnd, until, widths_of, zeroed
-from keras_bahdanau.layers.front_ends.shape_context import ShapeContext
+from keras_bahdanau.layers.front_ends.shape_context import HELD, ShapeContext
 from keras_bahdanau.settings import checks
 
 
@@ -161,8 +161,10 @@ class FrameConvolutions(FrontEnd):
         return 2 ** len(self.widths)
 
     def row_numbers(self, time):
-        """Count the numbers that are held for a row of so many frames beside its values."""
-        return 0 if self.context is None else self.context.row_numbers(time)
+        """Count the numbers that a row of so many frames takes, for pairs of its positions."""
+        if self.context is None:
+            return 0
+        return HELD * -(-time // self.context.every) * -(-time // 2)
 
     def build(self, frames_shape=None):
         width = self.frame_size

@@ -103,10 +103,6 @@ class ShapeContext(keras.layers.Layer):
         sums = ops.matmul(chosen, directions)  # -> (batch, positions, 2 * rings, directions)
         return ops.reshape(sums, (shape[0], shape[1], 2 * RINGS * DIRECTIONS))
 
-    def row_numbers(self, time):
-        """Count the numbers that are held for a row of so many frames: pairs of its positions."""
-        return HELD * -(-time // self.every) * -(-time // 2)
-
     def compute_output_shape(self, frames_shape, mask_shape=None):
         batch, time = frames_shape[:2]
         return batch, None if time is None else -(-time // self.every), self.units

@@ -78,10 +78,6 @@ class SelfAttentionReader(StatelessReader):
             x = block(x, real, training=training)
         return self.last_norm(x)
 
-    def row_numbers(self, time):
-        """Count the weights of a row in one block: between all positions, in each head."""
-        return self.heads * time**2
-
     def get_config(self):
         return {
             **super().get_config(),

@@ -54,9 +54,6 @@ class AdditiveScore(Score):
         self.v = self.add_weight(shape=(self.units, 1), name="v", dtype="float32", autocast=False)
         self.key_units = self.units
 
-    def hypothesis_numbers(self, source_time):
-        return source_time * self.units  # W s_{i-1} + U h_j
-
     def project(self, values):
         return self.key_projection(values)  # U h_j [+ b]: (batch, source_time, units)
 

@@ -56,7 +56,7 @@ class Score(AttentionPart):
             return {**super().get_config(), "units": self.units}
 
     attention = kb.layers.Attention(ReluScore(128), coverage="sum")
-    decoder = kb.Decoder(8000, 256, 512, attention)
+    decoder = kb.Decoder(8000, 256, kb.layers.DecoderCell(512, attention))
     ```
 
     A saved model with it is loaded where the module of the class is imported.

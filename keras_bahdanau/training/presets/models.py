@@ -7,6 +7,7 @@ import keras
 from keras_bahdanau.layers import (
     ATTENTIONS,
     COVERAGES,
+    DECODER_CELLS,
     HardAlignment,
     SelfAttentionCell,
     SelfAttentionReader,
@@ -130,32 +131,43 @@ def _readers(options):
 
 
 def _decoder(source, target, options, cached_steps):
-    hard = is_hard(options)
-    return (HardDecoder if hard else Decoder)(
+    return (HardDecoder if is_hard(options) else Decoder)(
         target.vocabulary_size,
         options.embedding_units,
-        options.units,
-        attention=_hard_alignment(options) if hard else _attention(source, options),
-        cell=_cell(options, cached_steps),
-        depth=options.decoder_depth,
-        residual=options.residual,
-        when=options.when,
-        feed_forward_units=options.feed_forward_units if options.when == "blocks" else None,
-        query=tuple(options.query.split(",")),
-        bridge="zeros" if options.bridge == "zeros" else "summary",
+        _decoder_cell(source, options, cached_steps),
         readout=options.readout,
         readout_units=options.readout_units,
-        readout_state=options.readout_state,
         dropout=options.dropout,
         embedding_dropout=options.embedding_dropout,
         readout_dropout=options.readout_dropout,
+        word_dropout=options.word_dropout,
+        tie_embeddings=options.tie_embeddings,
+        copy=options.copy,
+        name="decoder",
+    )
+
+
+def _decoder_cell(source, options, cached_steps):
+    settings = {}
+    if options.when == "before":
+        settings["readout_state"] = options.readout_state
+    if options.when == "blocks":
+        settings["feed_forward_units"] = options.feed_forward_units
+        settings["dropout"] = options.dropout
+    return DECODER_CELLS.get(
+        options.when,
+        options.units,
+        _hard_alignment(options) if is_hard(options) else _attention(source, options),
+        cell=_cell(options, cached_steps),
+        depth=options.decoder_depth,
+        residual=options.residual,
+        query=tuple(options.query.split(",")),
+        bridge="zeros" if options.bridge == "zeros" else "summary",
         recurrent_dropout=options.recurrent_dropout,
         context_dropout=options.context_dropout,
         context_gate=options.context_gate,
-        copy=options.copy,
-        word_dropout=options.word_dropout,
-        tie_embeddings=options.tie_embeddings,
-        name="decoder",
+        name="cell",
+        **settings,
     )
 
 

@@ -88,7 +88,7 @@ def test_buffers_of_as_many_steps_as_there_are_give_the_same_outputs(run, steps)
     expected = stepwise(cell, INPUTS, states)
 
     def found(inputs, steps):
-        shorter = cell.shortened(states, steps)
+        shorter = cell.truncate_cache(states, steps)
         return stepwise(cell, inputs, shorter), *shorter
 
     kept = min(steps, 8)

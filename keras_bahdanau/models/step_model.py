@@ -1,0 +1,99 @@
+"""The step protocol: all that a search, a pipeline and an exporter ask of a model."""
+
+import abc
+from typing import Any, NamedTuple
+
+
+class Prepared(NamedTuple):
+    """Sources, encoded once for all steps of a search.
+
+    All tensors have the batch as their first axis: a search takes some rows of them.
+
+    Attributes:
+        projected: Structure of tensors that `decode_step` reads.
+        mask: Bool tensor `(batch, source_time)`, True where a position of the memory is real.
+        ctc_log_probs: Float32 tensor `(batch, source_time, vocabulary)`, log-probabilities of
+            CTC, whose blank is id 0; () of a model without CTC.
+    """
+
+    projected: Any
+    mask: Any
+    ctc_log_probs: Any = ()
+
+
+class SourceLimits(NamedTuple):
+    """The sources that a model takes, and the memory that it makes of them.
+
+    Attributes:
+        size: Integer, ids of a vocabulary, or values of a frame.
+        reduction: Integer, positions of a source for one of the memory.
+        has_ctc: Bool. True if `Prepared` has log-probabilities of CTC.
+    """
+
+    size: int
+    reduction: int = 1
+    has_ctc: bool = False
+
+
+class StepModel(abc.ABC):
+    """A model that predicts a target one token at a time, given the tokens before.
+
+    `Seq2Seq` and `Ensemble` are such models. Any other one that has these six members can be
+    searched, too:
+
+    ```python
+    prepared = model.encode(features)
+    state = model.initial_state(prepared)
+    distribution, weights, state = model.decode_step(tokens, state, prepared)
+    ```
+    """
+
+    @abc.abstractmethod
+    def encode(self, features, alignment=(), training=None):
+        """`Prepared` of the features of sources.
+
+        Args:
+            features: What the model reads of sources: of text int32 `(batch, source_time)`.
+            alignment: Float tensor `(batch, target_time, source_time)`, given weights, or ().
+            training: Python bool.
+        """
+
+    @abc.abstractmethod
+    def initial_state(self, prepared, steps=None):
+        """The state before the first token: a structure of tensors `(batch, ...)`.
+
+        Args:
+            prepared: From `encode`.
+            steps: Positive integer or int32 scalar, the most steps that follow, so that a cache
+                needs no more room; None for any number.
+        """
+
+    @abc.abstractmethod
+    def decode_step(self, tokens, state, prepared):
+        """The next token, given the last one.
+
+        Args:
+            tokens: Int tensor `(batch,)` or `(batch, beam)`, the tokens chosen last.
+            state: State with the same leading axes.
+            prepared: From `encode`; it has no beam axis.
+
+        Returns:
+            (distribution, weights, state): a `Distribution` over `(batch, [beam,] vocabulary)`,
+            or float32 log-probabilities; float32 weights `(batch, [beam,] source_time)`; and
+            the next state.
+        """
+
+    @property
+    @abc.abstractmethod
+    def target_vocabulary_size(self):
+        """Number of target ids."""
+
+    @property
+    @abc.abstractmethod
+    def source_limits(self):
+        """`SourceLimits` of the model."""
+
+    @property
+    @abc.abstractmethod
+    def exportable(self):
+        """True if decoding needs nothing but the source."""
