@@ -13,11 +13,6 @@ class BatchCount:
 
     With `steps_per_execution` of `compile`, Keras calls `on_train_batch_end` once for several
     batches. In the last call of an epoch it counts past the end of the epoch.
-
-    Example:
-        >>> count = BatchCount()
-        >>> count.since_last(3, steps=6), count.since_last(7, steps=6)
-        (4, 2)
     """
 
     def __init__(self):
@@ -53,12 +48,6 @@ class EndInTime(keras.callbacks.Callback):
         steps: Positive integer, batches of an epoch.
         epochs: Positive integer, most epochs.
         minutes: Positive float, most time of the training.
-
-    Example:
-        >>> schedule = Cosine(1e-3, last_step=40 * 500)
-        >>> EndInTime(Progress(epoch=2, seconds=60.0), schedule, 500, 40, minutes=5).move()
-        >>> schedule.last_step  # of 10 epochs of half a minute
-        5000
     """
 
     def __init__(self, progress, schedule, steps, epochs, minutes):

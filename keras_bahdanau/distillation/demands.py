@@ -6,7 +6,6 @@ from keras_bahdanau.data.corpora import pairs_of
 from keras_bahdanau.pipelines.archive import read_card
 from keras_bahdanau.settings.limits import WORKERS
 from keras_bahdanau.settings.option import check_value
-from keras_bahdanau.training.data import TrainingData
 from keras_bahdanau.training.inheritance import check_no_adaptation
 
 
@@ -17,15 +16,6 @@ def check_demands(plan):
     for demand, is_met, received, advice in _demands(plan):
         if not is_met:
             raise ValueError(f"{demand}. Received: {received}. {advice}")
-
-
-def check_same_pairs(run, pairs, valid_pairs, weights, teacher):
-    """Raise ValueError if a student has begun with other pairs, before they are overwritten.
-
-    `weights` between words and `teacher`, the files of a word-level teacher, may be None and ().
-    """
-    if run.exists():
-        run.check_data(TrainingData.build(pairs, valid_pairs, weights, teacher=teacher))
 
 
 def _demands(plan):

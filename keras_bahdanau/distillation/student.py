@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from keras_bahdanau.data.corpora import Corpus
 from keras_bahdanau.distillation.choosing import choose_hypotheses, write_pairs
-from keras_bahdanau.distillation.demands import check_demands, check_same_pairs
+from keras_bahdanau.distillation.demands import check_demands
 from keras_bahdanau.distillation.hypotheses import read_external
 from keras_bahdanau.distillation.settings import Distillation
 from keras_bahdanau.distillation.teacher import Teacher, teacher_hypotheses
@@ -18,7 +18,7 @@ from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import checked_symbols
 from keras_bahdanau.text.word_weights import parse_weights
-from keras_bahdanau.training.data import Sides, teacher_files
+from keras_bahdanau.training.data import Sides, TrainingData, teacher_files
 from keras_bahdanau.training.inheritance import check_none_learned
 from keras_bahdanau.training.options import ResolvedOptions, TrainingOptions, resolve
 from keras_bahdanau.training.plan import check_new_model
@@ -83,14 +83,12 @@ def distill(
         FileExistsError: If the directory holds something else.
         FileNotFoundError: If there is no such model or file.
         RuntimeError: If a process of the teacher was killed.
-        ValueError: If teacher, hypotheses, pairs, settings and options do not go together, the
-            directory was begun with others, or no pair passes the filters; or if `symbols` can't
-            be tokens.
+        ValueError: If the arguments are inconsistent, the directory was begun with others, no pair
+            passes the filters, or `symbols` can't be tokens.
 
     Example:
         >>> options = TrainingOptions(preset="ssru-student")
         >>> path = distill(pairs, valid, "runs/student", "runs/big", options)
-        >>> Translator.load(path).translate(["A man in an orange hat."])[0].text
     """
     options = options or TrainingOptions()
     plan = DistillationPlan(
@@ -237,7 +235,9 @@ class DistillationPlan(NamedTuple):
             weights = None
             if self.guides:
                 weights = [parse_weights(row.hypothesis.weights) for row in rows]
-            check_same_pairs(self.run, pairs, valid_pairs, weights, self.word_teacher)
+            if self.run.exists():  # or an error, before other pairs are overwritten
+                data = TrainingData.of(pairs, valid_pairs, weights, teacher=self.word_teacher)
+                self.run.check_data(data)
             write_pairs(directory, distilled, rows, self.guides)
             write_json(directory / REPORT, report.record())
         return pairs, weights

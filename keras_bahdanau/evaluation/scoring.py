@@ -103,19 +103,19 @@ def evaluate(
     BLEU, chrF and TER count each pair.
 
     Args:
-        translator: A `Translator` or other `Pipeline`; or one of a .tflite file, a
-            `LiteRTTranslator`, which has neither perplexities nor an accuracy of tokens.
+        translator: A `Translator` or other `Pipeline`; or a `LiteRTTranslator` of a .tflite file,
+            which has neither perplexities nor an accuracy of tokens.
         pairs: List of (input of the source, target string). An empty source has an empty text,
             and one longer than `max_source_length` of the search is cut.
         batch_size: Positive integer. Inputs decoded at once.
         search: `SearchOptions` in place of the translator's own.
-        alignments: (sure, possible) links between the words of the pairs, as
-            `read_alignments` gives them, for the alignment error rate.
+        alignments: (sure, possible) links between the words of the pairs, from
+            `read_alignments`, for the alignment error rate.
         tokenize: Name of sacreBLEU's tokenization for BLEU; its own choice, 13a, when left out.
         lowercase: Bool. True to ignore case.
         metrics: Names of metrics, as in `metrics_of`; the pipeline's own, `metrics`, when left
             out. The first is that of the scores by length.
-        tag: String before each source, such as <2de>, which is no part of its length; None for
+        tag: String before each source, such as <2de>, which does not count in its length; None for
             none.
         say: Function of one string, which reports progress; None for none.
 
@@ -127,9 +127,6 @@ def evaluate(
             text of an image or a recording: than `max_length`, too), there are not as many
             alignments as pairs, a metric is unknown, or the beam is too
             narrow for one, such as `top5`.
-
-    Example:
-        >>> print(evaluate(translator, read_pairs("test.en", "test.de")))
     """
     pairs = list(pairs)
     source = translator.source

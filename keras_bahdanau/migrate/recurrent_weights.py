@@ -170,9 +170,6 @@ class WholeStateLSTMCell(keras.layers.LSTMCell):
     """Keras' LSTM cell with output [h; c], `(batch, 2 * units)`.
 
     So the last value of an encoder is the whole state, the initial state of a decoder.
-
-    Args:
-        units: Positive integer. Width of h and of c.
     """
 
     def __init__(self, units, **kwargs):
@@ -186,13 +183,9 @@ class WholeStateLSTMCell(keras.layers.LSTMCell):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class RestartedGRUCell(keras.layers.GRUCell):
-    """Keras' GRU cell that restarts from zeros at each step.
+    """Keras' GRU cell that restarts from zeros at each step: h_t = f(x_t, 0).
 
-    h_t = f(x_t, 0), as in TensorFlow's tutorial of 2019, which calls its GRU without
-    the previous state.
-
-    Args:
-        units: Positive integer. Width of the state.
+    So does TensorFlow's tutorial of 2019, which calls its GRU without the previous state.
     """
 
     def call(self, inputs, states, training=False):

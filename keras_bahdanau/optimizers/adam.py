@@ -17,8 +17,7 @@ class AveragingAdam(keras.optimizers.Adam):
 
     a_t = m_t a_{t-1} + (1 - m_t) w_t,   m_t = min(ema_momentum, (t - 1) / (t + 8)),   t = 1, 2, ...
 
-    At first the average covers about a tenth of the steps so far: otherwise a short training
-    would average mostly the initial weights.
+    So the average covers about a tenth of the first steps, and never mostly the initial weights.
 
     Args:
         learning_rate: Float or schedule.

@@ -36,10 +36,6 @@ def plot_attention_maps(result, picture, *, words=None, smooth=True, most=48):
         TypeError: If `result` or `picture` is something else.
         ValueError: If the alignment does not fit the picture and the tokens, or `most` is out of
             range.
-
-    Example:
-        >>> result = reader.decode([image])[0]
-        >>> plot_attention_maps(result, reader.picture(image)).savefig("maps.png")
     """
     check_result(result)
     check_picture(picture)

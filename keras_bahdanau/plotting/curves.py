@@ -21,11 +21,8 @@ def plot_history(history, *, ax=None):
 
     Raises:
         TypeError: If `history` is not a dictionary.
-        ValueError: If `history` is empty, or its lists differ in length, or `ax` holds more or
-            fewer axes than there are metrics.
-
-    Example:
-        >>> plot_history(model.fit(batches, epochs=20).history).savefig("curves.png")
+        ValueError: If `history` is empty, its lists differ in length, or `ax` has another number
+            of axes.
     """
     check_history(history)
     lengths = {name: len(values) for name, values in history.items()}
@@ -82,9 +79,6 @@ def plot_lengths(bands, *, metric="BLEU", counted_in="words", inputs="sentences"
         inputs: String, the name of the inputs: `Evaluation.inputs`.
         ax: Axes to draw in, or None for a new figure.
 
-    Returns:
-        Figure.
-
     Raises:
         TypeError: If `bands` is not a sequence.
         ValueError: If there are no bands.
@@ -115,20 +109,16 @@ def plot_reliability(curves, *, ax=None):
     """Draw a reliability diagram: a calibrated confidence is on the diagonal.
 
     Args:
-        curves: Dictionary from the name of a confidence to a float array `(bins, 3)`, as
-            `evaluation.reliability` returns it: mean confidence, share of right cases, cases.
+        curves: Dictionary from the name of a confidence to a float array `(bins, 3)` of
+            `evaluation.reliability`: mean confidence, share of right cases, cases.
         ax: Axes to draw in, or None for a new figure.
-
-    Returns:
-        Figure.
 
     Raises:
         ValueError: If there is no curve.
 
     Example:
         >>> texts = evaluation.calibrate(translator, pairs).texts
-        >>> curve = evaluation.reliability(texts.labels, texts.calibrated)
-        >>> plot_reliability({"texts": curve}).savefig("reliability.png")
+        >>> plot_reliability({"texts": evaluation.reliability(texts.labels, texts.calibrated)})
     """
     if not curves:
         raise ValueError("`curves` must hold one at least. Received: curves={}. Calibrate first.")

@@ -19,7 +19,7 @@ def plot_time_alignment(result, picture, *, words=None):
     """Draw the picture of a sequence, and below it, on the same axis, the weights of each token.
 
     Each target token is one row; darkness is the weight relative to the largest one of
-    the row. Uniform weights stay pale.
+    the row. Uniform weights stay pale. `plot_alignment` draws the same.
 
     Args:
         result: A `Translation`, or anything as in `plot_alignment`.
@@ -34,10 +34,6 @@ def plot_time_alignment(result, picture, *, words=None):
         TypeError: If `result` or `picture` is something else.
         ValueError: If the alignment does not fit the picture and the tokens, or the picture has
             several rows of cells.
-
-    Example:
-        >>> result = speech.decode([samples])[0]
-        >>> plot_time_alignment(result, speech.picture(samples)).savefig("speech.png")
     """
     check_result(result)
     check_picture(picture)
