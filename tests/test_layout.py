@@ -32,7 +32,7 @@ WITHOUT_TENSORFLOW = {"callbacks", "layers", "models", "optimizers", "search"}
 TEXT_ON_THE_HOST = (
     *("alignments", "copies", "features", "graphemes", "host_text", "id_rows", "ids"),
     *("subword_sampling", "subwords", "unknown_parts", "vocabulary", "vocabulary_update"),
-    *("word_numbers", "word_weights"),
+    "word_weights",
 )
 TENSORFLOW_BRANCHES = {
     ROOT / "layers" / "recurrence.py",  # a loop with a gradient under XLA

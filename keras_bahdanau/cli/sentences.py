@@ -8,11 +8,12 @@ from keras_bahdanau.data.readers.lines import check_unfinished, decode_lines, re
 from keras_bahdanau.data.readers.table import (
     PAIRS,
     find_columns,
+    hold_features,
     parse_columns,
     parse_table,
     report_header,
+    report_joined_features,
 )
-from keras_bahdanau.data.readers.table_features import hold_features, report_joined_features
 
 ARRIVING = 2**16  # bytes of standard input that are translated at once
 

@@ -14,11 +14,8 @@ MOST_LENGTHS = 1024  # that the bounds of buckets are chosen among
 class ByTokens:
     """Buckets of similar length, each with one fixed shape, filled evenly.
 
-    Args:
-        members: Int array, the pairs that take part.
-        lengths: Int array, the longer side of every pair.
-        shapes: List of (rows, length), one for each bucket, shortest first: see `bucket_shapes`.
-        steps: Int array `(buckets,)`, the number of batches of each.
+    `members` are the pairs that take part, `lengths` the longer sides of all pairs. `shapes` and
+    `steps`, int `(buckets,)`, are those of `bucket_shapes`.
     """
 
     def __init__(self, members, lengths, shapes, steps):
@@ -34,10 +31,8 @@ class ByTokens:
     def split(self, random, lengths=None):
         """List of (pairs, (rows, source_time, target_time)), the shortest first.
 
-        Args:
-            random: NumPy `Generator` that decides which pairs of a bucket make a batch; None to
-                keep their order.
-            lengths: Int array `(2, pairs)`, of sources and targets, where this epoch's differ.
+        `random`, a NumPy `Generator`, decides which pairs of a bucket make a batch; None keeps
+        their order. `lengths`, int `(2, pairs)`, are those of this epoch where they differ.
         """
         batches = []
         # (2, pairs) -> (pairs,), the longer side
@@ -70,13 +65,9 @@ class BySentences:
     As in Bahdanau et al. 2015, appendix B.2: 1,600 pairs are fetched, sorted by the longer side
     and split into 20 batches of 80. Each side of a batch is as long as its longest sentence.
 
-    Args:
-        members: Int array, the pairs that take part.
-        lengths: Int array `(2, pairs)`, of sources and targets.
-        batch_sentences: Positive integer, pairs of a batch; what is left at the end is spread
-            evenly over as few batches as it needs.
-        sort_batches: Positive integer, how many batches are fetched and sorted at once.
-        steps: Integer, batches of all; None for as few as it needs.
+    `members` are the pairs that take part, `lengths`, int `(2, pairs)`, both sides of all pairs.
+    `batch_sentences` pairs make a batch, and `sort_batches` batches are fetched at once. The rest
+    is spread evenly over as few batches as it needs, or over so many that all are `steps`.
     """
 
     shapes = ()

@@ -141,13 +141,7 @@ def pairs_of(pairs):
 
 
 def check_mixed(pairs, temperature, alignments=None):
-    """Raise ValueError if options of several corpora do not go with `Pairs`.
-
-    Args:
-        pairs: `Pairs`.
-        temperature: Number, the resolved option.
-        alignments: Alignments of the pairs, or None.
-    """
+    """Raise ValueError if resolved options of several corpora do not go with `Pairs`."""
     corpora = pairs.corpora
     if corpora and alignments is not None:
         raise ValueError(

@@ -33,17 +33,11 @@ class Skipped:
 class Epochs(abc.ABC):
     """Batches of all epochs of a training, wherever their pairs are.
 
-    Args:
-        steps: Positive integer, batches in a pass over the pairs.
-        least_steps: Non-negative integer. An epoch has so many passes that it has so many batches.
-        feature_spec: Structure of `tf.TensorSpec`, that of the source.
-        aligned: True if the inputs of a batch have alignments.
-
     Attributes:
-        feature_spec: The same structure.
+        feature_spec: Structure of `tf.TensorSpec`, that of the source.
         unknown: Function of a batch, its step and its pass that gives the batch in its place, such
             as `UnknownCharacters`; None for none.
-        steps: Integer, batches in an epoch; the same for each.
+        steps: Integer, batches in an epoch: so many passes that there are `least_steps`.
     """
 
     def __init__(self, steps, least_steps, feature_spec, aligned=False):
@@ -155,10 +149,7 @@ class Epochs(abc.ABC):
 def usable(lengths, max_length, max_source_length=None):
     """The pairs that take part in a training, and the reasons of the others.
 
-    Args:
-        lengths: Pair of int arrays `(pairs,)`, of sources and targets.
-        max_length: Integer, most tokens of a target, the end token included.
-        max_source_length: Integer, most positions of a source; `max_length` for None.
+    `lengths` is a pair of int arrays `(pairs,)`, of sources and targets, end tokens included.
 
     Returns:
         (used, skipped): a bool array `(pairs,)` and `Skipped`.
@@ -171,14 +162,11 @@ def usable(lengths, max_length, max_source_length=None):
 
 
 def count_pathless(sides, used, reduction):
-    """Number of pairs that are trained on, and whose text CTC can't write into its source.
+    """Number of the `used` pairs whose text CTC can't write into its source.
 
     It needs a position for each label, and one between two that are equal: see `models.ctc_loss`.
-
-    Args:
-        sides: Pair of rows of the sources and the targets, `IdRows` those of the targets.
-        used: Bool array `(pairs,)`, or int array of the rows that take part.
-        reduction: Positive integer, positions of the source for each of CTC.
+    `sides` are rows of the sources and `IdRows` of the targets; CTC has one position for each
+    `reduction` of the source.
     """
     source, target = (rows.lengths for rows in sides)
     labels = target - 1  # without the end token
@@ -251,15 +239,10 @@ def checked_worker(shard):
 
 
 def padded_batch(sides, members, shape):
-    """The arrays of one batch, without alignments.
+    """(features, target_in, target_out, weight) of one batch: see `BatchedPairs`.
 
-    Args:
-        sides: Pair of rows, as `Source.rows` gives them, of the sources and the targets.
-        members: Int array, the rows that take part.
-        shape: Integers (rows, source_time, target_time), at least as many rows as members.
-
-    Returns:
-        (features, target_in, target_out, weight), as `BatchedPairs` describes them.
+    `sides` are rows of sources and targets, as `Source.rows` gives them, of which the `members`
+    take part. `shape` is (rows, source_time, target_time), with at least as many rows as members.
     """
     rows, source_time, target_time = shape
     features = sides[0].padded(members, (rows, source_time))

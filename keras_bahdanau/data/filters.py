@@ -15,17 +15,10 @@ _LETTER = r"[\p{L}--[\p{Script=Common}\p{Script=Inherited}]]"
 
 
 def verdicts_of(filters, sources, targets, side=None):
-    """The filter that drops each pair, duplicates aside.
+    """The filter that drops each pair, duplicates aside: uint8 `(pairs,)`.
 
-    Args:
-        filters: `Filters`.
-        sources: List of strings, or of other inputs.
-        targets: List of strings.
-        side: Function of the sources that gives an object with the members of `TextSide`; that
-            class itself for None.
-
-    Returns:
-        Uint8 array `(pairs,)`: `KEPT`, or 1 and the index of the filter in `FILTERS`.
+    `KEPT`, or 1 and the index of the filter in `FILTERS`. `side` is a function of the sources that
+    gives an object with the members of `TextSide`; that class itself for None.
 
     Example:
         >>> verdicts_of(Filters(), ["a man", "", "OK"], ["ein Mann", "leer", "OK"])
@@ -93,9 +86,6 @@ _DROPPED = {
 
 class TextSide:
     """One side of many pairs, as lines and as the code points of all of them.
-
-    Args:
-        lines: List of strings.
 
     Attributes:
         lengths: Int array `(pairs,)`, characters of each line.

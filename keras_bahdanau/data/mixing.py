@@ -105,18 +105,12 @@ def _batches_from(part, step):
 
 
 def shares_by_size(sizes, temperature: float = 1.0) -> np.ndarray:
-    """Shares of corpora by their sizes: p_i ~ n_i^(1/T).
+    """Shares of corpora by their sizes, float64 `(corpora,)`: p_i ~ n_i^(1/T).
 
     T = 1 is in proportion to the sizes: each pair once an epoch. A higher T lifts the small
     corpora, up to equal shares for T = infinity (Devlin 2018, multilingual BERT, with 1/T = 0.7;
-    Arivazhagan et al. 2019, section 4.2, with T = 5).
-
-    Args:
-        sizes: Sequence of positive integers n_i, the batches of a pass over each corpus.
-        temperature: Number T of at least 1.
-
-    Returns:
-        Float64 array p `(corpora,)`, which sums to 1.
+    Arivazhagan et al. 2019, section 4.2, with T = 5). `sizes` are the batches n_i of a pass over
+    each corpus.
 
     Example:
         >>> shares_by_size([900, 100], temperature=2)  # 30 : 10
@@ -129,13 +123,6 @@ def shares_by_size(sizes, temperature: float = 1.0) -> np.ndarray:
 
 def batches_of_each(steps: int, shares) -> np.ndarray:
     """Batches of each corpus in an epoch: its share of the steps, up to rounding, at least one.
-
-    Args:
-        steps: Integer, batches of an epoch, at least as many as corpora.
-        shares: Sequence of positive numbers.
-
-    Returns:
-        Int64 array `(corpora,)`, which sums to `steps`.
 
     Example:
         >>> batches_of_each(10, [0.7, 0.25, 0.05])

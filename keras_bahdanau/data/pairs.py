@@ -128,16 +128,11 @@ class SourceAnswers(NamedTuple):
         return self
 
     def lines(self, texts, by_source=True):
-        """The arguments of `CorpusMetric.corpus_score`.
+        """The arguments of `CorpusMetric.corpus_score`: hypotheses and references, equally many.
 
-        Args:
-            texts: List, what was decoded from each source.
-            by_source: Bool. True if a source counts once; False if each of its pairs counts.
-                A blank line of a file, which has neither source nor answer, is no source,
-                unless there are no others.
-
-        Returns:
-            (hypotheses, references): two lists of the same length.
+        `texts` were decoded from the sources. A source counts once `by_source`, otherwise each of
+        its pairs counts. A blank line of a file, which has neither source nor answer, is no source,
+        unless there are no others.
         """
         if by_source:
             rows = [*zip(texts, self.sources, self.references, strict=True)]

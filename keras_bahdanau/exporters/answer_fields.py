@@ -11,8 +11,8 @@ import tensorflow as tf
 
 from keras_bahdanau.pipelines.confidence import TEXT_FEATURES
 from keras_bahdanau.search.beam import IMPOSSIBLE
+from keras_bahdanau.text.ids import INSIDE, graph_word_numbers, word_parts
 from keras_bahdanau.text.vocabulary import UNKNOWN
-from keras_bahdanau.text.word_numbers import INSIDE, graph_word_numbers, word_parts
 
 
 def best_of(result):

@@ -123,9 +123,6 @@ class AudioSource(Source):
         array[:] = [read_or(b"", sounds.wav_of, raw) for raw in inputs]
         return {"audio_bytes": array}
 
-    def feature_requests(self, features):
-        return self.named(features)
-
     def labels(self, features):
         return [[_label(index) for index in range(length)] for length in features.lengths]
 
@@ -145,9 +142,6 @@ class AudioSource(Source):
         features, truncated = _decoded(audio_bytes, longest)
         return {"audio_bytes": audio_bytes}, features, truncated
 
-    def features_from(self, samples, lengths):
-        return self.sanitize(Samples(samples, lengths))
-
     def graph_cut(self, features, longest):
         values, lengths = features
         short = Samples(values[:, : longest * HOP], tf.minimum(lengths, longest))
@@ -161,9 +155,6 @@ class AudioSource(Source):
         values = tf.where(tf.abs(values) <= tf.float32.max, values, 0.0)  # NaN too; LiteRT has it
         values = tf.clip_by_value(values, -LOUDEST, LOUDEST)
         return Samples(values, tf.clip_by_value(lengths, 0, time))
-
-    def lengths(self, features):
-        return features.lengths
 
     def label_tensor(self, features):
         time = frames_of(tf.shape(features.values)[1])

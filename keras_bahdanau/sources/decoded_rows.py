@@ -148,12 +148,9 @@ class FeatureCache:
         self._full = False
 
     def array(self, raw, longest, decode):
-        """The array of an input: that of its file, or that of `decode`, which is written.
+        """The array of an input: that of its file, or that of `decode()`, which is written.
 
-        Args:
-            raw: An input.
-            longest: Integer, positions to which it is cut; None for a whole one.
-            decode: Function that gives the array.
+        `longest` are the positions to which it is cut; None for a whole one.
         """
         identity = _identity(raw)
         if identity is None:

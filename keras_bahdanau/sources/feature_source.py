@@ -90,9 +90,6 @@ class FeatureSource(Source):
     def requests(self, inputs):
         return self.named(self.batch(inputs))
 
-    def feature_requests(self, features):
-        return self.named(features)
-
     def labels(self, features):
         return [[str(index) for index in range(length)] for length in features.lengths]
 
@@ -106,8 +103,6 @@ class FeatureSource(Source):
     def features(self, values, lengths):
         return self.sanitize(Frames(values, lengths))
 
-    features_from = features
-
     def graph_cut(self, features, longest):
         values, lengths = features
         return Frames(values[:, :longest], tf.minimum(lengths, longest)), lengths > longest
@@ -119,9 +114,6 @@ class FeatureSource(Source):
         values = tf.where(tf.abs(values) <= tf.float32.max, values, 0.0)  # NaN too; LiteRT has it
         values = tf.clip_by_value(values, -LARGEST, LARGEST)
         return Frames(values, tf.clip_by_value(lengths, 0, tf.shape(values)[1]))
-
-    def lengths(self, features):
-        return features.lengths
 
     def label_tensor(self, features):
         time = tf.shape(features.values)[1]
@@ -145,11 +137,7 @@ def _array(raw):
 
 
 class FrameRows:
-    """Frames of many inputs, unpadded: the rows of a `FeatureSource`.
-
-    Attributes:
-        lengths: Int array `(rows,)`, number of frames of each.
-    """
+    """Frames of many inputs, unpadded, `lengths` of each: the rows of a `FeatureSource`."""
 
     def __init__(self, inputs, size):
         arrays = (np.asarray(raw, np.float32).reshape(-1, size) for raw in inputs)

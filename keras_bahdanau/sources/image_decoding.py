@@ -30,12 +30,8 @@ UPRIGHT = 1
 class ImageDecoder:
     """Functions of a TensorFlow graph: one image to pixels of a fixed height.
 
-    Args:
-        height: Integer. Height of the result.
-        width: Integer. Most width of the result.
-        channels: 1 for grey, 3 for colours.
-        cell: Integer, of which the width of the result is a multiple.
-        ink: "dark" on light paper, or "light" on dark paper, which is turned around.
+    `width` is the most, and a multiple of `cell`. `channels` is 1 for grey, 3 for colours. `ink` is
+    "dark" on light paper, or "light" on dark paper, which is turned around.
     """
 
     def __init__(self, height, width, channels, cell, ink):
@@ -62,14 +58,10 @@ class ImageDecoder:
         return tf.minimum(rows, self.height), tf.minimum(columns, self.width)
 
     def _rows(self, contents):
-        """Pixels uint8 `(batch, height, width, channels)` of many files, and their columns.
+        """(pixels, columns) of many files of any bytes, strings `(batch,)`.
 
-        Args:
-            contents: String tensor `(batch,)`, any bytes.
-
-        Returns:
-            (pixels, columns): the width of the pixels is that of the widest, at least one cell;
-            int32 `(batch,)`, columns of cells, 0 where no image can be read.
+        Pixels uint8 `(batch, height, width, channels)` are as wide as the widest, at least one
+        cell; int32 `(batch,)`, columns of cells, is 0 where no image can be read.
         """
         nothing = tf.data.Dataset.from_tensors(self._nothing())
 
@@ -230,11 +222,7 @@ def _count(content, part):
 def orientation_of(head):
     """Orientation by the header of a JPEG file, as EXIF counts them, from 1 (upright) to 8.
 
-    Args:
-        head: String tensor `()`, the beginning of the file.
-
-    Returns:
-        Int32 tensor `()`; 1 where the file does not say, or says something else.
+    Int32 `()` of the beginning of a file; 1 where that does not say.
     """
     camera = _behind(head, _EXIF)
     low = _byte(_behind(camera, _LOWER_FIRST), 0)
@@ -250,12 +238,7 @@ def is_turned(orientation):
 
 
 def upright(pixels, orientation):
-    """An image as it was seen: turned and mirrored.
-
-    Args:
-        pixels: Tensor `(high, wide, depth)`, in the order of the file.
-        orientation: Int32 tensor `()`, from 1 to 8.
-    """
+    """An image `(high, wide, depth)` as it was seen: turned and mirrored."""
     pixels = _if(is_turned(orientation), lambda: tf.transpose(pixels, (1, 0, 2)), pixels)
     mirrored = tf.reduce_any(orientation == [2, 3, 6, 7])
     pixels = _if(mirrored, lambda: tf.reverse(pixels, [1]), pixels)

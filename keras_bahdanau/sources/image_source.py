@@ -178,9 +178,6 @@ class ImageSource(Source):
         contents[:] = [read_or(b"", _content, raw) for raw in inputs]
         return {"image_bytes": contents}
 
-    def feature_requests(self, features):
-        return self.named(features)
-
     def labels(self, features):
         height = self.grid_height
         return [
@@ -207,9 +204,6 @@ class ImageSource(Source):
         pixels, columns = self.decoder.rows(image_bytes)
         return self.sanitize(Pixels(pixels, columns * self.grid_height))
 
-    def features_from(self, pixels, lengths):
-        return self.sanitize(Pixels(pixels, lengths))
-
     def graph_cut(self, features, longest):
         values, lengths = features
         values = values[:, :, : self.width_of(longest)]
@@ -226,9 +220,6 @@ class ImageSource(Source):
             values = tf.ensure_shape(values, (None, self.height, None, self.channels))
         cells = tf.shape(values)[2] // self.cell * self.grid_height
         return Pixels(values, tf.clip_by_value(lengths, 0, cells))
-
-    def lengths(self, features):
-        return features.lengths
 
     def label_tensor(self, features):
         columns = tf.shape(features.values)[2] // self.cell

@@ -101,11 +101,7 @@ class InkSource(FeatureSource):
 
 
 def pen_frames(strokes):
-    """Frames of ink, float32 `(time, 8)`: see `InkSource`.
-
-    Args:
-        strokes: List of arrays `(points, 2)`.
-    """
+    """Frames of strokes, arrays `(points, 2)`: float32 `(time, 8)`, see `InkSource`."""
     strokes = [np.asarray(stroke, np.float64).reshape(-1, 2) for stroke in strokes]
     strokes = [stroke for stroke in strokes if len(stroke)]
     if not strokes:
@@ -146,13 +142,9 @@ def _stroke(stroke):
 
 
 def ink_picture(frames):
-    """Draw black ink on white paper; a position lies in the cell where its frame does.
+    """Picture of frames `(time, 8)`: black ink on white paper; None if there is no frame.
 
-    Args:
-        frames: Float array `(time, 8)`: see `InkSource`.
-
-    Returns:
-        `Picture`; None if there is no frame.
+    A position lies in the cell where its frame does.
     """
     if not len(frames):
         return None

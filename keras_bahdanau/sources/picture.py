@@ -45,17 +45,10 @@ class Picture(NamedTuple):
 
     @classmethod
     def heat_map(cls, frames, axis, scale=1.0):
-        """Picture of a sequence of vectors as colours, their first value at the bottom.
+        """Picture of vectors `(time, size)` as colours, their first value at the bottom.
 
-        The lowest hundredth of the values is 0, the highest is 1.
-
-        Args:
-            frames: Float array `(time, size)`.
-            axis: String, unit of the x-axis.
-            scale: Float, length of a frame in that unit.
-
-        Returns:
-            `Picture` of `time` positions; None if there is no frame.
+        The lowest hundredth of the values is 0, the highest is 1. `scale` is the length of a frame
+        in units of the x-axis. None if there is no frame.
         """
         if not len(frames):
             return None

@@ -49,11 +49,9 @@ def size_of(raw):
 
 
 def wav_of(raw, frames=None):
-    """The bytes of a WAV file of an input; b"" for broken FLAC.
+    """The bytes of a WAV file of an input: WAV, FLAC, their path, or a pair (array, rate).
 
-    Args:
-        raw: Bytes or path of a WAV or FLAC file, or a pair (array, rate).
-        frames: Integer, so many suffice; None for all.
+    Its first `frames` suffice, if given. b"" for broken FLAC.
     """
     if isinstance(raw, tuple | list):
         array, rate = pair_of(raw)

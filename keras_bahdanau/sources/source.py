@@ -254,9 +254,9 @@ class Source(abc.ABC):
     def requests(self, inputs):
         """Dictionary of arrays, the batch first: one request of a list of inputs."""
 
-    @abc.abstractmethod
     def feature_requests(self, features):
         """Dictionary of arrays: one request by features, as `feature_inputs` names them."""
+        return self.named(features)
 
     @abc.abstractmethod
     def labels(self, features):
@@ -313,9 +313,9 @@ class Source(abc.ABC):
     def features(self, **inputs):
         """Features of a request, given by its tensors; source_time is at least 1."""
 
-    @abc.abstractmethod
     def features_from(self, **feature_inputs):
         """Features of a request that holds features, likewise."""
+        return self.sanitize(self.packed(feature_inputs))
 
     def graph_truncate(self, longest, **inputs):
         """As `truncate`, in a graph: the tensors of a request, and which rows were cut.
@@ -343,9 +343,9 @@ class Source(abc.ABC):
     def sanitize(self, features):
         """The features with invalid numbers, such as unknown ids, replaced by valid ones."""
 
-    @abc.abstractmethod
     def lengths(self, features):
         """Int32 tensor `(batch,)`, number of real positions."""
+        return features.lengths
 
     @abc.abstractmethod
     def label_tensor(self, features):

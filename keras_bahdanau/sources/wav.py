@@ -41,13 +41,9 @@ class WavFormat(NamedTuple):
 
 
 def wav_format(content, size):
-    """The `WavFormat` of a file, whatever its header says about sizes.
+    """The `WavFormat` of a file of so many bytes, or of its beginning.
 
     Chunks may be in any order; content that is declared beyond the end of the file is missing.
-
-    Args:
-        content: String tensor, the file or its beginning.
-        size: Int64 tensor, bytes of the file.
     """
     end = tf.cast(tf.strings.length(content), tf.int64)  # the beginning may cut a name or a size
 
@@ -94,13 +90,7 @@ def _checked(form, start, length):
 
 
 def wav_samples(content, form, frames):
-    """The mean of the channels of the first frames, float32 `(frames,)`.
-
-    Args:
-        content: String tensor, the file.
-        form: Its `WavFormat`.
-        frames: Int64 tensor, at most that of the format.
-    """
+    """The mean of the channels of the first frames, float32 `(frames,)`."""
     numbers = tf.strings.substr(content, form.start, frames * form.channels * form.width)
     branches = [lambda kind=kind: kind(numbers) for kind in _KINDS]
     values = tf.switch_case(tf.cast(form.kind, tf.int32), branches)
@@ -166,17 +156,10 @@ def resampled_length(samples, rate):
 
 
 def resampled(values, rate):
-    """The same sound at 16 kHz, band-limited, whatever the rate.
+    """The same sound, float32 `(samples,)`, at 16 kHz, band-limited, whatever the rate.
 
     The spectrum of the whole sound is cut at the lower of both Nyquist frequencies, or padded
-    with 0. It fades between 95 % and 100 % of that frequency.
-
-    Args:
-        values: Float32 tensor `(samples,)`.
-        rate: Int64 tensor.
-
-    Returns:
-        Float32 tensor `(ceil(samples * 16000 / rate),)`; the same values if the rate is 16 kHz.
+    with 0. It fades between 95 % and 100 % of that frequency. -> `(ceil(samples * 16000 / rate),)`
     """
     is_done = (rate == RATE) | (tf.size(values) == 0)
     return tf.cond(is_done, lambda: values, lambda: _resample(values, rate))

@@ -123,16 +123,13 @@ def _words(source, sentence, source_time, characters):
 
 
 def graph_texts(target, ids, copies, characters=False):
-    """As `decode_copying`, for a batch.
+    """As `decode_copying`, for a batch: strings `(batch, beam)`.
 
     Args:
         target: `GraphSubwords`.
         ids: Int32 tensor `(batch, beam, target_time)`.
         copies: String tensor `(batch, beam, target_time)`, from `graph_attended_words`.
         characters: Bool.
-
-    Returns:
-        String tensor `(batch, beam)`.
     """
     import tensorflow as tf
 
@@ -148,7 +145,7 @@ def graph_texts(target, ids, copies, characters=False):
 
 
 def graph_attended_words(source, text, alignment, characters=False):
-    """As `attended_words`, for a batch.
+    """As `attended_words`, for a batch: strings `(batch, beam, target_time)`.
 
     Args:
         source: `GraphSubwords`.
@@ -156,9 +153,6 @@ def graph_attended_words(source, text, alignment, characters=False):
         alignment: Float32 tensor `(batch, beam, target_time, source_time)`, at least one
             source token wide.
         characters: Bool.
-
-    Returns:
-        String tensor `(batch, beam, target_time)`.
     """
     import tensorflow as tf
 

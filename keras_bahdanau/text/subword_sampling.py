@@ -67,9 +67,7 @@ class SubwordSampler:
     def sample(self, sentences, seed) -> list:
         """Lists of ids, without an end token: each follows from its sentence and the seed alone.
 
-        Args:
-            sentences: List of strings.
-            seed: Non-negative integer, or a sequence of them.
+        The seed is a non-negative integer, or a sequence of them.
         """
         seed = [int(part) for part in seed] if isinstance(seed, Iterable) else int(seed)
         return [self._row(text, seed) for text in self._processor.normalize(list(sentences))]

@@ -21,12 +21,8 @@ def name_of_part(part):
 def report_unknown(kind, texts, subwords):
     """One line about texts with parts that a vocabulary does not know; "" if it knows all.
 
-    It names the first of these parts, and the form of Unicode in which fewer texts have any.
-
-    Args:
-        kind: String, the name of the texts, such as "sources".
-        texts: List of strings.
-        subwords: `Subwords` of their side; None for a source that has none.
+    It names the first of these parts, and the form of Unicode in which fewer texts have any. `kind`
+    is the name of the texts; `subwords` is None for a source that has none.
 
     Example:
         >>> report_unknown("sources", ["lower <b>", "newest"], subwords)

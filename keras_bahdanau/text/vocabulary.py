@@ -89,13 +89,10 @@ def symbol_forms(symbols, model_type, keeps_spaces):
 
 
 def train_model(sentences, name: str, settings: dict, exact: bool = True) -> bytes:
-    """Train a SentencePiece model and return its bytes.
+    """Train a SentencePiece model of sentences and return its bytes.
 
-    Args:
-        sentences: Iterable of strings.
-        name: Name of the text in an error, such as "source text".
-        settings: From `training_settings`.
-        exact: True if the size must be met; otherwise a text that supports fewer tokens has those.
+    `name` is that of the text in an error, `settings` are from `training_settings`. Unless `exact`,
+    a text that supports fewer tokens than asked for has those.
 
     Raises:
         TypeError: If a sentence is no string.

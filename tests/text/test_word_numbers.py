@@ -9,8 +9,8 @@ from animals import SENTENCES, SIZES
 from keras_bahdanau.pipelines.confidence import word_spans_of
 from keras_bahdanau.text.alignments import join_subwords, word_spans
 from keras_bahdanau.text.copies import copied_tokens, decode_copying
+from keras_bahdanau.text.ids import graph_word_numbers, word_parts
 from keras_bahdanau.text.subwords import Subwords
-from keras_bahdanau.text.word_numbers import graph_word_numbers, word_parts
 
 TEXTS = [
     'the cat, the dog: "don\'t" (really)!',

@@ -11,6 +11,7 @@ import numpy as np
 from keras_bahdanau.data.readers.lines import check_unfinished, file_errors
 from keras_bahdanau.data.readers.manifest import first_file
 from keras_bahdanau.data.readers.table import (
+    COLUMNS,
     IGNORED,
     PAIRS,
     check_width,
@@ -18,7 +19,6 @@ from keras_bahdanau.data.readers.table import (
     parse_columns,
     report_header,
 )
-from keras_bahdanau.data.readers.table_features import COLUMNS
 from keras_bahdanau.data.readers.text_corpus import BLOCK_BYTES, Block, TextCorpus
 
 HEAD = 1000  # lines that tell the columns of a TSV
@@ -27,10 +27,6 @@ _LINE_END = 10
 
 class ParallelFiles(TextCorpus):
     """Two files, of which each line of one translates that line of the other.
-
-    Args:
-        source: Path.
-        target: Path.
 
     Raises:
         FileNotFoundError: If a file does not exist.
@@ -51,9 +47,6 @@ class ParallelFiles(TextCorpus):
 
 class LineCorpus(TextCorpus):
     """A corpus with a pair in each line of one file.
-
-    Args:
-        path: Path.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -82,12 +75,7 @@ class LineCorpus(TextCorpus):
 
 
 class TableFile(LineCorpus):
-    """A TSV file without features: see `read_table`.
-
-    Args:
-        path: Path.
-        columns: String, names of all columns in their order; None to find them from the text.
-        say: Function of one string that reports a header; None for none.
+    """A TSV file without features: see `read_table`, whose `columns` and `say` it has.
 
     Raises:
         FileNotFoundError: If there is no such file.

@@ -70,12 +70,7 @@ def first_file(path, lines):
 
 
 def report_unreadable(inputs, lengths):
-    """One line about the files that a source can't read, or that hold nothing; or "".
-
-    Args:
-        inputs: List of inputs.
-        lengths: Int array `(inputs,)`, the lengths that the source gave them.
-    """
+    """One line about the files that a source can't read, of length 0; "" if there is none."""
     names = [
         str(path)
         for path, length in zip(inputs, lengths, strict=True)

@@ -16,10 +16,8 @@ from keras_bahdanau.data.readers.text_corpus import (
 class JsonLines(LineCorpus):
     """A file with one JSON object a line.
 
-    Args:
-        path: Path.
-        sides: The keys of the two texts, with dots between nested ones; None for "source" and
-            "target".
+    `sides` are the keys of the two texts, with dots between nested ones; None for "source" and
+    "target".
     """
 
     def __init__(self, path, sides=None):
@@ -42,10 +40,8 @@ class JsonLines(LineCorpus):
 class SavedDataset(TextCorpus):
     """A dataset that `datasets.Dataset.save_to_disk` wrote: one split, with texts in columns.
 
-    Args:
-        path: Path of its directory.
-        sides: Names of two columns, with dots between nested keys, such as
-            ("translation.en", "translation.de"); None for "source" and "target".
+    `sides` are the names of two columns, with dots between nested keys, such as
+    ("translation.en", "translation.de"); None for "source" and "target".
 
     Raises:
         ImportError: If `datasets` is not installed.

@@ -54,11 +54,6 @@ class TextCorpus(abc.ABC):
         """(sources, targets) of a block: two lists of strings without line ends."""
         return tuple(map(list, block.parts))
 
-    def pairs(self):
-        """Yield all pairs, (source, target)."""
-        for block in self.blocks(2**17):
-            yield from zip(*self.texts(block), strict=True)
-
     def check(self, settings):  # noqa: B027
         """Raise ValueError if a setting of `Preparation` does not go with the sources."""
 

@@ -85,14 +85,9 @@ def _end_with_parent():
 def report_rate(results, size, done, say, interval=10.0, clock=time.monotonic, total=None):
     """Yield results, and report at times how many pairs are done, and how fast.
 
-    Args:
-        results: Iterable.
-        size: Function of a result: the number of its pairs.
-        done: String, such as "filtered".
-        say: Function of one string.
-        interval: Float, seconds between two reports; the last one comes in the end.
-        clock: Function that gives the time in seconds.
-        total: Integer, the pairs of all results, for the time that is left; None if not known.
+    `size` gives the number of pairs of a result, `done` names the work, such as "filtered". Reports
+    go to `say`, one every `interval` seconds by `clock`, the last one in the end; with `total`, all
+    pairs, they tell the time that is left.
     """
     began = reported = clock()
     count = 0

@@ -62,14 +62,11 @@ def file_of(entry, side, part):
 
 
 def mapped_array(path, size, dtype="<i4"):
-    """The array of a `.npy` file, mapped into memory.
+    """The array of a `.npy` file with `size` elements, mapped into memory.
 
-    The header is compared, not parsed: NumPy takes it for Python, and fails in many ways.
-
-    Args:
-        path: Path of the file.
-        size: Integer, the number of elements that it must have.
-        dtype: String, "<i4" for int32, "|u1" for bytes.
+    The header is compared, not parsed: NumPy takes it for Python, and fails in many ways. `dtype`
+        is
+    "<i4" for int32 or "|u1" for bytes.
 
     Raises:
         Damage: If it is another array.
@@ -94,9 +91,7 @@ def mapped_array(path, size, dtype="<i4"):
 def write_arrays(directory, arrays):
     """Write a directory of arrays as a whole, or nothing; an existing one is replaced.
 
-    Args:
-        directory: Path.
-        arrays: Dictionary from the names of files to arrays, uint8 or int32.
+    `arrays` is a dictionary from the names of files to arrays, uint8 or int32.
 
     Returns:
         Dictionary from these names to the checksums of the files, as 64 hexadecimal digits.
