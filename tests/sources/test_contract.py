@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from sources_of_each_kind import SENTENCES, new_source, padded
 
-from keras_bahdanau.models.encoder import reduction_of
+from keras_bahdanau.models.encoder import layer_reduction
 from keras_bahdanau.sources import FeatureSource, Source, TextSource
 from keras_bahdanau.text import Subwords
 
@@ -90,7 +90,7 @@ def test_padding_behind_the_lengths_of_a_request_counts_for_nothing(source, feat
     real = tf.sequence_mask(lengths, widest * source.grid_height).numpy()
     found = source.features_from(**request)
     vectors = source.front_end(4)
-    real = real[:, :: reduction_of(vectors)]
+    real = real[:, :: layer_reduction(vectors)]
     for one, other in zip(vectors(found), vectors(features), strict=True):
         mask = real if one.ndim == 2 else real[..., np.newaxis]
         np.testing.assert_array_equal(np.where(mask, one, 0), np.where(mask, other, 0))
@@ -154,7 +154,7 @@ def test_the_front_end_reads_the_features(source, inputs, features):
     assert (front_end.source_size, front_end.units) == (source.size, 6)
     vectors, mask = front_end(features)
     assert vectors.shape == (*mask.shape, 6) and mask.shape[0] == len(inputs)
-    lengths = -(-source.rows(inputs).lengths // reduction_of(front_end))
+    lengths = -(-source.rows(inputs).lengths // layer_reduction(front_end))
     np.testing.assert_array_equal(mask, np.arange(mask.shape[1]) < lengths[:, np.newaxis])
 
 
