@@ -4,7 +4,7 @@ import contextlib
 
 import keras
 
-from keras_bahdanau.optimizers.rounded_weights import RoundingOptimizer, rounding
+from keras_bahdanau.optimizers.rounded_weights import RoundingOptimizer
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -95,35 +95,3 @@ def restoring(variables):
     finally:
         for variable, value in zip(variables, before, strict=True):
             variable.assign(value)
-
-
-def new_optimizer(options, learning_rate, variables):
-    """Optimizer of a training, not built yet.
-
-    Embeddings, biases and gains among the trained `variables` are exempt from weight decay.
-    """
-    kind, settings = _OPTIMIZERS[options.optimizer]
-    settings = {**settings, "global_clipnorm": options.clip_norm}
-    if options.weight_decay:
-        settings["weight_decay"] = options.weight_decay
-    if options.ema_momentum:
-        kind, settings["ema_momentum"] = AveragingAdam, options.ema_momentum
-    if options.quantization_aware:
-        kind = rounding(kind)
-    optimizer = kind(learning_rate, **settings)
-    optimizer.exclude_from_weight_decay([*filter(_is_exempt, variables)])
-    return optimizer
-
-
-_OPTIMIZERS = {
-    "adam": (keras.optimizers.Adam, {}),
-    # as Bahdanau et al. 2015, appendix B.2, have it; Zeiler 2012 has rate 1
-    "adadelta": (keras.optimizers.Adadelta, {"rho": 0.95, "epsilon": 1e-6}),
-    "sgd": (keras.optimizers.SGD, {}),
-}
-
-
-def _is_exempt(variable):
-    """True for embeddings, biases and gains, which weight decay exempts."""
-    # a GRU of Keras has its biases as (2, 3 * units)
-    return len(variable.shape) < 2 or variable.path.endswith(("embeddings", "positions", "bias"))

@@ -135,16 +135,3 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
     def get_config(self):
         names = ("learning_rate", "warmup_steps", "name")
         return {name: getattr(self, name) for name in names}
-
-
-def learning_rate(options, steps):
-    """Learning-rate schedule of `ResolvedOptions`, with `steps` batches an epoch."""
-    rate, last_step = options.learning_rate, options.epochs * steps
-    warmup = round(options.warmup * last_step)
-    if options.schedule == "cosine":
-        return Cosine(rate, last_step, max(1, warmup))
-    if options.schedule == "inverse-sqrt":
-        return InverseSquareRoot(rate, max(1, warmup))
-    is_constant = options.schedule == "constant"
-    full_epochs = options.epochs + 1 if is_constant else options.halving_after
-    return Halving(rate, steps, full_epochs, warmup)

@@ -103,20 +103,6 @@ class TrainingData(NamedTuple):
             prints["teacher"] = teacher_prints(self.teacher)
         return prints
 
-    def check(self, options):
-        """Raise ValueError if data and options do not go together."""
-        _check_alignments(options, self.alignments, self.valid_alignments)
-        if bool(self.teacher) != (options.word_distillation > 0):
-            raise ValueError(
-                "Word-level distillation takes a teacher, and its share of the loss. Received: "
-                f"teacher={[*map(str, self.teacher)]}, "
-                f"word_distillation={options.word_distillation!r}. Give both, such as 0.8 for the "
-                "share, or neither."
-            )
-        check_mixed(self.pairs, options.temperature, self.alignments)
-        for part in self.shards:
-            _check_shards(options, part, self.alignments)
-
     def write_symbols(self, target):
         """False if the target's vocabulary has symbols, and no target text has one of them."""
         from keras_bahdanau.text.alignments import WORD_START  # which loads NumPy
@@ -127,53 +113,71 @@ class TrainingData(NamedTuple):
         text = "\n".join(text for _, text in self.pairs)
         return any(target.composed(symbol) in text for symbol in symbols)
 
-    def batches(self, source, target, options, workers):
-        """(training batches, validation batches).
 
-        Raises:
-            ValueError: If no pair can be trained on, a tag is no token of the source, or
-                `unknown_rate` is given with a vocabulary that is not one of characters.
-        """
-        from keras_bahdanau.data import BatchedPairs  # which loads TensorFlow
-
-        for tag in (*self.pairs.tags, *self.valid_pairs.tags):
-            require_token(tag, source)
-        longest = longest_source(source, options)
-        measure = "batch_tokens" if options.batch_tokens else "batch_sentences"
-        settings = {
-            measure: getattr(options, measure),
-            "buckets": options.buckets,
-            "seed": options.seed,
-        }
-        shard = workers.index, workers.count
-        trained = self.pairs.batches(
-            source,
-            target,
-            max_length=options.max_length,
-            max_source_length=longest,
-            alignments=self.alignments,
-            subword_sampling=options.subword_sampling,
-            least_steps=options.epoch_steps,
-            temperature=options.temperature,
-            shard=shard,
-            **settings,
+def check_data(plan):
+    """Raise ValueError if the data of a plan, and its options, do not go together."""
+    data, options = plan.data, plan.options
+    _check_alignments(plan)
+    if bool(data.teacher) != (options.word_distillation > 0):
+        raise ValueError(
+            "Word-level distillation takes a teacher, and its share of the loss. Received: "
+            f"teacher={[*map(str, data.teacher)]}, "
+            f"word_distillation={options.word_distillation!r}. Give both, such as 0.8 for the "
+            "share, or neither."
         )
-        if options.unknown_rate:
-            trained.unknown = _unknown_characters(source, target, options, shard)
-        validated = BatchedPairs(
-            self.valid_pairs,
-            source,
-            target,
-            max_length=LONGEST_VALID,
-            max_source_length=longest_valid_source(source, longest),
-            alignments=self.valid_alignments,
-            shuffle=False,
-            **settings,
-        )
-        return trained, validated
+    check_mixed(data.pairs, options.temperature, data.alignments)
+    for shards in data.shards:
+        _check_shards(plan, shards)
 
 
-def _unknown_characters(source, target, options, shard):
+def training_batches(plan, workers):
+    """(training batches, validation batches) of a plan.
+
+    Raises:
+        ValueError: If no pair can be trained on, a tag is no token of the source, or
+            `unknown_rate` is given with a vocabulary that is not one of characters.
+    """
+    from keras_bahdanau.data import BatchedPairs  # which loads TensorFlow
+
+    source, target, options, data = plan.source, plan.target, plan.options, plan.data
+    for tag in (*data.pairs.tags, *data.valid_pairs.tags):
+        require_token(tag, source)
+    longest = longest_source(plan)
+    measure = "batch_tokens" if options.batch_tokens else "batch_sentences"
+    settings = {
+        measure: getattr(options, measure),
+        "buckets": options.buckets,
+        "seed": options.seed,
+    }
+    shard = workers.index, workers.count
+    trained = data.pairs.batches(
+        source,
+        target,
+        max_length=options.max_length,
+        max_source_length=longest,
+        alignments=data.alignments,
+        subword_sampling=options.subword_sampling,
+        least_steps=options.epoch_steps,
+        temperature=options.temperature,
+        shard=shard,
+        **settings,
+    )
+    if options.unknown_rate:
+        trained.unknown = _unknown_characters(plan, shard)
+    validated = BatchedPairs(
+        data.valid_pairs,
+        source,
+        target,
+        max_length=LONGEST_VALID,
+        max_source_length=longest_valid_source(source, longest),
+        alignments=data.valid_alignments,
+        shuffle=False,
+        **settings,
+    )
+    return trained, validated
+
+
+def _unknown_characters(plan, shard):
     """The `UnknownCharacters` of a training.
 
     Raises:
@@ -183,6 +187,7 @@ def _unknown_characters(source, target, options, shard):
     from keras_bahdanau.text.alignments import WORD_START
     from keras_bahdanau.text.copies import copied_ids
 
+    source, target, options = plan.source, plan.target, plan.options
     check_characters(options.unknown_rate, source, types_of(source, target))
     tokens = source.subwords.tokens(range(source.size)).tolist()
     pairs = zip(tokens, copied_ids(source.subwords, target), strict=True)
@@ -205,11 +210,9 @@ def check_characters(rate, source, types):
         )
 
 
-def check_sides(options, source, target):
-    """Raise ValueError if options of a new model do not go with the sides.
-
-    A side is None for a text whose vocabulary is yet to be learned.
-    """
+def check_sides(plan):
+    """Raise ValueError if options of a new model do not go with the sides of its draft."""
+    source, target, options = plan.source, plan.target, plan.options
     if source is None:
         from keras_bahdanau.sources.source import refuse_convolutions
 
@@ -222,9 +225,9 @@ def check_sides(options, source, target):
     check_characters(options.unknown_rate, source, learned | types_of(source, target))
 
 
-def longest_source(source, options):
+def longest_source(plan):
     """Most positions of a source that is trained on; None for those of a target."""
-    return options.max_source_length or source.longest_of_training
+    return plan.options.max_source_length or plan.source.longest_of_training
 
 
 def longest_valid_source(source, longest):
@@ -281,8 +284,10 @@ def _described(side):
     return f"{type(side).__name__}({', '.join(numbers)})"
 
 
-def _check_alignments(options, alignments, valid_alignments):
+def _check_alignments(plan):
     """Check that alignments come with the options that need them, and no others."""
+    options, alignments = plan.options, plan.data.alignments
+    valid_alignments = plan.data.valid_alignments
     forced = options.attention == "forced"
     needed = forced or options.guided_alignment > 0
     if needed and alignments is None or forced and valid_alignments is None:
@@ -307,11 +312,12 @@ def _check_alignments(options, alignments, valid_alignments):
         )
 
 
-def _check_shards(options, pairs, alignments):
+def _check_shards(plan, pairs):
     """Check that no option needs the text of shards."""
+    options = plan.options
     needs_text = {
         "subword_sampling": options.subword_sampling,
-        "alignments": alignments is not None,
+        "alignments": plan.data.alignments is not None,
         "update_vocabulary": options.update_vocabulary == "append" and "append",
     }
     for name, value in needs_text.items():

@@ -56,16 +56,16 @@ class Adaptation:
             "cached_steps": _cached_steps(self.model),
         }
 
-    def sides(self, options, sides, texts, say=print):
+    def sides(self, plan, texts, say=print):
         """Source and target of the adapted model; None for a vocabulary that is to be learned.
 
-        The texts, a list of (input, text), update the vocabularies; then each symbol of the sides
+        The texts, a list of (input, text), update the vocabularies; then each symbol of the plan
         becomes one token of the source. `say` reports new pieces, and symbols that are split.
 
         Raises:
             ValueError: If another source or target is given than the model has.
         """
-        source, target, symbols = sides
+        options, symbols, source, target = plan.options, plan.symbols, plan.source, plan.target
         if options.update_vocabulary == "replace":
             if source is not None:
                 return source_of(source), target

@@ -9,11 +9,10 @@ from keras_bahdanau.callbacks import (
     StopAtDivergence,
 )
 from keras_bahdanau.optimizers.rounded_weights import round_weights
-from keras_bahdanau.optimizers.schedules import learning_rate
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.training.data import TrainingData
 from keras_bahdanau.training.distributed import fit_of
-from keras_bahdanau.training.model import compiled_model, word_distillation
+from keras_bahdanau.training.model import compiled_model, learning_rate, word_distillation
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.plan import plan_training
 from keras_bahdanau.training.progress import Progress
@@ -162,7 +161,7 @@ class _Training:
         report_unknown(plan, say)
         show("making the model")
         keras.utils.set_random_seed(plan.options.seed)
-        self.rate = learning_rate(plan.options, self.batches.steps)
+        self.rate = learning_rate(plan, self.batches.steps)
         self.model = compiled_model(plan, self.rate, devices)
         if plan.data.teacher:
             show("loading the teacher")
@@ -216,7 +215,7 @@ class _Training:
             epoch = progress.epoch
             remaining = self.batches.epoch(epoch, first_step=progress.step)
             fit(self.model, remaining, initial_epoch=epoch, epochs=epoch + 1, **settings)
-        if not progress.is_over(options):
+        if not progress.end(*self.plan.limits):
             epochs = self.batches.dataset(first_epoch=progress.epoch)
             limits = {"initial_epoch": progress.epoch, "epochs": options.epochs}
             fit(self.model, epochs, **limits, **settings)

@@ -7,12 +7,20 @@ import keras
 from keras_bahdanau.models.losses import SentenceCrossentropy, TokenCrossentropy
 from keras_bahdanau.models.metrics import Perplexity
 from keras_bahdanau.models.precision import computing_in, replace_policy
-from keras_bahdanau.optimizers.adam import new_optimizer
+from keras_bahdanau.optimizers.adam import AveragingAdam
+from keras_bahdanau.optimizers.rounded_weights import rounding
+from keras_bahdanau.optimizers.schedules import Cosine, Halving, InverseSquareRoot
 from keras_bahdanau.training.fine_tuning import freeze, resized
 from keras_bahdanau.training.presets.models import draw_initial_weights, model_of
 
 _POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 _LOSSES = {"tokens": TokenCrossentropy, "sentences": SentenceCrossentropy}
+_OPTIMIZERS = {
+    "adam": (keras.optimizers.Adam, {}),
+    # as Bahdanau et al. 2015, appendix B.2, have it; Zeiler 2012 has rate 1
+    "adadelta": (keras.optimizers.Adadelta, {"rho": 0.95, "epsilon": 1e-6}),
+    "sgd": (keras.optimizers.SGD, {}),
+}
 _PARTS = {
     "encoder": lambda model: model.encoder,
     "decoder": lambda model: model.decoder,
@@ -35,7 +43,7 @@ def compiled_model(plan, rate, devices=None):
         )
     model = _new_model(plan, _POLICIES[options.precision], devices)
     freeze(model, options.freeze)
-    optimizer = new_optimizer(options, rate, model.trainable_variables)
+    optimizer = _new_optimizer(plan, rate, model.trainable_variables)
     if options.quantization_aware:
         optimizer.round_weights_of(model, options.quantization)
     _compile(model, plan, optimizer=optimizer)
@@ -77,6 +85,43 @@ def _compile(model, plan, **settings):
         jit_compile=plan.options.jit_compile,
         **settings,
     )
+
+
+def learning_rate(plan, steps):
+    """Learning-rate schedule of a training with `steps` batches an epoch."""
+    options = plan.options
+    highest, last = options.learning_rate, options.epochs * steps
+    warmup = round(options.warmup * options.epochs * steps)
+    if options.schedule == "cosine":
+        return Cosine(highest, last, max(1, warmup))
+    if options.schedule == "inverse-sqrt":
+        return InverseSquareRoot(highest, max(1, warmup))
+    constant = options.schedule == "constant"
+    return Halving(
+        highest, steps, options.epochs + 1 if constant else options.halving_after, warmup
+    )
+
+
+def _new_optimizer(plan, rate, variables):
+    """Optimizer that is not built yet; embeddings, biases and gains have no weight decay."""
+    options = plan.options
+    kind, settings = _OPTIMIZERS[options.optimizer]
+    settings = {**settings, "global_clipnorm": options.clip_norm}
+    if options.weight_decay:
+        settings["weight_decay"] = options.weight_decay
+    if options.ema_momentum:
+        kind, settings["ema_momentum"] = AveragingAdam, options.ema_momentum
+    if options.quantization_aware:
+        kind = rounding(kind)
+    optimizer = kind(rate, **settings)
+    optimizer.exclude_from_weight_decay([*filter(_is_exempt, variables)])
+    return optimizer
+
+
+def _is_exempt(variable):
+    """True for embeddings, biases and gains, which weight decay exempts."""
+    # a GRU of Keras has its biases as (2, 3 * units)
+    return len(variable.shape) < 2 or variable.path.endswith(("embeddings", "positions", "bias"))
 
 
 def assign_devices(model, devices):

@@ -2,7 +2,13 @@
 
 from typing import Any, NamedTuple
 
-from keras_bahdanau.training.data import Sides, TrainingData, check_sides
+from keras_bahdanau.training.data import (
+    Sides,
+    TrainingData,
+    check_data,
+    check_sides,
+    training_batches,
+)
 from keras_bahdanau.training.infer import infer, inferred_names, model_types_of_vocabularies
 from keras_bahdanau.training.inheritance import (
     check_no_adaptation,
@@ -20,12 +26,13 @@ class TrainingPlan(NamedTuple):
 
     Attributes:
         options: `ResolvedOptions`: requested for, inherited, inferred from the pairs, or defaults.
-        source: `Source`.
-        target: `Subwords`.
+        source: `Source`; in a draft None, or `Subwords`.
+        target: `Subwords`, or None in a draft.
         data: `TrainingData`.
         initial: Dictionary, the card of the model that the training begins with: see
             `fine_tuning.Adaptation`; None for a new model.
         adaptation: That `Adaptation`, if its weights are still to be copied, or None.
+        symbols: Strings, each of which is one token of a source that is learned.
     """
 
     options: ResolvedOptions
@@ -34,6 +41,7 @@ class TrainingPlan(NamedTuple):
     data: TrainingData | None = None
     initial: dict | None = None
     adaptation: Any = None
+    symbols: tuple | list = ()
 
     @property
     def initial_config(self):
@@ -41,13 +49,18 @@ class TrainingPlan(NamedTuple):
         return self.initial and self.initial["model"]
 
     @property
+    def limits(self):
+        """Epochs, patience and minutes of a training: see `Progress.end`."""
+        return self.options.epochs, self.options.patience, self.options.minutes
+
+    @property
     def cached_steps(self):
         """Steps that a decoder of self-attention keeps, at least those of the initial model."""
         return max(self.options.max_length, (self.initial or {}).get("cached_steps", 0))
 
     def batches(self, workers):
-        """(training batches, validation batches): see `TrainingData.batches`."""
-        return self.data.batches(self.source, self.target, self.options, workers)
+        """(training batches, validation batches): see `training_batches`."""
+        return training_batches(self, workers)
 
     def sides_card(self):
         """Dictionary of source and target for the card of a run."""
@@ -83,19 +96,25 @@ def plan_training(
         check_none_learned(requested, sides.source, sides.target)
     decided = _decided(run, requested, data, initial, sides, say)
     options = resolve(infer(decided, data.facts(sides), say))
+    draft = _draft(options, sides, data)
     if is_registered_name(options.attention):
         registered(options.attention)  # or say so before the vocabularies are learned
     if is_new:
-        check_sides(options, sides.source, sides.target)
+        check_sides(draft)
     old = None  # the weights are those of the checkpoint, if there is one, or the chief's
     if initial is not None and is_chief and not run.checkpoint.is_file():
         old = Adaptation(initial)
     card = run.initial() if run.exists() else old and old.card
     show("making vocabularies")
     texts = data.pairs if vocabulary_pairs is None else vocabulary_pairs
-    source, target = vocabularies(run, options, data.pairs, sides, old, texts, say)
+    source, target = vocabularies(draft, run, old, texts, say)
     source = source if cache is None else source.cached(cache, say=say)
-    return TrainingPlan(options, source, target, data, card, old)
+    return draft._replace(source=source, target=target, initial=card, adaptation=old)
+
+
+def _draft(options, sides, data=None):
+    """A plan with the sides that the user gives."""
+    return TrainingPlan(options, sides.source, sides.target, data, symbols=sides.symbols)
 
 
 def check_start(run, requested, data, initial=None):
@@ -133,10 +152,11 @@ def check_new_model(requested, sides):
 
     decided = new_options(requested, sides)
     types = model_types_of_vocabularies(decided, sides.source, sides.target)
-    options = resolve({**decided, **types.values})
-    check_sides(options, sides.source, sides.target)
+    draft = _draft(resolve({**decided, **types.values}), sides)
+    check_sides(draft)
     small = Subwords.train(["a b"], 10, model_type="char", exact=False)
-    validated_model(TrainingPlan(options, source_of(sides.source or small), sides.target or small))
+    source, target = source_of(sides.source or small), sides.target or small
+    validated_model(draft._replace(source=source, target=target))
 
 
 def _decided(run, requested, data, initial, sides, say=None):
@@ -149,11 +169,11 @@ def _decided(run, requested, data, initial, sides, say=None):
         decided = {**decided, **types.values}
         if types.report and say is not None:
             say(types.report)
-    options = resolve(decided)
-    data.check(options)
+    draft = _draft(resolve(decided), sides, data)
+    check_data(draft)
     run.check_free()
     if run.exists():
-        run.check_resumes(options, data)
+        run.check_resumes(draft)
     return decided
 
 

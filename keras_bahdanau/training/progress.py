@@ -113,10 +113,6 @@ class Progress:
         self.epoch, self.step = self.epoch + 1, 0
         self.history.append(json_values(dict(logs)))
 
-    def is_over(self, options):
-        """True if a callback has ended the training, or its options do."""
-        return self.end(options.epochs, options.patience, options.minutes) is not None
-
     def end(self, epochs, patience, minutes=None):
         """Reason why the training is over, as a part of a sentence; None if it goes on."""
         if self.stopped:

@@ -17,7 +17,7 @@ SECONDS = 30  # between two lines of progress
 def report_skipped(plan, batches, validation, say):
     """Report the pairs that a training leaves out from the beginning."""
     source, data = plan.source, plan.data
-    longest = longest_source(source, plan.options)
+    longest = longest_source(plan)
     limit = longest and (longest, source.unit)
     report_skipped_of("training", batches, data.inputs, plan.options.max_length, say, limit)
     limit = longest and (longest_valid_source(source, longest), source.unit)

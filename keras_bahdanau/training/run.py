@@ -55,7 +55,8 @@ class Run:
         """
         if not (self.exists() and self.checkpoint.is_file()):
             return False
-        return self.progress().is_over(self.options())
+        options = self.options()
+        return bool(self.progress().end(options.epochs, options.patience, options.minutes))
 
     @contextlib.contextmanager
     def owned(self, say=print):
@@ -164,24 +165,24 @@ class Run:
             for path in self.directory.iterdir()
         )
 
-    def check_resumes(self, options, data):
-        """Raise an error unless this run can go on with options and data.
+    def check_resumes(self, plan):
+        """Raise an error unless this run can go on with the options and data of a plan.
 
         Raises:
             FileExistsError: If the run has ended.
             ValueError: If it began with other options or other data, or is damaged.
         """
         before = self.options()
-        for name, value in vars(options).items():
+        for name, value in vars(plan.options).items():
             if getattr(before, name) != value:
                 raise ValueError(
                     f"A run resumes with the options it began with, {name}="
                     f"{getattr(before, name)!r}. Received: {name}={value!r}. "
                     "Use that, or another output directory."
                 )
-        self.check_data(data)
+        self.check_data(plan.data)
         if self.checkpoint.is_file():
-            self._check_unfinished(options)
+            self._check_unfinished(plan)
 
     def check_data(self, data):
         """Raise ValueError if the run began with other `TrainingData`."""
@@ -206,9 +207,9 @@ class Run:
                 "another output directory."
             )
 
-    def _check_unfinished(self, options):
+    def _check_unfinished(self, plan):
         progress = self.progress()
-        if progress.is_over(options):
+        if progress.end(*plan.limits):
             epochs = counted(progress.epoch, "epochs")
             raise FileExistsError(
                 f"This run has ended after {epochs}. Received: out={str(self.directory)!r}. "

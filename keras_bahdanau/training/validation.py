@@ -42,7 +42,7 @@ class ValidateAndSave(keras.callbacks.Callback):
 
     def __init__(self, plan, run, translator, validation, checkpoint, average=None, say=print):
         super().__init__()
-        self.options = plan.options
+        self.options, self.limits = plan.options, plan.limits
         self.has_initial = plan.initial is not None
         self.answers = answers_by_source(plan.data.valid_pairs)
         self.judge = None
@@ -84,18 +84,18 @@ class ValidateAndSave(keras.callbacks.Callback):
             f"{self._score(logs)}{' (best)' if better else ''}, {progress.seconds / 60:.1f} min"
         )
         options = self.options
-        end = progress.end(options.epochs, options.patience, options.minutes)
+        end = progress.end(*self.limits)
         self.model.stop_training = end is not None
         if end is not None and progress.epoch < options.epochs:
             self.say(f"the training ends after {progress.epoch} of {options.epochs} epochs: {end}")
 
     def on_train_end(self, logs=None):
         progress = self.checkpoint.progress
-        if self.model.stop_training and not progress.is_over(self.options):
+        if self.model.stop_training and not progress.end(*self.limits):
             progress.stopped = True  # by a callback that comes later in the list
             self.checkpoint.save()
         never_better = progress.epoch and progress.waited == progress.epoch
-        if self.has_initial and never_better and progress.is_over(self.options):
+        if self.has_initial and never_better and progress.end(*self.limits):
             self.say(
                 "no epoch was better than the model that the training began with, which is kept"
             )

@@ -11,7 +11,7 @@ from keras_bahdanau.text.vocabulary import UNKNOWN
 NAMED = 5  # most symbols that a message names
 
 
-def vocabularies(run, options, pairs, sides, old, texts, say):
+def vocabularies(plan, run, old, texts, say):
     """(source, target) of a run: those of its card, those given, or learned from the pairs.
 
     `old` is the `Adaptation` of the initial model, or None; the texts update its vocabularies.
@@ -19,35 +19,36 @@ def vocabularies(run, options, pairs, sides, old, texts, say):
     Raises:
         ValueError: If the run began with another source or target, or its card is damaged.
     """
-    source, target, symbols = sides
-    trained = pairs
+    source, target, symbols, pairs = plan.source, plan.target, plan.symbols, plan.data.pairs
     if run.exists():
-        source, target = _sides_recorded(run, sides)
+        source, target = _sides_recorded(plan, run)
         report_split(symbols, source, "a training that is resumed keeps its vocabulary", say)
         return source, target
     if old is not None:
-        source, target = old.sides(options, sides, texts, say)
+        source, target = old.sides(plan, texts, say)
         pairs = texts  # of which vocabularies that are replaced are learned
-    if source is None and target is None and options.joint:
+    if source is None and target is None and plan.options.joint:
         texts = [pair[side] for side in (0, 1) for pair in pairs]
-        target = source = learned("joint", texts, options, "source", say, symbols)
+        target = source = learned("joint", texts, plan, "source", say)
     if source is None:
         sources = [pair[0] for pair in pairs]
-        source = learned("source", sources, options, "source", say, symbols)
+        source = learned("source", sources, plan, "source", say)
     if target is None:
-        target = learned("target", [pair[1] for pair in pairs], options, "target", say)
-    if sides.source is not None and (old is None or options.update_vocabulary == "replace"):
+        target = learned("target", [pair[1] for pair in pairs], plan, "target", say)
+    if plan.source is not None and (old is None or plan.options.update_vocabulary == "replace"):
         report_split(symbols, source, "a vocabulary that is given stays as it is", say)
     if old is None:
-        _report_rare(sides, (source, target), len(pairs), say)
+        _report_rare((plan.source, plan.target), (source, target), len(pairs), say)
     if isinstance(source, Subwords):
-        feature_place = infer_position((text for text, _ in trained), {*source.symbols, *symbols})
+        feature_place = infer_position(
+            (text for text, _ in plan.data.pairs), {*source.symbols, *symbols}
+        )
         source = source_of(source, feature_place=feature_place)
-    _report_misplaced(source, trained, say)
+    _report_misplaced(source, plan.data.pairs, say)
     return source_of(source), target
 
 
-def _sides_recorded(run, sides):
+def _sides_recorded(plan, run):
     """(source, target) of the card of a run; ValueError if the user gives others."""
     card = run.read_card()
     if not {"source", "target"} <= card.keys():
@@ -60,7 +61,7 @@ def _sides_recorded(run, sides):
         recorded = read_sides(card)
     except Damage as error:
         raise run.damaged(run.card, error) from None
-    for name, _, _ in changed_sides(recorded, (sides.source, sides.target)):
+    for name, _, _ in changed_sides(recorded, (plan.source, plan.target)):
         raise ValueError(
             "A run resumes with the source and target it began with. Received: another "
             f"{name} than that of out={str(run.directory)!r}. Leave it out, or choose "
@@ -105,15 +106,16 @@ def _report_rare(sides, vocabularies, count, say):
             return
 
 
-def learned(name, texts, options, side, say, symbols=()):
+def learned(name, texts, plan, side, say):
     """`Subwords` of texts, as the options of a side say."""
+    options = plan.options
     size = getattr(options, f"{side}_vocabulary_size")
     subwords = Subwords.train(
         texts,
         size,
         model_type=getattr(options, f"{side}_model_type"),
         normalization=getattr(options, f"{side}_normalization"),
-        symbols=symbols,
+        symbols=() if name == "target" else plan.symbols,
         exact=False,
         name="source and target text" if name == "joint" else f"{name} text",
     )

@@ -235,7 +235,7 @@ class _ChiefsRun(Run):
     def owned(self, say=print):
         yield  # by the chief
 
-    def _check_unfinished(self, options):
+    def _check_unfinished(self, plan):
         """Leave it to the chief."""
 
 

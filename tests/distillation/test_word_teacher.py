@@ -11,7 +11,7 @@ import keras_bahdanau as kb
 from keras_bahdanau.distillation import Distillation, distill
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import Run, TrainingOptions, TrainingPlan, train
-from keras_bahdanau.training.data import TrainingData
+from keras_bahdanau.training.data import TrainingData, check_data
 from keras_bahdanau.training.model import word_distillation
 from keras_bahdanau.training.plan import check_start
 
@@ -72,7 +72,8 @@ def test_a_run_resumes_with_its_teacher_alone(teacher, tmp_path):
 def test_a_teacher_and_its_share_go_together(share, files):
     options = TrainingOptions(word_distillation=share).resolved()
     with pytest.raises(ValueError, match=f"teacher=.*, word_distillation={share}. Give both"):
-        TrainingData.build(PAIRS, PAIRS)._replace(teacher=files).check(options)
+        data = TrainingData.build(PAIRS, PAIRS)._replace(teacher=files)
+        check_data(TrainingPlan(options, data=data))
 
 
 def test_a_teacher_of_other_vocabularies_is_named(toy_translator, teacher):

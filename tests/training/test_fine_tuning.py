@@ -18,7 +18,7 @@ from keras_bahdanau.sources.text_source import TextSource, source_of
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.features import position_in_card
 from keras_bahdanau.training import Run, TrainingOptions, TrainingPlan, presets, train
-from keras_bahdanau.training.data import Sides
+from keras_bahdanau.training.data import TrainingData
 from keras_bahdanau.training.fine_tuning import Adaptation, freeze
 from keras_bahdanau.training.infer import inferred_names
 from keras_bahdanau.training.inheritance import (
@@ -48,12 +48,19 @@ def quiet(_):
     pass
 
 
+def drafted(options, pairs, source=None, target=None, symbols=()):
+    """A plan before its vocabularies are made."""
+    data = TrainingData.build(pairs, pairs)
+    return TrainingPlan(options, source, target, data, symbols=symbols)
+
+
 def adapted(path, asked, pairs=NEW, given=(None, None), symbols=()):
     """(`Adaptation`, source, target, model) as a training begins with them."""
     initial = initial_model(Run(path.with_name("new")), path)
     old = Adaptation(initial)
     options = resolve(initial.inherited(asked))
-    source, target = old.sides(options, Sides(*given, symbols), pairs, quiet)
+    draft = TrainingPlan(options, *given, symbols=symbols)
+    source, target = old.sides(draft, pairs, quiet)
     model = compiled_model(TrainingPlan(options, source, target, initial=old.card), 1e-3)
     old.give_weights(model, source, target)
     return old, source, target, model
@@ -90,10 +97,11 @@ def test_symbols_that_the_vocabulary_splits_are_reported(same):
     tokens = source.subwords.tokens(np.arange(source.size))
     token = max((one for one in tokens if one.startswith("\u2581")), key=len)[1:]
     lines, options = [], TrainingOptions().resolved()
-    old.sides(options, Sides(symbols=[token, "<bt>", token]), NEW, lines.append)
+    draft = TrainingPlan(options, symbols=[token, "<bt>", token])
+    old.sides(draft, NEW, lines.append)
     (line,) = lines
     assert line.startswith("symbols that the source splits or does not know, 1: <bt>; update_voc")
-    old.sides(options, Sides(symbols=[token]), NEW, lines.append)
+    old.sides(draft._replace(symbols=[token]), NEW, lines.append)
     assert len(lines) == 1
 
 
@@ -101,13 +109,14 @@ def test_symbols_that_a_given_vocabulary_splits_are_reported(same, tmp_path):
     _, source, target, _ = same
     lines, options, run = [], TrainingOptions().resolved(), Run(tmp_path / "run")
     for given, symbols in ((source, ["<bt>"]), (CASES["images"].source_of(None), ["<bt>", "a"])):
-        sides = Sides(given, target, symbols)
-        vocabularies(run, options, PAIRS, sides, None, PAIRS, lines.append)
+        draft = drafted(options, PAIRS, given, target, symbols)
+        vocabularies(draft, run, None, PAIRS, lines.append)
     text, image = lines
     assert text.endswith("not know, 1: <bt>; a vocabulary that is given stays as it is")
     assert "not know, 2: <bt>, a; " in image
     begin(run, TrainingOptions(), PAIRS, source=source, target=target)
-    vocabularies(run, options, PAIRS, Sides(None, None, ["<bt>"]), None, PAIRS, lines.append)
+    draft = drafted(options, PAIRS, symbols=["<bt>"])
+    vocabularies(draft, run, None, PAIRS, lines.append)
     assert lines[2].endswith("not know, 1: <bt>; a training that is resumed keeps its vocabulary")
 
 
@@ -122,18 +131,18 @@ def test_the_place_of_features_is_found_from_the_pairs_and_kept(tmp_path, source
     options = asked.resolved()
     given = Subwords.train(sources, 40, model_type="char", exact=False, symbols=["<V>"])
     for one, symbols in ((None, ["<V>"]), (given, ["<V>"]), (given, [])):
-        sides = Sides(one, None, symbols)
-        source, target = vocabularies(run, options, pairs, sides, None, pairs, quiet)
+        draft = drafted(options, pairs, one, symbols=symbols)
+        source, target = vocabularies(draft, run, None, pairs, quiet)
         assert source.feature_place == place
     other = TextSource(given, "first" if place == "last" else "last")  # which is kept as it is
-    sides = Sides(other, None, ["<V>"])
-    assert vocabularies(run, options, pairs, sides, None, pairs, quiet)[0] is other
+    draft = drafted(options, pairs, other, symbols=["<V>"])
+    assert vocabularies(draft, run, None, pairs, quiet)[0] is other
     begin(run, asked, pairs, source=source, target=target)
     assert position_in_card(run.read_card()) == place
-    kept, _ = vocabularies(run, options, pairs, Sides(given, None, []), None, pairs, quiet)
+    kept, _ = vocabularies(drafted(options, pairs, given), run, None, pairs, quiet)
     assert kept.feature_place == place
     with pytest.raises(ValueError, match="another source than"):
-        vocabularies(run, options, pairs, Sides(other, None, []), None, pairs, quiet)
+        vocabularies(drafted(options, pairs, other), run, None, pairs, quiet)
 
 
 def test_new_pieces_stand_behind_the_old_ones_with_the_mean_of_their_parts(longer):
@@ -388,8 +397,8 @@ def test_vocabularies_that_are_replaced_are_learnt_from_the_new_text(tmp_path, m
     ).resolved()
     old = Adaptation(initial_model(Run(tmp_path / "new"), model_file))
     new = [("xylophon", "quartz")]
-    sides = Sides(None, None, [])
-    source, target = vocabularies(Run(tmp_path / "new"), options, PAIRS, sides, old, new, quiet)
+    draft = drafted(options, PAIRS)
+    source, target = vocabularies(draft, Run(tmp_path / "new"), old, new, quiet)
     pieces = {*source.subwords.tokens(np.arange(source.size))}
     assert {"x", "y"} <= pieces and "w" not in pieces
     assert "q" in {*target.tokens(np.arange(target.vocabulary_size))}

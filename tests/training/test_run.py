@@ -124,18 +124,18 @@ def test_a_card_that_does_not_say_when_a_run_is_over_is_named(run, options):
 
 
 def test_a_run_is_over_before_an_epoch_that_would_last_too_long():
-    options = TrainingOptions(epochs=9, minutes=10).resolved()
+    limits = 9, 5, 10
     in_time, late = (Progress(epoch=3, seconds=seconds) for seconds in (450.0, 451.0))  # 150 s each
-    assert not in_time.is_over(options)
-    assert late.is_over(options)
-    assert not dataclasses.replace(late, step=7).is_over(options), "one is begun"
-    assert not late.is_over(TrainingOptions(epochs=9).resolved())
-    assert not Progress(epoch=0, seconds=900.0).is_over(options), "one there must be"
+    assert not in_time.end(*limits)
+    assert late.end(*limits)
+    assert not dataclasses.replace(late, step=7).end(*limits), "one is begun"
+    assert not late.end(9, 5)
+    assert not Progress(epoch=0, seconds=900.0).end(*limits), "one there must be"
 
 
 def test_a_run_that_a_callback_stopped_is_over():
-    assert not Progress(epoch=1).is_over(TrainingOptions(epochs=9).resolved())
-    assert Progress(epoch=1, stopped=True).is_over(TrainingOptions(epochs=9).resolved())
+    assert not Progress(epoch=1).end(9, 5)
+    assert Progress(epoch=1, stopped=True).end(9, 5)
 
 
 def test_progress_counts_epochs_and_the_wait_for_a_better_one():

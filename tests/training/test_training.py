@@ -15,7 +15,6 @@ from sides import joint_sides
 
 from keras_bahdanau.demo import generate
 from keras_bahdanau.models.losses import SentenceCrossentropy
-from keras_bahdanau.optimizers.schedules import learning_rate
 from keras_bahdanau.pipelines.archive import write_calibration, write_search
 from keras_bahdanau.pipelines.confidence import TEXT_FEATURES, WORD_FEATURES, Calibration
 from keras_bahdanau.pipelines.pipeline import Pipeline
@@ -32,7 +31,7 @@ from keras_bahdanau.training import (
     train,
     vocabularies,
 )
-from keras_bahdanau.training.model import compiled_model
+from keras_bahdanau.training.model import compiled_model, learning_rate
 from keras_bahdanau.training.presets import PRESETS
 from keras_bahdanau.training.validation import ValidateAndSave
 
@@ -283,8 +282,9 @@ def test_convolutions_of_text_are_refused_before_vocabularies_are_learnt(tmp_pat
 
 
 def test_a_vocabulary_that_is_smaller_than_asked_for_is_reported():
-    lines, options = [], TrainingOptions(vocabulary_size=6000, model_type="word").resolved()
-    subwords = vocabularies.learned("joint", ["one two", "eins"], options, "source", lines.append)
+    options = TrainingOptions(vocabulary_size=6000, model_type="word").resolved()
+    plan, lines = TrainingPlan(options), []
+    subwords = vocabularies.learned("joint", ["one two", "eins"], plan, "source", lines.append)
     assert subwords.vocabulary_size == 7
     assert lines == ["the joint vocabulary has 7 tokens, not 6,000: all the text has"]
 
@@ -508,7 +508,7 @@ def test_a_loss_over_sentences_sums_their_tokens():
 
 def rates(steps, **options):
     options = TrainingOptions(learning_rate=0.5, **options).resolved()
-    schedule = learning_rate(options, steps)
+    schedule = learning_rate(TrainingPlan(options), steps)
     return lambda step: float(schedule(step))
 
 
@@ -542,7 +542,8 @@ def test_the_rate_falls_with_the_root_of_the_steps():
 def compiled(**options):
     settings = {"units": 6, "embedding_units": 4, **options}
     options = TrainingOptions(**settings).resolved()
-    return compiled_model(TrainingPlan(options, *joint_sides()), learning_rate(options, 5))
+    plan = TrainingPlan(options, *joint_sides())
+    return compiled_model(plan, learning_rate(plan, 5))
 
 
 def optimizer_of(**options):

@@ -20,8 +20,8 @@ from keras_bahdanau.pipelines.tasks import Translator
 from keras_bahdanau.sources.text_source import source_of
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.subwords import Subwords
-from keras_bahdanau.training import Run, TrainingOptions, train
-from keras_bahdanau.training.data import TrainingData
+from keras_bahdanau.training import Run, TrainingOptions, TrainingPlan, train
+from keras_bahdanau.training.data import TrainingData, check_data
 from keras_bahdanau.training.infer import model_types_of_vocabularies
 from keras_bahdanau.training.inheritance import check_none_learned
 from keras_bahdanau.training.options import resolve
@@ -69,6 +69,10 @@ def shards(tmp_path_factory):
         rows = (IdRows.encoded(subwords, texts) for texts in sides)
         entries.append(write_shard(directory, len(entries), *rows))
     return write_card(directory, entries, source_of(subwords), subwords)
+
+
+def draft_of(asked, pairs):
+    return TrainingPlan(asked.resolved(), data=TrainingData.build(pairs, VALIDATION))
 
 
 def weights_of(out):
@@ -185,9 +189,9 @@ def test_no_pieces_are_appended_to_the_vocabulary_of_shards(shards, tmp_path):
     options = dataclasses.replace(OPTIONS, update_vocabulary="append")
     for pairs in (shards, Corpora([Corpus("a", shards), Corpus("b", TRAINING)])):
         with pytest.raises(ValueError, match="Shards hold ids.*update_vocabulary='append'"):
-            TrainingData.build(pairs, VALIDATION).check(options.resolved())
+            check_data(draft_of(options, pairs))
     replaced = dataclasses.replace(options, update_vocabulary="replace")
-    TrainingData.build(shards, VALIDATION).check(replaced.resolved())
+    check_data(draft_of(replaced, shards))
 
 
 def test_a_run_on_shards_resumes_with_as_many_workers(shards, tmp_path):

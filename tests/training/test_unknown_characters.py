@@ -113,7 +113,7 @@ def test_a_space_is_never_unknown():
     subwords, _ = Subwords.train_pair(pairs, 20, model_type="char", exact=False)
     data, workers = TrainingData(pairs, pairs), types.SimpleNamespace(index=0, count=1)
     given = options(unknown_rate=0.9, epoch_steps=60, batch_sentences=1).resolved()
-    batches, _ = data.batches(source_of(subwords), subwords, given, workers)
+    batches, _ = TrainingPlan(given, source_of(subwords), subwords, data).batches(workers)
     hidden = [
         {*subwords.tokens(whole[0]).tolist()} - {*subwords.tokens(ids[0]).tolist()}
         for ((ids, _), *_), whole in zip(
@@ -130,7 +130,8 @@ def test_two_workers_have_the_batches_of_one():
 
     def sources(index, count):
         workers = types.SimpleNamespace(index=index, count=count)
-        batches, _ = data.batches(source_of(subwords), subwords, given, workers)
+        plan = TrainingPlan(given, source_of(subwords), subwords, data)
+        batches, _ = plan.batches(workers)
         return [ids for ((ids, _), *_) in batches.arrays(0)]
 
     parts = zip(sources(0, 1), sources(0, 2), sources(1, 2), strict=True)

@@ -1,6 +1,6 @@
 """The models of papers: Bahdanau et al. 2015, Luong et al. 2015, Caglayan et al. 2017."""
 
-from keras_bahdanau.training.presets.preset import Preset
+from keras_bahdanau.training.presets.preset import Preset, half_of_units, read_state, sentences
 
 RNNSEARCH = Preset(
     name="rnnsearch",
@@ -15,9 +15,9 @@ RNNSEARCH = Preset(
         "cell": "gru-reset-before",
         "bridge": "backward",
         "readout": "maxout",
-        "readout_units": lambda options: max(1, options.units // 2),
-        "readout_state": lambda options: "previous" if options.when == "before" else "current",
-        "batch_sentences": lambda options: 0 if options.batch_tokens else 80,
+        "readout_units": half_of_units,
+        "readout_state": read_state,
+        "batch_sentences": sentences(80),
         "epochs": 5,
         "optimizer": "adadelta",
         "learning_rate": 1.0,
@@ -92,7 +92,7 @@ LUONG = Preset(
         "bridge": "last",
         "readout": "plain",
         "dropout": 0.2,
-        "batch_sentences": lambda options: 0 if options.batch_tokens else 128,
+        "batch_sentences": sentences(128),
         "epochs": 12,
         "optimizer": "sgd",
         "learning_rate": 1.0,
@@ -148,7 +148,7 @@ CONDITIONAL_GRU = Preset(
         "dropout": 0.5,
         "embedding_dropout": 0.3,
         "l2": 1e-5,
-        "batch_sentences": lambda options: 0 if options.batch_tokens else 32,
+        "batch_sentences": sentences(32),
         "epochs": 100,
         "learning_rate": 4e-4,
         "patience": 10,

@@ -44,6 +44,31 @@ def maps_letters_to_symbols(options):
     return options.source_model_type in LETTERS and options.target_model_type == SYMBOLS
 
 
+def sentences(count):
+    """The option `batch_sentences` of a preset, off where the user measures batches in tokens."""
+    return lambda options: 0 if options.batch_tokens else count
+
+
+def share_of_dropout(share):
+    """A rate that follows `dropout`."""
+    return lambda options: round(share * options.dropout, 3)
+
+
+def half_of_dropout(options):
+    """Half of `dropout`, of images."""
+    return options.dropout / 2
+
+
+def half_of_units(options):
+    """Half of `units`: the width of one direction, or of a maxout."""
+    return max(1, options.units // 2)
+
+
+def read_state(options):
+    """The state that the readout of Bahdanau et al. 2015 reads."""
+    return "previous" if options.when == "before" else "current"
+
+
 def _time_of_attention(options):
     if is_hard(options):
         return "apart"
@@ -62,14 +87,14 @@ SMALL = Preset(
         "vocabulary_size": 6000,
         "embedding_units": 256,
         "units": 512,
-        "encoder_units": lambda options: max(1, options.units // 2),
+        "encoder_units": half_of_units,
         "attention_units": 256,
         "when": _time_of_attention,
         "tie_embeddings": lambda options: options.readout_units == options.embedding_units,
         "dropout": 0.45,  # the other rates follow it, so that 0 means none of any kind
-        "embedding_dropout": lambda options: round(2 / 3 * options.dropout, 3),
+        "embedding_dropout": share_of_dropout(2 / 3),
         "recurrent_dropout": _recurrent_dropout,
-        "word_dropout": lambda options: round(2 / 9 * options.dropout, 3),
+        "word_dropout": share_of_dropout(2 / 9),
         "label_smoothing": 0.1,
         "loss_mean": "tokens",
         "batch_tokens": lambda options: 0 if options.batch_sentences else 1500,

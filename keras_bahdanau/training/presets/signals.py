@@ -1,6 +1,6 @@
 """Presets for sources that are no text: images, handwriting, speech."""
 
-from keras_bahdanau.training.presets.preset import SMALL, Preset
+from keras_bahdanau.training.presets.preset import SMALL, Preset, half_of_dropout, sentences
 
 _SIGNALS = {  # settings that the three share
     **SMALL.settings,
@@ -9,7 +9,7 @@ _SIGNALS = {  # settings that the three share
     "recurrent_dropout": 0.0,
     "word_dropout": 0.0,
     "batch_tokens": 0,
-    "batch_sentences": lambda options: 0 if options.batch_tokens else 32,
+    "batch_sentences": sentences(32),
     "learning_rate": 1e-3,
     "best_by": "wer",
 }
@@ -24,7 +24,7 @@ IMAGES = Preset(
         "convolutions": "32,64,96",
         "augmentation": 0.3,
         "dropout": 0.2,
-        "embedding_dropout": lambda options: options.dropout / 2,
+        "embedding_dropout": half_of_dropout,
         "epochs": 40,
         "patience": 40,
     },
@@ -85,7 +85,7 @@ SPEECH = Preset(
         "convolutions": "32,32",
         "augmentation": 0.7,
         "dropout": 0.3,
-        "batch_sentences": lambda options: 0 if options.batch_tokens else 16,
+        "batch_sentences": sentences(16),
         "epochs": 100,
         "patience": 100,
     },

@@ -8,6 +8,8 @@ from keras_bahdanau.training.presets.preset import (
     Preset,
     is_hard,
     maps_letters_to_symbols,
+    sentences,
+    share_of_dropout,
 )
 
 CHARACTERS = Preset(
@@ -25,7 +27,7 @@ CHARACTERS = Preset(
         "dropout": 0.3,
         "word_dropout": 0.0,  # a character that is dropped can't be copied
         "batch_tokens": 0,
-        "batch_sentences": lambda options: 0 if options.batch_tokens else 32,
+        "batch_sentences": sentences(32),
         "learning_rate": 1e-3,
         "epochs": 40,
         "epoch_steps": 500,
@@ -92,7 +94,7 @@ SSRU_STUDENT = Preset(
         "tie_embeddings": lambda options: options.units == options.embedding_units,
         "dropout": 0.3,
         "embedding_dropout": lambda options: options.dropout,
-        "word_dropout": lambda options: round(options.dropout / 3, 3),
+        "word_dropout": share_of_dropout(1 / 3),
         "label_smoothing": 0.1,
         "loss_mean": "tokens",
         "batch_tokens": lambda options: 0 if options.batch_sentences else 1500,
