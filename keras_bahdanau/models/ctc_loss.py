@@ -8,11 +8,11 @@ LOG_ZERO = -1e6  # far below the logarithm of any path, and finite: so are its g
 
 
 def ctc_loss(logits, mask, labels):
-    """-log p(labels), summed over all ways to write them into the places of a source.
+    """-log p(labels), summed over all paths through the positions of a source.
 
-    A path has one symbol at each place, a label or the blank, which is id 0; without
+    A path has one symbol at each position, a label or the blank, which is id 0; without
     repetitions and then without blanks it is the text. With alpha_t(l_s) and beta_t(s) the
-    probabilities of all paths to place t that end with label s, or with the blank before it,
+    probabilities of all paths to position t that end with label s, or with the blank before it,
 
     alpha_t(l_s) = p_t(l_s)   (alpha_{t-1}(l_s) + beta_{t-1}(s)
                                + [l_s != l_{s-1}] alpha_{t-1}(l_{s-1}))
@@ -24,11 +24,11 @@ def ctc_loss(logits, mask, labels):
 
     Args:
         logits: Float tensor `(batch, source_time, vocabulary)`.
-        mask: Bool tensor `(batch, source_time)`, True where a place is real.
+        mask: Bool tensor `(batch, source_time)`, True where a position is real.
         labels: Int tensor `(batch, target_time)`, right-padded with 0.
 
     Returns:
-        Float32 tensor `(batch,)`; 0, without gradient, where the places are too few for the
+        Float32 tensor `(batch,)`; 0, without gradient, where there are too few positions for the
         labels: one for each, and one between two that are equal.
     """
     logits = ops.cast(logits, "float32")
@@ -46,33 +46,33 @@ def ctc_loss(logits, mask, labels):
     repeats = ops.sum(ops.cast(real & ops.equal(labels, before), "int32"), axis=1)
     skips = ops.where(ops.equal(labels, before) | ops.equal(before, 0), LOG_ZERO, 0.0)
 
-    def step(state, place):
+    def step(state, position):
         alpha, beta = state
-        of_labels, of_blank, here = place
+        label_log_probs, blank_log_probs, is_real = position
         behind = ops.pad(alpha, [[0, 0], [1, 0]], constant_values=LOG_ZERO)  # alpha(l_{s-1})
-        grown = of_labels + log_sum(alpha, beta[:, :-1], skips + behind[:, :-1])
-        blanks = ops.expand_dims(of_blank, axis=1) + log_sum(beta, behind)
-        here = ops.expand_dims(here, axis=1)  # a place of padding leaves all as it is
-        return (), (ops.where(here, grown, alpha), ops.where(here, blanks, beta))
+        grown = label_log_probs + log_sum(alpha, beta[:, :-1], skips + behind[:, :-1])
+        blanks = ops.expand_dims(blank_log_probs, axis=1) + log_sum(beta, behind)
+        is_real = ops.expand_dims(is_real, axis=1)  # padding changes nothing
+        return (), (ops.where(is_real, grown, alpha), ops.where(is_real, blanks, beta))
 
     # (batch, target_time), (batch, target_time + 1), for nothing but the empty text
     alpha = ops.zeros_like(labels, "float32") + LOG_ZERO
     beta = ops.pad(alpha, [[0, 0], [1, 0]])
     # time first: (source_time, batch, target_time), (source_time, batch), (source_time, batch)
-    places = (
+    positions = (
         ops.transpose(emitted, (2, 0, 1)),
         ops.transpose(log_probs[:, 0]),
         ops.transpose(mask),
     )
-    _, (alpha, beta) = loop(step, (alpha, beta), places, template=())
+    _, (alpha, beta) = loop(step, (alpha, beta), positions, template=())
     # all paths that end with the last label, or with a blank behind it
     end = ops.expand_dims(count, axis=1)
     last = ops.where(ops.equal(ops.arange(1, ops.shape(labels)[1] + 1), end), alpha, 0.0)
     blank = ops.where(ops.equal(ops.arange(ops.shape(labels)[1] + 1), end), beta, 0.0)
     last = ops.where(ops.greater(count, 0), ops.sum(last, axis=1), LOG_ZERO)
     log_prob = log_sum(last, ops.sum(blank, axis=1))
-    places = ops.sum(ops.cast(mask, "int32"), axis=1)
-    return ops.where(ops.less_equal(count + repeats, places), -log_prob, 0.0)
+    positions = ops.sum(ops.cast(mask, "int32"), axis=1)
+    return ops.where(ops.less_equal(count + repeats, positions), -log_prob, 0.0)
 
 
 def batch_ctc_loss(logits, mask, targets, weights):

@@ -145,7 +145,7 @@ class Decoder(keras.Model):
     def _check_cell(self, copy):
         """Raise ValueError if the decoder has no use for the attention or output of its cell."""
         attention = self.cell.attention
-        if attention.sums_up:
+        if attention.marginal:
             raise ValueError(
                 "A Decoder reads a context, and does not sum up the places of a HardAlignment. "
                 f"Received: attention={type(attention).__name__}(...). "
@@ -298,12 +298,12 @@ class Decoder(keras.Model):
             copying,
         )
 
-    def read(self, target_in, prepared, with_weights, training=None):
+    def read(self, target_in, prepared, return_weights, training=None):
         """(readout, weights or (), `Copying` or ()) of all steps of known targets."""
         # -> (batch, target_time, embedding_units)
         embedded = self.embed(target_in, training=training)
         steps = self.cell.teacher_forced(
-            embedded, prepared, with_weights or self.copies, training=training
+            embedded, prepared, return_weights or self.copies, training=training
         )
         # t_i: (batch, target_time, readout_units)
         readout = self.readout(steps.output, steps.context, embedded, training=training)

@@ -66,9 +66,9 @@ class Encoder(keras.Model):
             integers, the id of the target that each id of the source is copied as, -1 for none.
             `Source.symbols` makes it. None for no copying.
 
-    Front end and readers may reduce the time: one with the attribute `reduction` makes
-    ceil(n / reduction) vectors of n. The `reduction` of the encoder is the product, and the
-    memory's position j stands for the source's positions from `reduction * j` on.
+    A front end or reader with the attribute `reduction` makes ceil(n / reduction) vectors of n.
+    The `reduction` of the encoder is the product; position j of the memory stands for those of
+    the source from `reduction * j` on.
 
     Call arguments:
         features: Features of the source, as the front end takes them. For text they are an int
@@ -77,11 +77,10 @@ class Encoder(keras.Model):
 
     Output:
         `Memory`: values `(batch, source_time, values_units)`, zero at padding; mask
-        `(batch, source_time)`, where source_time is that of the features, or with a `reduction`
-        its part; summary `(batch, summary_units)`; last
-        `(batch, values_units)`, the state at the end of each direction (of convolutions the
-        mean); task `(batch, task_units)`, the first vector, without dropout. For an empty
-        source all of it is zero. With `symbols` also symbols `(batch, source_time)`.
+        `(batch, source_time)`; summary `(batch, summary_units)`; last `(batch, values_units)`,
+        the state at the end of each direction (of convolutions the mean); task
+        `(batch, task_units)`, the first vector, without dropout; with `symbols` also symbols
+        `(batch, source_time)`. All of it is zero for an empty source.
 
     Raises:
         ValueError: If a size is not a positive integer, a rate not in [0, 1), a name

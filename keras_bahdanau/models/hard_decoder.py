@@ -160,7 +160,7 @@ class HardDecoder(Decoder):
         )
         return log_probs, step, HardState(decoder_state, emitted if attention.remembers else ())
 
-    def read(self, target_in, prepared, with_weights, training=None):
+    def read(self, target_in, prepared, return_weights, training=None):
         embedded = self.embed(target_in, training=training)
         state, output = self.initial_state(prepared), self._output()
         dropout_masks = self._dropout_masks(embedded, training)
@@ -170,15 +170,15 @@ class HardDecoder(Decoder):
 
         def step(state, inputs):
             log_probs, step, state = self._step(inputs, state, prepared, output, training)
-            return (log_probs, step.weights if with_weights else ()), state
+            return (log_probs, step.weights if return_weights else ()), state
 
         weights = self.cell.like(prepared.projected).weights
         # (batch, vocabulary)
         log_probs = ops.zeros((ops.shape(weights)[0], self.vocabulary_size), "float32")
         inputs = (target_in, embedded, self.cell.project(embedded), dropout_masks)
-        like = (log_probs, weights if with_weights else ())
+        template = (log_probs, weights if return_weights else ())
         # -> (batch, target_time, vocabulary), (batch, target_time, source_time)
-        log_probs, weights = scan(step, state, inputs, like)
+        log_probs, weights = scan(step, state, inputs, template)
         return log_probs, weights, ()
 
     def _dropout_masks(self, embedded, training):

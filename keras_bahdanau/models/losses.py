@@ -54,8 +54,8 @@ class TokenCrossentropy(keras.losses.Loss):
 
         False for a loss without a reduction, and for a subclass with another `call`.
         """
-        own = type(self).call is TokenCrossentropy.call
-        return own and self.reduction in self._reductions_of_total
+        is_plain = type(self).call is TokenCrossentropy.call
+        return is_plain and self.reduction in self._reductions_of_total
 
     def call(self, y_true, y_pred):
         logits = ops.cast(y_pred, "float32")
@@ -194,17 +194,12 @@ class GuidedAlignment(keras.losses.Loss):
         return -ops.sum(ops.cast(y_true, "float32") * ops.log(weights), axis=-1)
 
 
-def guided_alignment(given, weights):
+def guided_alignment(alignment, weights):
     """The mean `GuidedAlignment` loss of a batch.
 
-    Args:
-        given: Float tensor `(..., target_time, source_time)`.
-        weights: Float tensor of the same shape, the attention weights.
-
-    Returns:
-        Float32 scalar; 0 if no row of `given` has a link.
+    Float32 scalar of two tensors `(..., target_time, source_time)`; 0 if no row has a link.
     """
-    return GuidedAlignment(dtype="float32")(given, weights)
+    return GuidedAlignment(dtype="float32")(alignment, weights)
 
 
 class WordDistillation:
@@ -247,18 +242,12 @@ class WordDistillation:
             )
 
     def total(self, inputs, logits, weight):
-        """The weighted sum of the losses of a batch, the mean of its passes.
+        """Float32 scalar, the weighted sum of the losses of a batch, the mean of its passes.
 
         Args:
             inputs: Tuple (features, target_in), or with the alignment, which is not read.
             logits: List of float tensors `(batch, target_time, vocabulary)`, one a pass.
             weight: Float tensor `(batch, target_time)`.
-
-        Returns:
-            Float32 scalar.
-
-        Raises:
-            ValueError: If the inputs are None.
         """
         if inputs is None:
             raise ValueError(

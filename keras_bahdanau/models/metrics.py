@@ -42,13 +42,7 @@ class Perplexity(keras.metrics.Mean):
 
 
 def build_compiled(metrics, targets, vocabulary_size):
-    """Make the metrics of `compile` and their variables, if they are not made yet.
-
-    Args:
-        metrics: The container that Keras makes of `metrics` and `weighted_metrics`.
-        targets: Int tensor, or its spec, `(batch, target_time)`.
-        vocabulary_size: Positive integer. Number of target tokens.
-    """
+    """Make the metrics of `compile` and their variables, if they are not made yet."""
     if not metrics.built:
         shape = (*targets.shape, vocabulary_size)
         metrics.build(targets, keras.KerasTensor(shape, "float32"))

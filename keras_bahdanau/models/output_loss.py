@@ -64,7 +64,7 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0,
     def summed(read, kernel, bias=None):
         step = _Rows(ops.cast(kernel, dtype), bias, label_smoothing, tied, r_drop)
         # scalar, (batch * time,), and gradients of the shapes of read, kernel, bias
-        total, log_probs, gradients = _in_chunks(step, read, targets, weights)
+        total, log_probs, gradients = _chunked_loss(step, read, targets, weights)
 
         def gradient(*args, upstream=None):
             # upstream: (1 + batch * time,), of which total has the first
@@ -153,7 +153,7 @@ class _Rows:
         return ops.matmul(low, back), ops.cast(ops.matmul(*pair), "float32"), bias_slopes
 
 
-def _in_chunks(step, read, targets, weights):
+def _chunked_loss(step, read, targets, weights):
     """(total, negative log-probabilities, gradients), from so many rows at a time."""
     rows, passes = ops.shape(read)[0], read.shape[1]
     # `count` chunks of `size` rows
@@ -176,7 +176,7 @@ def _in_chunks(step, read, targets, weights):
     # (count, size, passes, units), (count, size); the second tuple: sums
     (read_slopes, negative), (total, kernel_slopes, bias_slopes) = loop(
         body,
-        (ops.zeros(()), ops.zeros(step.kernel.shape), _like(step.bias)),
+        (ops.zeros(()), ops.zeros(step.kernel.shape), _bias_zeros(step.bias)),
         (chunked(read), chunked(targets), chunked(weights) * ops.reshape(real, (count, size))),
         template=(ops.zeros((size, *read.shape[1:]), read.dtype), zeros),
     )
@@ -186,5 +186,5 @@ def _in_chunks(step, read, targets, weights):
     return total, ops.reshape(negative, (-1,))[:rows], gradients
 
 
-def _like(bias):
+def _bias_zeros(bias):
     return () if bias is None else ops.zeros(bias.shape)

@@ -9,16 +9,9 @@ from keras_bahdanau.settings.limits import PRECISIONS
 
 
 def precision_of(model):
-    """The precision of a model's products: "float32" unless one of its layers has another one.
-
-    Args:
-        model: `Seq2Seq` or `Ensemble`.
-
-    Returns:
-        String, a dtype.
-    """
-    others = {layer.compute_dtype for layer in model._flatten_layers()} - {"float32", None}
-    return min(others, default="float32")
+    """The dtype of a model's products: "float32" unless one of its layers has another one."""
+    dtypes = {layer.compute_dtype for layer in model._flatten_layers()} - {"float32", None}
+    return min(dtypes, default="float32")
 
 
 @contextlib.contextmanager
@@ -35,12 +28,9 @@ def computing_in(policy):
 def cast_model(model, precision):
     """The same model with weights and products in another precision.
 
-    Softmax, scores and the encoder's mean are computed in float32, as in a training in mixed
-    precision. But the weights are in bfloat16, too: each product would turn them into it once
-    more, in each step of a search. Logits and their bias are in bfloat16, too.
-
-    All layers get the precision, those that were made with another one on purpose, too. While the
-    model is built, layers of other threads get it as well.
+    Softmax, scores and the encoder's mean stay in float32. Weights and logits are in the
+    precision: no step of a search has to cast them. All layers get it, those that were made with
+    another one on purpose, too; and while the model is built, layers of other threads.
 
     Args:
         model: Built `Seq2Seq` or `Ensemble`.
@@ -75,12 +65,7 @@ def cast_model(model, precision):
 
 
 def replace_policy(config, policy):
-    """A config with one dtype policy in the place of any other one.
-
-    Args:
-        config: Dictionary of `get_config`, or a part of it.
-        policy: String, the name of a dtype policy.
-    """
+    """A config of `get_config`, or a part of it, with one dtype policy, given by its name."""
     if isinstance(config, list | tuple):
         return type(config)(replace_policy(part, policy) for part in config)
     if not isinstance(config, dict):

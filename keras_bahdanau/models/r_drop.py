@@ -34,12 +34,7 @@ def divergence(logits, second_logits):
 
     (Wu et al. 2021, eq. 2.)
 
-    Args:
-        logits: Float tensor `(batch, target_time, vocabulary)`.
-        second_logits: Float tensor of the same shape.
-
-    Returns:
-        Float32 tensor `(batch, target_time)`.
+    Float32 tensor `(batch, target_time)` of two tensors `(batch, target_time, vocabulary)`.
     """
     # log p, log q: (batch, target_time, vocabulary)
     log_p, log_q = (
@@ -53,14 +48,8 @@ def divergence_of_rows(log_probs, probs):
 
     The rows come in turns, p, q, p, q, ... With s = log p - log q the gradient by the logits
     of p is p (s - KL(p || q)) from the first of the two, and p - q from the second.
-
-    Args:
-        log_probs: Float32 tensor `(rows * 2, vocabulary)`.
-        probs: Float32 tensor of the same shape.
-
-    Returns:
-        Float32 tensors `(rows * 2,)` and `(rows * 2, vocabulary)`.
     """
+    # of (rows * 2, vocabulary), both: -> (rows * 2,), (rows * 2, vocabulary)
     pairs = (-1, 2, probs.shape[-1])
     both = ops.reshape(log_probs, pairs)  # -> (rows, 2, vocabulary)
     difference = both - _swapped(both)  # s, -s

@@ -58,16 +58,8 @@ def add_training_losses(model, loss, x, y, output, sample_weight):
     (1 - w) ((1 - s) tokens + s teacher) + w CTC, plus guided alignment; what layers and weights
     add to the loss stays whole. Each added loss is reduced as the model's own.
 
-    Args:
-        model: `Seq2Seq`.
-        loss: Float32 scalar, the loss of the decoder's tokens.
-        x: The inputs, for a teacher that reads them, or None.
-        y: Int tensor `(batch, target_time)`.
-        output: `TrainingOutput`.
-        sample_weight: Float tensor `(batch, target_time)`, or None.
-
-    Returns:
-        Float32 scalar.
+    `loss` is that of the decoder's tokens; the other arguments are those of
+    `Seq2Seq.compute_loss`.
     """
     weight = weight_of(y, sample_weight)
     if model.word_distillation is not None:
@@ -99,16 +91,8 @@ def reduction_of(loss):
 def token_weights(y, sample_weight):
     """The weights of the target tokens, from those of the tokens or of the sentences.
 
-    Args:
-        y: Int tensor `(batch, target_time)`.
-        sample_weight: Float tensor `(batch, target_time)`; or `(batch,)` or `(batch, 1)`, a number
-            for each sentence, which all of its tokens have but padding, id 0; or None.
-
-    Returns:
-        Float tensor `(batch, target_time)`, or None.
-
-    Raises:
-        ValueError: If the shape is another one.
+    A number for each sentence, `(batch,)` or `(batch, 1)`, counts for all of its tokens but
+    padding, id 0. None stays None.
     """
     if sample_weight is None:
         return None

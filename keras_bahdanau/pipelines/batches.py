@@ -1,12 +1,135 @@
-"""Work on many inputs, in batches that fit in memory, with as many under way as cores."""
+"""Work on many inputs, in batches that fit in memory, with as many under way as cores.
+
+The memory of a search is counted from the shapes of its tensors.
+"""
 
 import concurrent.futures
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
+from keras import tree
 
+from keras_bahdanau.layers import (
+    AdditiveScore,
+    Attention,
+    Monotonic,
+    MultiHeadAttention,
+    NoCoverage,
+    PastAttention,
+    SelfAttentionReader,
+)
+from keras_bahdanau.models.encoder import layer_reduction
+from keras_bahdanau.models.ensemble import Ensemble
+from keras_bahdanau.models.hard_decoder import HardDecoder
+from keras_bahdanau.models.seq2seq import Seq2Seq
 from keras_bahdanau.settings.cores import usable_cores
 from keras_bahdanau.settings.limits import BATCH_SIZE, MOST_SEARCH_NUMBERS, SEARCH_NUMBERS
 from keras_bahdanau.settings.option import check_value
+
+
+class SearchMemory(NamedTuple):
+    """The tensors that a search holds for one source.
+
+    Attributes:
+        model: `StepModel`. Of another model than `Seq2Seq` and `Ensemble` nothing is known but
+            logits and weights.
+        options: `SearchOptions`.
+        logits_at_once: Integer, the steps whose logits are held at the same time.
+    """
+
+    model: Any
+    options: Any
+    logits_at_once: int = 1
+
+    def numbers(self, positions):
+        """Count the numbers of a source: scores, alignments, draws, states and attention.
+
+        There are two alignments: of the rows that are alive, and of all.
+
+        Args:
+            positions: Integer, positions of the source.
+        """
+        options, vocabulary = self.options, self.model.target_vocabulary_size
+        source_time = -(-positions // self.model.source_limits.reduction)
+        limit = int(source_time * options.max_length_ratio + options.max_length_offset)
+        time = min(max(limit, options.min_length), options.max_length)
+        step = vocabulary * self.logits_at_once + hypothesis_numbers(self.model, source_time)
+        if options.no_repeat_ngram:  # tokens that would repeat an n-gram: see `NoRepeatedNgram`
+            step += 2 * (time + 1) * (math.isqrt(vocabulary) + 1)
+        if options.random:
+            step += options.max_length
+        ctc = 2 * source_time * vocabulary if options.ctc_weight else 0
+        hypotheses = options.beam_width * (step + 2 * time * source_time)
+        return ctc + hypotheses + encoder_numbers(self.model, source_time)
+
+
+def hypothesis_numbers(model, source_time):
+    """Count the numbers that a step holds for one hypothesis, without logits and weights.
+
+    Self-attention counts with its whole window, of which a search of fewer steps has a part.
+
+    Args:
+        model: `StepModel`.
+        source_time: Integer, positions of the memory.
+    """
+    if isinstance(model, Ensemble):
+        return sum(hypothesis_numbers(member, source_time) for member in model.models)
+    if not isinstance(model, Seq2Seq):
+        return 0
+    decoder = model.decoder
+    if isinstance(decoder, HardDecoder):  # a prediction at each position
+        pairs = source_time if decoder.cell.attention.remembers else 0
+        return source_time * (decoder.vocabulary_size + decoder.readout.units + pairs)
+    cell = decoder.cell
+    attentions = getattr(cell, "attentions", [cell.attention])  # one for each of several blocks
+    states = sum(tree.flatten(cell.stack.state_sizes))
+    return states + sum(attention_numbers(attention, source_time) for attention in attentions)
+
+
+def attention_numbers(attention, source_time):
+    """Count the numbers that an attention makes in a step of one hypothesis.
+
+    Args:
+        attention: Attention layer.
+        source_time: Integer, positions of the memory.
+    """
+    if isinstance(attention, MultiHeadAttention):
+        return sum(attention_numbers(head, source_time) for head in attention.attentions)
+    if isinstance(attention, PastAttention):
+        past = attention.length * (2 * attention.units + 1)
+        return past + attention_numbers(attention.attention, source_time)
+    if not isinstance(attention, Attention):
+        return 0
+    score, normalizer, count = attention.score, attention.normalizer, 0
+    if isinstance(score, AdditiveScore):  # W s_{i-1} + U h_j
+        count += source_time * score.units
+    if not isinstance(attention.coverage, NoCoverage):  # keys of its own
+        count += source_time * score.key_units
+    if isinstance(normalizer, Monotonic):  # the last alignment, or pairs of positions
+        count += source_time if normalizer.hard else 3 * source_time**2
+    return count
+
+
+def encoder_numbers(model, source_time):
+    """Count the numbers that the largest part of an encoder holds for a row, without its values.
+
+    Args:
+        model: `StepModel`.
+        source_time: Integer, positions of the memory.
+    """
+    if isinstance(model, Ensemble):
+        return sum(encoder_numbers(member, source_time) for member in model.models)
+    if not isinstance(model, Seq2Seq):
+        return 0
+    most, time = 0, source_time
+    for part in reversed([model.encoder.front_end, *model.encoder.readers]):
+        time *= layer_reduction(part)  # of its inputs
+        if isinstance(part, SelfAttentionReader):  # weights between all positions, of one block
+            most = max(most, part.heads * time**2)
+        elif hasattr(part, "row_numbers"):  # of a front end that compares its positions
+            most = max(most, part.row_numbers(time))
+    return most
 
 
 def in_batches(rows, batch_size, work, memory, tell=None):

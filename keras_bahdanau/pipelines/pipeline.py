@@ -8,13 +8,13 @@ import tensorflow as tf
 
 from keras_bahdanau.models import Ensemble
 from keras_bahdanau.pipelines.archive import open_pipeline_file
-from keras_bahdanau.pipelines.batches import in_batches
+from keras_bahdanau.pipelines.batches import SearchMemory, in_batches
 from keras_bahdanau.pipelines.confidence import calibration_of
 from keras_bahdanau.pipelines.file import read_pipeline, write_pipeline
 from keras_bahdanau.pipelines.graph import GraphPipeline
 from keras_bahdanau.pipelines.trace import trace
 from keras_bahdanau.pipelines.translation import read_translations
-from keras_bahdanau.search import SearchMemory, SearchResult
+from keras_bahdanau.search import SearchResult
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.sources.source import Source
 from keras_bahdanau.text.copies import decode_copying

@@ -8,7 +8,6 @@ from keras_bahdanau.settings.lazy import lazy_names
 _MODULE_OF = {
     "SearchOptions": "search_options",
     "SearchResult": "result",
-    "SearchMemory": "search_memory",
     "SearchTree": "search_tree",
     "TreeRecorder": "search_tree",
     "beam_search": "beam",

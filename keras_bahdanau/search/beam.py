@@ -20,34 +20,19 @@ IMPOSSIBLE = -1e9
 
 
 class BeamState(NamedTuple):
-    """State of the state.
+    """State of the loop."""
 
-    Attributes:
-        t: Int32 scalar, the step.
-        tokens: Int32 `(batch, beam)`, chosen last.
-        alive: Bool `(batch, beam)`, still going on.
-        finished: Bool `(batch, beam)`, ended by the end token.
-        lengths: Int32 `(batch, beam)`.
-        log_probs: Float32 `(batch, beam)`, of the whole hypothesis.
-        ids: Int32 `(time, batch, beam)`, the token of each step.
-        parents: Int32 `(time, batch, beam)`, the beam it came from.
-        alignment: Float32 `(time, batch, beam, source_time)`, its weights.
-        token_stats: Float32 `(time, batch, beam, 2)`: what it added to log p, and the entropy of
-            what it was chosen from.
-        model: The step function's own state.
-    """
-
-    t: Any
-    tokens: Any
-    alive: Any
-    finished: Any
-    lengths: Any
-    log_probs: Any
-    ids: Any
-    parents: Any
-    alignment: Any
-    token_stats: Any
-    model: Any
+    t: Any  # int32 scalar, the step
+    tokens: Any  # int32 (batch, beam), chosen last
+    alive: Any  # bool (batch, beam), still going on
+    finished: Any  # bool (batch, beam), ended by the end token
+    lengths: Any  # int32 (batch, beam)
+    log_probs: Any  # float32 (batch, beam), of the whole hypothesis
+    ids: Any  # int32 (time, batch, beam), the token of each step
+    parents: Any  # int32 (time, batch, beam), the beam that it came from
+    alignment: Any  # float32 (time, batch, beam, source_time), its weights
+    token_stats: Any  # float32 (time, batch, beam, 2): log p of a token, entropy of its step
+    model: Any  # the step function's own state
 
 
 def beam_search(step, state, limits, options, *, start, end, time, source_time, visit=None):
@@ -56,20 +41,9 @@ def beam_search(step, state, limits, options, *, start, end, time, source_time, 
     A hypothesis that ends stays in the beam with its score until better ones push it out.
     The search is over when no hypothesis goes on.
 
-    Args:
-        step: Function `(tokens, state) -> (log_probs, weights, state)` with
-            tokens `(batch, beam)`, log_probs `(batch, beam, vocabulary)` and
-            weights `(batch, beam, source_time)`; or a `RowStep`.
-        state: Its first state: a structure of tensors `(batch, ...)`.
-        limits: Int32 tensor `(batch,)`: the most tokens of each row; 0 where
-            there is nothing to translate.
-        options: `SearchOptions`.
-        start: Integer, the token that every target begins after.
-        end: Integer, the token that ends a hypothesis.
-        time: Integer or int32 scalar, length of the buffers: `max(limits)` or more.
-        source_time: Integer or int32 scalar, last axis of the weights.
-        visit: Function that is given the `BeamState` after each step, such as a `TreeRecorder`;
-            the search then runs eagerly. None for one state, which a graph can hold.
+    Arguments are those of `search`, and `visit`: a function that is given the `BeamState` after
+    each step, such as a `TreeRecorder`; the search then runs eagerly. None is for one loop, which
+    a graph can hold. `step` may be a `RowStep`.
 
     Returns:
         `SearchResult` with a beam axis of `options.beam_width`. Where fewer

@@ -183,16 +183,16 @@ class NoRepeatedNgram:
         context = self.size - 1
         followers = before[..., context:]  # -> (batch, [beam,] time + 1)
         met = ops.ones_like(followers, "bool")  # True where the context was the present one
-        for place in range(context):
-            now = before[..., place - context :][..., :1]  # -> (batch, [beam,] 1)
-            met = ops.logical_and(met, ops.equal(before[..., place : place - context], now))
+        for step in range(context):
+            now = before[..., step - context :][..., :1]  # -> (batch, [beam,] 1)
+            met = ops.logical_and(met, ops.equal(before[..., step : step - context], now))
         repeated = _among(followers, met, vocabulary)  # -> (batch, [beam,] vocabulary)
         ends = ops.equal(ops.arange(vocabulary), self.end)
         return ops.logical_or(ends, ops.logical_not(repeated)), before
 
 
 def _among(tokens, counted, vocabulary):
-    """Bool `(..., vocabulary)`: the tokens that stand in `tokens` `(..., n)` where `counted`.
+    """Bool `(..., vocabulary)`: the tokens that are in `tokens` `(..., n)` where `counted`.
 
     A scatter, as the product of two narrow one-hot matrices: those of each
     token's quotient and remainder by the square root of the vocabulary.
@@ -210,14 +210,11 @@ def _among(tokens, counted, vocabulary):
 def limits_of(lengths, options, prefix=None, time=None):
     """The most tokens of each translation.
 
-    There always is room for the shortest translation that is allowed, and
-    behind a prefix for the end token, if `options.max_length` is not passed.
+    There always is room for the shortest translation that is allowed, and behind a prefix for
+    the end token, if `options.max_length` is not passed.
 
-    Args:
-        lengths: Int32 tensor `(batch,)`, the number of tokens of each source.
-        options: `SearchOptions`.
-        prefix: Int32 tensor `(batch, prefix_time)`, right-padded with 0.
-        time: Integer, length of the search's buffers if it is fixed.
+    `lengths` is an int32 tensor `(batch,)`, the number of tokens of each source; the other
+    arguments are those of `search_model`.
 
     Returns:
         Int32 tensor `(batch,)`; 0 for a sentence without a token.

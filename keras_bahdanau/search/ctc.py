@@ -167,9 +167,9 @@ class CtcPrefixes:
 
         # from place to place, log r_0 = log 0: (batch, beam, source_time)
         log_n = summed_products(ops.where(self.mask, emitted, 0.0), emitted + log_phi)
-        log_n = _from_zero(log_n)  # -> (batch, beam, source_time + 1)
+        log_n = _pad_first(log_n)  # -> (batch, beam, source_time + 1)
         blank = ops.where(self.mask, self.log_blank + log_n[..., :-1], LOG_ZERO)
-        log_b = _from_zero(summed_products(ops.zeros_like(blank) + self.log_blank, blank))
+        log_b = _pad_first(summed_products(ops.zeros_like(blank) + self.log_blank, blank))
         return ops.squeeze(ops.where(empty, 0.0, log_psi), axis=-1), PrefixState(
             ops.where(empty, state.log_n, log_n), ops.where(empty, state.log_b, log_b), tokens
         )
@@ -190,7 +190,7 @@ class CtcPrefixes:
         return ops.where(ops.equal(tokens, self.end), log_phi[..., -1:], log_psi)
 
 
-def _from_zero(log_r):
+def _pad_first(log_r):
     """The same with log 0 at place 0, before the first one."""
     return ops.pad(log_r, [[0, 0], [0, 0], [1, 0]], constant_values=LOG_ZERO)
 

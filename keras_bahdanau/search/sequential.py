@@ -16,47 +16,26 @@ class SequentialState(NamedTuple):
     """State of the loop.
 
     Its hypotheses are independent: one in each row of the batch, or `draws` on an axis behind it.
-
-    Attributes:
-        t: Int32 scalar, the step.
-        tokens: Int32 `(batch, [draws])`, chosen last.
-        alive: Bool `(batch, [draws])`, still going on.
-        finished: Bool `(batch, [draws])`, ended by the end token.
-        lengths: Int32 `(batch, [draws])`.
-        log_probs: Float32 `(batch, [draws])`, of the whole hypothesis.
-        ids: Int32 `(time, batch, [draws])`.
-        alignment: Float32 `(time, batch, [draws,] source_time)`.
-        token_stats: Float32 `(time, batch, [draws,] 2)`: what each token added to log p, and the
-            entropy of what it was chosen from.
-        model: The step function's own state.
     """
 
-    t: Any
-    tokens: Any
-    alive: Any
-    finished: Any
-    lengths: Any
-    log_probs: Any
-    ids: Any
-    alignment: Any
-    token_stats: Any
-    model: Any
+    t: Any  # int32 scalar, the step
+    tokens: Any  # int32 (batch, [draws]), chosen last
+    alive: Any  # bool (batch, [draws]), still going on
+    finished: Any  # bool (batch, [draws]), ended by the end token
+    lengths: Any  # int32 (batch, [draws])
+    log_probs: Any  # float32 (batch, [draws]), of the whole hypothesis
+    ids: Any  # int32 (time, batch, [draws])
+    alignment: Any  # float32 (time, batch, [draws,] source_time)
+    token_stats: Any  # float32 (time, batch, [draws,] 2): log p of a token, entropy of its step
+    model: Any  # the step function's own state
 
 
 def sequential_search(step, choose, state, limits, *, start, end, time, source_time):
     """Choose a token at each step, until every hypothesis has ended or is cut.
 
-    Args:
-        step: Function `(tokens, state) -> (log_probs, weights, state)`, or a `RowStep`.
-        choose: Function `(distribution, t, rows) -> (tokens, log_probs)`: the tokens for
-            step t, and their log-probabilities; rows are those of the batch, int32 `(n,)`, or
-            None for all.
-        state: The step's first state.
-        limits: Int32 tensor `(batch, [draws])`: the most tokens of each hypothesis.
-        start: Integer, the token that every target begins after.
-        end: Integer, the token that ends a hypothesis.
-        time: Integer or int32 scalar, length of the buffers: `max(limits)` or more.
-        source_time: Integer or int32 scalar, last axis of the weights.
+    Arguments are those of `search`, but that `limits` may be `(batch, draws)`, and `choose`: a
+    function `(distribution, t, rows) -> (tokens, log_probs)` that gives the tokens for step t, and
+    their log-probabilities; rows are those of the batch, int32 `(n,)`, or None for all.
 
     Returns:
         The last `SequentialState`.
@@ -114,18 +93,7 @@ def _advance(step, choose, limits, state, end):
 def greedy_search(step, state, limits, options, *, start, end, time, source_time):
     """Take the most probable token at each step.
 
-    Args:
-        step: Function `(tokens, state) -> (log_probs, weights, state)` with
-            tokens `(batch,)`, log_probs `(batch, vocabulary)` and weights
-            `(batch, source_time)`.
-        state: Its first state: a structure of tensors `(batch, ...)`.
-        limits: Int32 tensor `(batch,)`: the most tokens of each row; 0 where
-            there is nothing to translate.
-        options: `SearchOptions`; greedy search reads the length penalty.
-        start: Integer, the token that every target begins after.
-        end: Integer, the token that ends a hypothesis.
-        time: Integer or int32 scalar, length of the buffers: `max(limits)` or more.
-        source_time: Integer or int32 scalar, last axis of the weights.
+    Arguments are those of `search`. Of the options it reads the length penalty.
 
     Returns:
         `SearchResult` with a beam axis of 1.
@@ -159,20 +127,7 @@ def sample(step, state, limits, options, *, start, end, time, source_time, unifo
     that the model gives them: `temperature`, `top_k` and `top_p` decide what
     is drawn, and change no score.
 
-    Args:
-        step: Function `(tokens, state) -> (log_probs, weights, state)` with
-            tokens `(batch, beam)`, log_probs `(batch, beam, vocabulary)` and
-            weights `(batch, beam, source_time)`.
-        state: Its first state: a structure of tensors `(batch, ...)`.
-        limits: Int32 tensor `(batch,)`: the most tokens of each row; 0 where
-            there is nothing to translate.
-        options: `SearchOptions`.
-        start: Integer, the token that every target begins after.
-        end: Integer, the token that ends a hypothesis.
-        time: Integer or int32 scalar, length of the buffers: `max(limits)` or more.
-        source_time: Integer or int32 scalar, last axis of the weights.
-        uniforms: Float tensor `(batch, options.beam_width, time)` in [0, 1), or
-            longer: one number for each draw. From `options.seed` if left out.
+    Arguments are those of `search`.
 
     Returns:
         `SearchResult` with a beam axis of `options.beam_width`.

@@ -23,7 +23,7 @@ from keras_bahdanau.layers import (
 )
 from keras_bahdanau.models import Decoder, Encoder, Ensemble, HardDecoder, Seq2Seq
 from keras_bahdanau.models.losses import SentenceCrossentropy, TokenCrossentropy
-from keras_bahdanau.search.search_memory import hypothesis_numbers
+from keras_bahdanau.pipelines.batches import hypothesis_numbers
 
 VOCABULARY, REACH = 6, 2
 RANDOM = np.random.default_rng(5)

@@ -10,8 +10,7 @@ from decoders import new_decoder
 import keras_bahdanau as kb
 from keras_bahdanau.models import SourceLimits
 from keras_bahdanau.pipelines import batches as limited
-from keras_bahdanau.search import SearchMemory
-from keras_bahdanau.search.search_memory import hypothesis_numbers
+from keras_bahdanau.pipelines.batches import SearchMemory, hypothesis_numbers
 from keras_bahdanau.sources import FeatureSource
 
 RANDOM = np.random.default_rng(0)

@@ -14,7 +14,7 @@ def stepwise(cell, inputs, prepared):
 
 def at_once(cell, inputs, prepared):
     """The same of the whole target."""
-    shown = cell.teacher_forced(inputs, prepared, with_weights=True)
+    shown = cell.teacher_forced(inputs, prepared, return_weights=True)
     return side_by_side(shown)
 
 

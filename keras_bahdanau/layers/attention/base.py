@@ -52,7 +52,7 @@ class AttentionBase(AttentionPart):
 
     exportable = True  # True if it needs nothing but the source sentence
     attends = True  # False if its weights point at no position
-    sums_up = False  # True if only a `HardDecoder` can train it, which sums over all positions
+    marginal = False  # True if only a `HardDecoder` can train it, which sums over all positions
 
     def __init__(self, **kwargs):
         super().__init__(autocast=True, **kwargs)

@@ -55,7 +55,7 @@ class HardAlignment(AttentionBase):
         >>> decoder = keras_bahdanau.HardDecoder(60, 64, cell)
     """
 
-    sums_up = True
+    marginal = True
 
     def __init__(self, score="additive", units=256, order=0, monotonic=False, reach=5, **kwargs):
         super().__init__(**kwargs)

@@ -61,8 +61,8 @@ class MultiHeadAttention(AttentionBase):
         return self.attentions[0].attends
 
     @property
-    def sums_up(self):
-        return self.attentions[0].sums_up
+    def marginal(self):
+        return self.attentions[0].marginal
 
     def build(self, query_shape, values_shape):
         width = self._head_units(values_shape[-1])

@@ -48,8 +48,8 @@ class PastAttention(AttentionBase):
         return self.attention.attends
 
     @property
-    def sums_up(self):
-        return self.attention.sums_up
+    def marginal(self):
+        return self.attention.marginal
 
     def build(self, query_shape, values_shape):
         self.attention.build(query_shape, values_shape)

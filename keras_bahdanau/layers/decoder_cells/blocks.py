@@ -153,10 +153,10 @@ class BlockCell(DecoderCellBase):
         shown, attention = self._through(x, recur, state.attention, prepared, training)
         return shown, DecoderState(tuple(states), attention)
 
-    def teacher_forced(self, inputs, prepared, with_weights, training=None):
+    def teacher_forced(self, inputs, prepared, return_weights, training=None):
         state = self.initial_state(prepared)
         if tree.flatten(state.attention):  # a step of which depends on the one before
-            return super().teacher_forced(inputs, prepared, with_weights, training=training)
+            return super().teacher_forced(inputs, prepared, return_weights, training=training)
         x, _ = self.project(inputs)  # (batch, target_time, units)
         x = self._placed(x, ops.arange(ops.shape(x)[1]))
         masks = self._cell_masks(prepared) or ((),) * self.depth
@@ -166,7 +166,7 @@ class BlockCell(DecoderCellBase):
             return cell.sequence(cell.project(x), state.cell[index], masks[index])
 
         shown, _ = self._through(x, recur, state.attention, prepared, training)
-        return kept(shown, with_weights)
+        return kept(shown, return_weights)
 
     def get_config(self):
         return {

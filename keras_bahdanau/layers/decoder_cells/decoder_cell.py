@@ -280,13 +280,13 @@ class DecoderCellBase(keras.layers.Layer):
         """The pair (`Step`, next `DecoderState`), from inputs that `project` has seen."""
         raise NotImplementedError
 
-    def teacher_forced(self, inputs, prepared, with_weights, training=None):
+    def teacher_forced(self, inputs, prepared, return_weights, training=None):
         """All steps of a target that is known.
 
         Args:
             inputs: Float tensor `(batch, target_time, input_units)`, the embedded y_0, y_1, ...
             prepared: From `prepare(memory)`.
-            with_weights: Python bool. True to keep the weights.
+            return_weights: Python bool. True to keep the weights.
             training: Python bool.
 
         Returns:
@@ -296,9 +296,9 @@ class DecoderCellBase(keras.layers.Layer):
 
         def step(state, projected):
             shown, state = self.step(projected, state, prepared, training=training)
-            return kept(shown, with_weights), state
+            return kept(shown, return_weights), state
 
-        like = kept(self.like(prepared), with_weights)
+        like = kept(self.like(prepared), return_weights)
         return scan(step, initial_state, self.project(inputs), like)
 
     def call(self, inputs, state, prepared, training=None):
@@ -328,9 +328,9 @@ class DecoderCellBase(keras.layers.Layer):
         return cls(**config)
 
 
-def kept(step, with_weights):
+def kept(step, return_weights):
     """The part of a `Step` that training reads."""
-    return step._replace(weights=step.weights if with_weights else (), scores=(), query=())
+    return step._replace(weights=step.weights if return_weights else (), scores=(), query=())
 
 
 def as_memory(shape):

@@ -49,14 +49,14 @@ class UnfedCell(DecoderCellBase):
             DecoderState(cell, attended.state, context=kept),
         )
 
-    def teacher_forced(self, inputs, prepared, with_weights, training=None):
+    def teacher_forced(self, inputs, prepared, return_weights, training=None):
         state = self.initial_state(prepared)
         if tree.flatten((state.attention, state.context)):
-            return super().teacher_forced(inputs, prepared, with_weights, training=training)
+            return super().teacher_forced(inputs, prepared, return_weights, training=training)
         projected, embedding = self.project(inputs)
         # s_1, s_2, ...: (batch, target_time, units)
         tops = self.stack.sequence(projected, state.cell, self._cell_masks(prepared))
         # all c_i: (batch, target_time, context_units)
         _, attended = self._attend(tops, embedding, state, prepared, training)
         step = Step(tops, attended.context, attended.weights, attended.scores, query=())
-        return kept(step, with_weights)
+        return kept(step, return_weights)

@@ -7,8 +7,8 @@ import keras_bahdanau as kb
 from keras_bahdanau import SearchOptions, layers
 from keras_bahdanau.layers import ATTENTIONS
 from keras_bahdanau.models.step_model import SourceLimits, StepModel
-from keras_bahdanau.search import SearchMemory
-from keras_bahdanau.search.search_memory import (
+from keras_bahdanau.pipelines.batches import (
+    SearchMemory,
     attention_numbers,
     encoder_numbers,
     hypothesis_numbers,
