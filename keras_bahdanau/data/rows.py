@@ -86,26 +86,21 @@ def _are_weights(links):
 
 
 class UnknownCharacters:
-    """In some pairs one character of both sides becomes the unknown token, in each place it has.
+    """In some pairs one character of both sides becomes the unknown token, wherever it is.
 
     A vocabulary of characters has those of the training alone, so a new lemma may have a letter
-    that no model can write. One that has met unknown tokens on both sides writes one where it
+    that no model can write. A model that has met unknown tokens on both sides writes one where it
     attends to one, and `replace_unknown` puts the letter of the source there (Luong et al. 2015,
     section 3.1, "copyable" unknown words, which are in the text there; here they are drawn).
 
     A character that is doubled stays unchanged: a run of unknown characters is one token.
 
     Args:
-        copies: Sequence of integers, for each source id that of the target's same token, or -1:
-            see `text.copied_ids`.
+        copies: Sequence of integers, the target ids of `text.copies.copied_ids`.
         rate: Float from 0 to 1, the share of the pairs.
         seed: Non-negative integer.
         shard: Tuple (index, count) of a worker, which has the rows index, index + count, ... of
             a batch: they have the unknown characters that they have in the whole batch.
-
-    Example:
-        >>> unknown = UnknownCharacters(copied_ids(source, target), rate=0.1, seed=1)
-        >>> batch = unknown(batch, step=20, number=3)
     """
 
     def __init__(self, copies, rate, seed, shard=(0, 1)):
@@ -113,14 +108,7 @@ class UnknownCharacters:
         self._rate, self._seed, self._shard = rate, seed, shard
 
     def __call__(self, batch, step, number):
-        """The batch with unknown characters, the same for the same step and pass.
-
-        Args:
-            batch: `((features, target_in, ...), target_out, weight)`, as `BatchedPairs` has it,
-                whose features are ids.
-            step: Non-negative integer, the batch of the pass.
-            number: Non-negative integer, the pass over the pairs.
-        """
+        """The batch of `BatchedPairs` with unknown characters: the same for a step of a pass."""
         (features, target_in, *extra), target_out, weight = batch
         arrays = (features, target_in, target_out)
         features, target_in, target_out = (array.copy() for array in arrays)

@@ -182,10 +182,8 @@ class TextSource(HostText, Source):
 def changed_sides(expected, received):
     """List the sides that differ: (name, expected side, received side).
 
-    Args:
-        expected: (`Source`, `Subwords` of the target).
-        received: The same, or the `Subwords` of a source that is text; None for a side that is
-            left out.
+    Both are (`Source`, `Subwords` of the target). Of the received ones the source may be the
+    `Subwords` of a text, and a side that is left out is None.
 
     Raises:
         TypeError: If the source that is received is neither.

@@ -32,13 +32,10 @@ def are_plain_characters(source, target):
 
 
 def decode_copying(target, ids, copies, characters=False):
-    """Text of target ids with a copy in place of each unknown token.
+    """Text of target ids `(target_time,)` with a copy in place of each unknown token.
 
-    Args:
-        target: `Subwords`.
-        ids: Int array `(target_time,)`.
-        copies: Sequence of as many strings, from `attended_words`.
-        characters: Bool. True for copies of characters, which need no space before them.
+    `copies` are as many strings, from `attended_words`; copies of characters need no space before
+    them.
     """
     real = is_text(ids)
     unknown = real & (ids == UNKNOWN)
@@ -52,11 +49,6 @@ def decode_copying(target, ids, copies, characters=False):
 
 def copied_tokens(tokens, copies, characters=False):
     """Tokens with copies in place of unknown ones, so that their words are those of the text.
-
-    Args:
-        tokens: List of strings, the target's pieces.
-        copies: Sequence of as many strings, from `attended_words`.
-        characters: Bool, as in `decode_copying`.
 
     Example:
         >>> copied_tokens(["▁eins", "<unk>", "</s>"], ["one", "Zorblax Qux", "⁇"])
@@ -219,18 +211,8 @@ def copied_ids(source, target):
     copied as the symbol "▁a". In all other vocabularies the mark is part of the token: BPE's "hat"
     ends a word, and "▁hat" begins one.
 
-    Args:
-        source: `Subwords`.
-        target: `Subwords`.
-
     Returns:
         List of `source.vocabulary_size` integers, -1 where the target has no such token.
-
-    Example:
-        >>> letters = Subwords.train(["ab"], 6, model_type="char", exact=False)
-        >>> sounds = Subwords.train(["b x"], 6, model_type="word", exact=False)
-        >>> sounds.tokens([number for number in copied_ids(letters, sounds) if number > 3])
-        array(['▁b'], dtype=object)
     """
     tokens, targets = (
         side.tokens(np.arange(side.vocabulary_size)).tolist() for side in (source, target)

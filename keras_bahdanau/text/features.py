@@ -39,9 +39,7 @@ def position_in_card(card):
 def infer_position(sources, symbols):
     """Infer the position of features from sources: "first" if a symbol begins some and ends none.
 
-    Args:
-        sources: Iterable of strings.
-        symbols: Symbols of the sources: features and tags.
+    Symbols are features and tags.
 
     Example:
         >>> infer_position(["<V> <PST> walk", "go"], ["<V>", "<PST>"])
@@ -90,15 +88,8 @@ def arrange(source, symbols, position):
 def words_before_arranging(spans, source, symbols, position):
     """Number the words of an arranged source as in the source before `arrange`.
 
-    Args:
-        spans: Int array `(time, 2)`, the first and the last word of each token of the arranged
-            source, the end token last.
-        source: As in `arrange`.
-        symbols: As in `arrange`.
-        position: As in `arrange`.
-
-    Returns:
-        Int array `(time, 2)`.
+    `spans`, int `(time, 2)`, are the first and the last word of each token of the arranged source,
+    the end token last.
     """
     import numpy as np
 
@@ -130,12 +121,7 @@ def text_words(source, symbols):
 
 
 def shift_links(links, pairs, symbols):
-    """Shift links between words of texts by the features and tags before each text.
-
-    Args:
-        links: List of sets of (source word, target word), one set for each pair.
-        pairs: List of (source, target) strings.
-        symbols: As in `text_words`.
+    """Shift links (source word, target word) by the features and tags before each text.
 
     Example:
         >>> shift_links([{(0, 0)}], [("<V> <PST> walk", "walked")], ["<V>", "<PST>"])
@@ -189,10 +175,6 @@ def tagged(tag, text):
 
     Raises:
         TypeError: If it is no text.
-
-    Example:
-        >>> tagged("<2de>", "A man."), tagged("<2de>", "")
-        ('<2de> A man.', '')
     """
     if not isinstance(text, str):
         raise TypeError(

@@ -18,22 +18,12 @@ _LONGEST = 16  # code points; a letter may have marks without end
 
 
 def frequent_clusters(sentences, normalization="identity"):
-    """The clusters of several code points in sentences, the most frequent first.
+    """The clusters of 2 to 16 code points in sentences, the most frequent first.
 
     A cluster is an extended grapheme cluster of Unicode (UAX #29), as `regex` has it: a letter and
-    its combining marks, a Khmer or Devanagari syllable, an emoji with its modifiers.
-
-    Args:
-        sentences: Iterable of strings.
-        normalization: SentencePiece's name of the Unicode normalization, which comes first.
-
-    Returns:
-        List of strings of 2 to 16 code points without white space; equally frequent ones in the
-        order of their code points.
-
-    Example:
-        >>> frequent_clusters(["é a", "é"])  # where é is two code points
-        ['é']
+    its combining marks, a Khmer or Devanagari syllable, an emoji with its modifiers. Clusters with
+    white space are left out; equally frequent ones are in the order of their code points.
+    SentencePiece's `normalization` comes first.
     """
     if normalization != "identity":
         normalizer = sentencepiece.SentencePieceNormalizer(rule_name=normalization)
@@ -63,13 +53,9 @@ def _cluster_pattern():
 
 
 def decomposed(text):
-    """Decompose each character of a text, as the rules of a model do.
+    """Decompose each character of a text, "한" into h, a and n, as the rules of a model do.
 
     Unicode's form NFD also sorts the marks of a letter, which rules of single characters can't.
-
-    Example:
-        >>> [hex(ord(part)) for part in decomposed("한")]  # h, a and n
-        ['0x1112', '0x1161', '0x11ab']
     """
     return "".join(unicodedata.normalize("NFD", character) for character in text)
 
@@ -84,12 +70,8 @@ def add_decomposition(model: bytes, parts) -> bytes:
 
     The rules are part of the model, so that every runtime of SentencePiece applies them: its
     normalization decomposes, its denormalization composes. There is one for each character whose
-    parts the model knows; every other character stays one unknown token. The rules for all Hangul
-    syllables take some 170 kB, and 120 kB to compose them.
-
-    Args:
-        model: Bytes of a SentencePiece model without normalization, of decomposed text.
-        parts: Set of the characters of this text.
+    `parts` the model of decomposed text knows; every other character stays one unknown token. The
+    rules for all Hangul syllables take some 170 kB, and 120 kB to compose them.
 
     Example:
         >>> subwords = Subwords(add_decomposition(model, set("한")))

@@ -121,11 +121,7 @@ class IdRows:
 def cut_rows(subwords, texts, longest, end_of_empty=True):
     """Rows of texts, each cut for itself alone: to bytes before it is split, then to ids.
 
-    Args:
-        subwords: `Subwords`.
-        texts: List of strings, or bytes.
-        longest: Integer, most ids of a row, the end token included.
-        end_of_empty: Bool, as in `Subwords.encode`.
+    At most `longest` ids, the end token included.
 
     Returns:
         (rows, truncated): `IdRows`, and a bool array `(rows,)`, which texts were longer.
@@ -142,15 +138,6 @@ def rows_by_word(subwords, sentences, end_of_empty=True):
     BPE merges two neighbours wherever they are, and no token has a space inside: a word has the
     same ids in every sentence. The sums of a unigram model are rounded along a whole sentence, so
     other models split sentences.
-
-    Args:
-        subwords: `Subwords`.
-        sentences: List of strings, such as those of one shard.
-        end_of_empty: Bool, as in `Subwords.encode`.
-
-    Example:
-        >>> rows_by_word(subwords, ["lower newest"]).flat()  # ▁lower ▁ne west </s>
-        array([14,  8, 11,  3], dtype=int32)
     """
     if not sentences or not _splits_words(subwords.model):
         return IdRows.encoded(subwords, sentences, end_of_empty)

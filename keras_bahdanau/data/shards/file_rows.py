@@ -109,16 +109,9 @@ class FileContents(NamedTuple):
 class FileRows:
     """Rows of a source whose inputs are files: read and decoded when a batch asks for them.
 
-    In memory are the lengths alone. The content of a file is an input of the source as good as
-    its path, so that the features are those of the file itself.
-
-    Args:
-        source: `Source` that reads files.
-        contents: List of `FileContents`, one for each shard.
-        lengths: Int array `(rows,)`, number of positions of each row.
-
-    Attributes:
-        lengths: The same array.
+    In memory are the `lengths`, int `(rows,)`, alone. The content of a file is an input of the
+    source as good as its path, so that the features are those of the file itself. `contents` has
+    `FileContents` for each shard.
     """
 
     def __init__(self, source, contents, lengths):
@@ -189,10 +182,6 @@ class FileSide:
     """The source side of pairs, for filters: files that are empty, or broken behind their headers.
 
     It has the members of `filters.TextSide`; a file has no characters to count.
-
-    Args:
-        source: `Source` that reads files.
-        paths: List of `Path`.
     """
 
     def __init__(self, source, paths):

@@ -20,9 +20,6 @@ class WorkerPool:
 
     Functions, jobs and results are pickled. The processes end with this one, however it ends.
 
-    Args:
-        number: Positive integer.
-
     Example:
         >>> with WorkerPool(2) as workers:
         ...     lengths = list(workers.results(len, ["a", "bc"]))
