@@ -65,7 +65,8 @@ def replaced(page, lines):
     rest = after.lstrip("\n").split("\n")
     while rest and rest[0].startswith("|"):
         rest.pop(0)
-    return f"{before}{COMMENT}\n" + "\n".join([*lines, *rest])
+    text = "\n".join(rest).lstrip("\n")
+    return f"{before}{COMMENT}\n" + "\n".join([*lines, "", text])
 
 
 if __name__ == "__main__":

@@ -34,7 +34,9 @@ def test_numbers_stay_as_they_are_written(tables):
 
 def test_a_page_has_one_place_for_its_table(tables):
     page = f"# A\n\n{tables.COMMENT}\n| old |\n\nText\n"
-    assert tables.replaced(page, ["| new |"]) == f"# A\n\n{tables.COMMENT}\n| new |\n\nText\n"
+    new = f"# A\n\n{tables.COMMENT}\n| new |\n\nText\n"
+    assert tables.replaced(page, ["| new |"]) == tables.replaced(new, ["| new |"]) == new
+    assert tables.replaced(f"# A\n\n{tables.COMMENT}\nText\n", ["| new |"]) == new
     with pytest.raises(ValueError, match="must have the line"):
         tables.replaced("# A\n", [])
 
