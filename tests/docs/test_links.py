@@ -64,3 +64,12 @@ def test_a_link_to_nothing_is_found(link, found, tmp_path, monkeypatch):
     (tmp_path / "other.md").write_text("# A heading of `code`!\n")
     (tmp_path / "page.md").write_text(f"{link}\n")
     assert [*faults_of(Path(tmp_path, "page.md"))] == found
+
+
+def test_files_that_a_new_thing_touches_exist():
+    root = code_blocks.ROOT
+    text = (root / "docs" / "adding_one.md").read_text(encoding="utf-8")
+    paths = {path for path in re.findall(r"`([a-z_0-9./]+/[a-z_0-9.]*)`", text)}
+    places = root, root / "keras_bahdanau"
+    missing = {path for path in paths if not any((place / path).exists() for place in places)}
+    assert len(paths) > 20 and missing == set()
