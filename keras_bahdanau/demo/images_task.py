@@ -20,7 +20,7 @@ HEIGHT, WIDTH = 64, 96  # of a canvas
 LAYOUTS = ((2,), (3,), (1, 1), (1, 2), (2, 1), (2, 2))  # digits of each row, from the top
 SMALLEST, LARGEST = 20, 28  # pixels of a digit's box
 DISTORTION = 0.12  # standard deviation of the rotation and shear of training digits
-UNSEEN = 5  # one of so many compositions is in the test alone
+UNSEEN = 5  # one composition of five is in the test alone
 
 OPTIONS = TrainingOptions(
     preset="images",

@@ -19,8 +19,7 @@ from keras_bahdanau.distillation.hypotheses import (
 )
 from keras_bahdanau.distillation.settings import Distillation
 from keras_bahdanau.files.whole_file import replacing, write_json
-from keras_bahdanau.pipelines.archive import read_card
-from keras_bahdanau.search import SearchOptions
+from keras_bahdanau.pipelines.archive import read_search
 from keras_bahdanau.settings.cores import usable_cores
 from keras_bahdanau.settings.limits import HYPOTHESES as MOST_HYPOTHESES
 from keras_bahdanau.training.data import teacher_prints
@@ -57,10 +56,9 @@ class Teacher(NamedTuple):
     def plan(self, inputs):
         """Dictionary of everything that determines the hypotheses."""
         settings = self.settings
-        options = SearchOptions.from_config(read_card(self.paths[0])["search"])
         return {
             "teacher": teacher_prints(self.paths),
-            "search": vars(settings.search(options, self.seed)),
+            "search": vars(settings.search(read_search(self.paths[0]), self.seed)),
             "n_best": settings.n_best,
             "batch_size": settings.batch_size,
             "attention": self.guides,

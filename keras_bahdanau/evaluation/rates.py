@@ -97,7 +97,7 @@ def difference(hypothesis, reference):
 
 
 def within(most):
-    """Count of the formulas with at most so many wrong tokens, of each pair (0 or 1, 1)."""
+    """Count of the formulas with at most `most` wrong tokens: (0 or 1, 1) for each pair."""
 
     def count(hypothesis, reference):
         errors, _ = word_edits(hypothesis, reference)

@@ -33,7 +33,7 @@ def scores_by_length(lengths, hypotheses, references, metric, starts=STARTS):
     Args:
         lengths: List of integers, the length of each source: see `Source.sizes`.
         hypotheses: List of strings, as many; or of lists: see `CorpusMetric.corpus_score`.
-        references: List of strings, as many; or of lists, likewise.
+        references: List of strings, as many; or of lists of strings.
         metric: A `CorpusMetric`, of `metrics_of`.
         starts: Increasing integers, the shortest length of each band; shorter inputs, such as
             empty ones, have no band.
@@ -97,8 +97,8 @@ class Evaluation:
         skipped: Integer. Pairs with an empty side, of a `.tflite` file those without a reference:
             perplexities and accuracy leave them out. Metrics that count sources, such as "exact",
             leave out pairs without any content.
-        too_long: Integer. Pairs with a side of more than `max_source_length` positions,
-            likewise; their sources are cut to be decoded.
+        too_long: Integer. Pairs with a side of more than `max_source_length` positions, also
+            left out; their sources are cut to be decoded.
         cut: Float, the share of the texts that had not ended at the longest length.
         seconds: Float, duration of decoding.
         translations: List of `Translation`, one a pair.

@@ -11,7 +11,7 @@ from keras_bahdanau.evaluation.corpus_metrics import metrics_of
 from keras_bahdanau.settings.option import check_value, integer
 
 SAMPLES = integer(1, 100_000)
-_SEED = 12345  # that of sacreBLEU
+_SEED = 12345  # as in sacreBLEU
 MOST_DRAWN = 50_000_000  # sentences of all samples: sacreBLEU holds some 100 bytes of each
 LEAST_SAMPLES = 100  # that say anything of two systems
 

@@ -49,7 +49,7 @@ def from_tutorial(checkpoint, *, encoder="encoder", decoder="decoder", restarts=
 
     Raises:
         FileNotFoundError: If there is no checkpoint.
-        ValueError: If a part is missing or does not fit the others, or the model is that of 2022.
+        ValueError: If a part is missing or does not fit the others, or the model is of 2022.
     """
     saved = SavedObjects(checkpoint)
     attention = f"{decoder}/attention"

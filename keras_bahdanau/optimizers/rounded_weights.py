@@ -23,7 +23,7 @@ from keras import ops
 
 LEVELS = {"int8": 127, "int4": 7}  # of each sign, by the export
 PARTS = tuple(part / 100 for part in range(100, 45, -5))  # of the widest scale, tried in 4 bits
-LEAST = 1024  # numbers of a matrix that the export rounds; it leaves smaller ones as they are
+LEAST = 1024  # numbers of a matrix that the export rounds; smaller ones stay unchanged
 LEAST_OF_TABLE = 65536  # numbers of an embedding table in 4 bits; smaller ones have 8
 _FACTORS = ("kernel", "recurrent_kernel", "embeddings", "v")  # names of the factors of products
 

@@ -103,6 +103,11 @@ def read_card(path):
     return copy.deepcopy(_verified(path, status.st_ino, status.st_size, status.st_mtime_ns))
 
 
+def read_search(path):
+    """The `SearchOptions` of a pipeline's file: see `read_card`."""
+    return SearchOptions.from_config(read_card(path)["search"])
+
+
 def write_search(path, search):
     """Replace the search options of the pipeline in a file; all else in it stays as it is.
 

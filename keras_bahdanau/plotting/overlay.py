@@ -6,7 +6,7 @@ import numpy as np
 # the orange of Okabe and Ito, which colour-blind readers tell from grey
 ATTENDED = np.array([0.90, 0.62, 0.00])
 TINT, CONTRAST = 0.6, 0.35  # share of orange where attended; contrast left where not
-EVEN = 4  # weights below so many times the mean stay pale
+EVEN = 4  # weights below this multiple of the mean stay pale
 # pixels: width of both maps of a step, height of a name, gap between maps
 MAPS_WIDTH, NAME, GAP = 740, 26, 20
 LOW, HIGH, FLAT = 150, 240, 110  # most pixels of height: stacked, side by side, without proportions
