@@ -49,7 +49,7 @@ def main(arguments=None):
         "training_minutes": run.progress().seconds / 60,
         "val_bleu": best.score,
         "search": dataclasses.asdict(best.search),
-        "options": vars(options),
+        "options": vars(run.options()),
     }
     path = out / "val.json"
     if arguments.test:
@@ -66,7 +66,7 @@ def read(arguments, part):
 
 
 def options_of(arguments, run):
-    """The options of the run; those of the command line if it is new.
+    """The options of the command line.
 
     Raises:
         SystemExit: If the run began with other options.
@@ -74,14 +74,14 @@ def options_of(arguments, run):
     asked = {"seed": arguments.seed, "minutes": arguments.minutes}
     asked = {name: value for name, value in asked.items() if value is not None}
     asked.update(arguments.set)
-    if not run.exists():
-        return TrainingOptions(**{**TIERS[arguments.tier], **asked}).resolved()
-    options = run.options()
-    others = [name for name in asked if getattr(options, name) != asked[name]]
-    if others:
-        begun = ", ".join(f"{name}={getattr(options, name)}" for name in others)
-        raise SystemExit(f"{run.directory} began with {begun}. Choose another --out.")
-    return options
+    if run.exists():
+        begun = vars(run.options())
+        others = [f"{name}={begun[name]}" for name in asked if begun[name] != asked[name]]
+        if others:
+            raise SystemExit(
+                f"{run.directory} began with {', '.join(others)}. Choose another --out."
+            )
+    return TrainingOptions(**{**TIERS[arguments.tier], **asked})
 
 
 def tune(translator, valid, arguments):
