@@ -236,7 +236,7 @@ class DistillationPlan(NamedTuple):
             if self.guides:
                 weights = [parse_weights(row.hypothesis.weights) for row in rows]
             if self.run.exists():  # or an error, before other pairs are overwritten
-                data = TrainingData.of(pairs, valid_pairs, weights, teacher=self.word_teacher)
+                data = TrainingData.build(pairs, valid_pairs, weights, teacher=self.word_teacher)
                 self.run.check_data(data)
             write_pairs(directory, distilled, rows, self.guides)
             write_json(directory / REPORT, report.record())

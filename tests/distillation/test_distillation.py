@@ -347,7 +347,7 @@ def test_a_student_learns_the_mapping_of_its_teacher_though_the_references_are_w
     path = distill(WRONG, PAIRS[::5], out, teacher, verbose=0, **given)
     student = load_pipeline(path)
     assert student.target == load_pipeline(teacher).target
-    assert Run(out).options(TrainingOptions).target_model_type == student.target.model_type
+    assert Run(out).options().target_model_type == student.target.model_type
     texts = [one.text for one in student.translate([source for source, _ in PAIRS])]
     assert np.mean([text == target for text, (_, target) in zip(texts, PAIRS, strict=True)]) > 0.95
     written = out / "distilled"

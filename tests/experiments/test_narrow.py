@@ -12,7 +12,7 @@ import keras_bahdanau as kb
 from keras_bahdanau.data.epochs import padded_batch
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.id_rows import IdRows
-from keras_bahdanau.training import TrainingOptions
+from keras_bahdanau.training import TrainingOptions, TrainingPlan
 from keras_bahdanau.training.model import validated_model
 
 pytestmark = pytest.mark.slow
@@ -34,12 +34,13 @@ def narrow(example):
 def new_translator(**settings):
     keras.utils.set_random_seed(3)
     chosen = {"preset": "small", "vocabulary_size": 48, **SIZES, **settings}
-    options = TrainingOptions(**chosen)
+    options = TrainingOptions(**chosen).resolved()
     source, target = Subwords.train_pair(toy_pairs(), vocabulary_size=48)
-    translator = kb.Translator(source, validated_model(source, target, options), target)
+    model = validated_model(TrainingPlan(options, source, target))
+    translator = kb.Translator(source, model, target)
     for weight in translator.model.weights:
         weight.assign(np.random.default_rng(7).normal(size=weight.shape) / 3)
-    translator.training = dataclasses.asdict(options.resolved())
+    translator.training = dataclasses.asdict(options)
     return translator
 
 
@@ -105,10 +106,10 @@ def test_units_that_nothing_reads_go_and_the_answers_stay(narrow, command, prese
 @pytest.mark.parametrize("preset", PRESETS)
 def test_the_importance_is_the_square_of_the_slope_of_the_loss(narrow, preset):
     wide = new_translator(**PRESETS[preset])
-    options = TrainingOptions(**wide.training)
+    options = TrainingOptions(**wide.training).resolved()
     places = narrow.layout(options)
     importance = narrow.importances(wide, options, PAIRS)
-    model = validated_model(wide.source, wide.target, options)
+    model = validated_model(TrainingPlan(options, wide.source, wide.target))
     features, target_in, target_out, weight = batch_of(wide)
 
     def loss_with(name, unit, factor):

@@ -438,7 +438,7 @@ def test_the_loss_has_the_alignments_part(mixed):
 @pytest.mark.slow
 def test_a_run_goes_on_with_the_alignments_it_began_with(mixed):
     out, options, _ = mixed
-    with pytest.raises(ValueError, match="or other alignments"):
+    with pytest.raises(ValueError, match="tags, alignments, or another teacher"):
         trained(out, options, alignments=[set()] * 120)
 
 
