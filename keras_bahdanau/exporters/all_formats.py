@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from keras_bahdanau.exporters.browser.browser_exporter import BrowserExporter
-from keras_bahdanau.exporters.comparison import Comparison
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
 from keras_bahdanau.exporters.publishing import export_together, reserved
 from keras_bahdanau.exporters.saved_model.ids_exporter import IdsSavedModelExporter
@@ -63,6 +62,8 @@ def export_all(
         ImportError: If `ai-edge-litert` is not installed.
         ValueError: As in `export_saved_model` and `export_litert`.
     """
+    from keras_bahdanau.exporters.comparison import Comparison  # which loads NumPy
+
     directory = Path(directory)
     settings = {
         "max_source_length": max_source_length,

@@ -9,7 +9,6 @@ import shutil
 from pathlib import Path
 
 from keras_bahdanau.exporters.card import table_of
-from keras_bahdanau.exporters.comparison import Comparison
 from keras_bahdanau.exporters.parity import require, table
 from keras_bahdanau.files.integrity import sha256_of
 from keras_bahdanau.files.ownership import existing, lock_of, owned
@@ -38,6 +37,8 @@ def export(
     Returns:
         Path of the artefact.
     """
+    from keras_bahdanau.exporters.comparison import Comparison  # which loads NumPy
+
     exporter.require(pipeline)
     target = exporter.destination(Path(path))
     with reserved({target: exporter}):

@@ -160,7 +160,7 @@ def unfinished_path(path):
 
 
 @functools.lru_cache(4)
-def _verified(path, *of_this_state):
+def _verified(path, *state):
     """The card of a file in one state."""
     try:
         with open(path, "rb") as file, opened(file) as archive:
@@ -210,7 +210,7 @@ def hashes_of(archive, card):
     return hashes
 
 
-def by_version(card):
+def version_advice(card):
     """The end of an error: the version that wrote a file, and the one to install."""
     version = card.get("keras_bahdanau")
     if not isinstance(version, str) or not re.fullmatch(r"[0-9a-z.+]{1,40}", version):
@@ -244,7 +244,7 @@ def _check_search(path, card):
         raise ValueError(
             "A translator's file must hold search options that this version knows. "
             f"Received: path={str(path)!r} with {', '.join(map(repr, sorted(unknown)))}, "
-            f"{by_version(card)}"
+            f"{version_advice(card)}"
         )
     try:
         SearchOptions.from_config(card["search"])

@@ -132,7 +132,7 @@ def encoder_numbers(model, source_time):
     return most
 
 
-def in_batches(rows, batch_size, work, memory, tell=None):
+def map_batches(rows, batch_size, work, memory, tell=None):
     """Results of `work(members, features)` for each member, in the order of the rows.
 
     As many batches are under way as there are cores: one batch alone leaves cores idle, since
@@ -154,7 +154,8 @@ def in_batches(rows, batch_size, work, memory, tell=None):
 
     Example:
         >>> rows, memory = source.rows(["one", "one two"]), SearchMemory(model, options)
-        >>> in_batches(rows, 64, lambda members, ids: ids.shape[1:] * len(members), memory)
+        >>> widths = lambda members, ids: ids.shape[1:] * len(members)
+        >>> map_batches(rows, 64, widths, memory)
         [3, 3]
     """
     check_value("batch_size", batch_size, BATCH_SIZE)

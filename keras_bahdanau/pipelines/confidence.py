@@ -67,24 +67,24 @@ class Calibration:
 
     def __post_init__(self):
         for kind, names in (("text", TEXT_FEATURES), ("word", WORD_FEATURES)):
-            given = getattr(self, kind)
-            if not isinstance(given, dict) or {*given} != {"bias", *names}:
+            coefficients = getattr(self, kind)
+            if not isinstance(coefficients, dict) or {*coefficients} != {"bias", *names}:
                 raise ValueError(
                     f"`{kind}` must have the coefficients bias, {', '.join(names)}. "
-                    f"Received: {kind}={given!r:.200}. Calibrate the model again."
+                    f"Received: {kind}={coefficients!r:.200}. Calibrate the model again."
                 )
         numbers = [*self.text.values(), *self.word.values(), self.threshold]
-        if not all(type(one) in (int, float) and abs(one) <= LARGEST for one in numbers):
+        if not all(type(number) in (int, float) and abs(number) <= LARGEST for number in numbers):
             raise ValueError(
                 "A calibration must hold numbers of at most 1e6. "
                 f"Received: {numbers!r:.200}. Calibrate the model again."
             )
 
-    def of_text(self, features):
+    def rate_text(self, features):
         """Float, the confidence of a text with these `text_features`."""
         return _logistic(self.text, TEXT_FEATURES, features)
 
-    def of_word(self, features):
+    def rate_word(self, features):
         """Float, the confidence of a word with these features, a row of `word_features`."""
         return _logistic(self.word, WORD_FEATURES, features)
 
@@ -95,16 +95,16 @@ def calibration_of(card):
     Raises:
         ValueError: If it has another form than `write_calibration` gives it.
     """
-    given = card.get("calibration")
-    if given is None:
+    fields = card.get("calibration")
+    if fields is None:
         return None
     names = {field.name for field in dataclasses.fields(Calibration)}
-    if not isinstance(given, dict) or {*given} != names:
+    if not isinstance(fields, dict) or {*fields} != names:
         raise ValueError(
             f"A calibration must have the fields {', '.join(sorted(names))}. "
-            f"Received: calibration={given!r:.200}. Calibrate the model again."
+            f"Received: calibration={fields!r:.200}. Calibrate the model again."
         )
-    return Calibration(**given)
+    return Calibration(**fields)
 
 
 def text_confidence(log_probs, entropies, alignment, calibration=None):
@@ -123,7 +123,7 @@ def text_confidence(log_probs, entropies, alignment, calibration=None):
         return 1.0
     if calibration is None:
         return _probability(np.mean(log_probs, dtype=np.float64))
-    return calibration.of_text(text_features(log_probs, entropies, alignment))
+    return calibration.rate_text(text_features(log_probs, entropies, alignment))
 
 
 def text_features(log_probs, entropies, alignment):
@@ -156,7 +156,7 @@ def word_spans_of(tokens, text):
         tokens: List of strings.
         text: String, the text of these tokens.
     """
-    inside = _spans([NO_WORD if one == UNKNOWN else one for one in tokens])
+    inside = _spans([NO_WORD if token == UNKNOWN else token for token in tokens])
     return inside if len(inside) == len(_words(text)) else _spans(tokens)
 
 
@@ -180,8 +180,10 @@ def word_features(spans, log_probs, entropies):
     log_probs, entropies = np.asarray(log_probs, float), np.asarray(entropies, float)
     rows = []
     for _, first, last in spans:
-        own, doubt = log_probs[first : last + 1], entropies[first : last + 1]
-        rows.append([own.mean(), own.min(), own.sum(), doubt.mean(), doubt.max(), log_probs.mean()])
+        word, doubt = (part[first : last + 1] for part in (log_probs, entropies))
+        rows.append(
+            [word.mean(), word.min(), word.sum(), doubt.mean(), doubt.max(), log_probs.mean()]
+        )
     return np.array(rows).reshape(-1, len(WORD_FEATURES))
 
 
@@ -219,7 +221,7 @@ def words_of(tokens, text, log_probs, entropies, calibration=None):
         spans, words_of_text(spans, text), features, strict=True
     ):
         mean, total = row[0], row[2]
-        confidence = _probability(mean) if calibration is None else calibration.of_word(row)
+        confidence = _probability(mean) if calibration is None else calibration.rate_word(row)
         words.append(Word(word, first, last, float(total), confidence))
     return words
 

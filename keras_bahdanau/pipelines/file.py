@@ -12,10 +12,10 @@ from keras_bahdanau.files.whole_file import replacing
 from keras_bahdanau.pipelines.archive import (
     CARD,
     PipelineFile,
-    by_version,
     hashes_of,
     open_pipeline_file,
     unfinished_path,
+    version_advice,
 )
 from keras_bahdanau.search.search_options import SearchOptions
 
@@ -123,7 +123,7 @@ def read_pipeline(file, precision=None):
             ) from None
         raise ValueError(
             "Keras and this package must know all that a translator's file holds. "
-            f"Received: path={str(path)!r}, {_in_brief(error)}, {by_version(card)}"
+            f"Received: path={str(path)!r}, {_first_sentence(error)}, {version_advice(card)}"
         ) from None
     if not isinstance(model, Seq2Seq | Ensemble):
         raise ValueError(
@@ -247,7 +247,7 @@ def _registered_names(config):
             yield from _registered_names(part)
 
 
-def _in_brief(error):
+def _first_sentence(error):
     """The first sentence of an error: Keras' next ones say how to switch its safety off."""
     sentence = str(error).partition("\n")[0].partition(". ")[0]
     return f"{type(error).__name__}: {sentence[:200]!r}"

@@ -50,9 +50,9 @@ class GraphPipeline:
     def searching(self, options):
         """The same pipeline with other `SearchOptions`."""
         self.check_options(options)
-        other = copy.copy(self)
-        other.search = options
-        return other
+        pipeline = copy.copy(self)
+        pipeline.search = options
+        return pipeline
 
     def labels(self, features):
         """Names of the real positions of the memory, a list of lists of strings.
@@ -76,8 +76,8 @@ class GraphPipeline:
         Args:
             options: `SearchOptions`; the pipeline's own when left out.
         """
-        asked = (options or self.search).max_source_length
-        return self.source.whole_columns(asked or self.source.longest)
+        longest = (options or self.search).max_source_length
+        return self.source.whole_columns(longest or self.source.longest)
 
     def search_features(
         self,
@@ -134,7 +134,7 @@ class GraphPipeline:
         return [PAD, START] if shows_unknown else [PAD, START, UNKNOWN]
 
     def force_features(self, features, target_out, options=None):
-        """Given targets as the only hypotheses.
+        """Targets as the only hypotheses: forced decoding.
 
         Args:
             features: As the source makes them, `(batch, source_time, ...)`.
@@ -152,11 +152,11 @@ class GraphPipeline:
         # logits (batch, target_time, vocabulary), weights (batch, target_time, source_time)
         logits, weights = self.model((features, target_in), return_attention_scores=True)
         real = tf.cast(target_out != PAD, tf.float32)
-        found = softmax_distribution(logits)
-        entropies = found.entropy * real  # (batch, target_time)
-        log_probs = tf.gather(found.log_probs, target_out, batch_dims=2) * real
+        distribution = softmax_distribution(logits)
+        entropies = distribution.entropy * real  # (batch, target_time)
+        log_probs = tf.gather(distribution.log_probs, target_out, batch_dims=2) * real
         if options.ctc_weight:
-            log_probs = self._with_ctc(log_probs, features, target_in, target_out, options)
+            log_probs = self._mix_ctc(log_probs, features, target_in, target_out, options)
         lengths = tf.math.count_nonzero(target_out, axis=1, dtype=tf.int32)
         scores = normalized(tf.reduce_sum(log_probs, axis=1), lengths, options)  # -> (batch,)
         weights *= tf.expand_dims(real, axis=-1)  # by (batch, target_time, 1)
@@ -169,17 +169,17 @@ class GraphPipeline:
             forced = add_coverage(forced, options.coverage_penalty, mask)
         return forced
 
-    def _with_ctc(self, log_probs, features, target_in, target_out, options):
+    def _mix_ctc(self, log_probs, features, target_in, target_out, options):
         """The log-probabilities of given tokens, with CTC's share as in a search."""
         prepared = self.model.encode(features)
-        of_ctc = forced_log_probs(
+        ctc = forced_log_probs(
             prepared.ctc_log_probs,
             prepared.mask,
             target_in,
             target_out,
             END,
         )
-        return (1 - options.ctc_weight) * log_probs + options.ctc_weight * of_ctc
+        return (1 - options.ctc_weight) * log_probs + options.ctc_weight * ctc
 
     def graph_copies(self, result, **inputs):
         """Parts of the source in place of unknown tokens, if the search options ask for copies.
@@ -237,8 +237,8 @@ def _check_sizes(source, model, target):
 def _check_attends(model, options):
     """Raise ValueError if options ask for attention weights of models that have none."""
     members = getattr(model, "models", [model])
-    attentions = [one.decoder.cell.attention for one in members if hasattr(one, "decoder")]
-    if not attentions or any(one.attends for one in attentions):
+    attentions = [model.decoder.cell.attention for model in members if hasattr(model, "decoder")]
+    if not attentions or any(attention.attends for attention in attentions):
         return
     for name in ("coverage_penalty", "replace_unknown"):
         if value := getattr(options, name):

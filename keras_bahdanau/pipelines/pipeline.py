@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_bahdanau.models import Ensemble
 from keras_bahdanau.pipelines.archive import open_pipeline_file
-from keras_bahdanau.pipelines.batches import SearchMemory, in_batches
+from keras_bahdanau.pipelines.batches import SearchMemory, map_batches
 from keras_bahdanau.pipelines.confidence import calibration_of
 from keras_bahdanau.pipelines.file import read_pipeline, write_pipeline
 from keras_bahdanau.pipelines.graph import GraphPipeline
@@ -141,10 +141,10 @@ class Pipeline(GraphPipeline):
             TypeError: As in `decode`.
             ValueError: As in `decode`, or if `nbest` is not from 1 to the beam width.
         """
-        inputs = _as_list(inputs)
+        inputs = _listed(inputs)
         self.source.check(self.plural, inputs)
         if prefixes is not None:
-            prefixes = _as_list(prefixes)
+            prefixes = _listed(prefixes)
             self._check_prefixes(prefixes, inputs)
         options = search or self.search
         self.check_options(options)
@@ -158,8 +158,8 @@ class Pipeline(GraphPipeline):
         def decoded(members, features):
             batch, extras = [inputs[member] for member in members], {}
             if prefixes is not None:
-                given = [prefixes[member] for member in members]
-                extras["prefix"] = self.prefix_ids(given, options.max_length)
+                chosen = [prefixes[member] for member in members]
+                extras["prefix"] = self.prefix_ids(chosen, options.max_length)
             if options.random:
                 extras["uniforms"] = self._uniforms(batch, options)
             result = self._search_graph(options, extras)(features, extras)
@@ -167,7 +167,7 @@ class Pipeline(GraphPipeline):
 
         tell = say and (lambda done: say(f"{done:,} of {counted(len(inputs), self.plural)}"))
         memory = SearchMemory(self.model, options)
-        return in_batches(rows, batch_size, decoded, memory, tell=tell)
+        return map_batches(rows, batch_size, decoded, memory, tell=tell)
 
     def align(self, pairs, batch_size=64, search=None):
         """Align given texts with their inputs, by forced decoding.
@@ -212,7 +212,7 @@ class Pipeline(GraphPipeline):
             dataclasses.replace(options, beam_width=1),
             logits_at_once=int(target_rows.lengths.max(initial=1)),
         )
-        return [result for (result,) in in_batches(rows, batch_size, forced, memory)]
+        return [result for (result,) in map_batches(rows, batch_size, forced, memory)]
 
     def score(self, pairs, batch_size=64, search=None):
         """Score given texts: the scores that `align` gives them.
@@ -236,11 +236,11 @@ class Pipeline(GraphPipeline):
         """
         return [result.score for result in self.align(pairs, batch_size, search)]
 
-    def trace(self, one, target=None, top=5, explore=False, prefix=None):
+    def trace(self, example, target=None, top=5, explore=False, prefix=None):
         """Trace the values that the model computes at each step of one result.
 
         Args:
-            one: An input of the source.
+            example: An input of the source.
             target: Text to follow: a string, read as `align` does; a `Translation` of the
                 input; or None for the best text.
             top: Positive integer. Number of the most probable next tokens that are kept.
@@ -252,7 +252,7 @@ class Pipeline(GraphPipeline):
             `Trace`.
 
         Raises:
-            TypeError: If `one` is no input, `target` none of those, or `prefix` no string.
+            TypeError: If `example` is no input, `target` none of those, or `prefix` no string.
             ValueError: If `top` is not from 1 to the size of the vocabulary, or the model
                 is an `Ensemble`.
 
@@ -266,27 +266,27 @@ class Pipeline(GraphPipeline):
                 f"Received: an ensemble of {len(self.model.models)}. "
                 f"Trace one of them: {name}(source, ensemble.models[0], target).trace(...)."
             )
-        return trace(self, one, target, top, explore, prefix)
+        return trace(self, example, target, top, explore, prefix)
 
-    def picture(self, one, search=None):
+    def picture(self, example, search=None):
         """Picture of an input as far as it is read, for `plot_alignment`.
 
         Args:
-            one: An input of the source.
+            example: An input of the source.
             search: `SearchOptions` in place of the pipeline's own.
 
         Returns:
             `sources.Picture`; None if the source has none, as text, or the input is empty.
 
         Raises:
-            TypeError: If `one` is no input of the source.
+            TypeError: If `example` is no input of the source.
             ValueError: Likewise.
 
         Example:
-            >>> kb.plot_alignment(pipeline.decode([one])[0], pipeline.picture(one))
+            >>> kb.plot_alignment(pipeline.decode([example])[0], pipeline.picture(example))
         """
-        self.source.check(self.plural, [one])
-        picture = self.source.picture(one, self.longest(search))
+        self.source.check(self.plural, [example])
+        picture = self.source.picture(example, self.longest(search))
         return picture and picture._replace(reduction=self.model.source_limits.reduction)
 
     def words(self, inputs, longest=None):
@@ -358,7 +358,7 @@ class Pipeline(GraphPipeline):
     def _uniforms(self, inputs, options):
         """Float32 `(batch, beam_width, max_length)`: of each input the seed's, and its own."""
         shape = (options.beam_width, options.max_length)
-        seeds = ([options.seed, self.source.key(one)] for one in inputs)
+        seeds = ([options.seed, self.source.key(example)] for example in inputs)
         return np.stack([np.random.default_rng(seed).random(shape, np.float32) for seed in seeds])
 
     def _read(self, inputs, features, truncated, result, nbest, options):
@@ -369,7 +369,7 @@ class Pipeline(GraphPipeline):
         if options.replace_unknown:
             characters, copies = self.copies_characters, self._attended_words(inputs, result)
             texts = [
-                [decode_copying(self.target, *one, characters) for one in zip(*row, strict=True)]
+                [decode_copying(self.target, *pair, characters) for pair in zip(*row, strict=True)]
                 for row in zip(result.ids, copies, strict=True)
             ]
         else:
@@ -382,8 +382,11 @@ class Pipeline(GraphPipeline):
     def _attended_words(self, inputs, result):
         """For each row and hypothesis the source words that its tokens attend to."""
         characters = self.copies_characters
-        for one, alignments in zip(inputs, result.alignment, strict=True):
-            yield [self.source.attended_words(one, each, characters) for each in alignments]
+        for example, alignments in zip(inputs, result.alignment, strict=True):
+            yield [
+                self.source.attended_words(example, alignment, characters)
+                for alignment in alignments
+            ]
 
     def save(self, path, weights="float32"):
         """Write source, model, target and search options to one `.keras` file, or nothing.
@@ -398,10 +401,10 @@ class Pipeline(GraphPipeline):
                 large for float16, or the search asks for what the pipeline does not have.
         """
         self.check_options(self.search)
-        own = vars(self).get("metrics")  # or they are those of the class
+        metrics = vars(self).get("metrics")  # or they are those of the class
         parts = (self.source, self.model, self.target, self.search)
         record = {"training": self.training, "calibration": self.calibration}
-        write_pipeline(path, *parts, metrics=own, weights=weights, **record)
+        write_pipeline(path, *parts, metrics=metrics, weights=weights, **record)
 
     @classmethod
     def load(cls, path, precision=None):
@@ -428,7 +431,7 @@ class Pipeline(GraphPipeline):
         return self
 
 
-def _as_list(inputs):
+def _listed(inputs):
     """The list of an iterator, which gives its inputs once; anything else is for the checks."""
     return inputs if hasattr(inputs, "__len__") else list(inputs)
 
@@ -436,4 +439,4 @@ def _as_list(inputs):
 def _are_ids(prefixes):
     """True for a list of lists of ids."""
     rows = list | np.ndarray
-    return isinstance(prefixes, list) and any(isinstance(one, rows) for one in prefixes)
+    return isinstance(prefixes, list) and any(isinstance(prefix, rows) for prefix in prefixes)

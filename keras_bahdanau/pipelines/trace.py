@@ -102,10 +102,10 @@ class Trace:
         return self.weights
 
 
-def trace(pipeline, one, target=None, top=5, explore=False, prefix=None):
+def trace(pipeline, example, target=None, top=5, explore=False, prefix=None):
     """Trace one result: see `Pipeline.trace`."""
     vocabulary = pipeline.target.vocabulary_size
-    _check_one(pipeline.source, one)
+    _check_example(pipeline.source, example)
     if not isinstance(top, int) or not 1 <= top <= vocabulary:
         raise ValueError(
             "`top`, the number of next tokens kept, must be from 1 to the size of the "
@@ -113,23 +113,23 @@ def trace(pipeline, one, target=None, top=5, explore=False, prefix=None):
         )
     if prefix is not None and not isinstance(prefix, str):
         raise TypeError(f"`prefix` must be a string, or None. Received: prefix={prefix!r}")
-    found = _translation(pipeline, one, target, prefix)
+    result = _translation(pipeline, example, target, prefix)
     pieces = pipeline.target.tokens(np.arange(vocabulary)).tolist()
-    features = pipeline.source.batch([one], pipeline.longest())  # (1, source_time, ...)
-    _check_source(found, pipeline.labels(features)[0])
-    chosen = _ids(found.target_tokens, pieces)
+    features = pipeline.source.batch([example], pipeline.longest())  # (1, source_time, ...)
+    _check_source(result, pipeline.labels(features)[0])
+    chosen = _ids(result.target_tokens, pieces)
     read = [START, *chosen][: max(1, len(chosen))]
     prepared, initial_state, steps = _run(pipeline.model, features, read)
     steps = {name: array[: len(chosen)] for name, array in steps.items()}
-    length = len(found.source_tokens)
+    length = len(result.source_tokens)
     log_probs = steps.pop("log_probs")  # (T, vocabulary)
     best = np.argsort(-log_probs, axis=1, kind="stable")[:, :top]  # -> (T, top)
     return Trace(
-        text=found.text,
-        score=found.score,
-        source_tokens=found.source_tokens,
+        text=result.text,
+        score=result.score,
+        source_tokens=result.source_tokens,
         input_tokens=[pieces[number] for number in read[: len(chosen)]],
-        target_tokens=found.target_tokens,
+        target_tokens=result.target_tokens,
         values=_array(prepared.projected.memory.values)[0, :length],
         initial_state=initial_state,
         scores=steps.pop("scores")[:, :length],
@@ -137,20 +137,20 @@ def trace(pipeline, one, target=None, top=5, explore=False, prefix=None):
         log_probs=log_probs[np.arange(len(chosen)), chosen],  # -> (T,)
         top_tokens=[[pieces[number] for number in row] for row in best],
         top_probabilities=np.exp(np.take_along_axis(log_probs, best, axis=1)),
-        picture=pipeline.picture(one),
+        picture=pipeline.picture(example),
         reads_context=pipeline.model.decoder.reads_context,
         tree=_search_tree(pipeline, features, pieces, prefix) if explore else None,
-        alternatives=_alternatives(pipeline, one, chosen, log_probs, pieces) if explore else [],
+        alternatives=_alternatives(pipeline, example, chosen, log_probs, pieces) if explore else [],
         **steps,
     )
 
 
-def _translation(pipeline, one, target, prefix):
+def _translation(pipeline, example, target, prefix):
     """The `Translation` to follow."""
     if target is None:
-        return pipeline.decode([one], prefixes=None if prefix is None else [prefix])[0]
+        return pipeline.decode([example], prefixes=None if prefix is None else [prefix])[0]
     if isinstance(target, str | bytes):
-        return pipeline.align([(one, target)])[0]
+        return pipeline.align([(example, target)])[0]
     if not isinstance(target, Translation):
         raise TypeError(
             "`target` must be a string, a Translation, or None for the model's own translation. "
@@ -159,18 +159,18 @@ def _translation(pipeline, one, target, prefix):
     return target
 
 
-def _check_one(source, one):
+def _check_example(source, example):
     try:
-        source.check("inputs", [one])
+        source.check("inputs", [example])
     except (TypeError, ValueError) as error:
         raise type(error)(f"A trace is of one input, not of a list of them. {error}") from None
 
 
-def _check_source(found, labels):
-    if labels != found.source_tokens:
+def _check_source(result, labels):
+    if labels != result.source_tokens:
         raise ValueError(
             "`target` must be a Translation of the same input. "
-            f"Received: a Translation of {found.source_tokens}, while the input is {labels}."
+            f"Received: a Translation of {result.source_tokens}, while the input is {labels}."
         )
 
 

@@ -116,22 +116,22 @@ def read_translations(result, texts, labels, truncated, target, calibration=None
         hypotheses = []
         for rank in range(len(texts[row]) if source else 1):
             # scalars, but (target_time, [source_time]) with padding
-            one = result._make(field[row, rank] for field in result)
-            length = one.lengths
+            hypothesis = result._make(field[row, rank] for field in result)
+            length = hypothesis.lengths
             if rank and not length:
                 break
             # copies: a view would keep the arrays of the whole batch and beam in memory
-            alignment = one.alignment[:length, : len(source)].copy()
-            log_probs = one.token_log_probs[:length].copy()
-            entropies = one.token_entropies[:length].copy()
+            alignment = hypothesis.alignment[:length, : len(source)].copy()
+            log_probs = hypothesis.token_log_probs[:length].copy()
+            entropies = hypothesis.token_entropies[:length].copy()
             hypotheses.append(
                 Translation(
                     text=texts[row][rank],
-                    score=float(one.scores),
+                    score=float(hypothesis.scores),
                     source_tokens=source,
                     target_tokens=tokens[row, rank, :length].tolist(),
                     alignment=alignment,
-                    finished=bool(one.finished),
+                    finished=bool(hypothesis.finished),
                     truncated=bool(truncated[row]),
                     token_log_probs=log_probs,
                     token_entropies=entropies,

@@ -217,7 +217,7 @@ def load_model(path):
 
 
 @functools.lru_cache(1)
-def _loaded(path, *of_this_state):
+def _loaded(path, *state):
     cores = usable_cores()  # as many as the engine gives this process
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(max(1, cores // 2)))

@@ -120,7 +120,7 @@ def translate(arguments, search):
     is cut. Standard error names such inputs.
     """
     models = open_models(arguments.model)
-    inputs = _kind_of_inputs(models[0], arguments)
+    kind = _kind_of_inputs(models[0], arguments)
     search = search_of(
         models, search, arguments.precision, explore=arguments.explore and str(arguments.explore)
     )
@@ -129,7 +129,7 @@ def translate(arguments, search):
         search.check_nbest(nbest)
     check_value("batch_size", arguments.batch_size, BATCH_SIZE)
     rejection = Rejection(arguments.reject_below)
-    inputs = inputs(arguments, models[0])
+    inputs = kind(arguments, models[0])
     pipeline = load_models(models, arguments.precision)
     if nbest is not None and search is None:
         pipeline.check_nbest(nbest)
@@ -245,7 +245,7 @@ class _Sentences:
         from keras_bahdanau.cli.sentences import check_columns, chunks_of
 
         self.arguments = arguments
-        self.file = _one_file(arguments.files)
+        self.file = _sentence_file(arguments.files)
         check_columns(self.file, arguments.columns)
         self.prefix = decoded(arguments.prefix, "PREFIX")
         self.tag = decoded(arguments.tag, "TAG")
@@ -313,7 +313,7 @@ class _Sentences:
             print(self.pairs.report())
 
 
-def _one_file(files):
+def _sentence_file(files):
     """The file of sentences; None for standard input."""
     if files and len(files) > 1:
         raise ValueError(
