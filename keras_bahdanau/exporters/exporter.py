@@ -1,10 +1,9 @@
 """The protocol that every export format implements, and the records that its methods return.
 
-A format is a class that inherits from `Exporter`, with an entry in
-`keras_bahdanau.exporters.all_formats.FORMATS`; `docs/adding_one.md` lists the other places. The
-smallest one is `PhraseBook` in `tests/exporters/test_exporter.py`. Such a class loads what is heavy
-(TensorFlow, LiteRT) inside its methods, since the command line reads the list of formats before
-anything else.
+A format is a subclass of `Exporter` with an entry in `exporters.all_formats.FORMATS`; see
+`docs/adding_one.md`. The smallest one is `PhraseBook` in `tests/exporters/test_exporter.py`. Such
+a class loads TensorFlow or LiteRT inside its methods, since the command line reads the list of
+formats first.
 """
 
 import abc
@@ -101,6 +100,7 @@ class Exporter(abc.ABC):
     `variants` accepts the settings of `export_all`.
 
     Attributes:
+        purpose: String, what the format is for, in the help of `export --format`.
         artefact: String, the name of the artefact in the table that compares it with Keras.
         exact: True if the artefact must give the same texts, scores and alignments as Keras.
         file_name: String, the name of the artefact in the directory of `export_all`; empty if it
@@ -111,6 +111,7 @@ class Exporter(abc.ABC):
         check_loads_tensorflow: True if `check` needs TensorFlow, which takes seconds to load.
     """
 
+    purpose: str = ""
     artefact: str
     exact: bool = True
     file_name: str

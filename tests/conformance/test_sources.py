@@ -7,7 +7,7 @@ import pytest
 from toy_sources import CASES, Case, toy_pairs_of
 
 import keras_bahdanau as kb
-from keras_bahdanau.exporters import IdsSavedModelExporter
+from keras_bahdanau.exporters import FORMATS
 from keras_bahdanau.exporters import export as export_by
 
 
@@ -106,13 +106,11 @@ def test_it_is_evaluated(trained):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("export", ["saved-model", "litert", "saved-model-ids"])
-def test_an_artefact_answers_alike(trained, export, tmp_path):
-    exporter = {
-        "saved-model": kb.exporters.SavedModelExporter,
-        "saved-model-ids": IdsSavedModelExporter,
-        "litert": lambda: kb.exporters.LiteRTExporter(max_source_length=24),
-    }[export]()
+@pytest.mark.parametrize(
+    "name", [key for key in FORMATS if key != "browser"]
+)
+def test_an_artefact_answers_alike(trained, name, tmp_path):
+    exporter = FORMATS[name](**({"max_source_length": 24} if name == "litert" else {}))
     lines = []
     inputs, texts = zip(*trained.pairs, strict=True)
     # raises if an answer is another one than Keras'

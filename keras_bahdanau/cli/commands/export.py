@@ -24,6 +24,7 @@ ALL = "all"
 IN_BFLOAT16 = "saved-model", "saved-model-ids"  # formats
 TARGET_LENGTH = 64  # tokens, of a LiteRT file
 THREADS = 1  # for times that compare
+_FORMATS = exporters.FORMATS.items()
 Format = enum.Enum("Format", {name: name for name in (*exporters.FORMATS, ALL)}, type=str)
 _SIGNATURES = *litert_exporter.SIGNATURES, *saved_model_exporter.SIGNATURES
 Signature = enum.Enum("Signature", {name: name for name in _SIGNATURES}, type=str)
@@ -45,8 +46,7 @@ class ExportArguments:
     format: Annotated[
         Format,
         typer.Option(
-            help="For TensorFlow Serving (saved-model), clients that split text themselves "
-            "(saved-model-ids), phones (litert), a page (browser), or all."
+            help=f"For {', '.join(f'{kind.purpose} ({key})' for key, kind in _FORMATS)}, or all."
         ),
     ]
     out: Annotated[

@@ -65,6 +65,7 @@ class BrowserExporter(LiteRTExporter):
     litert_js: str | Path = "."
     title: str = "Translate"
 
+    purpose = "a page"
     suffix = ""  # of a directory
 
     def __post_init__(self):

@@ -103,6 +103,7 @@ class LiteRTExporter(Exporter):
     max_target_length: int = 64
     signatures: tuple = ("greedy", "steps")
 
+    purpose = "phones"
     writes_file = True
     suffix = ".tflite"
     check_loads_tensorflow = False

@@ -22,6 +22,7 @@ class IdsSavedModelExporter(SavedModelExporter):
         >>> export(IdsSavedModelExporter(), translator, "models/en-de-ids")
     """
 
+    purpose = "clients that split text themselves"
     artefact = "SavedModel of ids"
     text_operations = False
     target_length = "length"

@@ -94,6 +94,7 @@ class SavedModelExporter(Exporter):
     max_source_length: int | None = None
     signatures: tuple = ()
 
+    purpose = "TensorFlow Serving"
     artefact = "SavedModel"
     file_name = ""
     writes_file = False
