@@ -41,9 +41,6 @@ def card_of(pipeline):
     is that of weights and products, unless it is float32.
     `source` has the settings of a source that has no assets, so that a host makes the same
     features.
-
-    Args:
-        pipeline: A `Pipeline`.
     """
     import keras  # a card is read without them
     import tensorflow as tf
@@ -100,9 +97,6 @@ def _trained(options):
 def read_card(content):
     """Read the card of an artefact.
 
-    Args:
-        content: Bytes.
-
     Returns:
         Dictionary, whose fields have the form that exports give them.
 
@@ -116,9 +110,6 @@ def read_card(content):
 
 def read_packed_card(path):
     """Read the card of a .tflite file, and nothing else of it.
-
-    Args:
-        path: Path of the file.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -140,9 +131,6 @@ def vocabulary_files(pipeline):
     """The files of a pipeline that clients read, and the sides that they belong to.
 
     One file serves both sides if both have the same vocabulary.
-
-    Args:
-        pipeline: A `Pipeline`.
 
     Returns:
         (files, vocabularies): dictionaries from a file name to its bytes, and from "source",

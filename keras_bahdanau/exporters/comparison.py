@@ -53,10 +53,6 @@ class Comparison:
     def row(self, exporter, path):
         """Compare an artefact with Keras; sentences that are too long for it are counted.
 
-        Args:
-            exporter: `Exporter` of its format.
-            path: Path of the artefact.
-
         Returns:
             `Parity`.
         """
@@ -149,10 +145,6 @@ class Comparison:
 
         On the user's sentences, or on the edge cases if there are none; a
         sentence that was refused counts as one with an empty translation.
-
-        Args:
-            answers: Dictionary of translations, by row.
-            seconds: Dictionary of what they took, by row.
         """
         rows = range(self._edge_cases, len(self._sentences)) or range(self._edge_cases)
         taken = [seconds[row] for row in rows if row in seconds]

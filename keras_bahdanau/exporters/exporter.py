@@ -220,9 +220,6 @@ def require_exportable(pipeline):
 
     An artefact gets inputs of the source and nothing else, draws nothing at random, and has
     weights that are numbers.
-
-    Args:
-        pipeline: A `Pipeline`.
     """
     if not pipeline.model.exportable:
         raise ValueError(
@@ -235,12 +232,7 @@ def require_exportable(pipeline):
 
 
 def require_plain_copies(pipeline, artefact):
-    """Raise ValueError if clients of ids could not copy what the search replaces unknown tokens by.
-
-    Args:
-        pipeline: A `Pipeline`.
-        artefact: String, what gives ids, such as "A LiteRT file".
-    """
+    """Raise ValueError if clients of ids could not copy what the search replaces unknown tokens by."""
     from keras_bahdanau.text.copies import are_plain_characters
 
     sides = pipeline.source.subwords, pipeline.target
@@ -253,11 +245,6 @@ def require_plain_copies(pipeline, artefact):
 
 
 def text_beginnings(pipeline, inputs):
-    """The beginning of a text for each input, as somebody types it: half of Keras' last hypothesis.
-
-    Args:
-        pipeline: A `Pipeline`.
-        inputs: List of inputs of its source.
-    """
+    """The beginning of a text for each input, as somebody types it: half of Keras' last hypothesis."""
     texts = [hypotheses[-1].text for hypotheses in pipeline.decode_nbest(inputs)]
     return [text[: (len(text) + 1) // 2] for text in texts]

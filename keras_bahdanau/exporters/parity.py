@@ -164,11 +164,7 @@ class Case(NamedTuple):
 
 
 def summary(cases):
-    """The fields of a `Parity` that compare best texts, as a dictionary.
-
-    Args:
-        cases: List of `Case`, one an input.
-    """
+    """The fields of a `Parity` that compare best texts, as a dictionary."""
     compared = [case.compared() for case in cases]
     pairs = [pair for pairs, _ in compared for pair in pairs]
     equal = [not different for _, different in compared] or [True]
@@ -184,11 +180,7 @@ def summary(cases):
 
 
 def list_summary(cases):
-    """The fields of a `Parity` that compare lists of hypotheses, as a dictionary.
-
-    Args:
-        cases: List of `Case`, one a list.
-    """
+    """The fields of a `Parity` that compare lists of hypotheses, as a dictionary."""
     compared = [case.compared()[0] for case in cases]
     count = sum(max(len(case.expected), len(case.received)) for case in cases)
     pairs = [pair for pairs in compared for pair in pairs]

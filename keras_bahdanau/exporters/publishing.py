@@ -112,10 +112,6 @@ def require_clean(exporter, path):
 def publish(written, path):
     """Rename a whole file or directory, after all of it has reached the disk.
 
-    Args:
-        written: Path on the same file system.
-        path: Path that it gets.
-
     Returns:
         The path.
     """
@@ -131,10 +127,6 @@ def publish(written, path):
 
 def publish_version(written, directory):
     """Rename a whole version to the next number, whatever else is exported at the same time.
-
-    Args:
-        written: Path of the directory.
-        directory: Path of the versions.
 
     Returns:
         Path of the version.
@@ -201,9 +193,6 @@ def unfinished(path):
 
     It is removed in the end with what is left in it, and so is the directory around it if that
     is new and nothing is in it. First those are removed whose process was killed.
-
-    Args:
-        path: Path of a file or directory.
     """
     around = path.parent
     # no number and a dot first: a server does not take it for a version
@@ -235,9 +224,6 @@ def _remove_abandoned(directory):
 @contextlib.contextmanager
 def reserved(artefacts):
     """Own the files among the artefacts for as long as the block lasts.
-
-    Args:
-        artefacts: Dictionary from the path of each one to its `Exporter`.
 
     Raises:
         BlockingIOError: If another process writes one of them.

@@ -8,13 +8,9 @@ from keras_bahdanau.exporters.saved_model.graph_check import GUARD
 
 
 def traced(pipeline, function, arguments, most_rows=None):
-    """The concrete function of `function(pipeline, **arguments)`.
+    """Trace `function(pipeline, **arguments)` for the specs of its arguments.
 
-    Args:
-        pipeline: A `Pipeline`.
-        function: One of this module.
-        arguments: Dictionary from the names of its arguments to their `tf.TensorSpec`.
-        most_rows: Integer, more rows than which it refuses; None for no check of rows.
+    The graph refuses a request of more than `most_rows` rows; None for any number.
     """
     specs = {
         name: tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in arguments.items()
@@ -114,11 +110,6 @@ _NO_ROOM = (tf.errors.OutOfRangeError, tf.errors.ResourceExhaustedError)  # Tens
 def write_graph(module, path, functions):
     """Save the signatures of a graph, and the weights that they read, as a SavedModel.
 
-    Args:
-        module: `tf.Module` that holds the weights.
-        path: Path of the directory.
-        functions: Dictionary from a signature's name to a concrete function.
-
     Raises:
         OSError: If the disk is full, or does not take files of that size.
     """
@@ -129,9 +120,6 @@ def write_graph(module, path, functions):
 @contextlib.contextmanager
 def whole(path):
     """Turn TensorFlow's errors of a disk into those of Python.
-
-    Args:
-        path: Path of the directory or file that TensorFlow writes in the `with` block.
 
     Raises:
         OSError: If the disk is full, or does not take files of that size.

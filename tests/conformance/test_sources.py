@@ -106,9 +106,7 @@ def test_it_is_evaluated(trained):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [key for key in FORMATS if key != "browser"]
-)
+@pytest.mark.parametrize("name", [key for key in FORMATS if key != "browser"])
 def test_an_artefact_answers_alike(trained, name, tmp_path):
     exporter = FORMATS[name](**({"max_source_length": 24} if name == "litert" else {}))
     lines = []

@@ -20,16 +20,7 @@ from keras_bahdanau.text.vocabulary import drop_composition, drop_normalization
 
 
 def packed(pipeline, model, precision, signatures_beside, max_source_length, max_target_length):
-    """The bytes of the whole file: the model with its metadata, vocabularies and card.
-
-    Args:
-        pipeline: A `Pipeline`.
-        model: Bytes of the converted model.
-        precision: String, the name of the dtype of the weights.
-        signatures_beside: Tuple of strings, the `signatures` of `export_litert`.
-        max_source_length: Integer, most source tokens.
-        max_target_length: Integer, most target tokens.
-    """
+    """The bytes of the whole file: the model with its metadata, vocabularies and card."""
     files, vocabularies = vocabulary_files(pipeline)
     if TARGET in files and "prefix" not in signatures_beside:  # then it reads no text
         files[TARGET] = drop_normalization(files[TARGET])
@@ -51,16 +42,7 @@ def packed(pipeline, model, precision, signatures_beside, max_source_length, max
 
 
 def convert(pipeline, quantization, signatures_beside, source_time, target_time, around):
-    """The bytes of the converted model: all signatures over one set of weights.
-
-    Args:
-        pipeline: A `Pipeline`.
-        quantization: None, "float16", "int8" or "int4", as in `export_litert`.
-        signatures_beside: Tuple of strings, the `signatures` of `export_litert`.
-        source_time: Integer, most source tokens.
-        target_time: Integer, most target tokens.
-        around: Path of a directory for what is made on the way.
-    """
+    """The bytes of the converted model: all signatures over one set of weights."""
     with tempfile.TemporaryDirectory(dir=around) as directory:
         # a SavedModel on the way: only from there the file gets its signatures' names
         with single_row(pipeline.model):

@@ -55,14 +55,7 @@ _BETWEEN = (
 
 
 def describe(model, card, features):
-    """The `ModelMetadata` of a pipeline.
-
-    Args:
-        model: The `Model` that LiteRT's schema reads from the file.
-        card: Dictionary, the file's card.
-        features: Dictionary from the names of the inputs to (description, axes), the
-            descriptions of the source.
-    """
+    """The `ModelMetadata` of a pipeline."""
     sides = {}
     for side, name in card["vocabularies"].items():
         sides.setdefault(name, []).append(side)

@@ -21,11 +21,6 @@ def answers_of(path, pipeline, inputs):
     Each input that is short enough is a request of its own. Lists of hypotheses are those of the
     first inputs, if the file has the signatures.
 
-    Args:
-        path: Path of the file.
-        pipeline: The `Pipeline` that it was made of.
-        inputs: List of inputs of its source.
-
     Returns:
         `Answers`.
     """

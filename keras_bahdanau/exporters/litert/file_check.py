@@ -30,9 +30,6 @@ _DTYPES = {"BOOL", "FLOAT32", "INT8", "INT32", "INT64", "UINT8"}  # that its buf
 def check_litert(path):
     """The findings in a LiteRT file: a list of `Finding`.
 
-    Args:
-        path: Path of the file.
-
     Raises:
         ImportError: If `ai-edge-litert` is not installed.
     """
@@ -56,11 +53,7 @@ def check_litert(path):
 
 
 def find_damage(path):
-    """The parts of a LiteRT file that have changed since its export: a list of `Finding`.
-
-    Args:
-        path: Path of the file.
-    """
+    """The parts of a LiteRT file that have changed since its export: a list of `Finding`."""
     contents = _read_packing(Path(path).read_bytes())
     if CARD not in contents.files:
         return []  # and no hash to compare with
@@ -181,11 +174,7 @@ def _read_packing(content):
 
 
 def _packing_findings(contents):
-    """Parts that are missing, or not at their standard place: a list of `Finding`.
-
-    Args:
-        contents: `Contents` of a file.
-    """
+    """Parts that are missing, or not at their standard place: a list of `Finding`."""
     card = _card(contents)
     needed = [CARD, *dict.fromkeys(card.get("vocabularies", {"target": TARGET}).values())]
     missing = [name for name in needed if name not in contents.files]

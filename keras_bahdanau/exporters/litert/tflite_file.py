@@ -59,13 +59,7 @@ class Contents(NamedTuple):
 
 
 def pack(model, files, card):
-    """The bytes of the file: the model, a card with everybody's sha256, other files, the seal.
-
-    Args:
-        model: Bytes of the model.
-        files: Dictionary of bytes, by name.
-        card: Dictionary that JSON holds.
-    """
+    """The bytes of the file: the model, a card with everybody's sha256, other files, the seal."""
     hashes = {name: sha256(content) for name, content in {"model": model, **files}.items()}
     card = {**card, "sha256": hashes, "sealed": True}
     card = json.dumps(card, indent=1, ensure_ascii=False)
@@ -105,11 +99,6 @@ def add_metadata(model, name, content):
     All that it holds stays where it is, byte for byte, and shared as it was: a
     FlatBuffer points forward only, so a new root in front of the old one can
     point at everything behind it.
-
-    Args:
-        model: Bytes of the model.
-        name: String, the entry's name.
-        content: Bytes, what its buffer holds.
     """
     model += bytes(-len(model) % ALIGNMENT)
     old = _root(model)

@@ -24,11 +24,7 @@ _JSON_DTYPES |= {tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.
 
 
 def check_saved_model(directory):
-    """The findings in a SavedModel: a list of `Finding`.
-
-    Args:
-        directory: Path of one version, or of the directory that holds the versions.
-    """
+    """The findings in a SavedModel: a list of `Finding`."""
     version = newest_version(Path(directory))
     if version is None:
         return [
@@ -221,10 +217,6 @@ def reached_operations(graph, signature):
     The saver stands in the same graph, and it must read files and write
     variables: so only what the outputs come from is taken, with the functions
     called on the way. `_XlaMustCompile` is among the names if one of these is compiled.
-
-    Args:
-        graph: The `GraphDef`.
-        signature: The `SignatureDef`.
 
     Returns:
         Set of strings, without what refuses a request as a whole before any of its rows is read.

@@ -317,14 +317,7 @@ def describe_limits(card):
 
 
 def _token_fields(result, length, row, *rank):
-    """The alignment, log-probabilities and entropies of a text; none if the result has none.
-
-    Args:
-        result: Dictionary from the names of outputs to arrays.
-        length: String, name of the output with the number of its tokens.
-        row: Integer, its row.
-        *rank: Integer, its place in the list of the row, if there are lists.
-    """
+    """The alignment, log-probabilities and entropies of a text; none if the result has none."""
     if "alignment" not in result:
         return ()
     sources, targets = result["source_length"][row], result[length][(row, *rank)]

@@ -172,12 +172,7 @@ def score_ids(pipeline, target, target_length, **inputs):
 
 
 def served(pipeline, signatures=()):
-    """Signatures of a SavedModel: dictionary from a name to (function, its arguments).
-
-    Args:
-        pipeline: A `Pipeline`.
-        signatures: Tuple of strings, the `signatures` of `export_saved_model`.
-    """
+    """Signatures of a SavedModel: dictionary from a name to (function, its arguments)."""
     source, verb = pipeline.source, pipeline.verb
     prefix_inputs = {**source.inputs, "prefix": TEXT}
     lists = {

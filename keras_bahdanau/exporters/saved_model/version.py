@@ -50,13 +50,7 @@ _KEY, _VALUE = 1, 2
 
 
 def write_version(exporter, pipeline, path):
-    """Write the SavedModel with its warm-up, its batching settings and its card.
-
-    Args:
-        exporter: `SavedModelExporter`, for its signatures and its files.
-        pipeline: A `Pipeline`.
-        path: Path of the version, in a directory that has the model's name.
-    """
+    """Write the SavedModel with its warm-up, its batching settings and its card."""
     served, searched = exporter.served(pipeline), SearchedOnce(pipeline)
     functions = {
         name: traced(searched, function, arguments, most_rows=BATCH)
@@ -145,11 +139,6 @@ def largest_batch(pipeline, rows, prefix=False):
     unknown words, the text is copied for each position, and some words for each token; other
     strings are not counted, nor is the work on any. The memory that it takes to read the request
     is the source's own figure.
-
-    Args:
-        pipeline: A `Pipeline`.
-        rows: Integer, the most rows of a batch.
-        prefix: True if a request may hold a prefix.
 
     Returns:
         Dictionary for the card: `max_batch_bytes`, see `graph_bytes`, and `max_batch_operations`,

@@ -19,12 +19,7 @@ _COPY_AGAIN = "Copy the version again, or export the translator again."
 
 
 def write_card(path, card):
-    """Write the card of a version, where an operator finds it, after all of its other files.
-
-    Args:
-        path: Path of the version.
-        card: Dictionary that JSON holds.
-    """
+    """Write the card of a version, where an operator finds it, after all of its other files."""
     card = {**card, "sha256": _hashes_of(path)}
     content = json.dumps(card, indent=1, ensure_ascii=False).encode()
     (path / CARD_PATH).write_bytes(content)
@@ -33,9 +28,6 @@ def write_card(path, card):
 
 def load_card(path):
     """Load the card of a version.
-
-    Args:
-        path: Path of the version.
 
     Returns:
         Dictionary; None if the version has no card.
@@ -52,9 +44,6 @@ def find_damage(path):
     """The files of a version that are not as they were exported: a list of `Finding`.
 
     Without a card, or by one of version 0.1.0, which has no hashes, nothing is found.
-
-    Args:
-        path: Path of the version.
     """
     try:
         card = load_card(path)

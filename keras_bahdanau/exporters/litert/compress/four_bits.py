@@ -105,16 +105,7 @@ def _is_large(tree, graph, index, schema):
 
 
 def _round(tree, tensor, rounded, schema, axis=None, quantization="int8"):
-    """Give a constant numbers in the place of its floats, and their scales.
-
-    Args:
-        tree: `ModelT`.
-        tensor: Its `TensorT` of floats.
-        rounded: Dictionary of what was rounded before.
-        schema: Module of LiteRT's schema.
-        axis: Integer, the axis whose places have scales of their own; None for one scale.
-        quantization: String, "int8" or "int4".
-    """
+    """Give a constant numbers in the place of its floats, and their scales."""
     key, levels = (tensor.buffer, axis, quantization), LEVELS[quantization]
     if key not in rounded:
         content = tree.buffers[tensor.buffer].data.tobytes()
