@@ -232,7 +232,7 @@ def require_exportable(pipeline):
 
 
 def require_plain_copies(pipeline, artefact):
-    """Raise ValueError if clients of ids could not copy what the search replaces unknown tokens by."""
+    """Raise ValueError if clients of ids could not copy the parts that replace unknown tokens."""
     from keras_bahdanau.text.copies import are_plain_characters
 
     sides = pipeline.source.subwords, pipeline.target
@@ -245,6 +245,6 @@ def require_plain_copies(pipeline, artefact):
 
 
 def text_beginnings(pipeline, inputs):
-    """The beginning of a text for each input, as somebody types it: half of Keras' last hypothesis."""
+    """A prefix for each input, as somebody types it: half of the last hypothesis of Keras."""
     texts = [hypotheses[-1].text for hypotheses in pipeline.decode_nbest(inputs)]
     return [text[: (len(text) + 1) // 2] for text in texts]
