@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.attention.part import AttentionPart
+from keras_bahdanau.layers.attention.base import AttentionPart
 from keras_bahdanau.settings.option import check_value, number
 
 

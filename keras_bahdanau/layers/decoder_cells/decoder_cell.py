@@ -273,6 +273,14 @@ class DecoderCellBase(keras.layers.Layer):
             attended = attended._replace(context=attended.context * mask)
         return query, attended
 
+    def _step_and_state(self, output, query, attended, cell, fed=()):
+        """(`Step`, next `DecoderState`) of a step; `fed` is the input of the next one."""
+        context = attended.context if self._queries_context else ()
+        return (
+            Step(output, attended.context, attended.weights, attended.scores, query),
+            DecoderState(cell, attended.state, context, fed),
+        )
+
     def _cell_masks(self, prepared):
         return prepared.dropout_masks.cell if prepared.dropout_masks else ()
 

@@ -5,8 +5,6 @@ from keras import ops
 
 from keras_bahdanau.layers.decoder_cells.decoder_cell import (
     DecoderCellBase,
-    DecoderState,
-    Step,
     as_memory,
 )
 from keras_bahdanau.layers.registry import resolve_layer
@@ -95,15 +93,8 @@ class InputFeedingCell(DecoderCellBase):
             # [c_i; s_i]: (batch, [beam,] context_units + units) -> (batch, [beam,] units of h~)
             attentional = self.attentional(ops.concatenate([attended.context, top], axis=-1))
         output = top if self.output_name == "state" else attentional
-        return (
-            Step(output, attended.context, attended.weights, attended.scores, query),
-            DecoderState(
-                cell,
-                attended.state,
-                context=attended.context if self._queries_context else (),
-                output=attentional if self.input_feeding else (),
-            ),
-        )
+        fed = attentional if self.input_feeding else ()
+        return self._step_and_state(output, query, attended, cell, fed)
 
     def get_config(self):
         attentional = None if self.attentional is not None else "context"

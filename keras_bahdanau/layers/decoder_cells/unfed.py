@@ -5,7 +5,6 @@ from keras import tree
 
 from keras_bahdanau.layers.decoder_cells.decoder_cell import (
     DecoderCellBase,
-    DecoderState,
     Step,
     as_memory,
     kept,
@@ -43,11 +42,7 @@ class UnfedCell(DecoderCellBase):
         top, cell = self.stack.step(projected, state.cell, dropout_masks=self._cell_masks(prepared))
         # c_i: (batch, [beam,] context_units)
         query, attended = self._attend(top, embedding, state, prepared, training)
-        kept = attended.context if self._queries_context else ()
-        return (
-            Step(top, attended.context, attended.weights, attended.scores, query),
-            DecoderState(cell, attended.state, context=kept),
-        )
+        return self._step_and_state(top, query, attended, cell)
 
     def teacher_forced(self, inputs, prepared, return_weights, training=None):
         state = self.initial_state(prepared)

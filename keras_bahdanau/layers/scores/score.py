@@ -5,7 +5,7 @@ import weakref
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.attention.part import AttentionPart
+from keras_bahdanau.layers.attention.base import AttentionPart
 
 _CHECKED = weakref.WeakSet()  # classes of scores whose shapes were right
 
