@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers.decoder_cells.decoder_cell import DecoderCellBase
-from keras_bahdanau.layers.decoder_cells.unfed import UnfedCell
+from keras_bahdanau.layers.decoder_cells.luong import UnfedCell
 from keras_bahdanau.layers.distribution import Copying, PointerGenerator, log_mixture
 from keras_bahdanau.layers.front_ends.token_embedding import token_embedding
 from keras_bahdanau.layers.memory import Memory
@@ -152,7 +152,7 @@ class Decoder(keras.Model):
                 "Give the HardAlignment itself to a HardDecoder, or another attention to the "
                 "Decoder."
             )
-        if copy and not attention.attends:
+        if copy and not attention.has_weights:
             raise ValueError(
                 "A decoder copies what it attends to. Received: copy=True with a decoder without "
                 "attention. Give it an attention, or leave copying out."

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers.attention.hard_alignment import HardAlignment
-from keras_bahdanau.layers.decoder_cells.unfed import UnfedCell
+from keras_bahdanau.layers.decoder_cells.luong import UnfedCell
 from keras_bahdanau.layers.readout import Emission
 from keras_bahdanau.layers.recurrence import scan
 from keras_bahdanau.models.decoder import Decoder
@@ -172,7 +172,7 @@ class HardDecoder(Decoder):
             log_probs, step, state = self._step(inputs, state, prepared, output, training)
             return (log_probs, step.weights if return_weights else ()), state
 
-        weights = self.cell.like(prepared.projected).weights
+        weights = self.cell.step_template(prepared.projected).weights
         # (batch, vocabulary)
         log_probs = ops.zeros((ops.shape(weights)[0], self.vocabulary_size), "float32")
         inputs = (target_in, embedded, self.cell.project(embedded), dropout_masks)

@@ -107,7 +107,7 @@ class Seq2Seq(StepModel, keras.Model):
                 f"guided_alignment={guided_alignment} with an encoder of "
                 f"reduction={encoder.reduction}. Give 0 for it, or another encoder."
             )
-        if self.guided_alignment and not decoder.cell.attention.attends:
+        if self.guided_alignment and not decoder.cell.attention.has_weights:
             raise ValueError(
                 "`guided_alignment` needs an attention that learns where to look. Received: "
                 f"guided_alignment={guided_alignment} with "

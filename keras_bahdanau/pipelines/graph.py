@@ -238,7 +238,7 @@ def _check_attends(model, options):
     """Raise ValueError if options ask for attention weights of models that have none."""
     members = getattr(model, "models", [model])
     attentions = [model.decoder.cell.attention for model in members if hasattr(model, "decoder")]
-    if not attentions or any(attention.attends for attention in attentions):
+    if not attentions or any(attention.has_weights for attention in attentions):
         return
     for name in ("coverage_penalty", "replace_unknown"):
         if value := getattr(options, name):

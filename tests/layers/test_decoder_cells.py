@@ -224,7 +224,7 @@ def test_a_step_keeps_the_structure_of_the_state(run, kind, when, query):
         prepared = cell.prepare(memory_of(*MEMORY))
         state = cell.initial_state(prepared)
         shown, after = cell(inputs, state, prepared)
-        return state, after, cell.like(prepared)[:3], shown[:3]
+        return state, after, cell.step_template(prepared)[:3], shown[:3]
 
     *states, like, shown = run(two, INPUTS)
     for before, after in (states, (like, shown)):

@@ -88,7 +88,7 @@ def test_a_score_as_an_attention_is_wrapped():
     heads = ATTENTIONS.get(keras.saving.serialize_keras_object(score), heads=2)
     assert isinstance(heads, MultiHeadAttention)
     decoder = new_decoder(5, 4, 8, attention=AdditiveScore(8))
-    assert decoder.cell.attention.attends is True
+    assert decoder.cell.attention.has_weights is True
 
 
 @pytest.mark.parametrize("kind", [AdditiveScore, Attention])

@@ -77,7 +77,7 @@ class AttentionBase(AttentionPart):
     """
 
     exportable = True  # True if it needs nothing but the source sentence
-    attends = True  # False if its weights point at no position
+    has_weights = True  # False if its weights point at no position
     marginal = False  # True if only a `HardDecoder` can train it, which sums over all positions
 
     def __init__(self, **kwargs):

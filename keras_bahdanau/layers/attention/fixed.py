@@ -18,7 +18,7 @@ class FixedContext(AttentionBase):
     Call arguments and output: see `AttentionBase`; the context is the last real value.
     """
 
-    attends = False
+    has_weights = False
 
     def attend(self, query, prepared, state, training=None):
         values, context = prepared.memory.values, prepared.memory.last

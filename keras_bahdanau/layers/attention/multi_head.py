@@ -40,7 +40,7 @@ class MultiHeadAttention(AttentionBase):
         self.heads = checks.positive_integer("heads", "the number of heads", heads)
         self._template = keras.saving.serialize_keras_object(resolve_layer(attention))
         self.attentions = [self._copy(f"head_{index}") for index in range(heads)]
-        if not self.attends:
+        if not self.has_weights:
             raise ValueError(
                 "Several heads need an attention that learns where to look. Received: "
                 f"{type(self.attentions[0]).__name__}(...). Give another, or no heads."
@@ -57,8 +57,8 @@ class MultiHeadAttention(AttentionBase):
         return self.attentions[0].exportable
 
     @property
-    def attends(self):
-        return self.attentions[0].attends
+    def has_weights(self):
+        return self.attentions[0].has_weights
 
     @property
     def marginal(self):

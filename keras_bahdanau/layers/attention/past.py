@@ -44,8 +44,8 @@ class PastAttention(AttentionBase):
         return self.attention.exportable
 
     @property
-    def attends(self):
-        return self.attention.attends
+    def has_weights(self):
+        return self.attention.has_weights
 
     @property
     def marginal(self):

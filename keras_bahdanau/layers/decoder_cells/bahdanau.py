@@ -4,7 +4,7 @@ import keras
 
 from keras_bahdanau.layers.decoder_cells.decoder_cell import (
     DecoderCellBase,
-    as_memory,
+    named_shapes,
 )
 from keras_bahdanau.settings import checks
 
@@ -41,7 +41,7 @@ class DecoderCell(DecoderCellBase):
         self.readout_state = checks.choice("readout_state", readout_state, READOUT_STATES)
 
     def build(self, inputs_shape, state_shape=None, memory_shape=None):
-        context_units = self._build_shared(inputs_shape, as_memory(memory_shape))
+        context_units = self._build_shared(inputs_shape, named_shapes(memory_shape))
         self.stack.build(inputs_shape, (None, context_units))
 
     @property
@@ -96,7 +96,7 @@ class ConditionalCell(DecoderCellBase):
         self.first_cell = self._new_cell("first_cell")
 
     def build(self, inputs_shape, state_shape=None, memory_shape=None):
-        context_units = self._build_shared(inputs_shape, as_memory(memory_shape))
+        context_units = self._build_shared(inputs_shape, named_shapes(memory_shape))
         self.first_cell.build(inputs_shape)
         self.stack.build((None, context_units))
 

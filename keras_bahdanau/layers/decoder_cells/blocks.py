@@ -8,8 +8,8 @@ from keras_bahdanau.layers.decoder_cells.decoder_cell import (
     DecoderCellBase,
     DecoderState,
     Step,
-    as_memory,
-    kept,
+    named_shapes,
+    without_scores,
 )
 from keras_bahdanau.layers.recurrence import StepDropout
 from keras_bahdanau.layers.registry import from_config
@@ -80,7 +80,7 @@ class BlockCell(DecoderCellBase):
         self.last_norm = layer_norm(policy, "last_norm")
 
     def build(self, inputs_shape, state_shape=None, memory_shape=None):
-        memory_shape = as_memory(memory_shape)
+        memory_shape = named_shapes(memory_shape)
         context_units = self._build_shared(inputs_shape, memory_shape)
         self.input_projection.build(inputs_shape)
         for attention in self.attentions[1:]:
@@ -106,12 +106,12 @@ class BlockCell(DecoderCellBase):
         # (..., input_units) -> (..., units), as strong as what the sublayers add
         return self.units**0.5 * self.input_projection(inputs), ()
 
-    def _placed(self, x, places):
+    def _placed(self, x, steps):
         """Inputs with their positions, which self-attention would not see without them."""
         if not self.positional:
             return x
         furthest = self.stack.cells[0].length  # a state counts no more steps
-        return x + ops.cast(sinusoids(ops.minimum(places, furthest), self.units), x.dtype)
+        return x + ops.cast(sinusoids(ops.minimum(steps, furthest), self.units), x.dtype)
 
     def _through(self, x, recur, states, prepared, training):
         """(`Step`, states of the attentions) of one step or of all: the mathematics.
@@ -127,8 +127,8 @@ class BlockCell(DecoderCellBase):
         for index, (block, attention) in enumerate(zip(self.blocks, self.attentions, strict=True)):
             x = x + block.drop(recur(index, block.recurrence_norm(x)), training=training)
             query = block.attention_norm(x)
-            of_block = prepared._replace(keys=prepared.keys[index])
-            attended = attention.attend(query, of_block, states[index], training=training)
+            block_prepared = prepared._replace(keys=prepared.keys[index])
+            attended = attention.attend(query, block_prepared, states[index], training=training)
             context = attended.context  # c_i: (batch, [n,] context_units)
             x = x + block.drop(block.context_projection(context), training=training)
             inner = block.feed_forward(block.feed_forward_norm(x), training=training)
@@ -150,8 +150,8 @@ class BlockCell(DecoderCellBase):
             states.append(after)
             return output
 
-        shown, attention = self._through(x, recur, state.attention, prepared, training)
-        return shown, DecoderState(tuple(states), attention)
+        output, attention = self._through(x, recur, state.attention, prepared, training)
+        return output, DecoderState(tuple(states), attention)
 
     def teacher_forced(self, inputs, prepared, return_weights, training=None):
         state = self.initial_state(prepared)
@@ -165,8 +165,8 @@ class BlockCell(DecoderCellBase):
             cell = self.stack.cells[index]
             return cell.sequence(cell.project(x), state.cell[index], masks[index])
 
-        shown, _ = self._through(x, recur, state.attention, prepared, training)
-        return kept(shown, return_weights)
+        output, _ = self._through(x, recur, state.attention, prepared, training)
+        return without_scores(output, return_weights)
 
     def get_config(self):
         return {

@@ -71,7 +71,7 @@ class DecoderCellBase(keras.layers.Layer):
             its name, "forced"; None for the fixed context of an encoder-decoder without
             attention. One that is made by its name is as wide as the state.
         cell: "gru" or another of `layers.CELLS`, or a Keras cell.
-        depth: Positive integer. Cells that stand on each other.
+        depth: Positive integer. Number of cells, each on top of the last.
         residual: Bool. True if each but the lowest adds its input to its output.
         query: Tuple of names: see `Query`.
         bridge: "summary" (`StateBridge`), "zeros" (`ZeroBridge`) or "identity"
@@ -135,7 +135,7 @@ class DecoderCellBase(keras.layers.Layer):
         self.bridge = BRIDGES[bridge](
             self.stack.state_sizes, dtype=self.dtype_policy, name="bridge"
         )
-        if any(isinstance(one, SelfAttentionCell) for one in self.stack.cells):
+        if any(isinstance(cell, SelfAttentionCell) for cell in self.stack.cells):
             self._check_self_attention(bridge)
         self.context_mask = keras.layers.Dropout(context_dropout, dtype=self.dtype_policy)
         self.context_gate = None
@@ -202,15 +202,15 @@ class DecoderCellBase(keras.layers.Layer):
         """Project the memory, once per sentence, for all steps."""
         dropout_masks = ()
         batch = ops.shape(memory.values)[0]
-        of_cells = self.stack.dropout_masks(batch, training=training)
-        if training and (self.context_dropout or keras.tree.flatten(of_cells)):
+        cell_masks = self.stack.dropout_masks(batch, training=training)
+        if training and (self.context_dropout or keras.tree.flatten(cell_masks)):
             ones = ops.ones((batch, self.context_units), self.compute_dtype)
             context = self.context_mask(ones, training=training)
-            dropout_masks = DropoutMasks(cell=of_cells, context=context)
+            dropout_masks = DropoutMasks(cell=cell_masks, context=context)
         return ProjectedMemory(memory, self.keys(memory), dropout_masks, alignment)
 
     def keys(self, memory):
-        """The part of attention that no query changes."""
+        """Keys: the values, projected once per source."""
         return self.attention.prepare(memory)
 
     def initial_state(self, prepared):
@@ -233,8 +233,8 @@ class DecoderCellBase(keras.layers.Layer):
     def _queries_context(self):
         return "context" in self.query.parts
 
-    def like(self, prepared):
-        """A `Step` of zeros, without scores and query: dtype and shape of what a loop keeps."""
+    def step_template(self, prepared):
+        """A `Step` of zeros, without scores and query: dtypes and shapes for a loop."""
         memory = prepared.memory
         return Step(
             output=self._zeros(memory, self.output_units),
@@ -303,11 +303,11 @@ class DecoderCellBase(keras.layers.Layer):
         initial_state = self.initial_state(prepared)
 
         def step(state, projected):
-            shown, state = self.step(projected, state, prepared, training=training)
-            return kept(shown, return_weights), state
+            output, state = self.step(projected, state, prepared, training=training)
+            return without_scores(output, return_weights), state
 
-        like = kept(self.like(prepared), return_weights)
-        return scan(step, initial_state, self.project(inputs), like)
+        template = without_scores(self.step_template(prepared), return_weights)
+        return scan(step, initial_state, self.project(inputs), template)
 
     def call(self, inputs, state, prepared, training=None):
         projected = self.project(ops.cast(inputs, self.compute_dtype))
@@ -336,11 +336,11 @@ class DecoderCellBase(keras.layers.Layer):
         return cls(**config)
 
 
-def kept(step, return_weights):
-    """The part of a `Step` that training reads."""
+def without_scores(step, return_weights):
+    """A `Step` without scores and query, which training does not read."""
     return step._replace(weights=step.weights if return_weights else (), scores=(), query=())
 
 
-def as_memory(shape):
+def named_shapes(shape):
     """The shape of a `Memory`, which a saved model has as a plain list."""
     return Memory(*shape)
