@@ -7,15 +7,14 @@ layer is a class, its name in `MODULES`, and a line in the table of its family.
 MODULES = {  # module of the package -> its classes
     "attention.attention": ("Attention", "BahdanauAttention", "LuongAttention"),
     "attention.base": ("Attended", "AttentionBase"),
+    "attention.composed": ("MultiHeadAttention", "PastAttention"),
     "attention.coverage": (
         *("Coverage", "CoverageBase", "GridCoverage", "LocationConvolution", "NoCoverage"),
     ),
     "attention.fixed": ("FixedContext", "ForcedAlignment"),
     "attention.hard_alignment": ("HardAlignment",),
     "attention.monotonic": ("Monotonic", "MonotonicChunkwise"),
-    "attention.multi_head": ("MultiHeadAttention",),
     "attention.normalizers": ("Hardmax", "Normalizer", "Sigmoid", "Softmax"),
-    "attention.past": ("PastAttention",),
     "attention.windows": (
         *("Everywhere", "LocalMedian", "LocalMonotonic", "LocalPredictive", "Window"),
     ),

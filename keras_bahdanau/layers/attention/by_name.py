@@ -2,8 +2,7 @@
 
 from keras_bahdanau.layers import names
 from keras_bahdanau.layers.attention.attention import Attention, BahdanauAttention
-from keras_bahdanau.layers.attention.multi_head import MultiHeadAttention
-from keras_bahdanau.layers.attention.past import PastAttention
+from keras_bahdanau.layers.attention.composed import MultiHeadAttention, PastAttention
 from keras_bahdanau.layers.registry import Registry
 from keras_bahdanau.layers.scores.score import Score
 from keras_bahdanau.settings import checks
