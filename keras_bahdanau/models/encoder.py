@@ -34,8 +34,8 @@ class Encoder(keras.Model):
     )
     ```
 
-    Otherwise `vocabulary_size` and `embedding_units` make the front end, a `TokenEmbedding`;
-    and `units`, `cell`, `depth`, `kind` and `recurrent_dropout` make the readers.
+    Otherwise `vocabulary_size` and `embedding_units` make a `TokenEmbedding`; and `units`, `cell`,
+    `depth`, `kind` and `recurrent_dropout` make the readers.
 
     Args:
         vocabulary_size: Positive integer. Number of source tokens; id 0 is padding.

@@ -124,9 +124,8 @@ class SentenceCrossentropy(TokenCrossentropy):
 
     loss = 1/N sum_n sum_i -log p(y_ni)          (Cho et al. 2014, eq. 4)
 
-    So its gradient is as many times as long as a sentence has tokens, and a threshold
-    for gradients, or a rate of plain SGD, means something else than with the mean over
-    tokens.
+    Its gradient is as many times as long as a sentence has tokens: a threshold for gradients, or
+    a rate of plain SGD, means something else than with the mean over tokens.
 
     Args:
         label_smoothing: As in `TokenCrossentropy`.

@@ -56,8 +56,7 @@ def update_compiled(metrics, targets, sample_weight, vocabulary_size, logits, to
         targets: Int tensor `(batch, target_time)`.
         sample_weight: Float tensor `(batch, target_time)`, for the weighted ones, or None.
         vocabulary_size: Positive integer. Number of target tokens.
-        logits: Function without arguments that makes the logits
-            `(batch, target_time, vocabulary)`. It is called if a metric needs them.
+        logits: Function that makes the logits, called if a metric needs them.
         token_losses: Float tensor -log p(y), `(batch, target_time)`, or None.
     """
     build_compiled(metrics, targets, vocabulary_size)

@@ -41,18 +41,14 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0,
     (Wu et al. 2021, eq. 3, halved: as large as the loss of one pass.)
 
     Args:
-        read: Float tensor `(passes, batch, time, units)`, the input of the output layer;
-            there are 2 passes with `r_drop`, otherwise 1.
+        read: Float tensor `(passes, batch, time, units)`, the input of the output layer.
         kernel: Float tensor `(units, vocabulary)`, or, tied, `(vocabulary, units)`.
         bias: Float tensor `(vocabulary,)`, or None.
         tied: Python bool. True if the kernel is an embedding, to be transposed.
         targets: Int tensor `(batch, time)`.
         weights: Float tensor `(batch, time)`.
         label_smoothing: Float in [0, 1).
-        r_drop: Float. Weight of how far two passes are apart; 0 for a single pass.
-
-    Returns:
-        `OutputLoss`.
+        r_drop: Float. Weight of the divergence of two passes; 0 for a single pass.
     """
     dtype, shape = read.dtype, ops.shape(targets)
     # copies are tensors: a gradient of one's own takes no variables

@@ -215,15 +215,7 @@ class Seq2Seq(StepModel, keras.Model):
         return split_passes(output, passes)  # (passes * batch, ...) -> (passes, batch, ...)
 
     def logits(self, output, index=0):
-        """Logits of a training output, of one of its passes.
-
-        Args:
-            output: `TrainingOutput` of a call with `training=True`.
-            index: Integer, the number of the pass.
-
-        Returns:
-            Float32 tensor `(batch, target_time, vocabulary)`.
-        """
+        """Float32 logits `(batch, target_time, vocabulary)` of one pass of a `TrainingOutput`."""
         copying = tree.map_structure(lambda passes: passes[index], output.copying)
         return self.decoder.logits(output.readout[index], copying)
 
@@ -237,8 +229,7 @@ class Seq2Seq(StepModel, keras.Model):
         and since on the JAX backend Keras' `compute_metrics` has no access to the weights.
 
         Args:
-            x: The inputs, for `word_distillation`, and for a loss of Keras that may read them;
-                or None.
+            x: The inputs, for `word_distillation`, and for a loss that reads them; or None.
             y: Int tensor `(batch, target_time)`, the target tokens.
             y_pred: `TrainingOutput`, or float logits `(batch, target_time, vocabulary)`.
             sample_weight: Float tensor `(batch, target_time)`, 0 at padding; or `(batch,)`, a

@@ -15,18 +15,12 @@ NONE = -1  # in place of a last token
 
 
 class PrefixState(NamedTuple):
-    """Paths that give a prefix g and nothing else, to each place t = 0, 1, ..., source_time.
+    """Paths that give a prefix g and nothing else, to each place t = 0, 1, ..., source_time."""
 
-    Attributes:
-        log_n: Float32 `(batch, [beam,] source_time + 1)`, log r_t^n(g): they end with g's last
-            token.
-        log_b: Float32 `(batch, [beam,] source_time + 1)`, log r_t^b(g): they end with a blank.
-        last: Int32 `(batch, [beam])`, the last token of g; -1 before the first step.
-    """
-
-    log_n: Any
-    log_b: Any
-    last: Any
+    # float32 (batch, [beam,] source_time + 1)
+    log_n: Any  # log r_t^n(g): they end with g's last token
+    log_b: Any  # log r_t^b(g): they end with a blank
+    last: Any  # int32 (batch, [beam]), the last token of g; -1 before the first step
 
 
 def add_ctc(step, state, log_probs, mask, weight, end):
@@ -69,12 +63,8 @@ def add_ctc(step, state, log_probs, mask, weight, end):
 def forced_log_probs(log_probs, mask, target_in, target_out, end):
     """Log-probabilities that CTC adds for given targets, as a search would get them.
 
-    Args:
-        log_probs: As in `add_ctc`.
-        mask: As in `add_ctc`.
-        target_in: Int32 tensor `(batch, target_time)`.
-        target_out: Int32 tensor `(batch, target_time)`, right-padded with 0.
-        end: Integer, the end token.
+    `target_in` and `target_out` are int32 `(batch, target_time)`, the latter right-padded with 0;
+    the other arguments are those of `add_ctc`.
 
     Returns:
         Float32 tensor `(batch, target_time)`, 0 at padding.
@@ -200,13 +190,7 @@ def summed_products(log_a, log_b):
 
     x_t = sum_{k <= t} b_k prod_{k < l <= t} a_l, of 1, 2, 4, 8, ... terms (Hillis and Steele
     1986): as many rounds as the length has binary digits, and nothing is ever subtracted.
-
-    Args:
-        log_a: Float32 tensor `(..., time)`.
-        log_b: Float32 tensor `(..., time)`.
-
-    Returns:
-        Float32 tensor `(..., time)`.
+    All are float32 `(..., time)`.
     """
     time = ops.shape(log_b)[-1]
     rounds = (time - 1).bit_length() if isinstance(time, int) else 31

@@ -34,23 +34,11 @@ def search_model(
     print(result.ids[:, 0], result.scores[:, 0])  # the best hypothesis of each source
     ```
 
-    Args:
-        model: `StepModel`, such as a `Seq2Seq`.
-        features: What the model's encoder takes: of text int32 `(batch, source_time)`, ids that
-            are right-padded with 0.
-        options: `SearchOptions`, whose lengths bound each target by its own source.
-        start: Integer, the token that every target begins after.
-        end: Integer, the token that ends a hypothesis.
-        time: Integer, the length of the buffers where it must be static.
-        prefix: Int32 tensor `(batch, prefix_time)`, right-padded with 0: the beginning of each
-            hypothesis.
-        uniforms: Float tensor `(batch, beam_width, max_length)` in [0, 1): the source of draws at
-            random; the seed's when left out.
-        symbols: As in `search`.
-        unwritten: Likewise.
-        visit: Function of each state of a beam search, outside of a graph: see `beam_search`.
-        drop_ended: Bool. True if sources that have ended take no part in further steps, in a
-            graph for batches of any size: faster, but how a row is rounded depends on the others.
+    `model` is a `StepModel`, such as a `Seq2Seq`, and `features` what it reads: of text int32
+    `(batch, source_time)`, ids that are right-padded with 0. The options bound each target by its
+    own source; `time` is needed where the buffers must be static. With `drop_ended` sources that
+    have ended take no part in further steps, in a graph for batches of any size: faster, but how
+    a row is rounded depends on the other rows. The other arguments are those of `search`.
 
     Returns:
         `SearchResult` with a beam axis of `options.beam_width`.

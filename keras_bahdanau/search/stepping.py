@@ -34,9 +34,7 @@ def for_rows(step, rows):
 def map_step(change, step):
     """A step function with `change` applied; a `RowStep` stays one.
 
-    Args:
-        change: Function from a step function and its rows, as of `RowStep`, to another.
-        step: Step function.
+    `change` is a function from a step function and its rows, as of `RowStep`, to another one.
     """
     if not isinstance(step, RowStep):
         return change(step, None)
