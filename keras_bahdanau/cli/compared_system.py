@@ -37,11 +37,7 @@ class ComparedSystem:
         samples_for(len(pairs))  # or an error, before anything is decoded
 
     def load(self, plural):
-        """Load the model, or say why that can't be, before the first one decodes for long.
-
-        Args:
-            plural: String, what the first one reads: both images and recordings are files.
-        """
+        """Load the model, or say why that can't be, before the first one decodes for long."""
         if self._models is not None:
             self._translator = load_models(self._models)
             _check_inputs(self._translator.plural, self._models[0].path, plural)
@@ -59,18 +55,7 @@ class ComparedSystem:
         return self._lines
 
     def compare(self, pairs, lines, batch_size, metrics, **settings):
-        """Compare its texts with those of the first system.
-
-        Args:
-            pairs: List of (source, target).
-            lines: List of strings, the texts of the first one.
-            batch_size: Integer.
-            metrics: List of names; each counts pairs or sources.
-            **settings: Arguments of `evaluation.compare`.
-
-        Returns:
-            List of a `Comparison` by each metric.
-        """
+        """Compare its texts with those of the first system."""
         from keras_bahdanau import evaluation
         from keras_bahdanau.data.pairs import answers_by_source
         from keras_bahdanau.evaluation.corpus_metrics import metrics_of  # which loads sacreBLEU

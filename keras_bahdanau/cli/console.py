@@ -163,11 +163,9 @@ def open_closed_streams():
 
 
 def show_progress(text, lines=False):
-    """Show the progress of a command on standard error, if that is a terminal.
+    """Show the progress of a command on a terminal's standard error; "" removes it.
 
-    Args:
-        text: String; "" to remove what is shown, as before anything is printed.
-        lines: Bool. True of a command whose lines of output, on a terminal, show its progress.
+    With `lines`, the lines of output show the progress if they are on a terminal, too.
     """
     if sys.stderr.isatty() and not (lines and sys.stdout.isatty()):
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)

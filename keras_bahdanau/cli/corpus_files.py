@@ -66,10 +66,6 @@ def parsed_corpus(text):
 def parsed_valid_corpus(text, corpora):
     """A corpus of `--valid-corpus`, `NAME=FILES`, with the tag of the corpus of that name.
 
-    Args:
-        text: String.
-        corpora: List of `CorpusOption`, those of the training.
-
     Raises:
         ValueError: If the string has another form, or no corpus has the name.
     """
@@ -88,11 +84,6 @@ def parsed_valid_corpus(text, corpora):
 def check_tagged(path, pairs, corpora):
     """Check that one file for all validates with tags, where all corpora have one.
 
-    Args:
-        path: Path of the file, for the message.
-        pairs: Its pairs.
-        corpora: `Pairs` of the training; those that are no corpora have no tags.
-
     Raises:
         ValueError: If a source begins with no tag.
     """
@@ -109,16 +100,7 @@ def check_tagged(path, pairs, corpora):
 
 
 def read_corpora(texts, read, corpora=None):
-    """Read several corpora, or the files for their validation.
-
-    Args:
-        texts: List of strings, as `--corpus` gives them, or `--valid-corpus` with `corpora`.
-        read: Function of one or two paths to an object with `pairs` and `symbols`.
-        corpora: `Corpora` of the training; None to read those.
-
-    Returns:
-        (`Corpora`, list of the different symbols).
-    """
+    """(`Corpora`, symbols) of several corpora, or with `corpora` those for their validation."""
     if corpora is None:
         options = [parsed_corpus(text) for text in texts]
     else:

@@ -39,10 +39,6 @@ class ModuleLoader(NamedTuple):
 def load_modules(modules, threads=None):
     """Load TensorFlow, then modules by their names, which register what Keras must know.
 
-    Args:
-        modules: List of strings; modules of the current directory are found, too.
-        threads: Integer, as in `load_tensorflow`.
-
     Raises:
         ImportError: If there is no such module.
     """

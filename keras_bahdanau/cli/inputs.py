@@ -15,10 +15,6 @@ from keras_bahdanau.text.features import require_token, tagged
 def decoded(text, name):
     """The text of an argument as one line; None if it is left out.
 
-    Args:
-        text: String of the command line, whose bytes may be no UTF-8; or None.
-        name: String, the name of the argument in an error.
-
     Raises:
         ValueError: If it is not UTF-8, or has control characters.
     """
@@ -81,15 +77,7 @@ def read_examples(
 
 
 def read_held_out(model, arguments):
-    """Pairs that a command measures a model on.
-
-    Args:
-        model: `ModelFile`.
-        arguments: Dataclass with source, target, columns, answer_separator, tag and cache.
-
-    Returns:
-        `Table`, as `read_examples` gives it.
-    """
+    """Pairs that a command measures a model on."""
     check_cache(arguments.cache, model.inputs)
     return read_examples(
         model.inputs,
@@ -112,9 +100,7 @@ def prepare_source(pipeline, arguments):
 def names_of(sources, by_line=True):
     """Names of inputs in warnings: their paths, or the numbers of their lines.
 
-    Args:
-        sources: List of strings or `Path`.
-        by_line: Bool. False if a line can make several pairs: a text is named by its beginning.
+    A text is named by its beginning if lines can make several pairs (`by_line=False`).
     """
     lines = lines_from(1)
     return [
@@ -129,10 +115,6 @@ def names_of(sources, by_line=True):
 
 def check_cache(cache, inputs):
     """Raise an error unless a path may be the directory of decoded files.
-
-    Args:
-        cache: Path; None for no directory.
-        inputs: String, the form of the inputs.
 
     Raises:
         FileExistsError: If it is no directory.
@@ -151,14 +133,7 @@ def check_cache(cache, inputs):
 
 
 def check_lines(count, name, path, pairs):
-    """Raise ValueError unless a file has one line for each pair.
-
-    Args:
-        count: Integer, its lines.
-        name: String, the name of its argument.
-        path: Path.
-        pairs: List of pairs.
-    """
+    """Raise ValueError unless a file has one line for each pair."""
     if count != len(pairs):
         raise ValueError(
             f"`{name}` must have one line for each pair. "

@@ -43,12 +43,7 @@ class ModelFile(NamedTuple):
         return SearchOptions.from_config(self.card["search"])
 
     def require_inputs(self, form, instead=None):
-        """Raise ValueError if the model takes another form of inputs than a command does.
-
-        Args:
-            form: String, "lines" or "files".
-            instead: String, what to use instead; what reads the other form when left out.
-        """
+        """Raise ValueError if the model takes another form of inputs than a command does."""
         if self.inputs != form:
             raise ValueError(
                 f"This command is for models that read {form}. Received: "
@@ -137,12 +132,7 @@ def search_of(models, options, precision=None, **fixed):
 
 
 def load_models(models, precision=None):
-    """The pipeline of a file, or the ensemble of those of several; it loads what that needs.
-
-    Args:
-        models: List of `ModelFile`.
-        precision: `Precision` of the products; None for that of each file.
-    """
+    """The pipeline of a file, or the ensemble of those of several; it loads what that needs."""
     if models[0].is_litert:
         return _load_litert(models[0].path)
     load_tensorflow()

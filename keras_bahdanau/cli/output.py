@@ -78,13 +78,7 @@ class Rejection:
         self.rejected = self.seen = 0
 
     def check_calibration(self, pipeline, search, models=1):
-        """Warn if the calibration was fitted to another model or search.
-
-        Args:
-            pipeline: `Pipeline`, or that of a .tflite file.
-            search: `SearchOptions` in place of its own, or None.
-            models: Integer, the number of models in it.
-        """
+        """Warn if the calibration was fitted to another model or search."""
         if self.below is None:
             return
         if models > 1:
@@ -126,13 +120,7 @@ class LinePrinter:
         self.count = 0  # inputs whose texts are printed
 
     def __call__(self, inputs, results, links=None):
-        """Print the texts of some inputs.
-
-        Args:
-            inputs: List of inputs.
-            results: Lists of `Translation`, one list an input.
-            links: `Links` of the inputs; None for lines without links.
-        """
+        """Print the texts of some inputs."""
         for row, (name, hypotheses) in enumerate(zip(inputs, results, strict=True)):
             number = self.count + row if self.numbered else None
             name = str(name) if self.names else None
@@ -155,13 +143,7 @@ def _line(result, number, name, links):
 
 
 def json_line(result, number=None, path=None):
-    """A `Translation` as one line of JSON.
-
-    Args:
-        result: `Translation`.
-        number: Integer, the number of its input, counted from 0; None to leave it out.
-        path: String, the path of its input, likewise.
-    """
+    """A `Translation` as one line of JSON."""
     fields = {} if number is None else {"number": number}
     if path is not None:
         fields["path"] = path

@@ -19,12 +19,7 @@ ARRIVING = 2**16  # bytes of standard input that are translated at once
 
 
 def check_columns(file, columns):
-    """Raise ValueError unless columns are those of a file, with sources among them.
-
-    Args:
-        file: Path of a table; None for standard input.
-        columns: String, or None.
-    """
+    """Raise ValueError unless columns are those of a file, with sources among them."""
     if columns is not None and file is None:
         raise ValueError(
             "`columns` is for a TSV file. Received: "
@@ -35,16 +30,7 @@ def check_columns(file, columns):
 
 
 def chunks_of(file, columns):
-    """The sentences of a file or of standard input, in lists that are translated at once.
-
-    Args:
-        file: Path; None for standard input.
-        columns: As in `sentences_of`.
-
-    Returns:
-        (iterable of lists of sentences; symbols of features; targets left out): see
-        `sentences_of`.
-    """
+    """The sentences of a file or of standard input, in lists that are translated at once."""
     if file is None:
         return _whole_lines(_lines_arriving()), (), ()
     sentences, symbols, targets = sentences_of(file, columns)
@@ -53,13 +39,6 @@ def chunks_of(file, columns):
 
 def sentences_of(file, columns):
     """Read the sentences of a file.
-
-    Args:
-        file: Path.
-        columns: String, the columns of a table; None to find them where a name ends as of one.
-
-    Returns:
-        (lines of the file, or sources of a table; symbols of its features; targets left out).
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -107,16 +86,7 @@ def _whole_lines(chunks):
 
 
 def warn_of_features(file, targets, subwords):
-    """Warn that a second column is left out, if it holds features that the model reads.
-
-    Args:
-        file: Path of the table, or None.
-        targets: List of the cells of that column.
-        subwords: `Subwords` of the source; None for a source that has none.
-
-    Returns:
-        True if it holds such features.
-    """
+    """Warn that a second column is left out, if it holds features that the model reads."""
     symbols = {*subwords.tokens(subwords.symbol_ids)} if subwords else set()
     if are_features := hold_features(targets, symbols):
         warn(

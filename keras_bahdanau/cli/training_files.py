@@ -54,12 +54,7 @@ class Files(NamedTuple):
 
 
 def check_read_by_all(paths, workers):
-    """Raise ValueError unless each of several processes can read all files.
-
-    Args:
-        paths: List of `Path`.
-        workers: Integer, number of the processes.
-    """
+    """Raise ValueError unless each of several processes can read all files."""
     for path in paths:
         stored = path.is_file() or path.is_dir() or not path.exists()
         if not stored or str(path).startswith(OPEN_FILES):
@@ -119,15 +114,6 @@ class Data(NamedTuple):
 
 def read_data(inputs, training, validation, **table):
     """Read what a training needs.
-
-    Args:
-        inputs: String, the form of the inputs: see `Source.inputs_are`.
-        training: `Files`.
-        validation: `Files`; without any, pairs of the training are held out.
-        **table: Arguments of `read_examples`.
-
-    Returns:
-        (data, validation data): two `Data`.
 
     Raises:
         ValueError: If files do not go together, or are not as they must be.

@@ -9,14 +9,7 @@ MOST_LINES, MOST_PARTS = 10, 12  # that are named
 
 
 def warn_of_cuts(results, limits, names=None, unit="tokens"):
-    """Name on standard error each input that was too long, and cut; each name once.
-
-    Args:
-        results: Iterable of `Translation`, one an input.
-        limits: Dictionary, as `Source.limits` gives it.
-        names: Iterable of the inputs' names; `lines_from(1)` if left out.
-        unit: String, the unit of an input's length: `Source.unit`.
-    """
+    """Name on standard error each input that was too long, and cut; each name once."""
     most = f"{limits['max_source_length']:,} {unit}"
     if "max_source_bytes" in limits:
         most += f", or {limits['max_source_bytes']:,} bytes,"
@@ -46,12 +39,7 @@ class UnknownText:
         self._subwords, self._count = subwords, 0
 
     def warn(self, lines, names):
-        """Warn of some lines.
-
-        Args:
-            lines: List of strings.
-            names: Iterable of their names, such as "line 7".
-        """
+        """Warn of some lines."""
         unknown = self._subwords.unknown(lines) if self._subwords else []
         for name, line, parts in zip(names, lines, unknown, strict=False):
             self._count += bool(parts)
@@ -102,9 +90,6 @@ class FeatureWarnings:
         """Warn if no source has a feature, of a model that has learnt some.
 
         A single symbol is a tag, such as `<bt>` before texts that were translated.
-
-        Args:
-            sources: List of strings.
         """
         if len(self._symbols) > 1 and not any(
             word in self._symbols for source in sources for word in source.split()

@@ -31,10 +31,6 @@ def launch(count, arguments):
     The first one, the chief, has the output of this process. The others have none, but the error
     of the first that fails is reported.
 
-    Args:
-        count: Integer, the number of processes.
-        arguments: List of strings, the command line behind the name of the program.
-
     Raises:
         ChildProcessError: If a process is killed; the others are ended.
         SystemExit: With the exit code of a process that reported an error.

@@ -216,14 +216,7 @@ def _array(tensor):
 
 
 def _search_tree(pipeline, features, pieces, prefix=None):
-    """`SearchTree` of one input, with pieces; None if the search draws at random.
-
-    Args:
-        pipeline: `Pipeline`.
-        features: Features of the input, `(1, source_time, ...)`.
-        pieces: List of strings, the piece of each id.
-        prefix: String that the text begins with; or None.
-    """
+    """`SearchTree` of one input, with pieces; None if the search draws at random."""
     options = pipeline.search
     if options.random:
         return None
@@ -236,15 +229,7 @@ def _search_tree(pipeline, features, pieces, prefix=None):
 
 
 def _alternatives(pipeline, example, chosen, log_probs, pieces):
-    """List of an `Alternative` for each of the first 64 steps.
-
-    Args:
-        pipeline: `Pipeline`.
-        example: The input.
-        chosen: Int array `(T,)`, the tokens of the result.
-        log_probs: Float array `(T, vocabulary)`.
-        pieces: List of strings, the piece of each id.
-    """
+    """List of an `Alternative` for each of the first 64 steps."""
     steps = range(min(len(chosen), MOST_ALTERNATIVES))
     remaining = np.array(log_probs)
     remaining[np.arange(len(chosen)), chosen] = -np.inf

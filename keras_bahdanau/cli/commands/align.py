@@ -142,10 +142,6 @@ def _input(model, argument):
 def parsed_steps(text, trace):
     """The steps to draw, counted from 0, as a range.
 
-    Args:
-        text: String, such as "9-11" or "9", counted from 1; None for the first four.
-        trace: Path of the picture, or None.
-
     Raises:
         ValueError: If they are no such steps, or there is no picture to draw them in.
     """
