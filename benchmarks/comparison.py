@@ -56,9 +56,9 @@ def compared(goal, measured, unit, same_parameters=True, **extra):
         "ratio": worst(ratios.values()) if ratios else None,
         "ratios": ratios,
         "met": met,
-        "ours": ours.record() if ours else {"error": own[0].error if own else "no lane"},
-        "ours_otherwise": [one.record() for one in own if one is not ours],
-        "peers": {one.lane.name: one.record() for one in measured if not one.lane.ours},
+        "ours": ours.as_json() if ours else {"error": own[0].error if own else "no lane"},
+        "ours_otherwise": [one.as_json() for one in own if one is not ours],
+        "peers": {one.lane.name: one.as_json() for one in measured if not one.lane.ours},
         **extra,
     }
 

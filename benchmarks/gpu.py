@@ -271,7 +271,7 @@ def told(case, measured, peaks):
         "share_of_peak": own.median * operations / peak if own and peak else None,
         "peer": max(peers, default=None),
         "ratio": own.median / max(peers) if own and peers else None,
-        "lanes": [one.record() for one in measured],
+        "lanes": [one.as_json() for one in measured],
     }
 
 

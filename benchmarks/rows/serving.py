@@ -41,7 +41,7 @@ def measure(options):
         GOAL,
         [int8, served],
         unit="ms",
-        ours_otherwise=[float32.record()],
+        ours_otherwise=[float32.as_json()],
         model=artefacts.name if "BENCHMARK_ARTEFACTS" in os.environ else RANDOM,
         sentences=len(sentences),
     )

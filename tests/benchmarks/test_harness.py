@@ -127,7 +127,7 @@ def test_a_lane_that_fails_says_why_and_harms_no_other(echo):
     good, bad = echo.rates(lanes, echo.Options(rounds=3, threads=1), said.append)
     assert [answer["count"] for answer in good.answers] == [10, 10, 10]
     assert bad.error == "ValueError: the number is negative"
-    assert bad.record()["error"] == bad.error
+    assert bad.as_json()["error"] == bad.error
     assert any("negative" in line for line in said)
 
 
