@@ -844,7 +844,7 @@ def test_models_with_features_in_different_places_are_compared_on_a_pipe(
     asked = ["--model", "first.keras", *metrics, "one.json"]
     assert command("evaluate", "table.tsv", *asked).code == 0
     both, one = (json.loads((files / f"{name}.json").read_text()) for name in ("both", "one"))
-    assert both["compared"][0]["other"] == pytest.approx(one["chrf"])
+    assert both["compared"][0]["baseline"] == pytest.approx(one["chrf"])
 
 
 LONG = {  # commands, and the beginning of a line that a terminal shows
