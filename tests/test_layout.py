@@ -96,6 +96,52 @@ def test_imports_go_down_only():
     assert files_with(not_below) == {}
 
 
+@functools.cache
+def module_imports():
+    """Dictionary from each module to the modules that it imports, faces of folders apart."""
+    names = {".".join((PACKAGE, *path.relative_to(ROOT).with_suffix("").parts)) for path in FILES}
+    names = {name for name in names if not name.endswith("__init__")}
+
+    def modules(path):
+        for imported in imports_of(path):
+            yield from {imported, imported.rpartition(".")[0]} & names
+
+    return {
+        ".".join((PACKAGE, *path.relative_to(ROOT).with_suffix("").parts)): {*modules(path)}
+        for path in FILES
+        if path.name != "__init__.py"
+    }
+
+
+def circles(imports):
+    """Modules that reach themselves through what they import."""
+    reached = {name: set(direct) for name, direct in imports.items()}
+    for middle in imports:
+        for name in imports:
+            if middle in reached[name]:
+                reached[name] |= reached[middle]
+    return {name for name in imports if name in reached[name]}
+
+
+def test_no_module_imports_itself_through_others():
+    assert circles(module_imports()) == set()
+
+
+def test_a_circle_is_found():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == {"b", "c"}
+
+
+def test_rooms_have_few_arrows():
+    arrows = {
+        (room_of(path), name.split(".")[1])
+        for path in FILES
+        for name in imports_of(path)
+        if room_of(path) and name.startswith(f"{PACKAGE}.")
+    }
+    arrows = {(room, below) for room, below in arrows if room != below and below in FLOOR_OF}
+    assert len(FLOOR_OF) <= 26 and len(FLOORS) <= 10 and len(arrows) <= 95
+
+
 def test_no_two_modules_have_one_name():
     names = collections.Counter(path.name for path in FILES if not path.name.startswith("__"))
     twice = {name for name, count in names.items() if count > 1}

@@ -6,7 +6,7 @@ from keras import ops
 from keras_bahdanau.layers.distribution import as_distribution
 from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.models.seq2seq import Seq2Seq
-from keras_bahdanau.models.step_model import Prepared, StepModel
+from keras_bahdanau.models.step_model import Prepared, StepModel, step_log_probs
 from keras_bahdanau.models.training_output import TrainingOutput, is_tensor
 
 
@@ -96,7 +96,7 @@ class Ensemble(StepModel, keras.Model):
         members = zip(self.models, state, prepared.projected, strict=True)
         steps = [model.decode_step(tokens, *member) for model, *member in members]
         outputs, weights, states = zip(*steps, strict=True)
-        log_probs = log_mean_exp([as_distribution(output).log_probs for output in outputs])
+        log_probs = log_mean_exp(list(map(step_log_probs, outputs)))
         return as_distribution(log_probs), _mean(weights), states
 
     def call(self, inputs, return_attention_scores=False, training=None):

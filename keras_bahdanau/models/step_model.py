@@ -3,6 +3,8 @@
 import abc
 from typing import Any, NamedTuple
 
+from keras_bahdanau.layers.distribution import as_distribution
+
 
 class Prepared(NamedTuple):
     """Sources, encoded once for all steps of a search.
@@ -97,3 +99,8 @@ class StepModel(abc.ABC):
     @abc.abstractmethod
     def exportable(self):
         """True if decoding needs nothing but the source."""
+
+
+def step_log_probs(distribution):
+    """Float32 log-probabilities `(batch, [beam,] vocabulary)` of the output of a step."""
+    return as_distribution(distribution).log_probs

@@ -7,8 +7,7 @@ import keras
 import tensorflow as tf
 
 from keras_bahdanau.exporters.answer_fields import all_ids, best_ids, best_of
-from keras_bahdanau.layers.distribution import as_distribution
-from keras_bahdanau.models import Prepared
+from keras_bahdanau.models.step_model import Prepared, step_log_probs
 from keras_bahdanau.text.ids import known_ids, requested_ids
 
 
@@ -75,7 +74,7 @@ def decode_step(pipeline, tokens, **fields):
     prepared, state = Prepared(projected, mask=()), _collected("state", state, fields)
     tokens = known_ids(tokens, pipeline.target.vocabulary_size)
     output, weights, state = model.decode_step(tokens, state, prepared)
-    log_probs = as_distribution(output).log_probs
+    log_probs = step_log_probs(output)
     outputs = {"log_probs": _at_border(log_probs), "weights": _at_border(weights)}
     return {**outputs, **_numbered("state", state)}
 

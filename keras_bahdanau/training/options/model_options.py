@@ -15,13 +15,9 @@ from keras_bahdanau.settings.option import (
     some_of,
 )
 from keras_bahdanau.training.options.text_options import RATE, WEIGHT, training_field
-from keras_bahdanau.training.presets.preset import AUTO, is_hard
+from keras_bahdanau.training.presets.preset import AUTO, is_hard, readout_units
 
 model_field = functools.partial(training_field, is_model_option=True)
-
-
-def _readout_units(options):
-    return options.units if options.readout == "plain" else options.embedding_units
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -142,7 +138,7 @@ class ModelOptions:
         lambda options: "zeros" if options.cell == "self-attention" else "mean",
     )
     readout: str | None = model_field(one_of(*names.READOUTS), "Readout: {choices}.", "tanh")
-    readout_units: int | None = model_field(WIDTH, "Width of the readout.", _readout_units)
+    readout_units: int | None = model_field(WIDTH, "Width of the readout.", readout_units)
     readout_state: str | None = model_field(
         one_of("current", "previous"),
         'State that the readout reads: "current", or "previous", which takes when=before.',

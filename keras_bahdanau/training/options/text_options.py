@@ -4,7 +4,7 @@ import dataclasses
 
 from keras_bahdanau.settings.limits import VOCABULARY_SIZE
 from keras_bahdanau.settings.option import flag, number, one_of, option
-from keras_bahdanau.training.presets.preset import AUTO
+from keras_bahdanau.training.presets.preset import AUTO, can_be_joint
 
 RATE, WEIGHT = number(0, 1, "[)"), number(0, 1000)
 _MODEL_TYPE = one_of("bpe", "unigram", "char", "grapheme", "word", AUTO)
@@ -24,14 +24,6 @@ def training_field(check, help, default=None, **metadata):
         **metadata: As in `settings.option.option`.
     """
     return option(None, check, help, resolved=default, **metadata)
-
-
-def _can_be_joint(options):
-    return (
-        options.source_model_type == options.target_model_type
-        and options.source_normalization == options.target_normalization
-        and options.source_vocabulary_size == options.target_vocabulary_size
-    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -104,6 +96,6 @@ class TextOptions:
         flag(),
         "One vocabulary for both languages; only if both have one model type, one normalization "
         "and one size.",
-        _can_be_joint,
+        can_be_joint,
         off="separate",
     )

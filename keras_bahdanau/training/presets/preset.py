@@ -44,6 +44,20 @@ def maps_letters_to_symbols(options):
     return options.source_model_type in LETTERS and options.target_model_type == SYMBOLS
 
 
+def can_be_joint(options):
+    """True if source and target may have one vocabulary."""
+    return (
+        options.source_model_type == options.target_model_type
+        and options.source_normalization == options.target_normalization
+        and options.source_vocabulary_size == options.target_vocabulary_size
+    )
+
+
+def readout_units(options):
+    """Width of the readout: that of the state if it is plain, else that of an embedding."""
+    return options.units if options.readout == "plain" else options.embedding_units
+
+
 def sentences(count):
     """The option `batch_sentences` of a preset, off where the user measures batches in tokens."""
     return lambda options: 0 if options.batch_tokens else count
