@@ -1,7 +1,4 @@
-"""Sentence pairs from files to batches.
-
-The names are loaded on first use, since only some of them need TensorFlow.
-"""
+"""Sentence pairs from files to batches; names load on first use, as some need TensorFlow."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

@@ -24,68 +24,61 @@ from keras_bahdanau.text.id_rows import IdRows
 class BatchedPairs(Epochs):
     """Batches of pairs of similar length.
 
-    A batch is `((features, target_in), target_out, weight)`. The features are those of the source,
-    for text int32 ids `(rows, source_time)`. The others are `(rows, target_time)`, int32 ids and
-    float32 weights: `target_in` begins with the start token, `target_out` ends with the end token,
-    `weight` is 1 on real tokens of `target_out` and 0 on padding. With `alignments` the inputs are
-    `(features, target_in, alignment)`, the last one `(rows, target_time, source_time)`: see
-    `alignments.token_alignment`.
+    A batch is `((features, target_in), target_out, weight)`: the source's features, for text int32
+    ids `(rows, source_time)`, then `(rows, target_time)` int32 ids and float32 weights. `target_in`
+    begins with the start token, `target_out` ends with the end token, `weight` is 1 on real tokens
+    of `target_out` and 0 on padding. With `alignments` the inputs are `(features, target_in,
+    alignment)`, the last one `(rows, target_time, source_time)`: see `alignments.token_alignment`.
 
     - `batch_tokens`: batches by buckets of one fixed shape each. XLA compiles once per shape, so
       there are at most `buckets` shapes. The rows of a bucket are spread evenly over its batches:
       at most one row of a batch is empty (all padding).
-    - `batch_sentences`: as in Bahdanau et al. 2015, appendix B.2, who fetch 20 batches of 80
-      pairs, sort them by length, and split them again. Each batch has a shape of its own.
+    - `batch_sentences`: Bahdanau et al. 2015, appendix B.2, fetch 20 batches of 80 pairs, sort them
+      by length, and split them again. Each batch has its own shape.
 
-    With `subword_sampling` each epoch splits the words anew. The number of steps stays. A bucket
-    can be a little longer than in `shapes` if an epoch has longer sentences than the first one; a
-    sentence longer than the longest of the first epoch, or than `max_length`, is split as a
-    translator does it.
+    With `subword_sampling` each epoch splits the words anew, in the same number of steps. A bucket
+    grows beyond `shapes` if an epoch has longer sentences than the first one; a sentence longer
+    than the longest of the first epoch, or than `max_length`, is split without sampling.
 
     Args:
         pairs: List of `(source, target)`: an input of the source, for text a string, and a string.
         source: A `Source`, or the `Subwords` of the source text.
         target: `Subwords` of the target text.
         batch_tokens: Positive integer, most positions of one side of a batch, padding included (a
-            longer sentence has a batch of its own); 2048 if neither this nor `batch_sentences` is
-            given.
+            longer sentence has its own batch); 2048 if neither this nor `batch_sentences` is given.
         batch_sentences: Positive integer, the rows of a batch.
-        buckets: Positive integer, the largest number of shapes, with `batch_tokens`. Their
-            lengths minimise the padding.
-        sort_batches: Positive integer, with `batch_sentences`: so many batches are sorted at once.
-        max_length: Positive integer. Pairs with more tokens than this on either side, the end
-            token included, are left out and counted.
-        max_source_length: Positive integer, likewise for the positions of the source alone;
-            `max_length` for None.
+        buckets: Positive integer, most shapes, with `batch_tokens`. Their lengths minimise the
+            padding.
+        sort_batches: Positive integer, with `batch_sentences`: batches that are sorted at once.
+        max_length: Positive integer, most tokens of either side, the end token included. Longer
+            pairs are left out and counted.
+        max_source_length: Positive integer, most positions of the source; `max_length` for None.
         alignments: List of sets of links `(source word, target word)`, one for each pair, such as
             `read_alignments` gives; words are those of `sentence.split()`. An array of weights may
             replace a set: see `text.word_weights`.
         subword_sampling: Float in [0, 1): the share of BPE's merges left out, or the smoothing of a
-            unigram model's probabilities (see `SubwordSampler`); 0 for none. For training only, and
-            without `alignments`.
-        least_steps: Non-negative integer. An epoch passes over the pairs until it has so many
-            batches: few pairs make short epochs otherwise.
+            unigram model's probabilities (see `SubwordSampler`); 0 for none. Excludes `alignments`.
+        least_steps: Non-negative integer. An epoch repeats the pairs until it has so many batches.
         shuffle: True for a random order of each pass.
         seed: Non-negative integer that, with the number of the epoch, decides its order.
-        shard: Tuple (index, count) of a worker of a training: of each batch it gets the rows index,
-            index + count, ... alone, and at least one, which may be empty. The batches of all
-            workers together are those of one.
+        shard: Tuple (index, count) of a worker: it gets the rows index, index + count, ... of each
+            batch, at least one, which may be empty. All workers together have the batches of one.
 
     Attributes:
         used: Int array, the pairs that take part.
         skipped: `Skipped`, how many pairs were left out and why.
         too_long: Int array, the pairs that were left out as too long.
         source_lengths: Int array `(pairs,)`, positions of each source, of those left out too.
-        broken: Int array, pairs in the batches so far whose source gave nothing when it was
-            decoded, though its header declared more. Their weights are 0.
-        shapes: Sequence of `(rows, length)` of the buckets, shortest first; empty with
+        broken: Int array, pairs so far whose source decoded to nothing, though its header declared
+            more. Their weights are 0.
+        shapes: Sequence of bucket shapes `(rows, length)`, shortest first; empty with
             `batch_sentences`.
-        steps: Integer, batches in an epoch; the same for each.
+        steps: Integer, batches in each epoch.
         tokens: Integer, real target tokens in a pass over the pairs, end tokens included; with
-            `subword_sampling` those of the first one.
+            `subword_sampling` those of the first pass.
 
     Raises:
-        TypeError: If a source is neither text nor a file, and nothing else that `source` reads.
+        TypeError: If a source is nothing that `source` reads.
         ValueError: If a setting is not as above, no pair is left to train on, `alignments` do not
             fit the pairs, or an array has another shape than `source` reads.
 
@@ -179,10 +172,7 @@ class BatchedPairs(Epochs):
             )
 
     def pathless(self, reduction):
-        """Number of pairs with too few places for CTC: see `epochs.count_pathless`.
-
-        With `subword_sampling` it is that of the whole words' usual pieces.
-        """
+        """Number of pairs with too few places for CTC, unsampled: see `epochs.count_pathless`."""
         return count_pathless((self._source, self._target), self.used, reduction)
 
     def _batches_of_pass(self, number, first_step):
@@ -210,10 +200,7 @@ class BatchedPairs(Epochs):
 
 
 def batches(pairs, source, target, batch_tokens: int | None = None, **settings) -> tf.data.Dataset:
-    """Padded batches of pairs of similar length, for `model.fit`.
-
-    Takes the arguments of `BatchedPairs` and returns its `tf.data.Dataset`, whose every iteration
-    is the next epoch.
+    """`BatchedPairs` as a `tf.data.Dataset`, whose every iteration is the next epoch.
 
     Example:
         >>> model.fit(batches(pairs, source, target, batch_tokens=2048), epochs=20, shuffle=False)

@@ -1,7 +1,6 @@
 """Groups of pairs that make a batch: by tokens, in buckets of one shape, or by sentences.
 
-A part of the pairs is grouped by itself: all pairs in memory, or those that are read at once. Parts
-that are read side by side, by several workers, get as many batches as each other.
+Each part of the pairs is grouped by itself; parts for several workers get equally many batches.
 """
 
 import dataclasses
@@ -15,7 +14,7 @@ class ByTokens:
     """Buckets of similar length, each with one fixed shape, filled evenly.
 
     `members` are the pairs that take part, `lengths` the longer sides of all pairs. `shapes` and
-    `steps`, int `(buckets,)`, are those of `bucket_shapes`.
+    `steps`, int `(buckets,)`, come from `bucket_shapes`.
     """
 
     def __init__(self, members, lengths, shapes, steps):
@@ -31,8 +30,8 @@ class ByTokens:
     def split(self, random, lengths=None):
         """List of (pairs, (rows, source_time, target_time)), the shortest first.
 
-        `random`, a NumPy `Generator`, decides which pairs of a bucket make a batch; None keeps
-        their order. `lengths`, int `(2, pairs)`, are those of this epoch where they differ.
+        `random`, a `Generator`, mixes each bucket; None keeps its order. `lengths`, int `(2,
+        pairs)`, replace the first epoch's.
         """
         batches = []
         # (2, pairs) -> (pairs,), the longer side
@@ -45,10 +44,7 @@ class ByTokens:
         return batches
 
     def _refilled(self, lengths):
-        """The same buckets, filled with as many pairs as before, from the shortest to the longest.
-
-        If a pair is longer than its bucket, the bucket grows: no pair is cut.
-        """
+        """Refill the buckets, shortest pairs first; a bucket grows for a pair longer than it."""
         members = np.concatenate([bucket.members for bucket in self._buckets])
         members = np.sort(members)  # so that the order is that of the pairs, not of the buckets
         members = members[np.argsort(lengths[members], kind="stable")]
@@ -60,14 +56,11 @@ class ByTokens:
 
 
 class BySentences:
-    """So many sentences at a time, sorted by length, and cut into batches.
+    """Batches of `batch_sentences` pairs; `sort_batches` of them are fetched and sorted at once.
 
-    As in Bahdanau et al. 2015, appendix B.2: 1,600 pairs are fetched, sorted by the longer side
-    and split into 20 batches of 80. Each side of a batch is as long as its longest sentence.
-
-    `members` are the pairs that take part, `lengths`, int `(2, pairs)`, both sides of all pairs.
-    `batch_sentences` pairs make a batch, and `sort_batches` batches are fetched at once. The rest
-    is spread evenly over as few batches as it needs, or over so many that all are `steps`.
+    Bahdanau et al. 2015, appendix B.2. `members` take part; `lengths`, int `(2, pairs)`, are both
+    sides of all pairs. The rest is spread evenly over as few batches as it needs, or to `steps`
+    batches in all.
     """
 
     shapes = ()
@@ -110,16 +103,10 @@ class _Bucket:
 
 
 def bucket_shapes(counts, batch_tokens, buckets):
-    """Shapes of the buckets, and how many batches each part of the pairs gets of them.
+    """Shapes of the buckets (rows, length), shortest first, and steps, int `(parts, buckets)`.
 
-    Args:
-        counts: Int array `(parts, workers, lengths)`, how many pairs have each length from 0 on.
-        batch_tokens: Positive integer, most positions of one side of a batch.
-        buckets: Positive integer, the largest number of shapes.
-
-    Returns:
-        (shapes, steps): a list of (rows, length), shortest first, and an int array
-        `(parts, buckets)`, enough for each worker.
+    `counts`, int `(parts, workers, lengths)`, holds the number of pairs of each length from 0 on.
+    The steps are enough for each worker.
     """
     bounds = _bounds(counts.sum(axis=(0, 1)), batch_tokens, buckets)
     # pairs of each bucket: (parts, workers, buckets)
@@ -139,8 +126,7 @@ def _grid(count, length, batch_tokens):
 def _bounds(counts, batch_tokens, buckets):
     """The bucket lengths with the fewest positions, real and padded, in all batches.
 
-    With cost[a, b], the positions of one bucket for all lengths after the a-th up to the b-th,
-    best_k[b] = min over a of best_{k-1}[a] + cost[a, b] is exact.
+    Exact: best_k[b] = min over a of best_{k-1}[a] + cost[a, b], cost[a, b] for lengths a + 1 to b.
     """
     lengths = np.flatnonzero(counts)
     if len(lengths) > MOST_LENGTHS:  # the tables have n x n numbers

@@ -20,11 +20,10 @@ class Corpus:
         name: String, its name in messages and in the card of a run.
         pairs: List of (source, target): an input of the source, and a string. Or `Shards`, which
             all corpora of a training must have prepared with one source and one target.
-        weight: Positive number: its share of the batches is the weight over the sum of the
-            weights of all. None for the share that follows from the sizes: see
-            `mixing.shares_by_size`.
-        tag: String without white space, such as the language token `<2de>` (Johnson et al.
-            2017), one token before each source text; None for none.
+        weight: Positive number, whose share of the sum of all weights is the share of the batches.
+            None for the share that follows from the sizes: see `mixing.shares_by_size`.
+        tag: String without white space, such as the language token `<2de>` (Johnson et al. 2017),
+            one token before each source text; None for none.
 
     Raises:
         TypeError: If there is a tag before an input that is no text.
@@ -70,8 +69,7 @@ class Corpus:
 class Corpora(Pairs):
     """The pairs of several corpora, one corpus after another, each source behind its tag.
 
-    An iteration leaves out the pairs of `Shards`, whose texts are nowhere; `len(corpora)` counts
-    all.
+    An iteration leaves out the pairs of `Shards`, which hold no texts; `len(corpora)` counts all.
 
     Args:
         corpora: List of `Corpus`, with weights for all of them or for none.
@@ -83,8 +81,7 @@ class Corpora(Pairs):
 
     Raises:
         TypeError: If there is a tag before an input that is no text.
-        ValueError: If two have one name, some have a weight and some have none, or there are
-            no corpora or too many.
+        ValueError: If names repeat, only some have weights, or there are no or too many corpora.
     """
 
     def __init__(self, corpora):

@@ -19,12 +19,7 @@ MOST = 2**32 - 1  # of a seed, and of any number of a batch
 
 @dataclasses.dataclass(frozen=True)
 class Skipped:
-    """Counts of the pairs that are left out of training.
-
-    Attributes:
-        empty: Pairs with a side that has no token.
-        too_long: Pairs with a side of more than `max_length` or `max_source_length` tokens.
-    """
+    """Counts of pairs left out of training: `empty` on a side, or `too_long`."""
 
     empty: int
     too_long: int
@@ -33,11 +28,9 @@ class Skipped:
 class Epochs(abc.ABC):
     """Batches of all epochs of a training, wherever their pairs are.
 
-    Attributes:
-        feature_spec: Structure of `tf.TensorSpec`, that of the source.
-        unknown: Function of a batch, its step and its pass that gives the batch in its place, such
-            as `UnknownCharacters`; None for none.
-        steps: Integer, batches in an epoch: so many passes that there are `least_steps`.
+    `feature_spec` is the source's. `unknown`, such as `UnknownCharacters`, maps a batch, its step
+    and its pass to a batch; None for none. `steps` are the batches of an epoch: whole passes, until
+    there are `least_steps`.
     """
 
     def __init__(self, steps, least_steps, feature_spec, aligned=False):
@@ -61,35 +54,27 @@ class Epochs(abc.ABC):
 
         Args:
             number: Non-negative integer, which epoch.
-            first_step: Integer from 0 to `steps`: the batches before it are not computed. To resume
-                an interrupted epoch.
+            first_step: Integer from 0 to `steps`: the batches before it are not computed.
 
         Returns:
             A `tf.data.Dataset` of known length `steps - first_step`.
 
         Raises:
-            ValueError: If `number` is negative or `first_step` is not from 0 to `steps`.
+            ValueError: If `number` or `first_step` is out of range.
         """
         self._check_epoch(number, first_step)
         return self._dataset(lambda: self._batches(number, first_step), self.steps - first_step)
 
     def arrays(self, number: int, first_step: int = 0):
-        """The same batches as an iterator of NumPy arrays, made on demand.
-
-        Raises:
-            ValueError: As in `epoch`.
-        """
+        """The same batches as an iterator of NumPy arrays, made on demand. Raises as `epoch`."""
         self._check_epoch(number, first_step)
         return self._batches(number, first_step)
 
     def dataset(self, first_epoch: int = 0) -> tf.data.Dataset:
         """A dataset whose every iteration is the next epoch, of known length `steps`.
 
-        An iteration that is broken off counts, such as that of Keras, which takes the first batch
-        to build a model. `first_epoch` is the epoch of the first iteration.
-
-        Raises:
-            ValueError: If `first_epoch` is negative.
+        An interrupted iteration counts: Keras takes the first batch to build a model. `first_epoch`
+        is the epoch of the first iteration; ValueError if it is negative.
         """
         check_integers(0, first_epoch=first_epoch)
         numbers = itertools.count(first_epoch)
@@ -97,9 +82,7 @@ class Epochs(abc.ABC):
 
     @contextlib.contextmanager
     def errors(self):
-        """Raise the error of a batch as it is, where it has ended a loop over a dataset.
-
-        TensorFlow turns each error of what makes the batches into one of its own.
+        """Raise a batch's own error where TensorFlow has turned it into one of its own.
 
         Example:
             >>> with data.errors():
@@ -147,12 +130,9 @@ class Epochs(abc.ABC):
 
 
 def usable(lengths, max_length, max_source_length=None):
-    """The pairs that take part in a training, and the reasons of the others.
+    """(used, skipped): the pairs that take part, bool `(pairs,)`, and `Skipped`.
 
-    `lengths` is a pair of int arrays `(pairs,)`, of sources and targets, end tokens included.
-
-    Returns:
-        (used, skipped): a bool array `(pairs,)` and `Skipped`.
+    `lengths` are int arrays `(pairs,)` of sources and targets, end tokens included.
     """
     source, target = lengths
     empty = (source == 0) | (target <= 1)  # <= 1: only the end
@@ -164,9 +144,8 @@ def usable(lengths, max_length, max_source_length=None):
 def count_pathless(sides, used, reduction):
     """Number of the `used` pairs whose text CTC can't write into its source.
 
-    It needs a position for each label, and one between two that are equal: see `models.ctc_loss`.
-    `sides` are rows of the sources and `IdRows` of the targets; CTC has one position for each
-    `reduction` of the source.
+    CTC needs a position for each label and between two equal ones: see `models.ctc_loss`. It has
+    one position for each `reduction` of the source. `sides` are rows of both sides.
     """
     source, target = (rows.lengths for rows in sides)
     labels = target - 1  # without the end token
@@ -192,15 +171,9 @@ def require_usable(count, skipped, max_length, max_source_length=None):
 def check_batching(
     batch_tokens, batch_sentences, *, least_steps, seed, max_source_length, **counts
 ):
-    """Check the settings that all kinds of batches share: see `BatchedPairs`.
+    """Check the settings that all kinds of batches share; `counts` must be positive integers.
 
-    `counts` are settings that must be positive integers.
-
-    Returns:
-        The integer of `batch_tokens`; None where sentences measure the batches.
-
-    Raises:
-        ValueError: If a setting is out of range, or both measures are given.
+    Returns `batch_tokens`, or None where sentences measure the batches.
     """
     if batch_tokens is not None and batch_sentences is not None:
         raise ValueError(
@@ -241,8 +214,8 @@ def checked_worker(shard):
 def padded_batch(sides, members, shape):
     """(features, target_in, target_out, weight) of one batch: see `BatchedPairs`.
 
-    `sides` are rows of sources and targets, as `Source.rows` gives them, of which the `members`
-    take part. `shape` is (rows, source_time, target_time), with at least as many rows as members.
+    `sides` are `Source.rows` of both sides, `shape` is (rows, source_time, target_time), rows >=
+    members.
     """
     rows, source_time, target_time = shape
     features = sides[0].padded(members, (rows, source_time))

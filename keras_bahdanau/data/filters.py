@@ -17,8 +17,7 @@ _LETTER = r"[\p{L}--[\p{Script=Common}\p{Script=Inherited}]]"
 def verdicts_of(filters, sources, targets, side=None):
     """The filter that drops each pair, duplicates aside: uint8 `(pairs,)`.
 
-    `KEPT`, or 1 and the index of the filter in `FILTERS`. `side` is a function of the sources that
-    gives an object with the members of `TextSide`; that class itself for None.
+    `KEPT`, or 1 and the index of the filter in `FILTERS`. `side` makes a `TextSide` of the sources.
 
     Example:
         >>> verdicts_of(Filters(), ["a man", "", "OK"], ["ein Mann", "leer", "OK"])
@@ -85,11 +84,7 @@ _DROPPED = {
 
 
 class TextSide:
-    """One side of many pairs, as lines and as the code points of all of them.
-
-    Attributes:
-        lengths: Int array `(pairs,)`, characters of each line.
-    """
+    """Lines of one side, and their code points; `lengths`, int `(pairs,)`, counts characters."""
 
     def __init__(self, lines):
         self.lines = lines
@@ -138,14 +133,10 @@ def _characters(pattern):
 
 
 class FilterReport:
-    """Pairs that were read and dropped, by filter, with the first ones as examples.
+    """Pairs that were read and dropped, with the first ones as examples.
 
-    Attributes:
-        noun: String, what is counted, such as "hypotheses", of which a pair may have several.
-        pairs: Integer, how many were read.
-        dropped: Dictionary from the name of a filter to the number of pairs.
-        examples: Dictionary from the name of a filter to a list of (number of the pair from 1,
-            source, target).
+    `noun` names what is counted, such as "hypotheses". `dropped` maps the name of a filter to the
+    number of pairs, `examples` to a list of (number of the pair from 1, source, target).
     """
 
     def __init__(self, names=FILTERS, noun="pairs"):
@@ -190,10 +181,7 @@ class FilterReport:
 
 
 def examples_of(verdicts, first, sources, targets, names=FILTERS):
-    """The first pairs that each filter drops: see `FilterReport.examples`.
-
-    `first` is the number of the first pair.
-    """
+    """The first pairs that each filter drops: see `FilterReport`; `first` is its first number."""
     examples = {}
     for number, name in enumerate(names, start=1):
         rows = np.flatnonzero(verdicts == number)[:SHOWN].tolist()

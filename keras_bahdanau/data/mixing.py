@@ -11,25 +11,24 @@ class MixedBatches(Epochs):
     """The batches of several corpora, mixed batch by batch.
 
     Each pass has the same number of batches of each corpus, in a random order that the seed and the
-    number of the pass decide. A corpus that ends begins its next epoch, and one that is not through
-    goes on in the next pass: no pair of a corpus comes more often than another. Each corpus keeps
-    its buckets, and so the shapes of its batches.
+    number of the pass decide. A corpus that ends begins its next epoch; one that does not end goes
+    on in the next pass. So no pair of a corpus comes more often than another. Each corpus keeps its
+    buckets and their shapes.
 
     Args:
         parts: List of `BatchedPairs` or `ShardedBatches`, one for each corpus, with different
             seeds.
         shares: Sequence of positive numbers, one for each corpus, in proportion to its batches.
-        least_steps: Non-negative integer, least batches of an epoch, as in `BatchedPairs`.
+        least_steps: Non-negative integer, least batches of an epoch: see `BatchedPairs`.
         seed: Non-negative integer.
 
     Attributes:
         counts: Int array `(corpora,)`, batches of each corpus in a pass.
-        steps: Integer, batches in an epoch: those of one pass over all corpora, or of several
-            passes, with `least_steps`.
+        steps: Integer, batches in an epoch: one pass, or several with `least_steps`.
         tokens: Integer, real target tokens in all corpora.
         shapes: Sequence of `(rows, length)` of all corpora, shortest first.
         skipped: `Skipped`, pairs of all corpora that were left out.
-        source_lengths, broken, too_long: As in `BatchedPairs`, corpus after corpus.
+        source_lengths, broken, too_long: Those of `BatchedPairs`, corpus after corpus.
 
     Raises:
         ValueError: If there are not as many positive shares as parts.
@@ -107,14 +106,9 @@ def _batches_from(part, step):
 def shares_by_size(sizes, temperature: float = 1.0) -> np.ndarray:
     """Shares of corpora by their sizes, float64 `(corpora,)`: p_i ~ n_i^(1/T).
 
-    T = 1 is in proportion to the sizes: each pair once an epoch. A higher T lifts the small
-    corpora, up to equal shares for T = infinity (Devlin 2018, multilingual BERT, with 1/T = 0.7;
-    Arivazhagan et al. 2019, section 4.2, with T = 5). `sizes` are the batches n_i of a pass over
-    each corpus.
-
-    Example:
-        >>> shares_by_size([900, 100], temperature=2)  # 30 : 10
-        array([0.75, 0.25])
+    `sizes` are the batches n_i of a pass. T = 1 takes each pair once an epoch. A higher T lifts the
+    small corpora, up to equal shares for infinity (Devlin 2018, multilingual BERT, with 1/T = 0.7;
+    Arivazhagan et al. 2019, section 4.2, with T = 5).
     """
     sizes = np.asarray(sizes, np.float64)
     shares = (sizes / sizes.max()) ** (1 / temperature)
@@ -122,12 +116,7 @@ def shares_by_size(sizes, temperature: float = 1.0) -> np.ndarray:
 
 
 def batches_of_each(steps: int, shares) -> np.ndarray:
-    """Batches of each corpus in an epoch: its share of the steps, up to rounding, at least one.
-
-    Example:
-        >>> batches_of_each(10, [0.7, 0.25, 0.05])
-        array([7, 2, 1])
-    """
+    """Batches of each corpus in an epoch: its share of the steps, rounded, at least one."""
     shares = np.asarray(shares, np.float64)
     wanted = steps * shares / shares.sum()
     counts = np.maximum(1, np.floor(wanted)).astype(np.int64)

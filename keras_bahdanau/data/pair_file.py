@@ -1,7 +1,7 @@
 """Translations as training data: the TSV file of back-translation and of self-training.
 
-Back-translation (Sennrich, Haddow and Birch 2016) takes text of the target language, translated
-back, as new sources; self-training takes the model's own translations as new targets.
+Back-translation (Sennrich, Haddow and Birch 2016) translates text of the target language into new
+sources; self-training takes the model's own translations as new targets.
 """
 
 import collections
@@ -23,8 +23,7 @@ class PairFile:
     """TSV of sources and their translations, one pair a line, as training reads it.
 
     A pair is left out, and counted, if one side is empty, if its text was rejected, has an unknown
-    token, "⁇", or no end, if the source was cut, or if it is one of the last 2^20 pairs, whose
-    hashes are in memory.
+    token, "⁇", or no end, if the source was cut, or if it repeats one of the last 2^20 pairs.
 
     The file appears at the end of the `with` block. Until then its pairs are in `.unfinished-NAME`
     in the same directory, which stays if the block fails, with all pairs of the first sources and
@@ -32,10 +31,9 @@ class PairFile:
 
     Args:
         path: Path of the file; a name that ends in `.gz` is compressed.
-        reversed: Bool. True for the translation as the source of the pair: back-translation.
+        reversed: Bool. True for back-translation: the translation is the source of the pair.
         tag: String before the source of each pair, such as "<bt>" (Caswell et al. 2019), or None.
-        scores: Bool. True for a third column, the score of the translation, which training
-            ignores.
+        scores: Bool. True for a third column, the translation's score, which training ignores.
         say: Function of one string that reports what is left if the `with` block fails.
 
     Attributes:

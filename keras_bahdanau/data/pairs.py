@@ -11,12 +11,8 @@ MOST_ANSWERS = 1_000  # of a source: a metric takes as many cells for each sourc
 class Pairs(abc.ABC):
     """The members that a training uses of its pairs: `PairList`, `Shards` or `Corpora`.
 
-    Attributes:
-        in_memory: Bool. True if an iteration gives all the pairs, as (source, target).
-        fingerprint: String, the same for the same pairs; of several corpora each part has one.
-        corpora: Tuple of `Corpus`; empty for pairs that are no corpora.
-        tags: Tuple of the different tags of the corpora.
-        weights: Tuple of the weights of the corpora; None if they have none.
+    `in_memory` is True if an iteration gives all pairs. `fingerprint` is the same for the same
+    pairs. `corpora`, `tags` and `weights` are those of `Corpora`, empty or None for other pairs.
     """
 
     in_memory = True
@@ -44,19 +40,9 @@ class Pairs(abc.ABC):
         temperature=1.0,
         **settings,
     ):
-        """The `Epochs` of a training; arguments for other kinds of pairs are ignored.
+        """The `Epochs` of a training, from the arguments of `BatchedPairs` and `shares_by_size`.
 
-        Args:
-            source: `Source`.
-            target: `Subwords` of the target text.
-            shard: Integers (index, count): the worker that gets them, out of how many.
-            alignments: As in `BatchedPairs`.
-            subword_sampling: As in `BatchedPairs`.
-            temperature: As in `mixing.shares_by_size`.
-            **settings: Settings that `BatchedPairs` and `ShardedBatches` share.
-
-        Raises:
-            ValueError: If no pair can be trained on.
+        Arguments for other kinds of pairs are ignored.
         """
 
 
@@ -98,12 +84,9 @@ def _content(value):
 
 
 class SourceAnswers(NamedTuple):
-    """The different sources of pairs, each with its right answers.
+    """The different sources, in order; `references`, a list of answers to each.
 
-    Attributes:
-        sources: List of inputs, in the order in which they come first.
-        references: List of lists of strings, the answers to each of them.
-        numbers: List of integers, for each pair the number of its source among `sources`.
+    `numbers` holds the index in `sources` for each pair.
     """
 
     sources: list
@@ -111,12 +94,7 @@ class SourceAnswers(NamedTuple):
     numbers: list
 
     def checked(self, metrics):
-        """Return these answers if `metrics`, a list of `CorpusMetric`, can count them.
-
-        Raises:
-            ValueError: If one of them counts a source once, and a source has more than 1,000
-                different answers.
-        """
+        """Return these answers, unless one of `metrics` can't count over 1,000 of one source."""
         if any(metric.by_source for metric in metrics):
             for source, answers in zip(self.sources, self.references, strict=True):
                 if len(answers) > MOST_ANSWERS and len(set(answers)) > MOST_ANSWERS:
@@ -128,11 +106,10 @@ class SourceAnswers(NamedTuple):
         return self
 
     def lines(self, texts, by_source=True):
-        """The arguments of `CorpusMetric.corpus_score`: hypotheses and references, equally many.
+        """Hypotheses and references for `CorpusMetric.corpus_score`, equally many.
 
-        `texts` were decoded from the sources. A source counts once `by_source`, otherwise each of
-        its pairs counts. A blank line of a file, which has neither source nor answer, is no source,
-        unless there are no others.
+        `texts` are decoded from the sources. A source counts once `by_source`, otherwise once for
+        each of its pairs. A blank line of a file is no source, unless there are no others.
         """
         if by_source:
             rows = [*zip(texts, self.sources, self.references, strict=True)]
@@ -154,14 +131,14 @@ def _is_blank(source, answers):
 def answers_by_source(pairs) -> SourceAnswers:
     """Gather the targets of equal sources, such as the pronunciations of one word.
 
-    Texts and paths can be equal; each array or sound is a source of its own, and each empty text,
-    to which there is no right answer. The same answer counts once.
+    Texts and paths can be equal; each array, sound and empty text is its own source. An empty text
+    has no right answer. The same answer counts once.
 
     Args:
         pairs: Iterable of (input of a source, target string).
 
     Returns:
-        `SourceAnswers`.
+        `SourceAnswers`: see the example.
 
     Example:
         >>> answers_by_source([("read", "R IY D"), ("red", "R EH D"), ("read", "R EH D")])

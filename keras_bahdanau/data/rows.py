@@ -12,9 +12,8 @@ from keras_bahdanau.text.word_weights import check_words, token_weights
 class SampledRows:
     """Rows of both sides, split anew for each epoch.
 
-    Sources that are no text have the same rows in each epoch, and so have the pairs that are left
-    out of training, however long these may be. `longest` is a pair of integers: a row with more ids
-    is split as a translator does it.
+    Sources that are no text, and pairs left out of training, keep their rows. `longest`, a pair of
+    integers, bounds sampled rows: longer ones are split without sampling.
     """
 
     def __init__(self, pairs, used, source, target, rate, plain, longest, seed):
@@ -49,10 +48,7 @@ class SampledRows:
 
 
 class AlignmentRows:
-    """The links of each pair, kept small, as dense weights over tokens when they are wanted.
-
-    In the place of links a pair may have the weights of its words: see `word_weights`.
-    """
+    """The links of each pair, or the weights of its words, as dense weights over tokens."""
 
     def __init__(self, source, target, pairs, links, used):
         self._links = list(links)
@@ -86,21 +82,15 @@ def _are_weights(links):
 
 
 class UnknownCharacters:
-    """In some pairs one character of both sides becomes the unknown token, wherever it is.
+    """Replace one character of both sides by the unknown token in some pairs, wherever it is.
 
-    A vocabulary of characters has those of the training alone, so a new lemma may have a letter
-    that no model can write. A model that has met unknown tokens on both sides writes one where it
-    attends to one, and `replace_unknown` puts the letter of the source there (Luong et al. 2015,
-    section 3.1, "copyable" unknown words, which are in the text there; here they are drawn).
+    A new lemma may have a letter that the vocabulary lacks. A model that has met unknown tokens on
+    both sides writes one where it attends to one, and `replace_unknown` puts the letter of the
+    source there (after Luong et al. 2015, section 3.1, "copyable"). A doubled character stays: a
+    run of unknown characters is one token.
 
-    A character that is doubled stays unchanged: a run of unknown characters is one token.
-
-    Args:
-        copies: Sequence of integers, the target ids of `text.copies.copied_ids`.
-        rate: Float from 0 to 1, the share of the pairs.
-        seed: Non-negative integer.
-        shard: Tuple (index, count) of a worker, which has the rows index, index + count, ... of
-            a batch: they have the unknown characters that they have in the whole batch.
+    `copies` are the target ids of `text.copies.copied_ids`, `rate` is the share of the pairs. A
+    worker, `shard` (index, count), draws the same as the whole batch for its rows.
     """
 
     def __init__(self, copies, rate, seed, shard=(0, 1)):

@@ -5,20 +5,17 @@ from pathlib import Path
 
 
 def open_corpus(source, target=None, sides=None, columns=None, say=None):
-    """Open the corpus in one or two files, whose names tell their form.
+    """Open the corpus in one or two files, whose names tell their form, as a `TextCorpus`.
 
     Args:
         source: Path of the source sentences, a TSV, a `.jsonl`, a `.tmx` (each plain or `.gz`), or
             the directory of a dataset that `datasets` saved.
         target: Path of the target sentences; None for another form.
         sides: String, two names with a comma between: keys of JSON lines or columns of a dataset,
-            with dots between nested ones; languages of TMX. None for "source,target", the only
-            two languages of a TMX.
+            with dots between nested ones; languages of TMX. None for "source,target", the only two
+            languages of a TMX.
         columns: String, the columns of a TSV in their order: see `read_table`.
         say: Function of one string that reports a header of a TSV; None for none.
-
-    Returns:
-        `TextCorpus`.
 
     Raises:
         FileNotFoundError: If there is no such file.

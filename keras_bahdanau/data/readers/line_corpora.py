@@ -26,12 +26,7 @@ _LINE_END = 10
 
 
 class ParallelFiles(TextCorpus):
-    """Two files, of which each line of one translates that line of the other.
-
-    Raises:
-        FileNotFoundError: If a file does not exist.
-        ValueError: If a file can't be read.
-    """
+    """Two files: line i of one translates line i of the other."""
 
     def __init__(self, source, target):
         self.paths = [os.fspath(source), os.fspath(target)]
@@ -46,12 +41,7 @@ class ParallelFiles(TextCorpus):
 
 
 class LineCorpus(TextCorpus):
-    """A corpus with a pair in each line of one file.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it can't be read.
-    """
+    """A corpus with a pair in each line of one file."""
 
     def __init__(self, path):
         self.paths = [os.fspath(path)]
@@ -59,11 +49,7 @@ class LineCorpus(TextCorpus):
 
     @abc.abstractmethod
     def parse(self, line, number):
-        """Return (source, target) of a line.
-
-        Raises:
-            ValueError: If it has another form. The message names its number.
-        """
+        """Return (source, target) of a line; ValueError with its number for another form."""
 
     def blocks(self, most):
         return _blocks(self.paths, most)
@@ -75,12 +61,7 @@ class LineCorpus(TextCorpus):
 
 
 class TableFile(LineCorpus):
-    """A TSV file without features: see `read_table`, whose `columns` and `say` it has.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it can't be read, has features, or is a manifest.
-    """
+    """A TSV file without features; `columns` and `say` as in `read_table`."""
 
     def __init__(self, path, columns=None, say=None):
         super().__init__(path)
@@ -132,12 +113,7 @@ def decode_lines(content, is_first):
 
 
 def check_text_file(path):
-    """Check that a regular file can be read, more than once, and is not empty.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is empty, a directory, a pipe or a device, or can't be read.
-    """
+    """Check that a path is a regular file that can be read, and not empty."""
     with open_bytes(path) as file, file_errors(os.fspath(path)):
         if not file.peek(1):
             raise ValueError(
@@ -149,10 +125,7 @@ def check_text_file(path):
 def open_bytes(path):
     """Open a regular file as an `io.BufferedReader`, a .gz decompressed.
 
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is something else, or can't be read. A damaged .gz raises its errors
-            while it is read.
+    A damaged .gz raises its errors while it is read.
     """
     name = os.fspath(path)
     with file_errors(name):
@@ -169,12 +142,8 @@ def open_bytes(path):
 def line_blocks(paths, most):
     """Yield the lines of parallel files in blocks, whose bounds follow from the files alone.
 
-    At most `most` lines each: (number of lines, list of bytes, those lines of each file, with a
-    line end behind each).
-
-    Raises:
-        ValueError: If the files have different numbers of lines, a line is longer than 64 MiB, or
-            a .gz is damaged.
+    A block is (at most `most` lines, list of bytes: those lines of each file with their line ends).
+    ValueError if the files differ in length, a line exceeds 64 MiB, or a .gz is damaged.
     """
     buffers, lines = [_LineBuffer(path) for path in paths], 0
     try:

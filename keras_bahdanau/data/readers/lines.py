@@ -23,22 +23,20 @@ class Unreadable(ValueError):
 
 
 def read_lines(path: str | os.PathLike, may_be_empty: bool = False) -> list[str]:
-    r"""Read the lines of a UTF-8 file, plain or `.gz`.
+    r"""Read the lines of a UTF-8 file, plain or `.gz`, as strings without their line ends.
 
-    Only `\n` and `\r\n` end a line: other separators, such as U+2028, belong to the sentence.
+    Only `\n` and `\r\n` end a line: other separators, such as U+2028, belong to the sentence. Empty
+    lines are kept.
 
     Args:
         path: Path of the file, or of a pipe; a name that ends in `.gz` is decompressed.
         may_be_empty: Bool. True to return an empty list for a file without a line.
 
-    Returns:
-        List of strings without their line ends. Empty lines are kept.
-
     Raises:
         FileNotFoundError: If there is no such file.
         ValueError: If it is a directory, empty, not text in UTF-8, or a `.gz` that is damaged or
-            unfolds to more than 20 times its size and 256 MiB; or a pipe from which nothing
-            comes in 10 seconds, or more than 1 GiB.
+            unfolds to more than 20 times its size and 256 MiB; or a pipe with nothing in 10
+            seconds, or with more than 1 GiB.
     """
     lines = decode_lines(_read_bytes(path), os.fspath(path))
     if not lines and not may_be_empty:
@@ -52,11 +50,8 @@ def read_lines(path: str | os.PathLike, may_be_empty: bool = False) -> list[str]
 def decode_lines(data: bytes, name: str, first_line: int = 1) -> list[str]:
     r"""Decode UTF-8 text, without a byte order mark, and split it at `\n` or `\r\n`.
 
-    `name` and `first_line`, the number of the first line, are for the error.
-
-    Raises:
-        ValueError: If the bytes are not UTF-8, hold a control character other than white space,
-            or only the line ends `\r`. The message names the line.
+    ValueError with `name` and the line, from `first_line` on, for other bytes, for control
+    characters other than white space, or if all line ends are `\r`.
     """
     if first_line == 1:
         data = data.removeprefix(codecs.BOM_UTF8)

@@ -9,20 +9,13 @@ NAMED = 5  # files that a report names; the others are counted
 
 
 def read_manifest(path: str | os.PathLike) -> list[tuple[Path, str]]:
-    """Read a TSV of paths and texts: `path<TAB>text`.
+    """Read a TSV of paths and texts, `path<TAB>text`, as a list of (path, text).
 
-    It is UTF-8, plain or (named `.gz`) compressed. A relative path counts from the directory of
-    the manifest. The files are not opened: a `Source` does so when it needs one of them.
-
-    Args:
-        path: Path of the manifest.
-
-    Returns:
-        List of (path, text), one a line.
+    It is UTF-8, plain or (named `.gz`) compressed. A relative path counts from the directory of the
+    manifest. A `Source` opens the files when it needs them.
 
     Raises:
-        FileNotFoundError: If the manifest does not exist, or a file that it names. The message
-            names its line.
+        FileNotFoundError: If the manifest, or a file that it names in a line, does not exist.
         ValueError: If the manifest is not text in UTF-8, empty, or a damaged `.gz`; or if a line
             has not two columns, or its first one is no file.
 

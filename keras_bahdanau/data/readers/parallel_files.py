@@ -8,18 +8,15 @@ from keras_bahdanau.data.readers.lines import read_lines
 def read_pairs(
     source: str | os.PathLike, target: str | os.PathLike | None = None
 ) -> list[tuple[str, str]]:
-    """Read sentence pairs from two parallel files or from one TSV file.
+    """Read sentence pairs `(source, target)` from two parallel files or from one TSV file.
 
-    Files are UTF-8, plain or (named `.gz`) compressed. Empty lines are kept, so that pair `i`
-    is line `i + 1` of each file; an empty line of a TSV is an empty pair.
+    Files are UTF-8, plain or (named `.gz`) compressed. Empty lines are kept, so that pair `i` is
+    line `i + 1` of each file; an empty line of a TSV is an empty pair.
 
     Args:
         source: Path of the source sentences, one a line; or, without `target`, of a file with
             exactly two tab-separated columns, source and target (see `read_table` for others).
         target: Path of the target sentences, line by line the translations of `source`.
-
-    Returns:
-        List of `(source, target)` strings, one pair a line.
 
     Raises:
         FileNotFoundError: If a file does not exist.
@@ -56,20 +53,16 @@ def check_parallel(**files):
 def read_alignments(path: str | os.PathLike) -> tuple[list[frozenset], list[frozenset]]:
     """Read the links of sentence pairs from a file in Pharaoh form.
 
-    The file is UTF-8, plain or (named `.gz`) compressed. Line `i + 1` holds the links of pair
-    `i`, such as `0-0 1-2 2?2`: see `alignments.parse_pharaoh`. An empty line means no links.
-
-    Args:
-        path: Path of the file.
+    The file is UTF-8, plain or (named `.gz`) compressed. Line `i + 1` holds the links of pair `i`,
+    such as `0-0 1-2 2?2`: see `alignments.parse_pharaoh`. An empty line means no links.
 
     Returns:
-        `(sure, possible)`, two lists with one set of links `(source, target)` for each line, as
-        `BatchedPairs` and `alignment_error_rate` take them. Sure links are possible, too.
+        `(sure, possible)`, two lists of sets of links `(source, target)`, one for each line, for
+        `BatchedPairs` and `alignment_error_rate`. Sure links are possible, too.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it cannot be read as text, or a line holds something else than links. The
-            message names the line.
+        ValueError: If it is not text, or a line, which the message names, holds something else.
 
     Example:
         >>> sure, possible = read_alignments("train.links.gz")

@@ -14,11 +14,7 @@ from keras_bahdanau.data.readers.text_corpus import (
 
 
 class JsonLines(LineCorpus):
-    """A file with one JSON object a line.
-
-    `sides` are the keys of the two texts, with dots between nested ones; None for "source" and
-    "target".
-    """
+    """One JSON object a line; `sides` as in `SavedDataset`."""
 
     def __init__(self, path, sides=None):
         super().__init__(path)
@@ -40,12 +36,8 @@ class JsonLines(LineCorpus):
 class SavedDataset(TextCorpus):
     """A dataset that `datasets.Dataset.save_to_disk` wrote: one split, with texts in columns.
 
-    `sides` are the names of two columns, with dots between nested keys, such as
-    ("translation.en", "translation.de"); None for "source" and "target".
-
-    Raises:
-        ImportError: If `datasets` is not installed.
-        ValueError: If the directory holds no such dataset.
+    `sides` are two columns, with dots between nested keys, such as ("translation.en",
+    "translation.de"); None for "source" and "target".
     """
 
     def __init__(self, path, sides=None):

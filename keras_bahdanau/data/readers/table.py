@@ -23,12 +23,9 @@ _HEADINGS = {
 
 
 class Table(NamedTuple):
-    """The content of a TSV file.
+    """The content of a TSV file: `pairs`, and the different features of the sources in `symbols`.
 
-    Attributes:
-        pairs: List of (source, target) strings. Features follow or precede the text of a
-            source, as one word each: `walk <V> <PST>`.
-        symbols: List of the different features in this form, for `train(symbols=)`.
+    A feature is one word of a source, behind or before the text: `walk <V> <PST>`.
     """
 
     pairs: list
@@ -36,15 +33,7 @@ class Table(NamedTuple):
 
 
 def parse_columns(text, needed=("source", "target")):
-    """Split names of columns at commas and check them.
-
-    Raises:
-        ValueError: If a name is unknown, comes twice, or one of `needed` is missing.
-
-    Example:
-        >>> parse_columns("source,target,features")
-        ('source', 'target', 'features')
-    """
+    """Split names of columns at commas; ValueError for unknown, repeated or missing names."""
     names = tuple(text.split(","))
     once = [name.partition("-")[0] for name in names if name not in IGNORED]
     if not {*needed} <= {*names} <= {*_NAMES} or len({*once}) < len(once):
@@ -58,18 +47,12 @@ def parse_columns(text, needed=("source", "target")):
 
 
 def find_columns(lines, needed=("source", "target")):
-    r"""Infer the columns of a table from its lines.
+    r"""Infer the columns of a table from its lines for `parse_columns`; None if they are others.
 
     The last of three columns holds counts if each of its cells is a number, and features if they
     are bundles such as `V;PST` or `Case=Nom|Number=Sing`, most of them of several features, in
     capitals or with names. If no target is needed, the second of two columns may hold features.
-
-    Args:
-        lines: List of strings; empty ones are no rows.
-        needed: As in `parse_columns`.
-
-    Returns:
-        String for `parse_columns`; None if the lines have other columns.
+    Empty lines are no rows.
 
     Example:
         >>> find_columns(["mannerheim\tм а н н е р г е й м\t2", "euwe\tэ й в е\t1"])
@@ -95,29 +78,28 @@ def read_table(
     """Read a TSV file by the names of its columns.
 
     The file is UTF-8, plain or (named `.gz`) compressed. Features are split at `;`, `|` and white
-    space, and each is put in angle brackets behind the source: `walk` with `V;PST` is the source
-    `walk <V> <PST>`. A model that reads them before the text moves them there itself. Counts are
-    ignored: a line is one pair, however often it was seen. Spaces at the ends of a cell are left
-    out. An empty line is an empty pair.
+    space and put in angle brackets behind the source: `walk` with `V;PST` is the source `walk <V>
+    <PST>`. A model that reads them first moves them itself. Counts are ignored: a line is one pair.
+    Spaces at the ends of a cell are left out. An empty line is an empty pair.
 
     Args:
         path: Path of the file.
-        columns: Names of all columns in their order: "source", "target", "features", and "count"
-            or "-" for a column to ignore; "features-first" for features before the text. None to
-            infer a third column of numbers or of features: see `find_columns`.
-        answer_separator: String between several right targets of one cell, each of which makes
-            a pair; None if a cell holds one.
-        needed: Names of columns that there must be.
-        say: Function of one string that reports columns other than source and target that were
-            found, a header, and features that may be several in one; None for none.
+        columns: Names of all columns in their order: "source", "target", "features", and "count" or
+            "-" for a column to ignore; "features-first" for features before the text. None to infer
+            a third column of numbers or of features: see `find_columns`.
+        answer_separator: String between several right targets of one cell, each of which makes a
+            pair; None if a cell holds one.
+        needed: Names of required columns.
+        say: Function of one string that reports inferred columns, a header, and features that may
+            be several in one; None for none.
 
     Returns:
         `Table`. Without a column of targets they are empty.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it can't be read as text, the columns are not as above, or a line has
-            another number of columns or an invalid feature. The message names the line.
+        ValueError: If it can't be read as text, the columns are not as above, or a line, which the
+            message names, has another number of columns or an invalid feature.
 
     Example:
         >>> pairs, symbols = read_table("turkish-train.tsv.gz")
@@ -223,11 +205,7 @@ def split_features(cell):
 
 
 def symbol_of(path, number, feature, count):
-    """A feature, behind `count` different ones, as a token of its own: `<V>`.
-
-    Raises:
-        ValueError: If it can't be one, or there are too many. The message names path and line.
-    """
+    """A feature as a token of its own, `<V>`; `count` different ones precede it."""
     if feature in _RESERVED or "▁" in feature:
         raise ValueError(
             f"A feature must have no `▁` and be none of {', '.join(sorted(_RESERVED))}. "
@@ -261,12 +239,7 @@ def is_bundle(cell):
 
 
 def hold_features(cells, symbols):
-    """True if some cells of a column hold features out of a set of symbols, and nothing else.
-
-    Example:
-        >>> hold_features(["PST", "V;PRS"], {"<V>", "<PST>", "<PRS>"})
-        True
-    """
+    """True if some cells hold features out of a set of symbols, and the others nothing."""
     rows = filter(None, map(split_features, cells))
     return any({f"<{feature}>" for feature in row} <= symbols for row in rows)
 

@@ -16,11 +16,8 @@ BLOCK_BYTES = 2**24  # of a file in a block, which is longer if one line is
 class Block(NamedTuple):
     """Consecutive pairs of a corpus, not yet decoded.
 
-    Attributes:
-        number: Integer from 0.
-        first: Integer from 1, number of the first pair.
-        pairs: Integer, number of pairs.
-        parts: Tuple, for `texts` of the corpus alone.
+    `number` counts from 0; `first`, the number of the first pair, from 1. Only `texts` of the
+    corpus reads `parts`.
     """
 
     number: int
@@ -30,25 +27,17 @@ class Block(NamedTuple):
 
 
 class TextCorpus(abc.ABC):
-    """A reader of pairs: each form of files is one subclass.
+    """A reader of pairs in blocks: each form of files is one subclass.
 
-    A subclass yields its pairs in blocks. It may change what follows for sources that are no
-    text: see `ManifestCorpus`.
-
-    Attributes:
-        paths: List of the paths of its files.
-        source: `Source` of the pairs; None where the vocabulary of the source is to be learned.
+    `paths` are its files. `source` is the `Source` of the pairs, as of `ManifestCorpus`; None where
+    the vocabulary of the source is learned.
     """
 
     source = None
 
     @abc.abstractmethod
     def blocks(self, most):
-        """Yield the blocks of the corpus, of at most so many pairs.
-
-        Raises:
-            ValueError: If a file is not as it should be. The message names the line.
-        """
+        """Yield blocks of at most `most` pairs; ValueError with the line if a file is damaged."""
 
     def texts(self, block):
         """(sources, targets) of a block: two lists of strings without line ends."""
@@ -76,13 +65,10 @@ class TextCorpus(abc.ABC):
 
 
 def blocks_of_pairs(pairs, most, size_of=None, largest=None):
-    """Gather pairs into `Block`s, whose bounds follow from the pairs alone.
+    """Gather (source, target) pairs into `Block`s of at most `most` pairs.
 
-    Args:
-        pairs: Iterable of (source, target).
-        most: Integer, most pairs of a block.
-        size_of: Function of a pair, its size; that of both texts for None.
-        largest: Integer, the size at which a block ends; `BLOCK_BYTES` for None.
+    A block ends at the size `largest`, `BLOCK_BYTES` for None. `size_of` measures a pair; both
+    texts for None.
     """
     largest = largest or BLOCK_BYTES
     number, first, size, rows = 0, 1, 0, []

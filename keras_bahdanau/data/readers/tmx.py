@@ -13,16 +13,10 @@ _CHUNK = 2**16
 
 
 class TmxFile(TextCorpus):
-    """A TMX file.
+    """A TMX file, plain or .gz.
 
-    Args:
-        path: Path, plain or .gz.
-        sides: Two languages; a shorter name includes its regions, "en" for "en-GB". None for the
-            only two languages of the file, the first of the first unit as the source.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it can't be read.
+    `sides` are two languages; a short name includes its regions, "en" for "en-GB". None for the
+    only two of the file, the first of the first unit as the source.
     """
 
     def __init__(self, path, sides=None):

@@ -21,10 +21,7 @@ LARGEST = 2**64 - 1
 
 
 def scan_block(corpus, filters, directory, block):
-    """Filter a `Block`, write what later steps need to know of it, and return a summary.
-
-    The summary has "pairs", "dropped" and "examples", as `FilterReport.add` takes them.
-    """
+    """Filter a `Block`, write what later steps need, and return the input of `FilterReport.add`."""
     path = _scan(directory, block.number)
     try:
         return json.loads(_read(path, "summary").tobytes())
@@ -56,10 +53,7 @@ def read_scan(directory, number):
 
 
 def sample_block(corpus, directory, largest, job):
-    """List the pairs of a block with hashes up to the largest, without repeated ones.
-
-    `job` is (`Block`, int array of the rows that came before).
-    """
+    """The different pairs of a block with hashes up to the largest; `job` is (`Block`, repeats)."""
     block, repeated = job
     hashes, rows = read_scan(directory, block.number)
     chosen = np.setdiff1d(rows[hashes <= np.uint64(largest)], repeated)
@@ -70,8 +64,7 @@ def sample_block(corpus, directory, largest, job):
 def encode_block(corpus, source, target, directory, job):
     """Write the shard of a block, unless it exists as it was written; return its entry.
 
-    `job` is (number of the shard, `Block`, int array of the rows to leave out). `source` is
-    `Subwords`, or the `Source` of the corpus.
+    `job` is (number of the shard, `Block`, int array of the rows to leave out).
     """
     number, block, left_out = job
     record = Path(directory) / ENTRIES / f"{number:05d}.json"
@@ -87,10 +80,7 @@ def encode_block(corpus, source, target, directory, job):
 
 
 def repeated_examples(corpus, blocks, repeated):
-    """The first pairs that came before: (number, source, target) of each.
-
-    `repeated` is a list of int arrays of rows, one for each of the corpus' `blocks`.
-    """
+    """(number, source, target) of the first repeated pairs, from rows to drop of each block."""
     examples, left = [], min(SHOWN, sum(map(len, repeated)))
     for block, rows in zip(blocks, repeated, strict=False):
         if len(examples) >= left:
@@ -125,10 +115,9 @@ def _whole_entry(directory, record):
 
 
 def pair_hashes(sources, targets):
-    r"""Hashes of pairs, the same in every process and on every machine: uint64 `(pairs,)`.
+    """Hashes of pairs, the same in every process and on every machine: uint64 `(pairs,)`.
 
-    Two different pairs out of n have one hash with a probability of about n^2 / 2^65: 1 in 90,000
-    for 20 million pairs. Texts have no `\n`.
+    Two different pairs out of n collide with a probability of n^2 / 2^65: 1 in 90,000 for n = 2e7.
     """
     hashes = [
         blake2b(f"{source}\n{target}".encode(), digest_size=8).digest()
@@ -140,20 +129,9 @@ def pair_hashes(sources, targets):
 def find_repeated(read, blocks, pairs, sample=0, at_once=AT_ONCE):
     """Find the pairs whose hash came before, and the smallest hashes, which are a random sample.
 
-    All hashes are read once for each `at_once` pairs: they are 8 bytes a pair on disk, and 25 bytes
-    for each that is sorted in memory.
-
-    Args:
-        read: Function of the number of a block from 0, which returns (hashes, rows): a uint64
-            array and an integer array `(pairs,)`.
-        blocks: Integer, number of blocks.
-        pairs: Integer, number of hashes in all of them.
-        sample: Integer, how many different hashes to find.
-        at_once: Integer, about how many hashes to sort together.
-
-    Returns:
-        (repeated, largest): for each block an integer array of rows, in their order; and the
-        largest of the `sample` smallest different hashes, an integer.
+    `read(block)` returns (hashes, rows), uint64 and int `(pairs,)`, once for each `at_once` pairs:
+    8 bytes a pair on disk, 25 bytes for each that is sorted in memory. Returns (repeated rows of
+    each block, the largest of the `sample` smallest different hashes).
     """
     parts = max(1, -(-pairs // at_once))
     repeated = [[np.zeros(0, np.int64)] for _ in range(blocks)]

@@ -25,9 +25,7 @@ _OF_SOURCE_TEXT = ("source_script", "symbols")
 
 
 class ManifestCorpus(TextCorpus):
-    """The files that a manifest names, with their texts.
-
-    Its shards hold the files as they are, and the ids of the texts.
+    """The files that a manifest names, with their texts; its shards hold both, the texts as ids.
 
     Args:
         path: Path of the manifest: see `read_manifest`.
@@ -88,15 +86,10 @@ class ManifestCorpus(TextCorpus):
 
 
 class FileContents(NamedTuple):
-    """The content of files, one after another in one array.
+    """The content of files, one after another: `values`, uint8 `(bytes of all files,)`.
 
-    Attributes:
-        values: Uint8 array `(bytes of all files,)`.
-        starts: Int array `(rows,)`, start of each row in it.
-        sizes: Int array `(rows,)`, bytes of each row.
-        first: Integer, number of the first row in its shard.
-        damaged: Function of a `Damage`, which gives the error that names the shard; None for
-            files that are in no shard.
+    `starts` and `sizes` are int `(rows,)`, in bytes. `first` is the number of the first row in its
+    shard. `damaged` turns a `Damage` into an error that names the shard; None outside of shards.
     """
 
     values: Any
@@ -109,9 +102,7 @@ class FileContents(NamedTuple):
 class FileRows:
     """Rows of a source whose inputs are files: read and decoded when a batch asks for them.
 
-    In memory are the `lengths`, int `(rows,)`, alone. The content of a file is an input of the
-    source as good as its path, so that the features are those of the file itself. `contents` has
-    `FileContents` for each shard.
+    Only the `lengths`, int `(rows,)`, are in memory. `contents` has `FileContents` for each shard.
     """
 
     def __init__(self, source, contents, lengths):
@@ -121,11 +112,7 @@ class FileRows:
 
     @classmethod
     def read(cls, source, paths):
-        """Rows of files that are in no shard yet, in memory.
-
-        Raises:
-            ValueError: If one has more than 2^30 bytes.
-        """
+        """Rows of files outside of shards, in memory; ValueError for more than 2^30 bytes."""
         files = [read_or(b"", _content, path) for path in paths]
         sizes = np.fromiter(map(len, files), np.int64, len(files))
         contents = FileContents(
@@ -152,11 +139,7 @@ class FileRows:
         return {"bytes": contents.values, "sizes": contents.sizes, "lengths": self.lengths}
 
     def padded(self, members, shape):
-        """The member rows as features of a shape `(rows, source_time)`: see `Source.rows`.
-
-        Raises:
-            ValueError: If a file is not as it was when its shard was written.
-        """
+        """The member rows as features of a shape `(rows, source_time)`: see `Source.rows`."""
         rows = self._source.rows([self._file(member) for member in members])
         features = rows.padded(np.arange(len(members)), shape)
         wrong = (rows.lengths != self.lengths[members]) | getattr(rows, "broken", False)
@@ -179,10 +162,7 @@ class FileRows:
 
 
 class FileSide:
-    """The source side of pairs, for filters: files that are empty, or broken behind their headers.
-
-    It has the members of `filters.TextSide`; a file has no characters to count.
-    """
+    """Files as the source side of `filters.TextSide`: empty, or broken behind their headers."""
 
     def __init__(self, source, paths):
         self.lines = paths

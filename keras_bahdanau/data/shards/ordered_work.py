@@ -16,13 +16,9 @@ AHEAD = 2  # jobs for each process that wait or are done, which bounds the memor
 
 
 class WorkerPool:
-    """Processes for functions of one argument; with one worker, this process alone.
+    """Processes for picklable functions of one argument; one worker is this process.
 
-    Functions, jobs and results are pickled. The processes end with this one, however it ends.
-
-    Example:
-        >>> with WorkerPool(2) as workers:
-        ...     lengths = list(workers.results(len, ["a", "bc"]))
+    The processes end with this one, however it ends.
     """
 
     def __init__(self, number):
@@ -42,12 +38,9 @@ class WorkerPool:
             self._pool.shutdown(cancel_futures=True)
 
     def results(self, function, jobs):
-        """Yield what a function of one argument returns for each job, in the order of the jobs.
+        """Yield what a function returns for each job, in order; jobs are read a few ahead.
 
-        The function is at the top of a module; jobs are read a few ahead.
-
-        Raises:
-            RuntimeError: If a process was killed, as by the system for want of memory.
+        RuntimeError if a process was killed, as by the system for want of memory.
         """
         if self._pool is None:
             yield from map(function, jobs)
@@ -80,11 +73,10 @@ def _end_with_parent():
 
 
 def report_rate(results, size, done, say, interval=10.0, clock=time.monotonic, total=None):
-    """Yield results, and report at times how many pairs are done, and how fast.
+    """Yield results, and say at times how many pairs are `done`, how fast, and the time left.
 
-    `size` gives the number of pairs of a result, `done` names the work, such as "filtered". Reports
-    go to `say`, one every `interval` seconds by `clock`, the last one in the end; with `total`, all
-    pairs, they tell the time that is left.
+    `size` gives the number of pairs of a result. Reports come every `interval` seconds by `clock`,
+    and at the end; the time left needs `total`, all pairs.
     """
     began = reported = clock()
     count = 0

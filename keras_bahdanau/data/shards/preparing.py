@@ -38,13 +38,9 @@ PLAN, VOCABULARIES = "plan.json", "vocabularies.json"
 
 
 def survey(corpus, settings=None, workers=None, say=print):
-    """Count the pairs that filters would drop: a `FilterReport`; nothing is left on disk.
+    """Count the pairs that filters would drop, without a file: a `FilterReport`.
 
-    Takes the arguments of `prepare`.
-
-    Raises:
-        ValueError: If a file is damaged.
-        RuntimeError: If a process was killed.
+    Arguments and errors: as in `prepare`.
 
     Example:
         >>> print(survey(open_corpus("train.en", "train.de")).text())
@@ -59,34 +55,31 @@ def survey(corpus, settings=None, workers=None, say=print):
 def prepare(
     corpus, out, settings=None, vocabularies=None, workers=None, say=print, load=lambda: None
 ):
-    """Write a corpus as shards of ids, all of it or nothing.
+    """Write a corpus as shards of ids, all of it or nothing, and return its `Shards`.
 
-    The text is read three times: to filter it, for the sample that the vocabulary is learnt
-    from, unless that is given, and to split it. Shards are the same for any number of processes.
-    The same call resumes what was killed: shards whose checksums are right stay as they are.
+    The text is read three times: to filter it, to learn the vocabulary from a sample, unless it is
+    given, and to split it. Shards are the same for any number of processes. The same call resumes
+    after a kill: shards whose checksums are right stay.
 
     Args:
         corpus: What `open_corpus` gives, or a `ManifestCorpus`.
         out: Path of the directory to make.
         settings: `Preparation`, or None for its defaults.
         vocabularies: (source, target), two `Subwords`, the first one ignored if the corpus has a
-            source; or a `TextSource` as the first, whose place of features is kept;
-            None to learn them.
+            source; or a `TextSource` as the first, whose place of features is kept; None to learn
+            them.
         workers: Integer, number of processes; None for one a core. With several, the calling
             program must be importable: `if __name__ == "__main__":`.
         say: Function of one string, which reports the progress.
         load: Function that loads TensorFlow in its own way, which only the card needs.
-
-    Returns:
-        `Shards`.
 
     Raises:
         BlockingIOError: If another process prepares this directory.
         FileExistsError: If the directory exists.
         OSError: If the disk is full.
         RuntimeError: If a process was killed.
-        ValueError: If a file is damaged, no pair is left, or what was killed had other files or
-            settings.
+        ValueError: If a file is damaged, no pair is left, or an unfinished corpus had other files
+            or settings.
 
     Example:
         >>> corpus = open_corpus("train.en.gz", "train.de.gz")
@@ -109,11 +102,7 @@ def prepare(
 
 
 class _Work:
-    """The passes over a corpus; the first one, the filters, is over when it is made.
-
-    Attributes:
-        report: `FilterReport`.
-    """
+    """The passes over a corpus; the constructor runs the filters, whose `report` it keeps."""
 
     def __init__(self, corpus, settings, directory, workers, say):
         self._corpus, self._settings, self._directory = corpus, settings, Path(directory)
@@ -153,10 +142,7 @@ class _Work:
         return report_rate(self._workers.results(function, jobs), size, done, self._say)
 
     def vocabularies(self):
-        """(source, target): `Subwords` learnt from a sample, or read if that is done.
-
-        They are the same one where only a target is learnt.
-        """
+        """(source, target) `Subwords`, learnt from a sample or read."""
         path = self._directory / VOCABULARIES
         with contextlib.suppress(FileNotFoundError, KeyError, TypeError, ValueError):
             sides = [*map(Subwords.from_config, json.loads(path.read_text()))]

@@ -37,11 +37,7 @@ def names_of(inputs):
 
 
 def parsed_card(content):
-    """The card of a corpus from its bytes, as `write_card` writes it: a dictionary.
-
-    Raises:
-        Damage: If something is missing in it, or has a form or a value that no card has.
-    """
+    """The dictionary of a corpus' card from its bytes; `Damage` if a value is missing or wrong."""
     card = parse_card(content)
     check_fields(card, _CARD_FORMS)
     if card["format"] != FORMAT:
@@ -62,16 +58,9 @@ def file_of(entry, side, part):
 
 
 def mapped_array(path, size, dtype="<i4"):
-    """The array of a `.npy` file with `size` elements, mapped into memory.
+    """The array of a `.npy` file with `size` elements, "<i4" or "|u1", mapped into memory.
 
-    The header is compared, not parsed: NumPy takes it for Python, and fails in many ways. `dtype`
-        is
-    "<i4" for int32 or "|u1" for bytes.
-
-    Raises:
-        Damage: If it is another array.
-        OSError: If it can't be read.
-        ValueError: If it is no `.npy` file.
+    The header is compared, not parsed: NumPy takes it for Python, and fails in many ways.
     """
     with open(path, "rb") as file:
         np.lib.format.read_magic(file)
@@ -89,15 +78,9 @@ def mapped_array(path, size, dtype="<i4"):
 
 
 def write_arrays(directory, arrays):
-    """Write a directory of arrays as a whole, or nothing; an existing one is replaced.
+    """Write a dictionary of arrays, uint8 or int32, as a directory; all or nothing.
 
-    `arrays` is a dictionary from the names of files to arrays, uint8 or int32.
-
-    Returns:
-        Dictionary from these names to the checksums of the files, as 64 hexadecimal digits.
-
-    Raises:
-        OSError: If the disk is full, or does not take the files for another reason.
+    Replaces an old one. Returns the checksums of the files by name, 64 hexadecimal digits each.
     """
     unfinished = directory.with_name(f".unfinished-{directory.name}")
     shutil.rmtree(unfinished, ignore_errors=True)  # which a kill has left

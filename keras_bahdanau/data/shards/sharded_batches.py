@@ -23,13 +23,7 @@ SPREAD = 256  # shards that a window is read from: so many files are opened for 
 
 
 class ShardWindow(NamedTuple):
-    """The pairs that are read at once: the same share of each of some shards.
-
-    Attributes:
-        shards: Range, the numbers of the shards, spread evenly over the corpus.
-        part: Integer from 0: which part of each shard.
-        parts: Integer, of how many.
-    """
+    """The pairs read at once: part `part` of `parts` of each shard in `shards`, spread evenly."""
 
     shards: range
     part: int
@@ -39,33 +33,28 @@ class ShardWindow(NamedTuple):
 class ShardedBatches(Epochs):
     """Batches of pairs of similar length, whose ids are in shards on disk.
 
-    They are as those of `BatchedPairs`, with the same shapes for the whole corpus. A window of
+    They are like those of `BatchedPairs`, with the same shapes for the whole corpus. A window of
     bounded size has the same share of each shard, or of every G-th where there are more than 256: a
-    sample of the whole corpus, even if that is in the order of its sources. An epoch reads one
-    window at a time, in a random order, and shuffles its pairs: a pair meets only those of its
-        window
-    in a batch. Memory does not grow with the corpus.
+    sample of the whole corpus, even if that is sorted. An epoch reads one window at a time, in a
+    random order, and shuffles the pairs inside it. Memory does not grow with the corpus.
 
-    The order follows from the seed and the numbers of the epoch and of the window, the number of
-    batches of a window from lengths: to resume an epoch, nothing is read of the windows before.
+    The order follows from the seed and the numbers of epoch and window, the number of batches of a
+    window from lengths: to resume an epoch, no earlier window is read.
 
     With `shard`, several workers read a part each of every shard: no pair is left out, none is read
     twice, and step by step their batches have one shape, whose padding has the weight 0.
 
     Args:
         shards: `Shards`.
-        batch_tokens, batch_sentences, buckets, sort_batches: As in `BatchedPairs`.
-        max_length, max_source_length, least_steps, seed: As in `BatchedPairs`.
-        shuffle: As in `BatchedPairs`; False to keep the order of the windows, too.
+        shuffle: False to keep the order of the pairs and of the windows.
         window: Positive integer, about how many pairs a window has for each worker.
         shard: Integers (index, count): which part of the pairs, of how many.
 
+    Other arguments, and the attributes `shapes` and `steps`: as in `BatchedPairs`.
+
     Attributes:
         skipped: `Skipped`, how many pairs were left out and why, of all workers.
-        source_lengths, too_long: Empty: no pair has a file or a text to be named.
-        broken: Empty: sources that are broken are left out of shards.
-        shapes: Sequence of `(rows, length)`, as in `BatchedPairs`.
-        steps: Integer, batches in an epoch; the same for each epoch, and for each worker.
+        source_lengths, too_long, broken: Empty: shards hold no names, and no broken sources.
         tokens: Integer, real target tokens in a pass over the pairs, of all workers.
         windows: List of `ShardWindow`.
 

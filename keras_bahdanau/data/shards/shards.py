@@ -34,16 +34,15 @@ class Shards(Pairs):
 
     The directory holds `card.json` and one directory for each shard, such as `00000`, with four
     int32 arrays: `source.ids.npy` and `target.ids.npy`, flat and with end tokens, and
-    `source.lengths.npy` and `target.lengths.npy`. Sources that are files, such as images, are as
-    they were: `source.bytes.npy` has their content, uint8 and flat, `source.sizes.npy` the bytes
-    of each, `source.lengths.npy` their positions. `train` and `ShardedBatches` take it in place
+    `source.lengths.npy` and `target.lengths.npy`. Sources that are files, such as images, are
+    unchanged: `source.bytes.npy` has their content, uint8 and flat, `source.sizes.npy` the bytes of
+    each, `source.lengths.npy` their positions. `train` and `ShardedBatches` take `Shards` in place
     of a list of pairs. `len(shards)` is the number of pairs.
 
     Args:
-        directory: Path.
+        directory: Path, also an attribute.
 
     Attributes:
-        directory: The same path.
         entries: List of dictionaries, those of the shards in the card.
         pairs: Integer, number of pairs.
         tokens: Pair of integers, positions of all sources and ids of all targets, end tokens
@@ -117,20 +116,13 @@ class Shards(Pairs):
         return ShardedBatches(self.read_by(source), shard=shard, **settings)
 
     def read_by(self, source):
-        """The same shards, whose files a source that is equal to theirs reads: one with a cache.
-
-        Args:
-            source: `Source`.
-        """
+        """The same shards, read by a `Source` that equals theirs: one with a cache."""
         shards = copy.copy(self)
         shards._sides = source, self.target
         return shards
 
     def shard(self, number):
-        """The rows of both sides of one shard, whose content stays on disk until it is used.
-
-        Returns:
-            (source, target): two `IdRows`; `FileRows` of sources that are files.
+        """(source, target) of one shard, on disk until used: `IdRows`, or `FileRows` of files.
 
         Raises:
             ValueError: If its files are missing, or do not fit the card.
@@ -139,23 +131,15 @@ class Shards(Pairs):
         return tuple(self._rows(entry, side) for side in SIDES)
 
     def lengths(self, number):
-        """The lengths of the rows of both sides alone: two int32 arrays `(pairs,)`.
-
-        Raises:
-            ValueError: As in `shard`.
-        """
+        """Lengths of the rows of both sides, int32 `(pairs,)`. Raises as `shard`."""
         # a training ends here, not hours later, if ids or files are cut
         return tuple(rows.lengths for rows in self.shard(number))
 
     def part(self, number, first, end):
         """Read the pairs from `first` up to, but without, `end` of one shard.
 
-        Returns:
-            (source, target): two `IdRows` in memory, whose ids the vocabularies have; or
-            `FileRows` of sources that are files, which stay on disk.
-
-        Raises:
-            ValueError: As in `shard`, or if an id is in no vocabulary.
+        `IdRows` are in memory, `FileRows` stay on disk. ValueError as in `shard`, or if a
+        vocabulary lacks an id.
         """
         entry, sizes = self.entries[number], (self.source.size, self.target.vocabulary_size)
         parts = []
@@ -168,11 +152,7 @@ class Shards(Pairs):
         return tuple(parts)
 
     def check(self):
-        """Compare each file with its checksum.
-
-        Raises:
-            ValueError: If a file is missing or not as it was written; the message names it.
-        """
+        """Compare each file with its checksum; ValueError names a missing or changed one."""
         for entry in self.entries:
             for name, expected in entry["sha256"].items():
                 path = Path(entry["name"]) / name
@@ -241,12 +221,7 @@ class Shards(Pairs):
 
 
 class TaggedShards(Shards):
-    """`Shards` with the id of a tag, one token of their source, before the ids of each source.
-
-    Raises:
-        FileNotFoundError: As in `Shards`.
-        ValueError: As in `Shards`, or if the tag is no token of the source.
-    """
+    """`Shards` with the id of a tag, one token of their source, before the ids of each source."""
 
     def __init__(self, directory, tag):
         super().__init__(directory)
@@ -273,8 +248,8 @@ def write_shard(directory, number, source, target):
     Args:
         directory: Path of the corpus, which is made if it is new.
         number: Integer from 0, the name of the shard.
-        source: `IdRows` of the sources, at least one, as `Source.rows` gives them: an empty one
-            has no end token. Or `FileRows` of files.
+        source: `IdRows` of the sources, at least one, as `Source.rows` gives them: an empty one has
+            no end token. Or `FileRows` of files.
         target: `IdRows` of their targets, each with its end token.
 
     Returns:
@@ -330,11 +305,7 @@ def write_card(directory, entries, source, target, settings=None):
 
 
 def _read_ids(rows, size, first):
-    """A copy of rows in memory, so that no file stays open, with ids below a size.
-
-    Raises:
-        Damage: If an id is another number.
-    """
+    """Copy rows into memory, so that no file stays open; `Damage` for ids from `size` on."""
     ids, lengths = np.array(rows.flat()), np.array(rows.lengths)
     wrong = np.flatnonzero((ids < 0) | (ids >= size))
     if len(wrong):
