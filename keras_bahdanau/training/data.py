@@ -14,13 +14,7 @@ LONGEST_VALID = 512  # tokens of a validation pair
 
 
 class Sides(NamedTuple):
-    """Source and target as far as the user gives them, and the symbols of the source.
-
-    Attributes:
-        source: `Source`, or the `Subwords` of the source text, or None.
-        target: `Subwords`, or None.
-        symbols: List of strings, each of which is one token of a source that is learned.
-    """
+    """Source and target, or None, and symbols that are one token of a learned source."""
 
     source: Any = None
     target: Any = None
@@ -28,15 +22,7 @@ class Sides(NamedTuple):
 
 
 class TrainingData(NamedTuple):
-    """Pairs to train on and to validate on, links between their words, and a teacher.
-
-    Attributes:
-        pairs: `Pairs`.
-        valid_pairs: `Pairs` that are in memory.
-        alignments: List of sets of links of `pairs`, or None.
-        valid_alignments: The same of `valid_pairs`.
-        teacher: Tuple of the paths of the files of a teacher.
-    """
+    """Training and validation pairs, sets of links between their words, paths of a teacher."""
 
     pairs: Any
     valid_pairs: Any
@@ -46,12 +32,7 @@ class TrainingData(NamedTuple):
 
     @classmethod
     def build(cls, pairs, valid_pairs, alignments=None, valid_alignments=None, teacher=None):
-        """Data as a user gives it to `train`: lists of pairs, shards, corpora; paths of a teacher.
-
-        Raises:
-            FileNotFoundError: If there is no such teacher.
-            ValueError: If validation pairs are not text in memory.
-        """
+        """Data of `train`: lists of pairs, shards or corpora; paths of a teacher."""
         pairs, valid_pairs = pairs_of(pairs), pairs_of(valid_pairs)
         require_text(valid_pairs)
         return cls(pairs, valid_pairs, alignments, valid_alignments, teacher_files(teacher))
@@ -73,11 +54,7 @@ class TrainingData(NamedTuple):
         return [source for source, _ in self.valid_pairs]
 
     def sides(self, source, target, symbols):
-        """The `Sides` of a training, with those of its shards and with tags.
-
-        Raises:
-            ValueError: If they are not those of the shards.
-        """
+        """The `Sides` of a training, with those of its shards and with tags."""
         for shards in self.shards:
             source, target = _sides_of_shards(shards, source, target, symbols)
         return Sides(source, target, [*dict.fromkeys([*symbols, *self.pairs.tags])])
@@ -131,12 +108,7 @@ def check_data(plan):
 
 
 def training_batches(plan, workers):
-    """(training batches, validation batches) of a plan.
-
-    Raises:
-        ValueError: If no pair can be trained on, a tag is no token of the source, or
-            `unknown_rate` is given with a vocabulary that is not one of characters.
-    """
+    """(training batches, validation batches) of a plan."""
     from keras_bahdanau.data import BatchedPairs  # which loads TensorFlow
 
     source, target, options, data = plan.source, plan.target, plan.options, plan.data
@@ -178,11 +150,7 @@ def training_batches(plan, workers):
 
 
 def _unknown_characters(plan, shard):
-    """The `UnknownCharacters` of a training.
-
-    Raises:
-        ValueError: If a vocabulary is not one of characters.
-    """
+    """The `UnknownCharacters` of a training."""
     from keras_bahdanau.data.rows import UnknownCharacters
     from keras_bahdanau.text.alignments import WORD_START
     from keras_bahdanau.text.copies import copied_ids
@@ -197,10 +165,9 @@ def _unknown_characters(plan, shard):
 
 
 def check_characters(rate, source, types):
-    """Raise ValueError if characters shall be unknown in a vocabulary that is not one of them.
+    """Raise ValueError if `unknown_rate` is given for a vocabulary that is not of characters.
 
-    `rate` is `unknown_rate`, `types` are those of `types_of`. A type that is still to be inferred
-    may be right.
+    `types` are those of `types_of`. A type that is still to be inferred passes.
     """
     if rate and {types.get(side) for side in ("source", "target")} - {"char", "grapheme", AUTO}:
         raise ValueError(
@@ -236,14 +203,7 @@ def longest_valid_source(source, longest):
 
 
 def teacher_files(teacher):
-    """Tuple of the files of a teacher.
-
-    Args:
-        teacher: Path of a `.keras` file or of a run, a list of several, or None.
-
-    Raises:
-        FileNotFoundError: If there is no such model.
-    """
+    """Tuple of the files of a teacher."""
     paths = teacher if isinstance(teacher, list | tuple) else [teacher]
     return tuple(find_translator(path) for path in paths if path is not None)
 

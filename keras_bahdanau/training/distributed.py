@@ -9,13 +9,7 @@ from keras_bahdanau.models.training_output import reduction_of
 
 
 def fit_of(workers, parts=1):
-    """The `fit` of a training: that of Keras, or the written one where a batch has parts.
-
-    Each worker computes so many `parts` of its part of a batch in turn.
-
-    Example:
-        >>> fit_of(Workers(), parts=4)(model, data.dataset(), epochs=20, callbacks=[])
-    """
+    """The `fit` of Keras, or `SummedStep` if each worker splits its batch into `parts`."""
     if workers.count == 1 and parts == 1:
         return keras.Model.fit
     return functools.partial(_fit, workers, parts)
@@ -53,23 +47,15 @@ def _fit(
 
 
 class SummedStep:
-    """One step of training whose gradient is summed over all parts of a batch.
+    """One training step whose gradient is summed over all parts of a batch.
 
     g = sum_p C_p grad L_p / sum_p C_p
 
-    with L_p the loss of part p, which is the mean over its C_p real tokens (or sentences): the
-    gradient of the whole batch, however its tokens are spread over the parts. The parts of a
-    worker come one after another; then one sum over all workers has everything. Clipping and
-    the optimizer get the whole gradient.
-
-    The loss of guided alignment, the mean over the linked tokens of a part, has the weight of
-    all its tokens.
-
-    Args:
-        model: `Seq2Seq`, compiled and built.
-        spec: Structure of `tf.TensorSpec`, of a batch `(inputs, targets, weight)`.
-        workers: `Workers`.
-        parts: Positive integer.
+    L_p, the loss of part p, is the mean over its C_p real tokens (or sentences), so g is the
+    gradient of the whole batch. A worker computes its parts in turn, then one sum runs over all
+    workers. Clipping and the optimizer get the whole gradient. The loss of guided alignment is
+    weighted by all tokens of a part. `spec` is the `tf.TensorSpec` of a batch `(inputs, targets,
+    weight)`.
     """
 
     def __init__(self, model, spec, workers, parts):
@@ -81,11 +67,7 @@ class SummedStep:
         self._step = tf.function(self._trained, input_signature=[spec], autograph=False)
 
     def __call__(self, batch):
-        """Train on a batch.
-
-        Returns:
-            Dictionary of floats, the metrics of the epoch so far.
-        """
+        """Train on a batch; return the metrics of the epoch so far."""
         return {name: float(value) for name, value in self._step(batch).items()}
 
     def _trained(self, batch):

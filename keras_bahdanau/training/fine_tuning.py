@@ -17,24 +17,14 @@ from keras_bahdanau.training.vocabularies import report_split
 
 
 class Adaptation:
-    """A trained model whose weights, vocabularies and search another training begins with.
+    """A trained model whose weights, vocabularies and search options another training starts from.
 
-    With the same vocabularies the weights are the old ones, bit for bit. With another vocabulary,
-    a piece that both have keeps its row, and a new piece gets the mean of the rows of the pieces
-    that the old vocabulary splits it into: the nearest that the model knew of that text. A piece
-    of which it knew nothing, such as a new letter, keeps the value of the initializer. The
-    optimizer begins anew, so no momentum and no average belongs to another row.
+    A piece that both vocabularies have keeps its row bit for bit. A new piece gets the mean of the
+    rows of the pieces that the old vocabulary splits it into; without any, such as for a new
+    letter, the initializer's value. The optimizer starts anew, so no momentum belongs to another
+    row.
 
-    Args:
-        initial: `inheritance.InitialModel`.
-
-    Attributes:
-        card: Dictionary for the card of a run: all that a run needs of the old model to resume
-            without its file.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is not a pipeline's file, or one of an ensemble.
+    `card` holds all that a run needs of the old model to resume without its file.
     """
 
     def __init__(self, initial):
@@ -61,9 +51,6 @@ class Adaptation:
 
         The texts, a list of (input, text), update the vocabularies; then each symbol of the plan
         becomes one token of the source. `say` reports new pieces, and symbols that are split.
-
-        Raises:
-            ValueError: If another source or target is given than the model has.
         """
         options, symbols, source, target = plan.options, plan.symbols, plan.source, plan.target
         if options.update_vocabulary == "replace":
@@ -98,11 +85,7 @@ class Adaptation:
         return source, target
 
     def give_weights(self, model, source, target):
-        """Give a model the weights of the old one.
-
-        Raises:
-            ValueError: If its layers are others.
-        """
+        """Give a model the weights of the old one."""
         before, after = self.model.weights, model.weights
         rows = _rows(model, self.source.subwords, source.subwords, self.target, target)
         values = []
@@ -149,21 +132,11 @@ def _cached_steps(model):
 
 
 def freeze(model, names):
-    """Keep the weights of some parts of a model as they are.
+    """Freeze parts of a built model.
 
-    A name is that of a weight or of one of its layers, "encoder", "attention", "embeddings", or a
-    path such as "decoder/cell". An embedding that both sides share is the encoder's. Running means
-    of features are still updated.
-
-    Args:
-        model: A Keras model that is built.
-        names: String, names with commas between; "" for none.
-
-    Raises:
-        ValueError: If a name is unknown, or no weight is left to train.
-
-    Example:
-        >>> freeze(model, "encoder,embeddings")
+    `names`, separated by commas, are weights, layers ("encoder", "attention", "embeddings") or
+    paths ("decoder/cell"). A shared embedding is the encoder's. Running means of features still
+    update.
     """
     for name in filter(None, names.split(",")):
         weights = [weight for weight in model.weights if f"/{name}/" in f"/{_path(weight)}/"]

@@ -33,10 +33,10 @@ class Facts(NamedTuple):
     """What options are inferred from.
 
     Attributes:
-        texts: List of (input of the source, target string); empty for shards, which hold ids.
+        texts: List of (input, target string); empty for shards, which hold ids.
         count: Integer, number of pairs.
-        symbols: Strings in a source that are no part of its text, such as features.
-        source: `Source` or `Subwords`, or None where its vocabulary is to be learned.
+        symbols: Strings in a source that are not part of its text, such as features.
+        source: `Source` or `Subwords`, or None for a vocabulary to be learned.
         target: `Subwords`, or None.
     """
 
@@ -48,13 +48,10 @@ class Facts(NamedTuple):
 
 
 class Inference(NamedTuple):
-    """Values that a rule infers.
+    """Options that a rule infers, and a line of report or "".
 
-    Attributes:
-        values: Dictionary of options.
-        report: String, a line for the user, or "".
-        otherwise: Dictionary of the options if the values contradict other options; None to raise
-            the error of the contradiction.
+    `otherwise` replaces values that contradict other options; None raises the contradiction's
+    error.
     """
 
     values: dict
@@ -65,19 +62,8 @@ class Inference(NamedTuple):
 def infer(decided, facts, say=None, rules=None):
     """Options with the values that follow from the pairs.
 
-    A rule is a function of (`ResolvedOptions`, names, `Facts`) that returns an `Inference` or None.
-    Later rules build on earlier ones.
-
-    Returns:
-        Dictionary: `decided`, the options that are not left out, and the inferred ones.
-
-    Raises:
-        ValueError: If inferred values contradict other options, such as `joint`.
-
-    Example:
-        >>> facts = Facts([("red", "R EH D")], count=1)
-        >>> infer({"preset": "characters"}, facts)["hard_alignment"]
-        'first-monotonic'
+    A rule maps (`ResolvedOptions`, names, `Facts`) to an `Inference` or None; later rules build on
+    earlier ones. Raises ValueError if inferred values contradict other options, such as `joint`.
     """
     options = resolve(decided)
     for rule in RULES if rules is None else rules:
@@ -140,10 +126,7 @@ def _model_types(types, origin):
 
 
 def infer_normalizations(options, names, facts):
-    """Normalizations of both sides: "nfd" for Hangul, else "none".
-
-    A vocabulary of words keeps its symbols, whatever the script.
-    """
+    """Normalizations of both sides: "nfd" for Hangul, else "none"; words keep their symbols."""
     values = {}
     for column, side in enumerate(SIDES):
         if f"{side}_normalization" in names:
@@ -177,8 +160,8 @@ def infer_defaults_of_many_pairs(options, names, facts):
 def infer_hard_alignment(options, names, facts):
     """Exact hard monotonic attention from letters to symbols such as phonemes, else soft.
 
-    Wu and Cotterell 2019. Attention is soft for more than `MOST_HARD` pairs, and if an option
-    requires soft attention or a batch is too large for the sums of hard attention.
+    Wu and Cotterell 2019. Soft for more than `MOST_HARD` pairs, if an option requires it, or if a
+    batch is too large for the sums of hard attention.
     """
     if options.hard_alignment != AUTO:
         return None
@@ -192,10 +175,10 @@ def infer_hard_alignment(options, names, facts):
 
 
 def infer_defaults_of_common_letters(options, names, facts):
-    """Defaults that a preset has for sides that share their letters, as in inflection.
+    """A preset's defaults for sides that share their letters, as in inflection.
 
-    Both sides are texts of whole characters, at least half of the letters of a target are in its
-    source, and attention is soft, without a pointer-generator, which copies in its own way.
+    Both sides are whole characters, at least half of a target's letters are in its source, and
+    attention is soft, without a pointer-generator.
     """
     settings = PRESETS[options.preset].common_letters
     values = {name: value for name, value in settings.items() if name in names}
@@ -246,20 +229,13 @@ def _share_letters(facts):
 
 
 def types_of(source, target):
-    """Model types of vocabularies, by the name of their side: "source", "target".
-
-    Returns:
-        Dictionary, without a side that is None or has no vocabulary.
-    """
+    """Model types of vocabularies by side, "source" and "target", without unknown ones."""
     sides = {"source": getattr(source, "subwords", source), "target": target}
     return {side: _type_of(value) for side, value in sides.items() if value is not None}
 
 
 def is_same_type(model_type, actual):
-    """True if a model type that a user asks for, or None, is that of a vocabulary.
-
-    One of graphemes is one of characters where no text had marks.
-    """
+    """True if `model_type` fits a vocabulary: None always, "grapheme" also one without marks."""
     return model_type in (None, AUTO, actual) or (model_type, actual) == ("grapheme", "char")
 
 
@@ -272,20 +248,12 @@ def _type_of(subwords):
 
 
 def model_type_of(texts, symbols=()):
-    """The model type of a side of characters: "word" for symbols with spaces between.
+    """The model type of a side of characters: "word" for symbols separated by spaces, else "char".
 
-    Of some 2,000 lines, spread evenly, more than four in five must be several symbols with one
-    space between each two, and a symbol must have less than two characters in the mean. Phonemes
-    have 1.0 to 1.5, letters 1; words have more, syllables such as those of Vietnamese too. A
-    character is one with its marks: t͡ʃʰ has three. Hangul is "char" with spaces, too: its
+    Of some 2,000 lines, spread evenly, more than four in five must be several symbols with single
+    spaces between, and a symbol must have fewer than two characters (with their marks) in the mean.
+    Phonemes have 1.0 to 1.5; words and Vietnamese syllables more. Hangul with spaces is "char": its
     syllables are decomposed to letters (`normalization_of`).
-
-    Returns:
-        String, "word" or "char".
-
-    Example:
-        >>> model_type_of(["R EH D", "HH ER"]), model_type_of(["red", "New York"])
-        ('word', 'char')
     """
     ignored, texts = set(symbols), _sample(texts)
     rows = [[word for word in text.split() if word not in ignored] for text in texts]
@@ -302,18 +270,8 @@ def model_type_of(texts, symbols=()):
 def normalization_of(texts):
     """The normalization of a side of characters: "nfd" for Hangul, else "none".
 
-    A Hangul syllable is one character of two or three letters. A text has only some of the 11,172
-    syllables, so that a new word may have one without an id; their 67 letters all have one.
-
-    Args:
-        texts: List of strings; inputs of other kinds, such as frames, have no characters.
-
-    Returns:
-        String: "nfd" if more than half of some 2,000 texts, spread evenly, have a syllable.
-
-    Example:
-        >>> normalization_of(["한국", "서울"]), normalization_of(["Bücher"])
-        ('nfd', 'none')
+    A text has only some of the 11,172 Hangul syllables, but all of their 67 letters. More than half
+    of some 2,000 texts, spread evenly, must have a syllable.
     """
     texts = _sample(texts)
     first, last = HANGUL

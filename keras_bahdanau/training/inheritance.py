@@ -30,16 +30,15 @@ _ADAPTATION_OPTIONS = ("freeze", "update_vocabulary", "appended_pieces")
 
 
 class InitialModel(NamedTuple):
-    """The model that a training begins with, as far as it is known without Keras.
+    """The model that a training starts from, as far as it is known without Keras.
 
     Attributes:
         path: `Path` of its file.
         inputs: String, the form of its inputs: see `Source.inputs_are`.
-        options: `ResolvedOptions` of its own training; None for a file without the run of its
-            training, whose model cannot change.
+        options: `ResolvedOptions` of its training; None for a file without its run.
         preset: String, the preset of the options; None for that of the model's source.
-        resumed: Bool. True if the options are those of a run that goes on.
-        record: Dictionary, the options that a file has of its training; None if it has none.
+        resumed: True if the options are those of a run that resumes.
+        record: Dictionary, the options that a file records of its training, or None.
     """
 
     path: Path
@@ -50,14 +49,7 @@ class InitialModel(NamedTuple):
     record: dict | None = None
 
     def inherited(self, requested):
-        """Options with those of the model where the user leaves them out.
-
-        Returns:
-            Dictionary of the options that are not left out.
-
-        Raises:
-            ValueError: If an option contradicts the model.
-        """
+        """Explicit options, with those of the model where the user leaves them out."""
         self.check(requested)
         check_appended(requested)
         preset = requested.preset or self.preset
@@ -107,9 +99,8 @@ class InitialModel(NamedTuple):
     def _inherited_names(self, requested):
         """Names of the options that the model gives if they are left out.
 
-        Guided alignment is not among them: alignments belong to the pairs of a training. New
-        vocabularies are made as the old ones were, unless an option for both sides, or for
-        one, is given.
+        Not guided alignment, which belongs to the pairs; not those of a vocabulary that an explicit
+        option learns anew.
         """
         names = {*requested.explicit()}
         fixed = {f"{side}_{name}" for side in ("source", "target") for name in names}
@@ -150,10 +141,10 @@ def _names_of_model(update_vocabulary):
 
 
 def record_of(options, initial):
-    """The record of a training that a pipeline's file has: its options, by their names.
+    """The options by name that a pipeline's file records of its training.
 
-    The options of a model that came from a file alone are those of the record of that file, if it
-    has one. `initial` is the card of the initial model: see `Adaptation`.
+    For an initial model without a run, the record of its file. `initial` is the card of
+    `Adaptation`.
     """
     record = dataclasses.asdict(options)
     if not initial or initial["model"] is None:
@@ -165,16 +156,7 @@ def record_of(options, initial):
 
 
 def initial_model(run, path):
-    """The `InitialModel` of a training, from the card of its run or from a path; None for none.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is none, or the run began with another one or with none.
-
-    Example:
-        >>> model = initial_model(Run("runs/medical"), "runs/en-de")
-        >>> options = model.inherited(options)
-    """
+    """The `InitialModel` of a training, from the card of its run or from a path; None for none."""
     if run.exists():
         card = run.initial()
         before = None if card is None else card["path"]
@@ -215,10 +197,7 @@ def _directory(path):
 
 
 def check_vocabulary_pairs(requested, pairs, are_known):
-    """Raise ValueError if there is new text, and no vocabulary is updated by it.
-
-    `are_known` is True if the vocabularies exist already, as those of shards.
-    """
+    """Raise ValueError if there is new text but no vocabulary to update, as with shards."""
     if pairs is None:
         return
     if requested.update_vocabulary in (None, "none"):
@@ -247,7 +226,7 @@ def check_appended(requested):
 
 
 def check_none_learned(requested, source, target):
-    """Raise ValueError if an option is of vocabularies that are learned: none is.
+    """Raise ValueError if an option is for learning vocabularies, but all are given.
 
     A model type is accepted if it is that of the vocabulary, as are its sizes.
     """

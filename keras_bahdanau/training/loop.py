@@ -52,51 +52,43 @@ def train(
     """Train a translator, or a pipeline for another source, or resume a killed training.
 
     Args:
-        pairs: List of (source, target) strings; with a `source` of another kind, of its inputs
-            and strings. Or `Shards`, which stay on disk and have a source and a target already.
-            Or a list of `data.Corpus`, which are mixed batch by batch.
-        valid_pairs: List of such pairs that decide which epoch was best. Or a list of
-            `data.Corpus`, whose tags count, and whose weights do not.
+        pairs: List of (source, target) strings; with another `source`, of its inputs and strings.
+            Or `Shards`, which have a source and a target. Or a list of `data.Corpus`, which are
+            mixed batch by batch.
+        valid_pairs: List of such pairs that decide which epoch is best. Or a list of
+            `data.Corpus`, whose weights do not count.
         directory: Path of the run: see `Run`.
         options: `TrainingOptions`; without a preset, that of the source.
         verbose: As in `keras.Model.fit`.
         say: Function of one string, which reports progress.
-        alignments: List of sets of links (source, target) between words, one for each of
-            `pairs`: for guided alignment, or for the attention "forced". In the place of a set may
-            stand an array of weights between words: see `text.word_weights`.
+        alignments: List of sets of links (source, target) between words, one for each of `pairs`,
+            or of arrays of weights (`text.word_weights`): for guided alignment, or for the
+            attention "forced".
         valid_alignments: The same of `valid_pairs`, for the attention "forced".
-        callbacks: List of Keras callbacks that take part in `fit`. At the end of an epoch their
-            logs hold "val_loss" and "val_perplexity". One that sets `model.stop_training` ends
-            the run: the epoch is validated and saved, and is not resumed. What callbacks keep
-            themselves begins anew when a training is resumed.
-        source: `Source`, or the `Subwords` of the source text; None to learn subwords from the
-            pairs, as the options say.
+        callbacks: List of Keras callbacks for `fit`. At the end of an epoch their logs hold
+            "val_loss" and "val_perplexity". One that sets `model.stop_training` ends the run for
+            good: the epoch is validated and saved. A resumed training does not restore their state.
+        source: `Source`, or the `Subwords` of the source text; None to learn subwords.
         target: The `Subwords` of the target text, or None, likewise.
-        cache: Path of a directory that keeps decoded images or sounds, which may serve several
-            trainings; None to decode them anew in each epoch. See `Source.cached`.
-        symbols: List of strings that always are one token of the source, such as the features
-            `<PST>` that `read_table` gives, where its subwords are learnt.
-        initial: Path of a `.keras` file, or of a run directory: the model that is trained
-            further. Source, vocabularies, search and model options are its own, and before the
-            first step so are its outputs. See `Adaptation`. It is validated, and saved as the
-            best one until an epoch is better. A run that is resumed does not read it again.
-        vocabulary_pairs: List of pairs, the text by which `update_vocabulary` updates the
-            vocabularies of that model, such as the new ones among `pairs`; None for all of them.
+        cache: Path of a directory for decoded images or sounds, which trainings may share; None
+            to decode them in each epoch. See `Source.cached`.
+        symbols: List of strings that are one token of a learned source, such as the features
+            `<PST>` that `read_table` gives.
+        initial: Path of a `.keras` file, or of a run directory: the model to fine-tune. Source,
+            vocabularies, search and model options are its own (see `Adaptation`). It counts as the
+            best until an epoch is better. A resumed run does not read it again.
+        vocabulary_pairs: List of pairs for `update_vocabulary`; None for all of `pairs`.
         strategy: `tf.distribute.MultiWorkerMirroredStrategy` if several processes train
             together: each calls `train` with the same arguments and computes its part of each
-            batch. The first one, the chief, alone writes files, reports, and calls `callbacks`.
-        devices: Dictionary from "encoder", "decoder" and "attention", or some of them, to names
-            of devices, such as {"encoder": "GPU:0", "decoder": "GPU:1"}, where a model does not
-            fit on one: see `model.assign_devices`.
-        show: Function of one string, which shows what is being prepared, "" when all is; None for
-            none.
+            batch. Only the chief, the first one, writes files, reports, and calls `callbacks`.
+        devices: Dictionary that places parts of a model: see `model.assign_devices`.
+        show: Function of one string, which shows what is being prepared, "" at its end; or None.
         teacher: Path of a `.keras` file or of a run, or a list of several, their ensemble, for
-            `word_distillation`: see `WordDistillation`. It must have the student's source and
-            target.
+            `word_distillation` (`WordDistillation`), with the student's source and target.
 
     Returns:
-        Path of the saved translator or pipeline, that with the lowest validation perplexity, or
-        the best value of the metric `best_by`.
+        Path of the saved pipeline with the lowest validation perplexity, or with the best value of
+        the metric `best_by`.
 
     Raises:
         BlockingIOError: If another process trains in the directory.
@@ -106,12 +98,9 @@ def train(
         FloatingPointError: If loss, weights or validation perplexity are NaN or infinite. The
             best translator and the last checkpoint stay.
         TypeError: If `source` is neither a `Source` nor a `Subwords`.
-        ValueError: If shards on disk are damaged, even while it trains; if the run was begun with
-            other options, other pairs, or another source or target, or on shards with another
-            number of workers; if its files are damaged; if a part or a device of `devices` is
-            unknown; if options and alignments, or options and teacher, do not go together; if
-            there is a `cache` for a source that decodes no files; or if options or vocabularies
-            contradict the `initial` model or the teacher.
+        ValueError: If shards or files of the run are damaged; if the run began with other options,
+            pairs, source, target, or number of workers on shards; or if arguments do not go
+            together.
     """
     data = TrainingData.build(pairs, valid_pairs, alignments, valid_alignments, teacher)
     sides = data.sides(source, target, symbols)
@@ -140,14 +129,7 @@ def _say_nothing(line):
 
 
 class _Training:
-    """A run that this process owns, or its chief, from its plan to the end of `fit`.
-
-    Args:
-        run: `Run`.
-        plan: `TrainingPlan`.
-        workers: `Workers`.
-        say: Function of one string, which reports progress.
-    """
+    """A run that this process owns, or its chief, from its plan to the end of `fit`."""
 
     def __init__(self, run, plan, workers, say):
         self.run, self.plan, self.workers, self.say = run, plan, workers, say
@@ -204,8 +186,8 @@ class _Training:
     def fit(self, callbacks, verbose):
         """Fit the model from where its progress stands to the end.
 
-        Keras gives each epoch of a `fit` as many steps as the first one, so the rest of an epoch
-        that was interrupted is a `fit` of its own.
+        Keras gives each epoch of a `fit` the same number of steps, so the rest of an interrupted
+        epoch is a `fit` of its own.
         """
         progress, options = self.progress, self.plan.options
         settings = {"callbacks": self._callbacks(callbacks, verbose), "shuffle": False}

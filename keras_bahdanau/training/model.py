@@ -30,11 +30,7 @@ _METHODS = ("build", "call", "prepare", "attend")
 
 
 def compiled_model(plan, rate, devices=None):
-    """The model of a training, compiled: see `assign_devices` for devices.
-
-    Raises:
-        ValueError: If a part or a device is unknown, or if XLA shall compile for several devices.
-    """
+    """The model of a training, compiled. For `devices` see `assign_devices`."""
     options = plan.options
     if devices and options.jit_compile:
         raise ValueError(
@@ -125,23 +121,14 @@ def _is_exempt(variable):
 
 
 def assign_devices(model, devices):
-    """Let parts of a model keep their weights and compute on devices, from its build on.
+    """Place the weights and computation of parts of an unbuilt model on devices.
 
-    The loss is computed on the device of the decoder, with whose output layer it begins. A
-    gradient and the optimizer's state of a weight are on the device of the weight. TensorFlow
-    places the other parts.
+    The loss is computed on the decoder's device. A gradient and the optimizer's state are on the
+    device of their weight. TensorFlow places the other parts.
 
     Args:
         model: `Seq2Seq` that is not built.
-        devices: Dictionary from "encoder", "decoder" and "attention", or some of them, to names
-            of devices, such as "GPU:0".
-
-    Raises:
-        ValueError: If a part or a device is unknown.
-
-    Example:
-        >>> assign_devices(model, {"encoder": "GPU:0", "decoder": "GPU:1"})
-        >>> model.build()
+        devices: Dictionary, such as {"encoder": "GPU:0", "decoder": "GPU:1"}; also "attention".
     """
     for name, device in devices.items():
         _check_device(name, device)
@@ -179,14 +166,7 @@ def _check_device(name, device):
 
 
 def word_distillation(plan):
-    """The `WordDistillation` of a training, with the teacher in the precision of the student.
-
-    Args:
-        plan: `TrainingPlan` with the files of a teacher; of several the ensemble teaches.
-
-    Raises:
-        ValueError: If the teacher has another source or target, needs alignments, or is damaged.
-    """
+    """`WordDistillation` from the plan's teacher or ensemble, in the student's precision."""
     from keras_bahdanau.models.losses import WordDistillation
     from keras_bahdanau.pipelines.tasks import ensemble, load_pipeline
 

@@ -25,14 +25,13 @@ class TrainingPlan(NamedTuple):
     """What a training does.
 
     Attributes:
-        options: `ResolvedOptions`: requested for, inherited, inferred from the pairs, or defaults.
-        source: `Source`; in a draft None, or `Subwords`.
+        options: `ResolvedOptions`: requested, inherited, inferred from the pairs, or defaults.
+        source: `Source`; in a draft `Subwords` or None.
         target: `Subwords`, or None in a draft.
         data: `TrainingData`.
-        initial: Dictionary, the card of the model that the training begins with: see
-            `fine_tuning.Adaptation`; None for a new model.
+        initial: Dictionary, the card of the initial model (`Adaptation`); None for a new model.
         adaptation: That `Adaptation`, if its weights are still to be copied, or None.
-        symbols: Strings, each of which is one token of a source that is learned.
+        symbols: Strings, each one token of a learned source.
     """
 
     options: ResolvedOptions
@@ -73,17 +72,9 @@ def plan_training(
     run, requested, data, sides, path=None, vocabulary_pairs=None, is_chief=True, cache=None,
     say=print, show=print,
 ):  # fmt: skip
-    """Decide a training that begins or resumes.
+    """Plan a training that begins or resumes; arguments as in `train`.
 
-    Only the chief reads the initial model, from `path`; the other arguments are those of `train`.
-
-    Returns:
-        `TrainingPlan`.
-
-    Raises:
-        FileExistsError: If the directory of the run holds something else, or a finished run.
-        FileNotFoundError: If there is no initial model.
-        ValueError: If options, data, sides, run and initial model do not go together.
+    Only the chief reads the initial model, from `path`.
     """
     from keras_bahdanau.layers.registry import is_registered_name, registered
     from keras_bahdanau.training.fine_tuning import Adaptation
@@ -118,23 +109,12 @@ def _draft(options, sides, data=None):
 
 
 def check_start(run, requested, data, initial=None):
-    """Check, before TensorFlow is loaded, that a training can begin or resume.
-
-    Raises:
-        FileExistsError: If the directory holds something else, or a finished run.
-        ValueError: If options, data and initial model do not go together, or the run began with
-            others, or is damaged.
-    """
+    """Check, before TensorFlow is loaded, that a training can begin or resume."""
     _decided(run, requested, data, initial, Sides())
 
 
 def new_options(requested, sides):
-    """Options of a new model, before the text of its pairs is read.
-
-    Returns:
-        Dictionary of the options that are not left out: those of the user, and the preset of the
-        source.
-    """
+    """Explicit options of a new model, with the source's preset, before its pairs are read."""
     check_no_adaptation(requested)
     decided = requested.explicit()
     if sides.source is not None:

@@ -35,20 +35,18 @@ _RIGHT = {  # values that a field may have
 
 @dataclasses.dataclass
 class Progress:
-    """Position of a training, and the results of its epochs so far.
-
-    A checkpoint keeps it beside the weights, so that a training resumes at the next batch.
+    """Position of a training, and the results of its epochs; part of a checkpoint.
 
     Attributes:
         epoch: Integer, epochs that are complete and validated.
-        step: Integer, batches done in the epoch that is under way.
-        best: Float, the lowest validation perplexity so far, or the value of another judge;
-            None before the first validation.
-        waited: Integer, epochs since the one that had it.
-        seconds: Float, time of training and validation, all sittings together.
-        start_seconds: Float, that of the first step, which compiles the model.
-        first_seconds: Float, that of the first epoch, whose validation is compiled, too.
-        epoch_seconds: Float, that of all complete epochs.
+        step: Integer, batches done in the current epoch.
+        best: Float, the lowest validation perplexity, or the value of another metric; None before
+            the first validation.
+        waited: Integer, epochs since the best one.
+        seconds: Float, total time of training and validation.
+        start_seconds: Float, time of the first step, which compiles the model.
+        first_seconds: Float, time of the first epoch, which also compiles the validation.
+        epoch_seconds: Float, time of all complete epochs.
         stopped: Bool, True if one of the user's callbacks ended the training.
         history: List of one dict an epoch, its logs.
     """
@@ -101,10 +99,9 @@ class Progress:
         """Count an epoch.
 
         Args:
-            logs: Dict of floats. One that is NaN or infinite becomes None in the history, since
-                JSON has no such numbers.
-            value: Float that decides on `best` and `waited`, lower is better; the
-                "val_perplexity" of the logs if left out.
+            logs: Dict of floats. NaN and infinity become None, since JSON has no such numbers.
+            value: Float that decides on `best` and `waited`, lower is better; "val_perplexity" by
+                default.
         """
         value = logs["val_perplexity"] if value is None else value
         better = self.is_better(value)
@@ -128,16 +125,9 @@ class Progress:
         return None
 
     def epochs_in(self, minutes):
-        """Epochs that a training of so many minutes can have, if they last as those so far.
+        """Number of epochs that fit in so many minutes, at least 1; infinity for 0 or None.
 
-        The first epoch is a measure of the others as long as it is the only one, and its first
-        step is none.
-
-        Args:
-            minutes: Float, or 0 or None for no limit.
-
-        Returns:
-            Integer of at least 1, since the first epoch is completed in any case; or infinity.
+        The first epoch counts without its first step, and only as long as it is alone.
         """
         if not minutes or not self.epoch:
             return math.inf

@@ -25,9 +25,9 @@ def report_skipped(plan, batches, validation, say):
 
 
 def report_skipped_of(kind, batches, inputs, max_length, say, source_limit=None):
-    """Report the pairs that are left out from the beginning, of "training" or "validation".
+    """Report the "training" or "validation" pairs that are left out.
 
-    A source has a limit of its own, such as (3000, "frames"), or None for that of the target.
+    `source_limit` is the source's own limit, such as (3000, "frames"), or None for the target's.
     """
     skipped = batches.skipped
     if skipped.empty:
@@ -76,9 +76,9 @@ def _are(count):
 
 
 def _named(inputs, rows):
-    """The end of a line: the first of some inputs, and a count of the others; "" for none.
+    """End of a line: the first of some inputs, and a count of the others; "" for none.
 
-    Texts are named by their beginning: a pair may come from any line of several files.
+    A text is named by its beginning, since a pair may come from any line of several files.
     """
     names = [str(inputs[row]) for row in rows if isinstance(inputs[row], str | os.PathLike)]
     if not names:
@@ -90,17 +90,7 @@ def _named(inputs, rows):
 
 
 class ReportBroken(keras.callbacks.Callback):
-    """Report the inputs that turned out to be broken in an epoch, each of them once.
-
-    Args:
-        kind: String, as in `report_skipped_of`.
-        batches: `BatchedPairs`.
-        inputs: List of the inputs of the pairs.
-        say: Function of one string.
-
-    Raises:
-        ValueError: If all pairs are broken.
-    """
+    """Report each broken input once, at the end of its epoch; ValueError if all are broken."""
 
     def __init__(self, kind, batches, inputs, say):
         super().__init__()
@@ -124,13 +114,9 @@ def _name_unreadable(inputs, lengths, say):
 
 
 class ReportSteps(keras.callbacks.Callback):
-    """Report that the graph is built, and progress within long epochs if there is no bar.
+    """Report that the graph is built and, with `lines`, the steps every 30 seconds.
 
-    Keras prints a line an epoch into a file, and nothing before its end.
-
-    Args:
-        say: Function of one string.
-        lines: True for a line on the steps after each 30 seconds, at the end of a step.
+    Keras prints only one line an epoch into a file.
     """
 
     def __init__(self, say, lines):

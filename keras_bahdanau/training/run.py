@@ -20,10 +20,9 @@ _INITIAL_KEYS = {"path", "inputs", "search", "metrics", "model"}  # see `fine_tu
 class Run:
     """The files of one training run.
 
-    `run.json` (options, data, vocabulary), `checkpoint.weights.h5` (to resume
-    from), `translator.keras` (the best so far), `history.json`; `epochs`, the weights of the last
-    epochs, if they are averaged; and `distilled`, the pairs of a student. The lock of the process
-    that trains is in the same directory.
+    `run.json` (options, data, vocabulary), `checkpoint.weights.h5` (to resume from),
+    `translator.keras` (the best so far), `history.json`, `epochs` (weights of the last epochs, if
+    they are averaged), `distilled` (pairs of a student), and the lock of the training process.
 
     Args:
         directory: Path.
@@ -43,15 +42,10 @@ class Run:
         return self.card.is_file()
 
     def is_over(self):
-        """True if a training has come to its end here, by the options that it began with.
+        """True if a training has ended here, by the options that it began with.
 
         Raises:
             ValueError: If `run.json` or the checkpoint is damaged.
-
-        Example:
-            >>> run = Run("runs/en-de")
-            >>> if not run.is_over():
-            ...     train(pairs, valid, run.directory)
         """
         if not (self.exists() and self.checkpoint.is_file()):
             return False
@@ -60,9 +54,9 @@ class Run:
 
     @contextlib.contextmanager
     def owned(self, say=print):
-        """Own the directory for as long as the block lasts, without what a kill left in it.
+        """Own the directory within the block, without what a kill left in it.
 
-        It is made if it is new, and removed in the end if nothing is in it.
+        A new directory is made, and removed if it stays empty.
 
         Raises:
             BlockingIOError: If another process trains here, or writes the translator.
@@ -91,11 +85,7 @@ class Run:
         write_json(self.card, card)
 
     def options(self):
-        """The `ResolvedOptions` that the run began with.
-
-        Raises:
-            ValueError: If `run.json` is damaged.
-        """
+        """The `ResolvedOptions` that the run began with; ValueError if `run.json` is damaged."""
         card = self.read_card()
         try:
             if not card["options"]:
@@ -105,11 +95,7 @@ class Run:
             raise self.damaged(self.card, error) from None
 
     def initial(self):
-        """Card of the model that the run began with: see `Adaptation`; None for a new model.
-
-        Raises:
-            ValueError: If `run.json` is damaged.
-        """
+        """Card of the model that the run began with: see `Adaptation`; None for a new model."""
         card = self.read_card()
         initial = card.get("initial") if isinstance(card, dict) else {}
         if initial is not None and not (isinstance(initial, dict) and _INITIAL_KEYS <= {*initial}):
@@ -117,22 +103,14 @@ class Run:
         return initial
 
     def read_card(self):
-        """The content of `run.json`.
-
-        Raises:
-            ValueError: If it is damaged.
-        """
+        """The content of `run.json`; ValueError if it is damaged."""
         try:
             return json.loads(self.card.read_text())
         except (ValueError, RecursionError) as error:
             raise self.damaged(self.card, error) from None
 
     def progress(self):
-        """The `Progress` of the last checkpoint.
-
-        Raises:
-            ValueError: If the checkpoint is damaged, or of a training that diverged.
-        """
+        """The `Progress` of the last checkpoint; ValueError if it is damaged, or diverged."""
         import h5py  # which takes its time
 
         try:
@@ -194,11 +172,7 @@ class Run:
             )
 
     def check_workers(self, count):
-        """Raise ValueError if a run on shards, whose batches depend on it, had other workers.
-
-        Args:
-            count: Positive integer, the workers of this training.
-        """
+        """Raise ValueError if a run on shards, whose batches depend on it, had other workers."""
         before = self.read_card().get("workers", count) if self.exists() else count
         if before != count:
             raise ValueError(

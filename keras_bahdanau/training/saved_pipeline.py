@@ -28,10 +28,10 @@ def new_pipeline(plan, run, model, say):
 
 
 def initial_search(plan, ctc_weight=0.0):
-    """The `SearchOptions` of a training: those of the initial model, or of a new one.
+    """The `SearchOptions` of the initial model, or of a new one.
 
     Unknown tokens are replaced if the model learns to copy them: from pairs with unknown
-    characters, or as a pointer-generator of characters, where every program can do it.
+    characters, or as a pointer-generator of characters, where every export supports it.
     """
     options = plan.options
     if plan.initial is not None:
@@ -48,11 +48,7 @@ def initial_search(plan, ctc_weight=0.0):
 
 
 def saved_search(path, say):
-    """The `SearchOptions` of the best pipeline of a run, which `tune` may have written since.
-
-    Raises:
-        ValueError: If it is not a pipeline's file, or a damaged one.
-    """
+    """The `SearchOptions` of the best pipeline of a run, which `tune` may have written since."""
     card = read_card(path)
     if "calibration" in card:
         say(

@@ -16,28 +16,15 @@ from keras_bahdanau.optimizers.rounded_weights import round_weights
 class ValidateAndSave(keras.callbacks.Callback):
     """Validate each epoch, save the results, and end the training in time.
 
-    The averaged weights are validated, where there are some: those of an
-    `AveragingAdam`, or the mean of the last epochs. The logs get the results as
-    "val_loss" and "val_perplexity", for the callbacks that come later in the list.
+    Averaged weights are validated where there are some: those of `AveragingAdam`, or the mean of
+    the last epochs. The logs get "val_loss" and "val_perplexity" for later callbacks in the list.
 
-    Training ends with the last epoch, when patience or time is used up, or when
-    another callback sets `model.stop_training`: the epoch that it cuts short is
-    validated as it is, and the run does not resume.
+    Training ends with the last epoch, with patience or time, or when another callback sets
+    `model.stop_training`: that epoch is validated unfinished, and the run does not resume. A result
+    that is NaN or infinite raises FloatingPointError, and is not saved.
 
-    A result that is NaN or infinite ends it with a FloatingPointError, and is not saved.
-
-    Args:
-        plan: `TrainingPlan`. If the option `best_by` names a metric, the validation pairs are
-            decoded after each epoch: greedily, otherwise with the options of the pipeline's
-            search. A model that was trained before is validated before the first step, too: it is
-            the best one until an epoch is better.
-        run: `Run`.
-        translator: `Pipeline` that is validated and saved. Its model is the one that is
-            trained, or gets the weights of that one.
-        validation: `BatchedPairs`.
-        checkpoint: `Checkpoint`, whose `progress` is kept up to date.
-        average: `AverageLast` of the run, or None.
-        say: Function of one string, which reports the result.
+    If `best_by` names a metric, validation pairs are decoded after each epoch, greedily by default.
+    A fine-tuned model is validated before the first step: it is the best until an epoch is better.
     """
 
     def __init__(self, plan, run, translator, validation, checkpoint, average=None, say=print):

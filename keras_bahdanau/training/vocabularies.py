@@ -15,9 +15,6 @@ def vocabularies(plan, run, old, texts, say):
     """(source, target) of a run: those of its card, those given, or learned from the pairs.
 
     `old` is the `Adaptation` of the initial model, or None; the texts update its vocabularies.
-
-    Raises:
-        ValueError: If the run began with another source or target, or its card is damaged.
     """
     source, target, symbols, pairs = plan.source, plan.target, plan.symbols, plan.data.pairs
     if run.exists():

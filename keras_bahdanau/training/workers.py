@@ -24,9 +24,6 @@ def strategy_of_environment():
 
     One process trains on one device: of several GPUs that of its index on the machine.
 
-    Returns:
-        `tf.distribute.MultiWorkerMirroredStrategy`, or None.
-
     Raises:
         ValueError: If TF_CONFIG is no JSON object with "cluster" and "task".
     """
@@ -67,8 +64,8 @@ def _index_on_host(cluster, task):
 class Workers:
     """The processes of one training, and sums and values that they exchange.
 
-    All of them call the same methods in the same order: each call waits for the others. The
-    first worker is the chief, which alone owns the directory of the run.
+    All call the same methods in the same order, and each call waits for the others. The first
+    worker is the chief, which alone owns the directory of the run.
 
     Args:
         strategy: `tf.distribute.Strategy` with one device in each process, such as
@@ -111,11 +108,7 @@ class Workers:
 
     @contextlib.contextmanager
     def together(self):
-        """Raise one clear error if another worker is lost while the block lasts.
-
-        Raises:
-            ConnectionError: If another worker ended.
-        """
+        """Raise ConnectionError if another worker is lost within the block."""
         try:
             yield
         except _LOST as error:
@@ -130,11 +123,7 @@ class Workers:
             ) from None
 
     def sum(self, tensors):
-        """Tensors added up over all workers, within a `tf.function`.
-
-        Args:
-            tensors: List of float tensors, of the same shapes in each worker.
-        """
+        """Float tensors added up over all workers, within a `tf.function`."""
         if self.count == 1:
             return tensors
         return self.strategy.run(_all_reduced, args=(tensors,))
@@ -240,14 +229,10 @@ class _ChiefsRun(Run):
 
 
 class FollowChief(keras.callbacks.Callback):
-    """Keep all workers of a `fit` at one place: the last callback of each of them.
+    """Keep all workers of a `fit` in step: the last callback of each.
 
-    After each batch they stop if one does. After each epoch they have the weights, the
-    optimizer's state and the progress of the chief, whose callbacks may have changed them.
-
-    Args:
-        workers: `Workers`.
-        progress: `Progress` of the training.
+    After each batch they stop if one does. After each epoch they take the chief's weights,
+    optimizer state and progress, which its callbacks may have changed.
     """
 
     def __init__(self, workers, progress):

@@ -14,14 +14,10 @@ _NORMALIZATION = one_of(
 
 
 def training_field(check, help, default=None, **metadata):
-    """Field of an option of a training, which is None where the user leaves it out.
+    """Field of a training option, None where the user leaves it out.
 
-    Args:
-        check: `Check` of the value.
-        help: As in `settings.option.option`.
-        default: Value where neither user nor preset gives one; or a function of the other
-            options.
-        **metadata: As in `settings.option.option`.
+    `default` is a value, or a function of the other options; the rest as in
+    `settings.option.option`.
     """
     return option(None, check, help, resolved=default, **metadata)
 

@@ -80,12 +80,7 @@ ResolvedOptions = dataclasses.make_dataclass(
 
 
 def fill(explicit):
-    """`ResolvedOptions` of a dictionary of options, which is not checked.
-
-    Args:
-        explicit: Dictionary from names to values; the preset, defaults and the options that
-            follow others fill the rest.
-    """
+    """`ResolvedOptions` of an unchecked dictionary; preset and defaults fill the rest."""
     defaults = {field.name: field.metadata["resolved"] for field in _FIELDS}
     preset = PRESETS[explicit.get("preset", defaults["preset"])]
     values = {**defaults, **preset.settings, **explicit}
@@ -110,16 +105,15 @@ DEFAULTS = fill({})
 
 
 def training_option(text):
-    """An option of a training from one string, as `argparse` needs it for a `type`.
+    """An option of a training from a string NAME=VALUE, for the `type` of `argparse`.
 
-    Args:
-        text: String NAME=VALUE, the value in the spelling of JSON or Python, or a plain word.
+    The value is in the spelling of JSON or Python, or a plain word.
 
     Returns:
         (name, value).
 
     Raises:
-        argparse.ArgumentTypeError: If there is no such option; `argparse` prints its text.
+        argparse.ArgumentTypeError: If there is no such option.
 
     Example:
         >>> TrainingOptions(**dict(map(training_option, ["units=256", "cell=lstm"])))

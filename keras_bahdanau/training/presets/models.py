@@ -34,14 +34,14 @@ def new_model(preset, source, target, seed=None, **overrides):
 
     Args:
         preset: A name of `PRESETS`.
-        source: A `Source`, or the `Subwords` of the source text. The embedding can only be
-            shared if the target has the same.
+        source: A `Source`, or the `Subwords` of the source text. A shared embedding requires
+            the same target.
         target: The `Subwords` of the target text.
-        seed: Integer or None: of the initial weights of the presets of Bahdanau et al. and Luong
-            et al.; from Keras' global seed if None.
-        **overrides: Options that differ, by the names of `training.MODEL_OPTIONS`, such as
-            `units=256`, and `max_length`: steps that a decoder of self-attention keeps, 128 at
-            least. For `attention` and `coverage` None means "none".
+        seed: Integer for the initial weights of the presets of Bahdanau et al. and Luong et al.;
+            None for Keras' global seed.
+        **overrides: `training.MODEL_OPTIONS`, such as `units=256`, and `max_length`: steps that a
+            decoder of self-attention keeps, 128 at least. For `attention` and `coverage` None
+            means "none".
 
     Returns:
         A `Seq2Seq`, not yet compiled.
@@ -70,7 +70,7 @@ def new_model(preset, source, target, seed=None, **overrides):
 
 
 def model_of(source, target, options, cached_steps):
-    """The model of `ResolvedOptions`, neither compiled nor built, with weights of its layers.
+    """The uncompiled, unbuilt model of `ResolvedOptions`, with its layers' initial weights.
 
     A decoder of self-attention keeps `cached_steps`, 128 at least.
     """
@@ -222,28 +222,17 @@ def _coverage(source, name):
 
 
 def draw_as_bahdanau(model, seed=None):
-    """Draw all weights as Bahdanau et al. 2015, appendix B.1.
+    """Draw all weights as Bahdanau et al. 2015, appendix B.1; return the model, built.
 
-    Recurrent matrices are random orthogonal, gate by gate; W_a and U_a of the alignment
-    come from N(0, 0.001^2); its v_a and all biases are zero; every other matrix
-    comes from N(0, 0.01^2). Gains, such as those of layer normalization, stay. The path of a
-    weight identifies it.
-
-    Args:
-        model: A `Seq2Seq`, which is built if it is not.
-        seed: Integer, for the same weights each time; None for Keras' global seed.
-
-    Returns:
-        The model.
+    Recurrent matrices are random orthogonal, gate by gate; W_a and U_a come from N(0, 0.001^2); v_a
+    and all biases are zero; other matrices come from N(0, 0.01^2). Gains stay. The path of a weight
+    identifies it. Without a `seed`, Keras' global seed.
     """
     return _draw(model, _bahdanau_initializer, seed)
 
 
 def draw_as_luong(model, seed=None):
-    """Draw all weights uniformly from [-0.1, 0.1], as Luong et al. 2015, section 4.1.
-
-    Arguments and result: see `draw_as_bahdanau`.
-    """
+    """Draw all weights uniformly from [-0.1, 0.1], as Luong et al. 2015, section 4.1."""
     return _draw(model, _luong_initializer, seed)
 
 

@@ -19,10 +19,8 @@ class Preset:
         equations: String, the documentation of the model.
         settings: Dictionary of the training options that differ from the defaults: each a
             value, or a function of the other options.
-        initial_weights: Name of the initial weights, as in `models.INITIAL_WEIGHTS`, or None for
-            those of the layers.
-        many_pairs: Dictionary from numbers of pairs, in ascending order, to the settings for more
-            pairs than that: each a value, or a function of the options.
+        initial_weights: A name of `models.INITIAL_WEIGHTS`, or None for those of the layers.
+        many_pairs: Dictionary from numbers of pairs, ascending, to the settings above them.
         common_letters: Dictionary of the settings for sides that share their letters.
     """
 
