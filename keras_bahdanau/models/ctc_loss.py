@@ -8,7 +8,7 @@ LOG_ZERO = -1e6  # far below the logarithm of any path, and finite: so are its g
 
 
 def ctc_loss(logits, mask, labels):
-    """-log p(labels), summed over all paths through the positions of a source.
+    """-log p(labels), summed over all paths through the positions of a source: float32 `(batch,)`.
 
     A path has one symbol at each position, a label or the blank, which is id 0; without
     repetitions and then without blanks it is the text. With alpha_t(l_s) and beta_t(s) the
@@ -19,17 +19,11 @@ def ctc_loss(logits, mask, labels):
     beta_t(s)    = p_t(blank) (beta_{t-1}(s) + alpha_{t-1}(l_{s-1}))
 
     (Graves et al. 2006, eq. 6, whose odd and even symbols are the two rows here.) Logarithms,
-    in float32. `keras.ops.ctc_loss` gives hundreds of nats or infinity where a text has no
-    path, and takes longer on TensorFlow.
+    in float32. The loss is 0, without gradient, where the labels have no path, for which
+    `keras.ops.ctc_loss` gives hundreds of nats or infinity.
 
-    Args:
-        logits: Float tensor `(batch, source_time, vocabulary)`.
-        mask: Bool tensor `(batch, source_time)`, True where a position is real.
-        labels: Int tensor `(batch, target_time)`, right-padded with 0.
-
-    Returns:
-        Float32 tensor `(batch,)`; 0, without gradient, where there are too few positions for the
-        labels: one for each, and one between two that are equal.
+    `logits` are float `(batch, source_time, vocabulary)`, `mask` bool `(batch, source_time)`,
+    `labels` int `(batch, target_time)`, right-padded with 0.
     """
     logits = ops.cast(logits, "float32")
     labels = ops.cast(labels, "int32")
@@ -76,17 +70,10 @@ def ctc_loss(logits, mask, labels):
 
 
 def batch_ctc_loss(logits, mask, targets, weights):
-    """The sum of the CTC losses of a batch: the mean of its passes.
+    """Weighted sum of the CTC losses of a batch, the mean of its passes: a float32 scalar.
 
-    Args:
-        logits: Float tensor `(passes, batch, source_time, vocabulary)`.
-        mask: Bool tensor `(passes, batch, source_time)`.
-        targets: Int tensor `(batch, target_time)`, right-padded with 0; the last token of a
-            target is the end token, which is no label.
-        weights: Float tensor `(batch, target_time)`; that of a target is its largest one.
-
-    Returns:
-        Float32 scalar, sum_n w_n loss_n.
+    `logits` are `(passes, batch, source_time, vocabulary)`; `targets` int `(batch, target_time)`
+    end with the end token, which is no label; the weight of a target is the largest of its tokens'.
     """
     passes, _, time, vocabulary = logits.shape[0], *ops.shape(logits)[1:]
     following = ops.pad(targets[:, 1:], [[0, 0], [0, 1]])

@@ -23,7 +23,7 @@ class DecoderOutput(NamedTuple):
         logits: Float32 tensor `(batch, target_time, vocabulary)`, log-probabilities of a decoder
             that copies; () with `return_logits=False`.
         weights: Float32 tensor `(batch, target_time, source_time)`, the attention weights; ()
-            unless `return_attention_scores` asks for them.
+            without `return_attention_scores`.
         readout: Float tensor `(batch, target_time, readout_units)`, the input of the output layer.
         copying: `Copying`, or () of a decoder that does not copy.
     """
@@ -55,19 +55,19 @@ class Decoder(keras.Model):
     Args:
         vocabulary_size: Positive integer. Number of target tokens; id 0 is padding.
         embedding_units: Positive integer. Width of a token's embedding.
-        cell: A decoder cell, a layer of `layers.DECODER_CELLS`: `DecoderCell` (Bahdanau),
-            `InputFeedingCell` (Luong), `ConditionalCell`, `UnfedCell` or `BlockCell`.
+        cell: A layer of `layers.DECODER_CELLS`: `DecoderCell` (Bahdanau), `InputFeedingCell`
+            (Luong), `ConditionalCell`, `UnfedCell` or `BlockCell`.
         readout: "tanh", "maxout" (Bahdanau), "attentional" (Luong), or "plain": the
             output of the cell.
-        readout_units: Positive integer. Width of the readout; that of an embedding when left
-            out, or that of the state for a plain readout.
+        readout_units: Positive integer. Width of the readout; by default that of an embedding, or
+            of the state for a plain readout.
         dropout: Float in [0, 1). Dropout rate of embeddings and readout.
-        embedding_dropout: Float in [0, 1). Rate of embeddings alone; that of `dropout` if None.
-        readout_dropout: Float in [0, 1). Rate of the readout alone; that of `dropout` if None.
+        embedding_dropout: Rate of embeddings alone; `dropout` if None.
+        readout_dropout: Rate of the readout alone; `dropout` if None.
         word_dropout: Float in [0, 1). Rate of the tokens whose embedding is dropped whole.
         tie_embeddings: Bool. True if the output layer is the embedding, transposed.
         copy: Bool. True to copy tokens of the source or generate them (See et al. 2017):
-            see `log_mixture`. It takes an `Encoder` with `symbols`.
+            see `log_mixture`. The `Encoder` needs `symbols`.
 
     Call arguments:
         target_in: Int tensor `(batch, target_time)`: the start token and the
@@ -76,7 +76,7 @@ class Decoder(keras.Model):
         alignment: Float tensor `(batch, target_time, source_time)`, for
             `ForcedAlignment`, or ().
         return_attention_scores: Python bool. True to compute the weights of the output.
-        return_logits: Python bool. False to leave the logits out, which a loss may do without.
+        return_logits: Python bool. False to leave the logits out.
         training: Python bool.
 
     Output:
@@ -85,7 +85,7 @@ class Decoder(keras.Model):
     Raises:
         TypeError: If `cell` is no decoder cell.
         ValueError: If a size is not a positive integer, a rate not in [0, 1), or a readout
-            unknown or blind; if the cell has a `HardAlignment`, which takes a `HardDecoder`; or
+            unknown or blind; if the cell has a `HardAlignment`, which needs a `HardDecoder`; or
             if the decoder copies without an attention, or from a memory without symbols.
     """
 
@@ -197,13 +197,7 @@ class Decoder(keras.Model):
         return self.cell.prepare(memory._replace(**floats), alignment, training=training)
 
     def initial_state(self, prepared, steps=None):
-        """The `DecoderState` before the first token.
-
-        Args:
-            prepared: From `prepare`.
-            steps: Positive integer or int32 scalar, the most steps that follow: the caches of
-                self-attention have no room for more. None for their own length.
-        """
+        """`DecoderState` before the first token, with room for `steps` in each cache."""
         state = self.cell.initial_state(prepared)
         return state if steps is None else self.cell.truncate_cache(state, steps)
 
@@ -216,7 +210,7 @@ class Decoder(keras.Model):
     def output_weights(self):
         """(kernel, bias or None, whether the kernel is an embedding, to be transposed).
 
-        None for a decoder whose logits are not one product of its readout.
+        None if the logits are not one product of the readout.
         """
         if self.output_layer is None:
             return self.embedding.embeddings, None, True
@@ -232,13 +226,7 @@ class Decoder(keras.Model):
         return self.pointer is not None
 
     def copying(self, steps, embedded, memory):
-        """Gate, weights and source symbols: `Copying`, or () of a decoder that does not copy.
-
-        Args:
-            steps: `Step`.
-            embedded: Float tensor `(..., embedding_units)`, the tokens that the steps read.
-            memory: `Memory`.
-        """
+        """`Copying` of `Step`s that read `embedded` `(..., embedding_units)`, or ()."""
         if self.pointer is None:
             return ()
         generation = self.pointer(steps.output, steps.context, embedded)
@@ -261,15 +249,9 @@ class Decoder(keras.Model):
         return ops.reshape(logits, (*ops.shape(readout)[:-1], self.vocabulary_size))
 
     def step(self, tokens, state, prepared):
-        """One step of a search.
+        """One step of a search: (logits `(batch, [beam,] vocabulary)`, `Step`, the next state).
 
-        Args:
-            tokens: Int tensor `(batch,)` or `(batch, beam)`, the tokens chosen last.
-            state: `DecoderState` with the same leading axes.
-            prepared: From `prepare`.
-
-        Returns:
-            (logits `(batch, [beam,] vocabulary)`, `Step`, the next state).
+        `tokens` int `(batch, [beam])` were chosen last; `state` has the same leading axes.
         """
         embedded = self.embed(tokens)
         step, state = self.cell(embedded, state, prepared)

@@ -40,39 +40,36 @@ class Encoder(keras.Model):
     Args:
         vocabulary_size: Positive integer. Number of source tokens; id 0 is padding.
         embedding_units: Positive integer. Width of a token's embedding.
-        units: Positive integer. Width of each direction; the values of a
-            bidirectional encoder are twice as wide.
+        units: Positive integer. Width of each direction.
         cell: A name of `layers.CELLS` ("gru", "lstm", ...), or a Keras cell, of which
-            each direction takes a copy. Convolutions and self-attention have none.
+            each direction has a copy. Convolutions and self-attention have none.
         depth: Positive integer. Number of layers on top of each other.
         dropout: Float in [0, 1). Dropout rate of the vectors, between layers and of the
             values.
-        embedding_dropout: Float in [0, 1). Dropout rate of the vectors alone; that of
-            `dropout` if None.
+        embedding_dropout: Rate of the vectors alone; `dropout` if None.
         kind: "bidirectional", "unidirectional", "pyramidal" (each layer but the lowest
             halves the time), "rows" of a grid, "transformer" (self-attention, without a cell),
             "convolutional" (gated linear units) or "convolutional-tanh".
         summary: Source of the first decoder state: "mean", of the real values;
             "backward", the backward direction's state at the first token (the paper's);
             "last", the state at the end of each direction.
-        residual: Bool. True to add the input of a recurrent layer to its output,
-            from the second layer up, where both are of one length; convolutions always have that.
-        recurrent_dropout: Float in [0, 1). Dropout rate of the state in training; see
-            `RecurrentReader`.
+        residual: Bool. True to add the input of a recurrent layer to its output, from the
+            second layer up, where both have one length; convolutions always do.
+        recurrent_dropout: Float in [0, 1). Dropout rate of the state: see `RecurrentReader`.
         word_dropout: Float in [0, 1). Rate of the vectors that are dropped whole.
         front_end: A front end: see `layers.front_ends`.
-        readers: List of readers, which are called one after another: see `layers.readers`.
-        symbols: For a decoder that copies tokens of the source: sequence of `vocabulary_size`
-            integers, the id of the target that each id of the source is copied as, -1 for none.
-            `Source.symbols` makes it. None for no copying.
+        readers: List of readers, called one after another: see `layers.readers`.
+        symbols: For a decoder that copies: sequence of `vocabulary_size` integers, the target id
+            that each source id is copied as, -1 for none, from `Source.symbols`. None for no
+            copying.
 
     A front end or reader with the attribute `reduction` makes ceil(n / reduction) vectors of n.
-    The `reduction` of the encoder is the product; position j of the memory stands for those of
-    the source from `reduction * j` on.
+    The encoder's `reduction` is their product; position j of the memory begins at the source's
+    position `reduction * j`.
 
     Call arguments:
-        features: Features of the source, as the front end takes them. For text they are an int
-            tensor `(batch, source_time)`, right-padded with 0.
+        features: Features of the source for the front end: for text an int tensor
+            `(batch, source_time)`, right-padded with 0.
         training: Python bool.
 
     Output:

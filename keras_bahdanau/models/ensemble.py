@@ -12,24 +12,19 @@ from keras_bahdanau.models.training_output import TrainingOutput, is_tensor
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Ensemble(StepModel, keras.Model):
-    """Several `Seq2Seq` of the same vocabularies, which a search takes for one.
+    """Several `Seq2Seq` of the same vocabularies, which a search sees as one model.
 
     p(y_i | y_1 ... y_{i-1}, x) = 1/n sum_k p_k(y_i | y_1 ... y_{i-1}, x)
     alpha_ij                    = 1/n sum_k alpha_kij
 
-    At each step the members' probabilities are averaged, not their logarithms: that would be
-    their geometric mean, which some toolkits take, and which one sure member can veto. All
-    members read the token that is then chosen. Ensembles of a few models, trained from
-    different seeds or with different architectures, improve translation systems since
-    Sutskever et al. 2014 (table 1) and Sennrich et al. 2016 (the Edinburgh systems for WMT16).
-    They cost as many times the work.
+    The mean is over probabilities: one sure member can veto a mean of logarithms. All members read
+    the token that is then chosen (Sutskever et al. 2014, table 1; Sennrich et al. 2016, the
+    Edinburgh systems for WMT16). An ensemble is for decoding: train its members by themselves.
 
     ```python
     ensemble = keras_bahdanau.Ensemble([first, second, third])
     translator = keras_bahdanau.Translator(source, ensemble, target)
     ```
-
-    It is for decoding: train its members by themselves.
 
     Args:
         models: List of `Seq2Seq`, which may differ in everything but their vocabularies.
@@ -87,7 +82,6 @@ class Ensemble(StepModel, keras.Model):
         )
 
     def initial_state(self, prepared, steps=None):
-        """A tuple of the members' states before the first token."""
         members = zip(self.models, prepared.projected, strict=True)
         return tuple(model.initial_state(member, steps) for model, member in members)
 

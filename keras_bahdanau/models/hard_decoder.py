@@ -14,48 +14,36 @@ from keras_bahdanau.settings.limits import HARD_VOCABULARY_SIZE
 
 
 class HardMemory(NamedTuple):
-    """Projected memory of a `HardDecoder`.
+    """Projected memory of a `HardDecoder`."""
 
-    Attributes:
-        projected: `ProjectedMemory` of the cell.
-        emission: Float tensor `(batch, source_time, units)`, the values projected for the readout.
-    """
-
-    projected: Any
-    emission: Any
+    projected: Any  # `ProjectedMemory` of the cell
+    emission: Any  # (batch, source_time, units), the values projected for the readout
 
     @property
     def memory(self):
-        """The `Memory`."""
         return self.projected.memory
 
 
 class HardState(NamedTuple):
-    """State of a `HardDecoder`.
+    """State of a `HardDecoder`."""
 
-    Attributes:
-        decoder: `DecoderState` of the cell.
-        emitted: `Emitted` of the last step, which the chosen token turns into the probabilities of
-            its places; () where a step does not depend on them.
-    """
-
-    decoder: Any
-    emitted: Any = ()
+    decoder: Any  # `DecoderState` of the cell
+    emitted: Any = ()  # `Emitted` of the last step, of which the token selects; () if not needed
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class HardDecoder(Decoder):
-    """Decoder whose tokens come from one place of the source each, which nobody has to name.
+    """Decoder whose tokens come from one position of the source each, unknown in training.
 
     s_i = f(s_{i-1}, y_{i-1})
     p(y_i | y_<i, x) = sum_j f_i(j) p(y_i | s_i, h_j, y_{i-1})
 
     f_i: `HardAlignment`, of any order, monotonic or not; p: `Emission`. The product over i is
     the exact likelihood of the target, summed over all alignments (Wu et al. 2018; Wu and
-    Cotterell 2019). Nothing is drawn, so it trains as any other decoder does. Its logits are
-    log-probabilities. A search learns the place of a token in the step after it.
+    Cotterell 2019), so it trains as any other decoder does. Its logits are log-probabilities. A
+    search learns the position of a token in the step after it.
 
-    A step predicts the vocabulary from each place: use it for characters, phonemes and other
+    A step predicts the vocabulary from each position: use it for characters, phonemes and other
     small vocabularies.
 
     ```python
@@ -67,13 +55,14 @@ class HardDecoder(Decoder):
 
     Args:
         vocabulary_size: Positive integer, at most 10,000. Number of target tokens.
-        embedding_units: As in `Decoder`.
         cell: An `UnfedCell` with a `HardAlignment`, without a gate or dropout of the context,
             and without a query made of it.
-        **kwargs: Further arguments of `Decoder`, but for `copy`.
 
-    Call arguments and output: as in `Decoder`; logits and readout are both the log-probabilities
-    `(batch, target_time, vocabulary)`, the weights f_i.
+    Other arguments, but for `copy`, and call arguments: as in `Decoder`.
+
+    Output:
+        `DecoderOutput`; logits and readout are both the log-probabilities
+        `(batch, target_time, vocabulary)`, the weights f_i.
 
     Raises:
         ValueError: As in `Decoder`, or if an argument does not go with hard attention.

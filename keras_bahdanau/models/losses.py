@@ -16,9 +16,8 @@ class TokenCrossentropy(keras.losses.Loss):
 
     loss = (1 - smoothing) * -log p(y) + smoothing * mean_k -log p(k)
 
-    (Szegedy et al. 2016, section 7; `keras.losses.SparseCategoricalCrossentropy`
-    has no label smoothing.) Padding is left out by the sample weights that
-    `keras_bahdanau.data.batches` gives, and the mean is over real tokens.
+    (Szegedy et al. 2016, section 7.) The mean is over real tokens: `keras_bahdanau.data.batches`
+    gives padding a sample weight of 0.
 
     Args:
         label_smoothing: Float in [0, 1). Share of the probability that goes
@@ -50,10 +49,7 @@ class TokenCrossentropy(keras.losses.Loss):
 
     @property
     def sums_tokens(self):
-        """True if `loss_of_total` gives this loss, so that no logits are needed.
-
-        False for a loss without a reduction, and for a subclass with another `call`.
-        """
+        """True for a loss with a reduction whose `call` no subclass overrides: no logits needed."""
         is_plain = type(self).call is TokenCrossentropy.call
         return is_plain and self.reduction in self._reductions_of_total
 
@@ -68,15 +64,7 @@ class TokenCrossentropy(keras.losses.Loss):
         return (1 - self.label_smoothing) * loss + self.label_smoothing * uniform
 
     def loss_of_total(self, total, sample_weight):
-        """The loss of a batch, from the weighted sum of its token losses.
-
-        Args:
-            total: Float32 scalar: see `models.output_loss`.
-            sample_weight: Float tensor `(batch, target_time)`.
-
-        Returns:
-            Float32 scalar, what a call with logits would give.
-        """
+        """Loss of a batch, a float32 scalar, from the total of `models.output_loss`."""
         if self.reduction == "sum":
             return total
         if self.reduction in ("mean", "sum_over_batch_size"):
@@ -84,14 +72,7 @@ class TokenCrossentropy(keras.losses.Loss):
         return _mean(ops.divide_no_nan(total, self.count(sample_weight)))
 
     def count(self, sample_weight):
-        """The denominator of the mean of a batch, by which the means of its parts add up.
-
-        Args:
-            sample_weight: Float tensor `(batch, target_time)`.
-
-        Returns:
-            Float32 scalar, the number of real tokens where the weights are 0 and 1.
-        """
+        """Denominator of a batch's mean, a float32 scalar, which weights the means of parts."""
         return ops.sum(ops.cast(sample_weight, "float32"))
 
     def get_config(self):
@@ -99,10 +80,7 @@ class TokenCrossentropy(keras.losses.Loss):
 
 
 def layer_losses(model):
-    """List of the losses that layers and weights add, such as regularizers: float32 scalars.
-
-    Each counts once, however many replicas train.
-    """
+    """Losses that layers and weights add: float32 scalars, each counted once for all replicas."""
     return [_mean(ops.sum(loss)) for loss in model.losses]
 
 
@@ -124,13 +102,9 @@ class SentenceCrossentropy(TokenCrossentropy):
 
     loss = 1/N sum_n sum_i -log p(y_ni)          (Cho et al. 2014, eq. 4)
 
-    Its gradient is as many times as long as a sentence has tokens: a threshold for gradients, or
-    a rate of plain SGD, means something else than with the mean over tokens.
-
-    Args:
-        label_smoothing: As in `TokenCrossentropy`.
-
-    Call arguments: as in `TokenCrossentropy`. A sentence of padding alone does not count.
+    Its gradient is larger than that of the mean over tokens, by the number of tokens of a sentence:
+    choose a threshold for gradients, or a rate of plain SGD, accordingly. A sentence of padding
+    alone does not count. Arguments: as in `TokenCrossentropy`.
     """
 
     _reductions_of_total = ("sum",)
@@ -147,7 +121,6 @@ class SentenceCrossentropy(TokenCrossentropy):
         return _mean(total / ops.maximum(ops.cast(self.count(sample_weight), total.dtype), 1.0))
 
     def count(self, sample_weight):
-        """Float32 scalar, the number of sentences that have a real token."""
         real = ops.any(ops.greater(sample_weight, 0), axis=1)  # -> (batch,)
         return ops.sum(ops.cast(real, "float32"))
 
@@ -161,20 +134,17 @@ class GuidedAlignment(keras.losses.Loss):
     over the target tokens i that are linked to any source token (Chen et al.
     2016, "Guided Alignment Training for Topic-Aware Neural Machine Translation";
     Mi et al. 2016, "Supervised Attentions for Neural Machine Translation"). A
-    weight below 1e-7 counts as 1e-7 and has no gradient, so loss and gradient
-    are finite for weights that are exactly zero.
+    weight below 1e-7 counts as 1e-7 and has no gradient: loss and gradient are finite.
 
     Args:
-        reduction: As in `keras.losses.Loss`; the default is the mean over the
-            rows that have links.
+        reduction: As in `keras.losses.Loss`; by default the mean over rows with links.
 
     Call arguments:
-        y_true: Float tensor `(batch, target_time, source_time)`, the given
-            alignment, each row of which sums to 1, or is all zero where a
-            token has no link; see `keras_bahdanau.data.BatchedPairs`.
+        y_true: Float tensor `(batch, target_time, source_time)`, the given alignment, each row
+            of which sums to 1, or is 0 for a token without links; see
+            `keras_bahdanau.data.BatchedPairs`.
         y_pred: Float tensor of the same shape, the attention weights.
-        sample_weight: Float tensor `(batch, target_time)` of the rows, if they
-            do not count alike.
+        sample_weight: Float tensor `(batch, target_time)` of the rows, or None.
     """
 
     def __init__(self, reduction="mean_with_sample_weight", name="guided_alignment", **kwargs):
@@ -194,10 +164,7 @@ class GuidedAlignment(keras.losses.Loss):
 
 
 def guided_alignment(alignment, weights):
-    """The mean `GuidedAlignment` loss of a batch.
-
-    Float32 scalar of two tensors `(..., target_time, source_time)`; 0 if no row has a link.
-    """
+    """Mean `GuidedAlignment` loss of a batch, a float32 scalar; 0 if no row has a link."""
     return GuidedAlignment(dtype="float32")(alignment, weights)
 
 
@@ -207,16 +174,15 @@ class WordDistillation:
     loss_i = -sum_k q(k | y_1 ... y_{i-1}, x) log p(k | y_1 ... y_{i-1}, x)
 
     with q of the teacher and p of the student, which both read the true tokens (Kim and Rush
-    2016, section 3.1, L_WORD-KD). The teacher has no dropout, and nothing of it is trained. A
-    training takes (1 - share) of its own loss of tokens, and this share of the teacher's.
+    2016, section 3.1, L_WORD-KD). The teacher has no dropout and is not trained. The student's loss
+    is (1 - share) of its own loss of tokens, and this share of the teacher's.
 
     Args:
         teacher: `Seq2Seq` or `Ensemble` of the same vocabularies.
         share: Float from 0 to 1.
 
     Raises:
-        ValueError: If the share is another one; or, where it is given to a student, if that has
-            other sizes of vocabularies.
+        ValueError: If the share is out of range, or the student has vocabularies of other sizes.
 
     Example:
         >>> student.word_distillation = WordDistillation(teacher, 0.8)
@@ -241,12 +207,10 @@ class WordDistillation:
             )
 
     def total(self, inputs, logits, weight):
-        """Float32 scalar, the weighted sum of the losses of a batch, the mean of its passes.
+        """Weighted sum of the losses of a batch, the mean of its passes: a float32 scalar.
 
-        Args:
-            inputs: Tuple (features, target_in), or with the alignment, which is not read.
-            logits: List of float tensors `(batch, target_time, vocabulary)`, one a pass.
-            weight: Float tensor `(batch, target_time)`.
+        `inputs` are (features, target_in, ...), `weight` is `(batch, target_time)`, and `logits` a
+        list of `(batch, target_time, vocabulary)`, one a pass.
         """
         if inputs is None:
             raise ValueError(

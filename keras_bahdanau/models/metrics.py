@@ -13,10 +13,7 @@ class Perplexity(keras.metrics.Mean):
     Use it as a weighted metric, so that padding is left out:
     `model.compile(..., weighted_metrics=[keras_bahdanau.models.metrics.Perplexity()])`.
 
-    Call arguments of `update_state`:
-        y_true: Int tensor `(batch, target_time)`.
-        y_pred: Float logits `(batch, target_time, vocabulary)`.
-        sample_weight: Float tensor `(batch, target_time)`, 0 at padding.
+    Arguments of `update_state`: call arguments of `TokenCrossentropy`.
     """
 
     def __init__(self, name="perplexity", dtype=None):
@@ -51,13 +48,9 @@ def build_compiled(metrics, targets, vocabulary_size):
 def update_compiled(metrics, targets, sample_weight, vocabulary_size, logits, token_losses=None):
     """Update the metrics of `compile`, without logits where all of them can do without.
 
-    Args:
-        metrics: The container that Keras makes of `metrics` and `weighted_metrics`.
-        targets: Int tensor `(batch, target_time)`.
-        sample_weight: Float tensor `(batch, target_time)`, for the weighted ones, or None.
-        vocabulary_size: Positive integer. Number of target tokens.
-        logits: Function that makes the logits, called if a metric needs them.
-        token_losses: Float tensor -log p(y), `(batch, target_time)`, or None.
+    `logits` is a function, called if a metric needs them; `token_losses` are -log p(y)
+    `(batch, target_time)`, or None; `sample_weight` `(batch, target_time)` is for the weighted
+    ones.
     """
     build_compiled(metrics, targets, vocabulary_size)
     from_losses = all(hasattr(metric, "update_from_losses") for metric in metrics.metrics)

@@ -12,15 +12,10 @@ FEWEST_ROWS = 128  # or adding up the kernel's gradient would take longer than i
 
 
 class OutputLoss(NamedTuple):
-    """Loss of a batch.
+    """Loss of a batch."""
 
-    Attributes:
-        total: Float32 scalar, the weighted sum of the token losses; it has a gradient.
-        negative_log_probs: Float32 tensor like the targets, -log p(y); it has none.
-    """
-
-    total: Any
-    negative_log_probs: Any
+    total: Any  # float32 scalar, weighted sum of the token losses, with a gradient
+    negative_log_probs: Any  # float32 like the targets, -log p(y), without a gradient
 
 
 def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0, r_drop=0.0):
@@ -28,11 +23,11 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0,
 
     total = sum_i w_i ((1 - smoothing) (log Z_i - l_iy) + smoothing (log Z_i - mean_k l_ik))
 
-    with l_i the logits of row i and log Z_i = log sum_k exp(l_ik): what `TokenCrossentropy`
-    sums up. The gradient of the logits, w (softmax - (1 - smoothing) onehot - smoothing / V),
-    is taken at once, together with its two products, so that neither logits nor gradient
-    outlive their few rows. (Grave et al. 2017 and others save memory this way; here the rows
-    stay in the cache, which saves time too.)
+    with l_i the logits of row i and log Z_i = log sum_k exp(l_ik): the sum of `TokenCrossentropy`.
+    The gradient of the logits, w (softmax - (1 - smoothing) onehot - smoothing / V), is taken at
+    once, together with its two products, so that neither logits nor gradient outlive their few
+    rows. (Grave et al. 2017 and others save memory this way; here the rows stay in the cache, which
+    saves time too.)
 
     With `r_drop` there are two passes over each sentence, p and q, and
 
@@ -40,15 +35,9 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0,
 
     (Wu et al. 2021, eq. 3, halved: as large as the loss of one pass.)
 
-    Args:
-        read: Float tensor `(passes, batch, time, units)`, the input of the output layer.
-        kernel: Float tensor `(units, vocabulary)`, or, tied, `(vocabulary, units)`.
-        bias: Float tensor `(vocabulary,)`, or None.
-        tied: Python bool. True if the kernel is an embedding, to be transposed.
-        targets: Int tensor `(batch, time)`.
-        weights: Float tensor `(batch, time)`.
-        label_smoothing: Float in [0, 1).
-        r_drop: Float. Weight of the divergence of two passes; 0 for a single pass.
+    `read` is `(passes, batch, time, units)`; `kernel` `(units, vocabulary)`, or, `tied`, an
+    embedding `(vocabulary, units)`; `bias` `(vocabulary,)` or None; `targets` int `(batch, time)`;
+    `weights` float `(batch, time)`.
     """
     dtype, shape = read.dtype, ops.shape(targets)
     # copies are tensors: a gradient of one's own takes no variables

@@ -26,24 +26,16 @@ def computing_in(policy):
 
 
 def cast_model(model, precision):
-    """The same model with weights and products in another precision.
+    """The same model with weights and products in "float32" or "bfloat16".
 
     Softmax, scores and the encoder's mean stay in float32. Weights and logits are in the
-    precision: no step of a search has to cast them. All layers get it, those that were made with
-    another one on purpose, too; and while the model is built, layers of other threads.
+    precision: no step of a search has to cast them. All layers get it, whatever they were made
+        with;
+    and while the model is built, layers of other threads. A bfloat16 has the range of float32 and 8
+    significant bits (Kalamkar et al. 2019, "A study of BFLOAT16 for deep learning training").
 
-    Args:
-        model: Built `Seq2Seq` or `Ensemble`.
-        precision: String, "float32" or "bfloat16". A bfloat16 has the range of float32 and 8
-            significant bits (Kalamkar et al. 2019, "A study of BFLOAT16 for deep learning
-            training").
-
-    Returns:
-        Model of the same class with copies of the weights; `model` itself if it has the
-        precision.
-
-    Raises:
-        ValueError: If the precision is another one.
+    `model` is a built `Seq2Seq` or `Ensemble`; the result is of the same class, with copies of the
+    weights, or `model` itself if it has the precision. Another precision raises ValueError.
 
     Example:
         >>> precision_of(cast_model(model, "bfloat16"))

@@ -39,15 +39,13 @@ class Seq2Seq(StepModel, keras.Model):
     Args:
         encoder: An `Encoder`.
         decoder: A `Decoder`.
-        share_embeddings: Bool. True if both languages, which then have one
-            vocabulary, share one embedding. With the decoder's
-            `tie_embeddings` the output layer is the third to share it.
+        share_embeddings: Bool. True if both languages, of one vocabulary, share one embedding;
+            with the decoder's `tie_embeddings` the output layer shares it, too.
         guided_alignment: Float. Weight of a training loss that pulls the attention towards
             the alignments given as the third input: see `losses.guided_alignment`.
-        r_drop: Float. Weight of a training loss that makes two passes with different
-            dropout agree (R-Drop, Wu et al. 2021), reduced as the loss is. The paper's
-            alpha, 1 to 5. A call in training then runs the batch twice, as one batch of
-            twice the size.
+        r_drop: Float. Weight of a training loss that makes two passes with different dropout agree
+            (R-Drop, Wu et al. 2021), reduced as the loss is. The paper's alpha, 1 to 5. A call
+            in training then runs the batch twice, as one batch of twice the size.
         ctc_weight: Float in [0, 1]. Share w of a CTC loss on the encoder's values in
             training, (1 - w) attention + w CTC (the multi-objective learning of Watanabe et
             al. 2017): see `models.ctc_loss`. It teaches the encoder an alignment in order,
@@ -56,18 +54,17 @@ class Seq2Seq(StepModel, keras.Model):
             probabilities: `SearchOptions(ctc_weight=)`. 0 for no CTC layer.
 
     Call arguments:
-        inputs: (features, target_in), or (features, target_in, alignment): the features of
-            the source as the encoder takes them, for text an int tensor
-            `(batch, source_time)`; an int tensor `(batch, target_time)`, right-padded with 0;
-            and a float tensor `(batch, target_time, source_time)`.
-        return_attention_scores: Python bool. True if the weights come too.
+        inputs: (features, target_in), or (features, target_in, alignment): the encoder's
+            features, for text an int tensor `(batch, source_time)`; an int tensor
+            `(batch, target_time)`, right-padded with 0; and a float tensor
+            `(batch, target_time, source_time)`.
+        return_attention_scores: Python bool. True to return the weights, too.
         training: Python bool.
 
     Output:
         Float32 logits `(batch, target_time, vocabulary)`, or the pair
         (logits, weights `(batch, target_time, source_time)`).
-        With `training=True` a `TrainingOutput`, which has no logits. `compute_loss` takes
-        it as `y_pred`, and `logits` makes logits of it.
+        With `training=True` a `TrainingOutput`, for `compute_loss` and `logits`.
 
     Raises:
         TypeError: If the inputs are no such tuple.
@@ -122,10 +119,7 @@ class Seq2Seq(StepModel, keras.Model):
 
     @property
     def word_distillation(self):
-        """The `WordDistillation` of a training, or None; no config has it.
-
-        Set it at any time: the next `fit` takes it.
-        """
+        """`WordDistillation` of the next `fit`, or None; no config has it."""
         return self._word_distillation
 
     @word_distillation.setter
@@ -172,14 +166,10 @@ class Seq2Seq(StepModel, keras.Model):
         return Prepared(projected, projected.memory.mask, log_probs)
 
     def initial_state(self, prepared, steps=None):
-        """The decoder's state before the first token: see `StepModel`."""
         return self.decoder.initial_state(prepared.projected, steps)
 
     def decode_step(self, tokens, state, prepared):
-        """`Distribution` of the next token: see `StepModel`.
-
-        Override it for other probabilities; the method may give log-probabilities alone.
-        """
+        """`Distribution` of the next token, or an override's log-probabilities: see `StepModel`."""
         logits, step, state = self.decoder.step(tokens, state, prepared.projected)
         return softmax_distribution(logits), step.weights, state
 
@@ -220,13 +210,13 @@ class Seq2Seq(StepModel, keras.Model):
         return self.decoder.logits(output.readout[index], copying)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        """The loss of a batch, with all that the model adds to it in training.
+        """The loss of a batch with all training losses of the model: a float32 scalar.
 
         From a `TrainingOutput`, one of the package's own losses is taken without logits
         `(batch, target_time, vocabulary)`: see `models.output_loss`. Any other loss, one with
-        `loss_weights`, and that of a decoder that copies, gets logits. The metrics that the model
-        was compiled with are updated at the same time, since the token losses are known only here,
-        and since on the JAX backend Keras' `compute_metrics` has no access to the weights.
+        `loss_weights`, and that of a decoder that copies, gets logits. It also updates the compiled
+        metrics, since the token losses are known only here, and since on the JAX backend Keras'
+        `compute_metrics` has no access to the weights.
 
         Args:
             x: The inputs, for `word_distillation`, and for a loss that reads them; or None.
@@ -235,9 +225,6 @@ class Seq2Seq(StepModel, keras.Model):
             sample_weight: Float tensor `(batch, target_time)`, 0 at padding; or `(batch,)`, a
                 number for each sentence; or None.
             training: Python bool.
-
-        Returns:
-            Float32 scalar.
 
         Raises:
             ValueError: If `y_pred` is logits in training, and the model has a loss that
@@ -275,10 +262,7 @@ class Seq2Seq(StepModel, keras.Model):
         return ops.sum(ops.stack(losses))
 
     def _loss_from_logits(self, x, y, output, sample_weight):
-        """Any other loss; with R-Drop the mean of two passes, and how far they are apart.
-
-        Half of eq. 3 of Wu et al. 2021, so that it is as large as the loss of one pass.
-        """
+        """Any other loss; with R-Drop half of eq. 3 of Wu et al. 2021, as for one pass."""
         passes = output.readout.shape[0]
         # `passes` of (batch, target_time, vocabulary)
         logits = [self.logits(output, index) for index in range(passes)]

@@ -7,9 +7,7 @@ from keras_bahdanau.layers.distribution import as_distribution
 
 
 class Prepared(NamedTuple):
-    """Sources, encoded once for all steps of a search.
-
-    All tensors have the batch as their first axis: a search takes some rows of them.
+    """Sources, encoded once for all steps of a search; all tensors have the batch axis first.
 
     Attributes:
         projected: Structure of tensors that `decode_step` reads.
@@ -24,7 +22,7 @@ class Prepared(NamedTuple):
 
 
 class SourceLimits(NamedTuple):
-    """The sources that a model takes, and the memory that it makes of them.
+    """The sources that a model reads, and the length of their memory.
 
     Attributes:
         size: Integer, ids of a vocabulary, or values of a frame.
@@ -40,8 +38,7 @@ class SourceLimits(NamedTuple):
 class StepModel(abc.ABC):
     """A model that predicts a target one token at a time, given the tokens before.
 
-    `Seq2Seq` and `Ensemble` are such models. Any other one that has these six members can be
-    searched, too:
+    A search reads these six members alone, of `Seq2Seq`, `Ensemble` or your own subclass:
 
     ```python
     prepared = model.encode(features)
@@ -52,27 +49,21 @@ class StepModel(abc.ABC):
 
     @abc.abstractmethod
     def encode(self, features, alignment=(), training=None):
-        """`Prepared` of the features of sources.
+        """`Prepared` of the features of sources, for text int32 `(batch, source_time)`.
 
-        Args:
-            features: What the model reads of sources: of text int32 `(batch, source_time)`.
-            alignment: Float tensor `(batch, target_time, source_time)`, given weights, or ().
-            training: Python bool.
+        `alignment` is float `(batch, target_time, source_time)`, given weights, or ().
         """
 
     @abc.abstractmethod
     def initial_state(self, prepared, steps=None):
         """The state before the first token: a structure of tensors `(batch, ...)`.
 
-        Args:
-            prepared: From `encode`.
-            steps: Positive integer or int32 scalar, the most steps that follow, so that a cache
-                needs no more room; None for any number.
+        Caches need room for `steps`, a positive integer or int32 scalar; None for any number.
         """
 
     @abc.abstractmethod
     def decode_step(self, tokens, state, prepared):
-        """The next token, given the last one.
+        """The next token, given the last ones: (distribution, weights, next state).
 
         Args:
             tokens: Int tensor `(batch,)` or `(batch, beam)`, the tokens chosen last.
@@ -80,9 +71,8 @@ class StepModel(abc.ABC):
             prepared: From `encode`; it has no beam axis.
 
         Returns:
-            (distribution, weights, state): a `Distribution` over `(batch, [beam,] vocabulary)`,
-            or float32 log-probabilities; float32 weights `(batch, [beam,] source_time)`; and
-            the next state.
+            A `Distribution` over `(batch, [beam,] vocabulary)`, or float32 log-probabilities;
+            float32 weights `(batch, [beam,] source_time)`; and the next state.
         """
 
     @property

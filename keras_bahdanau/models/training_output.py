@@ -11,22 +11,18 @@ from keras_bahdanau.models.losses import TokenCrossentropy, guided_alignment, la
 class TrainingOutput(NamedTuple):
     """Result of `Seq2Seq` with `training=True`: all that the loss needs of the call.
 
-    The logits `(batch, target_time, vocabulary)` are the largest tensor of a training step,
-    and the loss can do without them, so they are not among the fields: `Seq2Seq.logits`
-    makes them. `passes` is 2 with R-Drop, otherwise 1.
+    The logits, the largest tensor of a training step, are not among the fields: the loss can do
+    without them, and `Seq2Seq.logits` makes them. `passes` is 2 with R-Drop, otherwise 1. A field
+    that the loss does not need is ().
 
     Attributes:
         readout: Float tensor `(passes, batch, target_time, readout_units)`, the input of
             the output layer; of a `HardDecoder` log-probabilities, as wide as the vocabulary.
-        weights: Float tensor `(passes, batch, target_time, source_time)`, the attention
-            weights, if they were requested or guide the attention, otherwise ().
-        alignment: Float tensor like one pass of `weights`, the alignment that the weights
-            shall agree with, or ().
-        ctc_logits: Float tensor `(passes, batch, source_time, vocabulary)`, of the encoder's
-            values, for the CTC loss, or ().
-        mask: Bool tensor `(passes, batch, source_time)`, True where these values are real, or ().
-        copying: `Copying` of tensors `(passes, batch, ...)`, by which the decoder copies
-            tokens of the source, or ().
+        weights: Float tensor `(passes, batch, target_time, source_time)`, the attention weights.
+        alignment: Float tensor like one pass of `weights`, the alignment to agree with.
+        ctc_logits: Float tensor `(passes, batch, source_time, vocabulary)`, of the memory.
+        mask: Bool tensor `(passes, batch, source_time)`, the mask of the memory, for CTC.
+        copying: `Copying` of tensors `(passes, batch, ...)`, by which the decoder copies.
     """
 
     readout: Any
@@ -53,13 +49,10 @@ def refuse_logits(y_pred):
 
 
 def add_training_losses(model, loss, x, y, output, sample_weight):
-    """The loss of a batch with those that the model's weights ask for.
+    """`loss`, of the decoder's tokens, with the losses that the model's weights ask for.
 
-    (1 - w) ((1 - s) tokens + s teacher) + w CTC, plus guided alignment; what layers and weights
-    add to the loss stays whole. Each added loss is reduced as the model's own.
-
-    `loss` is that of the decoder's tokens; the other arguments are those of
-    `Seq2Seq.compute_loss`.
+    (1 - w) ((1 - s) tokens + s teacher) + w CTC, plus guided alignment; losses of layers and
+    weights stay whole. Each added loss is reduced as the model's own.
     """
     weight = weight_of(y, sample_weight)
     if model.word_distillation is not None:
@@ -89,10 +82,9 @@ def reduction_of(loss):
 
 
 def token_weights(y, sample_weight):
-    """The weights of the target tokens, from those of the tokens or of the sentences.
+    """The weights of the target tokens, from those of tokens `(batch, target_time)` or sentences.
 
-    A number for each sentence, `(batch,)` or `(batch, 1)`, counts for all of its tokens but
-    padding, id 0. None stays None.
+    A number for each sentence, `(batch,)` or `(batch, 1)`, counts for all tokens but padding, id 0.
     """
     if sample_weight is None:
         return None

@@ -1,7 +1,4 @@
-"""Rows in, the same rows with their translations out: one picklable function for every engine.
-
-A model of whatever format is loaded once in a process.
-"""
+"""Rows in, the same rows with their translations out: a picklable function for any engine."""
 
 import dataclasses
 import functools
@@ -26,8 +23,7 @@ _LOADING = threading.Lock()
 class BatchTranslator:
     """Function of a batch of rows that adds the translation of each, its score and confidence.
 
-    It holds a path and options alone, so that engines can pickle it. The model is loaded in the
-    process that calls it first, and once for all objects of the same path there.
+    It holds a path and options, so engines can pickle it. Each process loads a model once.
 
     ```python
     translator = BatchTranslator("runs/en-de", beam_width=1)
@@ -43,32 +39,29 @@ class BatchTranslator:
     ```
 
     Args:
-        path: Path of a `.keras` file, of the directory of a training, of a version of a
-            SavedModel, or of a `.tflite` file. All processes must find it there.
-        column: String, the column of the inputs: texts; or for a model that reads files their
-            paths, or what is in them as bytes.
-        prefix: String before the names of the three columns, for rows that have such names.
+        path: Path of a `.keras` file, the directory of a training, a version of a SavedModel, or a
+            `.tflite` file. All processes must find it there.
+        column: String, the column of the inputs: texts, or paths or bytes of files.
+        prefix: String before the names of the three columns.
         batch_size: Positive integer. Inputs decoded at once; those of a call are sorted by length.
-        **search: Fields of `SearchOptions` in place of the model's own, such as `beam_width=1`.
-            A SavedModel and a `.tflite` file have a fixed search.
+        **search: Fields of `SearchOptions` in place of the model's own, such as `beam_width=1`; for
+            a `.keras` file alone, since an export has a fixed search.
 
     Call arguments:
-        rows: Dictionary from names of columns to arrays or lists of one length, or a pandas
-            `DataFrame`.
+        rows: Dictionary from column names to arrays or lists, or a pandas `DataFrame`.
 
     Output:
-        The same kind, with all columns of `rows` and, after `prefix`, "translation" (strings),
-        "score" (float32, natural logarithms, see `Translation`) and "confidence" (float32 in
-        [0, 1]: see `confidence_of`). A row whose input is none, such as None or a number in place
-        of a text, or a file that does not exist, has "", NaN and NaN.
+        `rows` with three more columns: "translation" (strings), "score" (float32, in
+        nats) and "confidence" (float32 in [0, 1]). A row without a valid input, such as None or a
+        missing file, has "", NaN and NaN.
 
     Attributes:
-        rows: Integer, number of rows that this object has read.
-        bad_rows: Integer, how many of them had no input.
+        rows: Integer, number of rows read.
+        bad_rows: Integer, number of rows without a valid input.
 
     Raises:
         FileNotFoundError: If there is no model.
-        TypeError: If `rows` is neither, or there is no such field of `SearchOptions`.
+        TypeError: If `rows` is of another type, or `search` has an unknown field.
         ValueError: If the model's file is damaged, an option is out of range, `rows` lack the
             column, or have one of the names to add.
     """
@@ -97,14 +90,7 @@ class BatchTranslator:
         return {**rows, **columns} if isinstance(rows, dict) else rows.assign(**columns)
 
     def frames(self, frames):
-        """The call for each of an iterator of rows, as Spark's `mapInPandas` asks for.
-
-        Args:
-            frames: Iterator of pandas `DataFrame`.
-
-        Yields:
-            Each of them with its columns.
-        """
+        """Iterator over the output for each pandas `DataFrame`, for Spark's `mapInPandas`."""
         return map(self, frames)
 
     def columns_of(self, rows):
@@ -145,17 +131,9 @@ class BatchTranslator:
 
 
 def find_model(path):
-    """The file of a model, checked without TensorFlow.
+    """Absolute path of a `.keras` or `.tflite` file, or of the directory of a SavedModel.
 
-    Args:
-        path: Path, as `BatchTranslator` takes it.
-
-    Returns:
-        Absolute `Path` of a `.keras` or `.tflite` file, or of the directory of a SavedModel.
-
-    Raises:
-        FileNotFoundError: If there is none.
-        ValueError: If a `.keras` file is damaged.
+    A `.keras` file is checked without TensorFlow: ValueError if it is damaged.
     """
     path = Path(path).absolute()
     if (path / "saved_model.pb").is_file() or path.suffix == ".tflite" and path.is_file():
@@ -170,19 +148,12 @@ def find_model(path):
 
 
 class LoadedModel(NamedTuple):
-    """A model in this process.
+    """A model in this process."""
 
-    Attributes:
-        pipeline: `Pipeline`, or the runner of an artefact.
-        search: `SearchOptions` of the model itself.
-        fixed: True if the search can't be changed.
-        inputs: String, the form of the inputs: see `Source.inputs_are`.
-    """
-
-    pipeline: Any
-    search: SearchOptions
-    fixed: bool
-    inputs: str
+    pipeline: Any  # `Pipeline`, or the runner of an artefact
+    search: SearchOptions  # of the model itself
+    fixed: bool  # True if the search can't be changed
+    inputs: str  # see `Source.inputs_are`
 
     def search_with(self, changes):
         """The model's `SearchOptions` with some fields changed."""
@@ -203,14 +174,7 @@ class LoadedModel(NamedTuple):
 
 
 def load_model(path):
-    """The model of a path, loaded once in this process; again if the file has changed.
-
-    Args:
-        path: Path that `find_model` gave.
-
-    Returns:
-        `LoadedModel`.
-    """
+    """`LoadedModel` of a path, loaded once in this process; again if the file has changed."""
     status = os.stat(path)
     with _LOADING:
         return _loaded(path, status.st_ino, status.st_size, status.st_mtime_ns)

@@ -39,15 +39,13 @@ def beam_search(step, state, limits, options, *, start, end, time, source_time, 
     """Keep the `options.beam_width` best hypotheses of each sentence.
 
     A hypothesis that ends stays in the beam with its score until better ones push it out.
-    The search is over when no hypothesis goes on.
 
-    Arguments are those of `search`, and `visit`: a function that is given the `BeamState` after
-    each step, such as a `TreeRecorder`; the search then runs eagerly. None is for one loop, which
-    a graph can hold. `step` may be a `RowStep`.
+    `visit` is a function of the `BeamState` after each step, such as a `TreeRecorder`; the search
+    then runs eagerly. `step` may be a `RowStep`. Other arguments: as in `search`.
 
     Returns:
         `SearchResult` with a beam axis of `options.beam_width`. Where fewer
-        hypotheses exist, the others are empty, with scores of -1e9.
+        hypotheses exist, the rest are empty, with scores of -1e9.
     """
     first = _first(state, limits, options.beam_width, start, time, source_time)
     limit_at = ops.expand_dims(limits, axis=1)

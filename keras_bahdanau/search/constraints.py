@@ -1,10 +1,9 @@
 """Constraints on hypotheses: the tokens allowed next, and the longest length.
 
-A constraint is a class with two methods. `first(batch)` gives its state, a structure of
-tensors `(batch, ...)`, and `constraint(tokens, state, vocabulary)` gives the tokens that are
-allowed next, bool `(batch, [beam,] vocabulary)`, and the next state. These states are a part of
-the step's state, so they move with their hypotheses. `docs/adding_one.md` lists the other
-places of a constraint.
+A constraint is a class with two methods. `first(batch)` gives its state, a structure of tensors
+`(batch, ...)`. `constraint(tokens, state, vocabulary)` gives the tokens allowed next, bool
+`(batch, [beam,] vocabulary)`, and the next state. The state of the step holds these states, so
+they move with their hypotheses. `docs/adding_one.md` lists the other files of a constraint.
 """
 
 import math
@@ -31,19 +30,11 @@ def constraints_of(options, *, end, time, prefix=None, symbols=()):
 
 
 def apply_constraints(step, state, constraints, batch, unwritten=()):
-    """The pair (step, initial state) of a step function under constraints.
+    """The pair (step, initial state) of a step function under a list of constraints.
 
-    Tokens that are not allowed get log-probabilities of -1e30, the others keep
-    theirs. A constraint that would leave nothing of what the constraints before it
-    allow is ignored in that step.
-
-    Args:
-        step: Function `(tokens, state) -> (log_probs, weights, state)`.
-        state: Its first state.
-        constraints: List of constraints.
-        batch: Integer or int32 scalar, number of rows.
-        unwritten: Sequence of integers, tokens that no hypothesis has, such as padding: the last
-            constraint, the same in each step. They still count in the entropy of a step.
+    Forbidden tokens get log-probabilities of -1e30. A constraint that would leave nothing of what
+    the constraints before it allow is ignored in that step. `unwritten` tokens, such as padding,
+    are forbidden in each step, but count in its entropy.
     """
     if not constraints:
         return map_step(lambda step, rows: _without(step, unwritten), step), state
@@ -95,17 +86,12 @@ def _both(allowed, next_allowed):
 
 
 class ForcedPrefix:
-    """Each hypothesis begins with given tokens.
-
-    Args:
-        prefix: Int32 tensor `(batch, prefix_time)`; at 0 any token may stand.
-    """
+    """Each hypothesis begins with `prefix` int32 `(batch, prefix_time)`; 0 allows any token."""
 
     def __init__(self, prefix):
         self.prefix = prefix
 
     def first(self, batch):
-        """The tokens to come, and one 0 behind them."""
         # -> (batch, prefix_time + 1)
         return ops.concatenate([self.prefix, ops.zeros((batch, 1), "int32")], axis=1)
 
@@ -117,17 +103,12 @@ class ForcedPrefix:
 
 
 class NoSymbols:
-    """No hypothesis has a symbol that only sources have, such as a feature.
-
-    Args:
-        symbols: Sequence of integers, the tokens that are symbols.
-    """
+    """No hypothesis has one of `symbols`, tokens that only sources have, such as a feature."""
 
     def __init__(self, symbols):
         self.symbols = sorted({int(symbol) for symbol in symbols})
 
     def first(self, batch):
-        """Nothing: the allowed tokens are the same in each step."""
         return ()
 
     def __call__(self, tokens, state, vocabulary):
@@ -135,19 +116,13 @@ class NoSymbols:
 
 
 class MinLength:
-    """No hypothesis ends with fewer tokens.
-
-    Args:
-        fewest: Positive integer, the end token included.
-        end: Integer, the end token.
-    """
+    """No hypothesis ends with fewer tokens than `fewest`, the end token included."""
 
     def __init__(self, fewest, end):
         self.fewest = fewest
         self.end = end
 
     def first(self, batch):
-        """The number of tokens, none."""
         return ops.zeros((batch,), "int32")
 
     def __call__(self, tokens, count, vocabulary):
@@ -158,14 +133,9 @@ class MinLength:
 
 
 class NoRepeatedNgram:
-    """No hypothesis has the same n tokens in a row twice (Paulus et al. 2018).
+    """No hypothesis has the same `size` tokens in a row twice (Paulus et al. 2018).
 
-    The end token is always allowed.
-
-    Args:
-        size: Positive integer n.
-        end: Integer, the end token.
-        time: Integer or int32 scalar, the most tokens of a hypothesis.
+    The end token is always allowed. `time` is the most tokens of a hypothesis.
     """
 
     def __init__(self, size, end, time):
@@ -194,8 +164,7 @@ class NoRepeatedNgram:
 def _among(tokens, counted, vocabulary):
     """Bool `(..., vocabulary)`: the tokens that are in `tokens` `(..., n)` where `counted`.
 
-    A scatter, as the product of two narrow one-hot matrices: those of each
-    token's quotient and remainder by the square root of the vocabulary.
+    A scatter, as the product of two one-hot matrices: quotient and remainder by sqrt(vocabulary).
     """
     base = math.isqrt(vocabulary - 1) + 1
     rows = ops.one_hot(tokens // base, base, dtype="float32")  # -> (..., n, base)
@@ -208,16 +177,10 @@ def _among(tokens, counted, vocabulary):
 
 
 def limits_of(lengths, options, prefix=None, time=None):
-    """The most tokens of each translation.
+    """The most tokens of each translation, int32 `(batch,)`; 0 for a sentence without a token.
 
-    There always is room for the shortest translation that is allowed, and behind a prefix for
-    the end token, if `options.max_length` is not passed.
-
-    `lengths` is an int32 tensor `(batch,)`, the number of tokens of each source; the other
-    arguments are those of `search_model`.
-
-    Returns:
-        Int32 tensor `(batch,)`; 0 for a sentence without a token.
+    There is room for the shortest allowed translation, and for the end token behind a prefix, up to
+    `options.max_length`. `lengths` int32 `(batch,)` are the numbers of source tokens.
     """
     limits = ops.cast(ops.cast(lengths, "float32") * options.max_length_ratio, "int32")
     limits = ops.maximum(limits + int(options.max_length_offset), options.min_length)

@@ -24,21 +24,13 @@ class PrefixState(NamedTuple):
 
 
 def add_ctc(step, state, log_probs, mask, weight, end):
-    """The pair (step, initial state) of a step function whose scores have a share of CTC.
+    """The pair (step, initial state) of a step function whose scores have a share w of CTC.
 
     score(c | g) = (1 - w) log p(c | g) + w (log psi(g c) - log psi(g))
 
     (The one-pass decoding of Watanabe et al. 2017.) The scores of a text add up to
-    (1 - w) log p_attention + w log p_ctc.
-
-    Args:
-        step: Function `(tokens, state) -> (log_probs, weights, state)`.
-        state: Its first state.
-        log_probs: Float32 tensor `(batch, source_time, vocabulary)`, log p_t(c); c = 0 is the
-            blank.
-        mask: Bool tensor `(batch, source_time)`, True where a place is real.
-        weight: Float, the share w.
-        end: Integer, the end token.
+    (1 - w) log p_attention + w log p_ctc. `log_probs` float32 `(batch, source_time, vocabulary)` is
+    log p_t(c), with c = 0 the blank; `mask` bool `(batch, source_time)`.
     """
     all_prefixes = CtcPrefixes(log_probs, mask, end)
 
@@ -61,13 +53,10 @@ def add_ctc(step, state, log_probs, mask, weight, end):
 
 
 def forced_log_probs(log_probs, mask, target_in, target_out, end):
-    """Log-probabilities that CTC adds for given targets, as a search would get them.
+    """Log-probabilities that CTC adds for given targets: float32 `(batch, target_time)`.
 
     `target_in` and `target_out` are int32 `(batch, target_time)`, the latter right-padded with 0;
-    the other arguments are those of `add_ctc`.
-
-    Returns:
-        Float32 tensor `(batch, target_time)`, 0 at padding.
+    the result is 0 there.
     """
     prefixes = CtcPrefixes(log_probs, mask, end)
 
@@ -92,12 +81,9 @@ class CtcPrefixes:
     psi(g end) = r_T^n(g) + r_T^b(g)
                                         (Watanabe et al. 2017, algorithm 2)
 
-    So psi of all tokens is one matrix product, and r, which is needed for the chosen token
-    alone, comes in the step after. r is kept as logarithm. In the product phi is in parts of its
-    largest one, m, and psi at least 1e-37 m: finite, and a token less probable is never chosen.
-    The blank counts as such a token.
-
-    Args: as in `add_ctc`.
+    So psi of all tokens is one matrix product, and r, needed for the chosen token alone, comes in
+    the step after, as logarithm. The product has phi in parts of its maximum m, and psi is at least
+    1e-37 m: finite, and a token less probable, or the blank, is never chosen.
     """
 
     def __init__(self, log_probs, mask, end):
@@ -124,14 +110,9 @@ class CtcPrefixes:
         )
 
     def step(self, tokens, state):
-        """Log-probabilities that CTC adds for each next token.
+        """(log psi(g c) - log psi(g), float32 `(batch, [beam,] vocabulary)`; `PrefixState` of g).
 
-        Args:
-            tokens: Int32 `(batch, [beam])`, chosen last.
-            state: `PrefixState` of the tokens before.
-
-        Returns:
-            (log psi(g c) - log psi(g), float32 `(batch, [beam,] vocabulary)`, `PrefixState` of g).
+        `tokens` int32 `(batch, [beam])` were chosen last; `state` is the `PrefixState` before them.
         """
         beam = len(tokens.shape) > 1
         if not beam:  # a beam of one
@@ -189,8 +170,7 @@ def summed_products(log_a, log_b):
     """Logarithms of x_t = a_t x_{t-1} + b_t with x_{-1} = 0, for all t at once.
 
     x_t = sum_{k <= t} b_k prod_{k < l <= t} a_l, of 1, 2, 4, 8, ... terms (Hillis and Steele
-    1986): as many rounds as the length has binary digits, and nothing is ever subtracted.
-    All are float32 `(..., time)`.
+    1986): log2(time) rounds, and no subtraction. All are float32 `(..., time)`.
     """
     time = ops.shape(log_b)[-1]
     rounds = (time - 1).bit_length() if isinstance(time, int) else 31

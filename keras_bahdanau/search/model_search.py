@@ -34,11 +34,11 @@ def search_model(
     print(result.ids[:, 0], result.scores[:, 0])  # the best hypothesis of each source
     ```
 
-    `model` is a `StepModel`, such as a `Seq2Seq`, and `features` what it reads: of text int32
-    `(batch, source_time)`, ids that are right-padded with 0. The options bound each target by its
-    own source; `time` is needed where the buffers must be static. With `drop_ended` sources that
-    have ended take no part in further steps, in a graph for batches of any size: faster, but how
-    a row is rounded depends on the other rows. The other arguments are those of `search`.
+    `model` is a `StepModel`, such as a `Seq2Seq`, and `features` its input: of text int32
+    `(batch, source_time)`, right-padded with 0. The options bound each target by its own source;
+    static buffers need `time`. With `drop_ended`, steps leave out ended sources, in a graph for any
+    batch size: faster, but the rounding of a row depends on the other rows. Other arguments: as in
+    `search`.
 
     Returns:
         `SearchResult` with a beam axis of `options.beam_width`.
@@ -99,27 +99,23 @@ def search(
             tokens `(batch, [beam])`, log_probs `(batch, [beam,] vocabulary)`
             and weights `(batch, [beam,] source_time)`.
         state: Its first state: a structure of tensors `(batch, ...)`.
-        limits: Int32 tensor `(batch,)`: the most tokens of each row; 0 where
-            there is nothing to translate.
+        limits: Int32 tensor `(batch,)`: the most tokens of each row; 0 for an empty source.
         options: `SearchOptions`.
-        start: Integer, the token that every target begins after.
+        start: Integer, the token before every target.
         end: Integer, the token that ends a hypothesis.
         time: Integer or int32 scalar, length of the buffers: `max(limits)` or more.
         source_time: Integer or int32 scalar, last axis of the weights.
-        source_mask: Bool tensor `(batch, source_time)`, which source tokens
-            are real: all, for the coverage penalty, if left out.
-        prefix: Int32 tensor `(batch, prefix_time)`, right-padded with 0: what
-            each hypothesis begins with.
-        uniforms: Float tensor `(batch, options.beam_width, time)` in [0, 1), or
-            longer: what draws come from. From `options.seed` if left out.
+        source_mask: Bool tensor `(batch, source_time)`, the real source tokens, for the coverage
+            penalty; all by default.
+        prefix: Int32 tensor `(batch, prefix_time)`, right-padded with 0: the beginning of each
+            hypothesis.
+        uniforms: Float tensor `(batch, options.beam_width, time)` in [0, 1), or longer: the random
+            numbers of draws; from `options.seed` by default.
         ctc_log_probs: Float32 tensor `(batch, source_time, vocabulary)`: log-probabilities of
             CTC, whose blank is id 0, for `options.ctc_weight`.
-        symbols: Sequence of integers, the tokens that are allowed with
-            `options.write_symbols` alone.
-        unwritten: Sequence of integers, tokens that no hypothesis has, such as those of padding
-            and start, unless it begins with them.
-        visit: As in `beam_search`, which then runs for a beam of 1, too; draws at random do not
-            call it.
+        symbols: Sequence of integers, tokens that only `options.write_symbols` allows.
+        unwritten: Sequence of integers, tokens forbidden outside of a prefix, such as padding.
+        visit: As in `beam_search`, which then runs for a beam of 1, too; draws ignore it.
 
     Returns:
         `SearchResult` with a beam axis of `options.beam_width`.

@@ -9,22 +9,18 @@ from keras_bahdanau.search.search_options import LENGTH_PENALTIES
 
 
 class SearchResult(NamedTuple):
-    """Hypotheses of each sentence, best first; finished ones before cut ones.
-
-    Draws at random come as they are drawn.
+    """Hypotheses of each sentence, best first; finished ones before cut ones; draws in their order.
 
     Attributes:
         ids: Int32 tensor `(batch, beam, target_time)`, 0 after the end token.
         lengths: Int32 tensor `(batch, beam)`, tokens with the end token.
         scores: Float32 tensor `(batch, beam)`: log p over the length penalty,
             plus the coverage penalty.
-        alignment: Float32 tensor `(batch, beam, target_time, source_time)`,
-            zero behind a hypothesis' length.
-        finished: Bool tensor `(batch, beam)`: ended by itself, not cut.
-        token_log_probs: Float32 tensor `(batch, beam, target_time)`: what each token adds to
-            log p, in nats; 0 behind a hypothesis' length.
-        token_entropies: Float32 tensor `(batch, beam, target_time)`: the entropy of what each
-            token was chosen from, in nats; 0 behind a hypothesis' length.
+        alignment: Float32 tensor `(batch, beam, target_time, source_time)`.
+        finished: Bool tensor `(batch, beam)`: ended by the end token, not cut.
+        token_log_probs: Float32 tensor `(batch, beam, target_time)`: log p of each token, in nats.
+        token_entropies: Float32 tensor `(batch, beam, target_time)`: entropy of each token's
+            distribution, in nats. Like the alignment, both are 0 behind a hypothesis' length.
     """
 
     ids: Any
@@ -37,10 +33,7 @@ class SearchResult(NamedTuple):
 
 
 def write_row(buffer, step, row):
-    """The time-major `buffer` `(time, ...)` with `row` at `step`.
-
-    A fixed shape and a `where`, which every runtime has: no tensor list, no scatter.
-    """
+    """The time-major `buffer` `(time, ...)` with `row` at `step`, by `where`, without a scatter."""
     steps = ops.arange(ops.shape(buffer)[0], dtype="int32")
     # (time,) -> (time, 1, ...), as many axes as the buffer
     is_step = ops.reshape(ops.equal(steps, step), (-1, *(1,) * (len(buffer.shape) - 1)))
@@ -49,12 +42,7 @@ def write_row(buffer, step, row):
 
 
 def take_beams(tensor, beams):
-    """Row `beams[b, k]` of `tensor[b]`, for each b and k.
-
-    Args:
-        tensor: `(batch, beam, ...)`.
-        beams: Int32 `(batch, new_beam)`.
-    """
+    """Row `beams[b, k]` of `tensor[b]` `(beam, ...)`, for each b and k; `beams` is int32."""
     batch, width, *inner = ops.shape(tensor)
     # (batch, 1), the place of row b's beam 0 in the flat array
     first = ops.expand_dims(ops.arange(batch, dtype="int32") * width, axis=1)
@@ -85,14 +73,7 @@ def best_first(result):
 
 
 def finished_first(finished):
-    """Places of a beam, those that are True before the others, and each kind in its order.
-
-    Args:
-        finished: Bool tensor `(batch, beam)`.
-
-    Returns:
-        Int32 tensor `(batch, beam)`.
-    """
+    """Int32 `(batch, beam)`: the beams that are True, then the others, each in their order."""
     beam = finished.shape[1]
     # no two keys are equal, for `top_k` of PyTorch keeps no order of equals
     keys = beam * ops.cast(finished, "float32") - ops.arange(beam, dtype="float32")
@@ -107,15 +88,8 @@ def coverage_penalty(alignment, source_mask=None):
 
     cp = sum_j log(min(sum_i alpha_ij, 1))      (Wu et al. 2016, eq. 14)
 
-    Args:
-        alignment: Float32 tensor `(batch, beam, target_time, source_time)`,
-            zero behind a hypothesis' length.
-        source_mask: Bool tensor `(batch, source_time)`, which source tokens
-            are real: all if left out.
-
-    Returns:
-        Float32 tensor `(batch, beam)`, 0 where each source token got a whole
-        target token's attention, and less elsewhere.
+    Float32 `(batch, beam)`, at most 0, of `alignment` `(batch, beam, target_time, source_time)`
+    over the positions that are True in `source_mask` `(batch, source_time)`.
     """
     covered = ops.clip(ops.sum(alignment, axis=2), UNSEEN, 1.0)  # sum_i alpha_ij, at most 1
     penalty = ops.log(covered)  # -> (batch, beam, source_time)
@@ -136,31 +110,17 @@ SMALLEST, LARGEST = 16, 128  # tokens of a block
 
 
 def best_tokens(distribution, count):
-    """The most probable tokens: (log-probabilities, ids), each `(..., count)`, best first.
-
-    Args:
-        distribution: `Distribution` over `(..., vocabulary)`.
-        count: Positive integer, at most `vocabulary`.
-    """
+    """The most probable tokens: (log-probabilities, ids), each `(..., count)`, best first."""
     logits, ids = top_k_tokens(distribution.logits, count, distribution.unwritten)
     return logits - distribution.log_total, ids
 
 
 def top_k_tokens(log_probs, count, unwritten=()):
-    """`ops.top_k` over the last axis, faster for a large vocabulary.
+    """`ops.top_k` over the last axis, faster for a large vocabulary: (values, int32 ids).
 
-    The `count` largest values are in the `count` blocks with the largest maxima. So the
-    maximum of each block comes first, which a processor takes in one pass, and only those
-    few blocks are ranked. Tokens that are exactly equal come in the order of their blocks.
-
-    Args:
-        log_probs: Float tensor `(..., vocabulary)`.
-        count: Positive integer, at most `vocabulary`.
-        unwritten: Sequence of integers, tokens that are not taken. Those of the first block cost
-            no pass over the vocabulary.
-
-    Returns:
-        (values, ids), each `(..., count)`, largest first; ids are int32.
+    The `count` largest values are in the `count` blocks with the largest maxima, so only those
+    blocks are ranked. Equal values come in the order of their blocks. `unwritten` tokens are left
+    out; those of the first block cost no pass over the vocabulary.
     """
     vocabulary = log_probs.shape[-1]
     block = _block(vocabulary, count)
@@ -194,7 +154,7 @@ def top_k_tokens(log_probs, count, unwritten=()):
 def _block(vocabulary, count):
     """The size of blocks, within bounds, that leaves the fewest values to rank; 1 if none divides.
 
-    Ranked are the maxima of all blocks, and then the values of `count` blocks.
+    Ranked are the maxima of all blocks and the values of `count` blocks.
     """
     sizes = range(SMALLEST, min(LARGEST, vocabulary) + 1)
     dividing = [size for size in sizes if vocabulary % size == 0]

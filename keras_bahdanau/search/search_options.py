@@ -174,11 +174,7 @@ def require_ctc(model, options):
 
 
 def require_deterministic(options):
-    """Raise ValueError if a search draws at random, which no export may.
-
-    Args:
-        options: `SearchOptions`.
-    """
+    """Raise ValueError if a search draws at random, which no export may."""
     if options.random:
         raise ValueError(
             "An exported translator must give the same answer each time, so its search must not "

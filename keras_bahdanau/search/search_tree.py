@@ -12,16 +12,16 @@ ROOT = -1
 
 
 class SearchTree(NamedTuple):
-    """Hypotheses of one input, a node for each, in the order in which they came up.
+    """Hypotheses of one input as a tree, a node for each, in the order of the search.
 
-    A node is its parent's hypothesis with one more token. A branch is pruned where no node of it
-    is `kept`: better ones have pushed it out of the beam.
+    A node is its parent's hypothesis with one more token. A branch without a `kept` node is pruned:
+    better hypotheses have pushed it out of the beam.
 
     Attributes:
         tokens: List of the last token of each node: ids, or pieces in a `Trace`.
         parents: Int array `(nodes,)`, the number of an earlier node; -1 for the empty hypothesis.
         log_probs: Float array `(nodes,)`, log p of the whole hypothesis.
-        scores: Float array `(nodes,)`, the same over the length penalty, by which a beam ranks.
+        scores: Float array `(nodes,)`, the same over the length penalty.
         finished: Bool array `(nodes,)`, ended by the end token.
         kept: Bool array `(nodes,)`, a hypothesis of the last beam, or the beginning of one.
     """
@@ -34,11 +34,7 @@ class SearchTree(NamedTuple):
     kept: Any
 
     def path(self, tokens):
-        """Numbers of the nodes of a hypothesis, as far as the search has held it.
-
-        Args:
-            tokens: Sequence of its tokens.
-        """
+        """Numbers of the nodes of a hypothesis, given by its tokens, up to the last one found."""
         children = {
             key: node for node, key in enumerate(zip(self.parents, self.tokens, strict=True))
         }
@@ -53,9 +49,6 @@ class SearchTree(NamedTuple):
 
 class TreeRecorder:
     """The `visit` of a `beam_search` of one input, which makes its `SearchTree`.
-
-    Args:
-        options: `SearchOptions` of the search.
 
     Example:
         >>> recorder = TreeRecorder(options)

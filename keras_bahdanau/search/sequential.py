@@ -13,10 +13,7 @@ from keras_bahdanau.search.stepping import for_rows, run_steps, take_rows
 
 
 class SequentialState(NamedTuple):
-    """State of the loop.
-
-    Its hypotheses are independent: one in each row of the batch, or `draws` on an axis behind it.
-    """
+    """State of the loop: independent hypotheses `(batch,)`, or draws `(batch, draws)`."""
 
     t: Any  # int32 scalar, the step
     tokens: Any  # int32 (batch, [draws]), chosen last
@@ -31,14 +28,11 @@ class SequentialState(NamedTuple):
 
 
 def sequential_search(step, choose, state, limits, *, start, end, time, source_time):
-    """Choose a token at each step, until every hypothesis has ended or is cut.
+    """Last `SequentialState`, when every hypothesis has ended or is cut.
 
-    Arguments are those of `search`, but that `limits` may be `(batch, draws)`, and `choose`: a
-    function `(distribution, t, rows) -> (tokens, log_probs)` that gives the tokens for step t, and
-    their log-probabilities; rows are those of the batch, int32 `(n,)`, or None for all.
-
-    Returns:
-        The last `SequentialState`.
+    `limits` is `(batch,)` or `(batch, draws)`. `choose` is a function
+    `(distribution, t, rows) -> (tokens, log_probs)` for step t, with rows int32 `(n,)`
+    or None for all.
     """
     shape = ops.shape(limits)
     alive = ops.greater(limits, 0)
@@ -91,12 +85,9 @@ def _advance(step, choose, limits, state, end):
 
 
 def greedy_search(step, state, limits, options, *, start, end, time, source_time):
-    """Take the most probable token at each step.
+    """Take the most probable token at each step: `SearchResult` with a beam axis of 1.
 
-    Arguments are those of `search`. Of the options it reads the length penalty.
-
-    Returns:
-        `SearchResult` with a beam axis of 1.
+    Arguments: as in `search`. Of the options only the length penalty counts.
     """
     shared = {"start": start, "end": end, "time": time, "source_time": source_time}
     result = sequential_search(step, _most_probable, state, limits, **shared)
@@ -121,16 +112,13 @@ def _most_probable(distribution, t, rows):
 
 
 def sample(step, state, limits, options, *, start, end, time, source_time, uniforms=None):
-    """Draw `options.beam_width` translations of each sentence, one without the others.
+    """Draw `options.beam_width` independent translations of each sentence.
 
-    They come as they are drawn, not best first, and their scores are those
-    that the model gives them: `temperature`, `top_k` and `top_p` decide what
-    is drawn, and change no score.
-
-    Arguments are those of `search`.
+    Arguments: as in `search`. `temperature`, `top_k` and `top_p` change the draws, but not their
+    scores.
 
     Returns:
-        `SearchResult` with a beam axis of `options.beam_width`.
+        `SearchResult` with a beam axis of `options.beam_width`, in the order of the draws.
     """
     draws = options.beam_width
     if uniforms is None:
@@ -157,16 +145,10 @@ def sample(step, state, limits, options, *, start, end, time, source_time, unifo
 
 
 def draw(log_probs, uniforms, options):
-    """Draw one token from each distribution.
+    """(tokens int32 `(...)`, their log-probabilities): a draw from each distribution.
 
-    Args:
-        log_probs: Float32 tensor `(..., vocabulary)`.
-        uniforms: Float tensor `(...)` in [0, 1): the share of probability, most
-            probable token first, that lies before what is drawn.
-        options: `SearchOptions`.
-
-    Returns:
-        (tokens int32 `(...)`, their `log_probs` `(...)`).
+    `uniforms` `(...)` in [0, 1) are the share of probability, most probable token first, before it;
+    `log_probs` is `(..., vocabulary)`.
     """
     # (..., ranks); tokens (vocabulary,) where nothing is cut
     ranked, tokens = _ranked(log_probs, options)

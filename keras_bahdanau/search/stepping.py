@@ -7,11 +7,10 @@ ALIVE_SHARE = 3, 4  # rows that have ended are left out once at most 3/4 of all 
 
 
 class RowStep:
-    """A step function that can be made for a part of the rows of a batch.
+    """A step function that can be made for some rows of a batch.
 
-    Args:
-        for_rows: Function from int32 `(n,)`, the rows, or None for all, to a step function
-            `(tokens, state) -> (log_probs, weights, state)`.
+    `for_rows` is a function from rows, int32 `(n,)` or None for all, to a step function
+    `(tokens, state) -> (log_probs, weights, state)`.
 
     Example:
         >>> step = RowStep(lambda rows: language_step(take_rows(memory, rows)))
@@ -32,10 +31,7 @@ def for_rows(step, rows):
 
 
 def map_step(change, step):
-    """A step function with `change` applied; a `RowStep` stays one.
-
-    `change` is a function from a step function and its rows, as of `RowStep`, to another one.
-    """
+    """A step function after `change(step, rows)`; a `RowStep` stays one."""
     if not isinstance(step, RowStep):
         return change(step, None)
     return RowStep(lambda rows: change(step.for_rows(rows), rows))
@@ -51,20 +47,10 @@ def take_rows(structure, rows):
 def run_steps(make_advance, first, time, step):
     """The last state of a search, one step after the other until no hypothesis is alive.
 
-    A batch goes on until its longest target has ended. In a graph for batches of any size the
-    steps of a `RowStep` are those of the sentences that are still alive: whenever a quarter of
-    the rows has ended, they are left out. No row changes another, but for rounding: how a product
-    is rounded depends on its number of rows.
-
-    Args:
-        make_advance: Function from rows, as of `RowStep`, to a function from a state to the next.
-        first: NamedTuple with at least `t`, an int32 scalar, `alive`, bool `(batch, ...)`,
-            `model`, a structure, and fields of `TIME_MAJOR`.
-        time: Integer or int32 scalar, the most steps.
-        step: The step function.
-
-    Returns:
-        A state like `first`; `model` is () where rows have been left out.
+    In a graph for any batch size, a `RowStep` leaves out ended rows whenever a quarter has ended.
+    No row changes another, but for rounding, which depends on the number of rows of a product.
+    `make_advance(rows)` gives a function from a state to the next; the last state's `model` is ()
+    where rows have been left out.
     """
     if isinstance(step, RowStep) and first.alive.shape[0] is None:
         return _shrinking(make_advance, first, time)
