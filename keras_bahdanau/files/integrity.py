@@ -1,7 +1,7 @@
 """Archives, cards and weights that are whole, within bounds, and as they were when written.
 
-A file may be damaged on its way, put together by hand, or made by a stranger. Each fault in a file
-is a `Damage` with a short reason; the caller names the file.
+A file may be damaged, put together by hand, or made by a stranger. Each fault is a `Damage` with a
+short reason; the caller names the file.
 """
 
 import contextlib
@@ -31,19 +31,9 @@ class Damage(ValueError):
 def opened(file):
     """Open a zip archive that unfolds to a bounded size.
 
-    Args:
-        file: Binary file that can seek.
-
-    Yields:
-        `zipfile.ZipFile` to read. What it raises inside of the `with` block is a `Damage` too.
-
-    Raises:
-        Damage: If it is no archive, a damaged one, or one that unfolds to more than
-            `UNFOLDED` times its size and `SPARE` bytes, or to a longer card than `LONGEST_CARD`.
-
-    Example:
-        >>> with open("en-de.keras", "rb") as file, opened(file) as archive:
-        ...     card = parse_card(archive.read("pipeline.json"))
+    Yields the `zipfile.ZipFile` of a seekable binary file. What it raises inside of the `with`
+    block is a `Damage` too, as are a broken archive, one that unfolds to more than `UNFOLDED` times
+    its size and `SPARE` bytes, and a card longer than `LONGEST_CARD`.
     """
     try:
         size = file.seek(0, io.SEEK_END)
@@ -73,21 +63,7 @@ def _check_sizes(entries, size):
 
 
 def parse_card(content):
-    """Parse the JSON of a card.
-
-    Args:
-        content: Bytes.
-
-    Returns:
-        Dictionary.
-
-    Raises:
-        Damage: If they are no JSON, hold something else than an object, or are too many.
-
-    Example:
-        >>> parse_card(b'{"beam_width": 5}')
-        {'beam_width': 5}
-    """
+    """Parse the JSON object of a card, or raise `Damage`."""
     if len(content) > LONGEST_CARD:
         raise Damage(f"it has {len(content):,} bytes, where {LONGEST_CARD:,} are allowed")
     try:
@@ -106,18 +82,10 @@ def _refuse(constant):
 
 
 def check_fields(card, forms):
-    """Check the fields of a card.
+    """Raise `Damage` if a field of a card is missing or has another form.
 
-    Args:
-        card: Dictionary, as JSON gives it.
-        forms: Dictionary from names to the form of each value: a class, `[form]` for a list,
-            or `{str: form}` for an object.
-
-    Raises:
-        Damage: If one is missing or has another form.
-
-    Example:
-        >>> check_fields({"parts": {"a": "0"}}, {"parts": {str: str}})
+    `forms` maps names to the form of each value: a class, `[form]` for a list, or `{str: form}` for
+    an object.
     """
     for name, form in forms.items():
         if name not in card:
@@ -136,15 +104,7 @@ def _has_form(value, form):
 
 
 def sha256_of(file):
-    """Hash the rest of a binary file.
-
-    Returns:
-        String of 64 hexadecimal digits.
-
-    Example:
-        >>> with open("variables.index", "rb") as file:
-        ...     digest = sha256_of(file)
-    """
+    """Hash the rest of a binary file: 64 hexadecimal digits."""
     digest = hashlib.sha256()
     while chunk := file.read(_CHUNK):
         digest.update(chunk)
@@ -152,11 +112,7 @@ def sha256_of(file):
 
 
 def first_not_finite(arrays):
-    """Name of the first array with NaN or infinity in it, or None.
-
-    Args:
-        arrays: Iterable of (name, array of numbers).
-    """
+    """Name of the first of (name, array) pairs with NaN or infinity in it, or None."""
     import numpy as np  # which takes its time, as Keras does
 
     return next((name for name, array in arrays if not np.isfinite(array).all()), None)
@@ -171,14 +127,9 @@ def arrays_of(variables):
 
 
 def require_finite_weights(model, received="a model"):
-    """Raise ValueError if a model has a weight that is NaN or infinite.
+    """Raise ValueError if a built Keras model has a weight that is NaN or infinite.
 
-    Args:
-        model: A built Keras model.
-        received: String, the model's name in the error, such as "path='a.keras'".
-
-    Example:
-        >>> require_finite_weights(translator.model, f"path={path!r}")
+    `received` names the model in the error, such as "path='a.keras'".
     """
     name = first_not_finite(arrays_of(model.weights))
     if name is not None:

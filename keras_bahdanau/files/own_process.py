@@ -17,17 +17,9 @@ runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def module_command(python, module, *arguments):
-    """The command that runs a module, and finds no other modules in the current directory.
+    """Build the command that runs a module without modules of the current directory.
 
-    `python -m` looks there first: it takes a file `numbers.py` beside a user's data for the
-    module of Python. The option -P, which prevents it, is missing in Python 3.10.
-
-    Args:
-        python: Path of the Python that runs it.
-        module: Name of a module or package that can be run.
-        arguments: Strings that follow it.
-
-    Returns:
-        List of strings.
+    `python -m` looks there first: it takes a user's file `numbers.py` for the module of Python. The
+    option -P, which prevents it, is missing in Python 3.10.
     """
     return [python, "-c", _CODE, _ROOT, module, *arguments]

@@ -10,26 +10,15 @@ from pathlib import Path
 def owned(path, say=None, wait=False):
     """Own a path for as long as the block lasts.
 
-    The lock is the operating system's, held on the file `.NAME.lock`: it ends with the process,
-    however that ends, so that no lock is ever stale and no process number is mistaken for
-    another's. What stands in the file is for the message to others.
+    The operating system locks the file `.NAME.lock` and frees it when the process ends, however
+    that ends, so no lock is ever stale. Its content is for the message to others. The directory of
+    the path must exist. Yields False on a file system without locks, else True.
 
-    Args:
-        path: Path of a file or directory, in a directory that exists.
-        say: Function of one string, which is told of an owner that ended without giving up; None
-            for none.
-        wait: True to wait for another owner to end.
+    `say` gets a message about an owner that ended without finishing; `wait` waits for another
+    owner.
 
-    Yields:
-        True; False on a file system that has no locks, where the path may have other owners.
-
-    Raises:
-        BlockingIOError: If another process, or another block of this one, owns the path.
-        OSError: If the lock file can't be written.
-
-    Example:
-        >>> with owned(Path("runs/en-de/translator.keras")):
-        ...     translator.save("runs/en-de/translator.keras")
+    Raises BlockingIOError if another process or block owns the path, OSError if the lock file can't
+    be written.
     """
     lock = lock_of(path)
     file, locked = _locked(path, lock, wait)
@@ -51,17 +40,9 @@ def owned(path, say=None, wait=False):
 
 @contextlib.contextmanager
 def existing(directory):
-    """Make a directory where there is none; it is removed in the end if nothing is in it.
+    """Make a missing directory; remove it in the end if it is empty.
 
-    Args:
-        directory: Path.
-
-    Raises:
-        NotADirectoryError: If it is a file, or lies below one.
-
-    Example:
-        >>> with existing(Path("runs/en-de")) as directory, owned(directory / "translator.keras"):
-        ...     translator.save(directory / "translator.keras")
+    Raises NotADirectoryError if it is a file, or lies below one.
     """
     new = not directory.exists()
     try:
@@ -80,12 +61,7 @@ def existing(directory):
 
 
 def check_unowned(path, say=None):
-    """Raise BlockingIOError if a path is owned, before anything slow is done.
-
-    Args:
-        path: Path of a file or directory.
-        say: Function of one string, as in `owned`.
-    """
+    """Raise BlockingIOError if a path is owned, before anything slow is done."""
     if lock_of(path).exists():
         with owned(path, say):
             pass
@@ -121,7 +97,7 @@ def _locked(path, lock, wait):
 
 
 def _owner_in(file):
-    """The name that an owner has written; "" for nothing."""
+    """Name that an owner has written; "" for none."""
     return file.read(1000).decode(errors="replace")
 
 

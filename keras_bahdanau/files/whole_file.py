@@ -8,11 +8,7 @@ import os
 
 
 def content_of(source, most):
-    """The first bytes of an input: bytes, or the path of a file.
-
-    Raises:
-        OSError: If the system can't read the file.
-    """
+    """First bytes of an input: bytes, or the path of a file."""
     if isinstance(source, bytes):
         return source[:most]
     with open(source, "rb") as file:
@@ -20,19 +16,14 @@ def content_of(source, most):
 
 
 def size_of(source):
-    """Number of bytes of an input, for a file as the system states it.
-
-    Raises:
-        OSError: As in `content_of`.
-    """
+    """Number of bytes of an input, for a file as the system states it."""
     return len(source) if isinstance(source, bytes) else os.path.getsize(source)
 
 
 def read_or(default, read, source):
     """Result of a function of an input; `default` if the system can't read its file.
 
-    A missing or unreadable file counts as an input without positions, as a broken one does: the
-    other inputs are read, and the report names it.
+    An unreadable file is then reported like a broken one, and the other inputs are read.
     """
     try:
         return read(source)
@@ -42,21 +33,9 @@ def read_or(default, read, source):
 
 @contextlib.contextmanager
 def replacing(path, unfinished):
-    """Write a file under another name first, and rename it when the `with` block ends well.
+    """Write a file to the path `unfinished`, and rename it when the `with` block ends well.
 
-    Args:
-        path: `Path` of the file.
-        unfinished: `Path` beside it to write to; it is removed if anything fails.
-
-    Yields:
-        `unfinished`.
-
-    Raises:
-        OSError: If the disk is full, or does not take the file for another reason.
-
-    Example:
-        >>> with replacing(Path("notes.txt"), Path(".notes.txt")) as file:
-        ...     file.write_text("done")
+    Yields `unfinished`, which is removed if anything fails. Raises OSError with the path.
     """
     try:
         with _explained(path):
@@ -73,20 +52,8 @@ def replacing(path, unfinished):
 def new_file(path):
     """Write a file that must not exist, not even at the end of the `with` block.
 
-    Args:
-        path: `Path` of the file.
-
-    Yields:
-        The path of a draft beside it, of this process alone. It is removed if the block fails,
-        and stays if the file has appeared in the meantime.
-
-    Raises:
-        FileExistsError: If it has.
-        OSError: As in `replacing`.
-
-    Example:
-        >>> with new_file(Path("scores.txt")) as draft:
-        ...     draft.write_text("31.4")
+    Yields the path of a draft, of this process alone. It is removed if the block fails, and stays
+    if the file has appeared in the meantime, which raises FileExistsError.
     """
     draft = path.with_name(f".unfinished-{os.getpid()}-{path.name}")
     written = False
@@ -104,15 +71,7 @@ def new_file(path):
 
 
 def take_new_name(draft, path):
-    """Give a whole file its name, unless another file has it.
-
-    Args:
-        draft: `Path` of the file.
-        path: `Path` that it gets.
-
-    Raises:
-        FileExistsError: If a file of that name exists. The draft stays.
-    """
+    """Rename a draft to `path`; raise FileExistsError, and keep it, if a file has that name."""
     try:
         os.link(draft, path)  # which, unlike a rename, replaces nothing
     except OSError:
@@ -142,11 +101,7 @@ def _explained(path):
 
 
 def json_values(content):
-    """Content with None for NaN and infinity, which JSON does not have.
-
-    Args:
-        content: Dictionary, list, or a value in one.
-    """
+    """Content with None for NaN and infinity, which JSON does not have."""
     if isinstance(content, dict):
         return {name: json_values(value) for name, value in content.items()}
     if isinstance(content, list | tuple):
@@ -157,33 +112,15 @@ def json_values(content):
 def write_json(path, content, new=False):
     """Write a JSON file as a whole or not at all; NaN and infinity become null.
 
-    Args:
-        path: `Path` of the file.
-        content: Dictionary or list of what JSON holds.
-        new: True if no file of that name may exist: see `new_file`.
-
-    Raises:
-        OSError: As in `replacing`, or in `new_file`.
-
-    Example:
-        >>> write_json(Path("scores.json"), {"bleu": 31.4})
+    With `new` no file of that name may exist: see `new_file`.
     """
     write_text(path, json.dumps(json_values(content), indent=1, allow_nan=False), new)
 
 
 def write_text(path, text, new=False):
-    r"""Write a text file in UTF-8 as a whole or not at all, its line ends as they are.
+    """Write a text file in UTF-8 as a whole or not at all, its line ends unchanged.
 
-    Args:
-        path: `Path` of the file, which is compressed if it is named `.gz`.
-        text: String.
-        new: As in `write_json`.
-
-    Raises:
-        OSError: As in `replacing`, or in `new_file`.
-
-    Example:
-        >>> write_text(Path("texts.txt"), "ein Mann\neine Katze\n")
+    A name that ends in `.gz` compresses it. `new` and errors: as in `write_json`.
     """
     content = text.encode("utf-8")
     if path.suffix == ".gz":

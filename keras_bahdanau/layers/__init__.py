@@ -1,6 +1,6 @@
 """Layers in `keras.ops`: attention, cells, one decoder step, the loop over time.
 
-The names are loaded on first use: each imports its own module and what that needs.
+Names load on first use, each with its own module.
 """
 
 import sys

@@ -12,18 +12,9 @@ from keras_bahdanau.settings.limits import MOST_OF_A_STATE
 class Bridge(keras.layers.Layer):
     """Base of the bridges: all initial states of a decoder, in the structure of its cell.
 
-    Args:
-        sizes: Widths of the states: a tuple of positive integers or of such tuples, as a cell's
-            `state_sizes`.
-
-    Call arguments:
-        summary: Float tensor `(batch, summary_units)`.
-
-    Output:
-        Float tensors `(batch, size)` in the structure of `sizes`.
-
-    Raises:
-        ValueError: If `sizes` is not a tuple of positive integers or of such tuples.
+    `sizes` are the widths of the states: a tuple of positive integers or of such tuples, as a
+    cell's `state_sizes`, or ValueError. A summary `(batch, summary_units)` gives float tensors
+    `(batch, size)` in that structure.
     """
 
     def __init__(self, sizes, **kwargs):
@@ -47,8 +38,6 @@ class StateBridge(Bridge):
     s_0 = tanh(W summary + b)          (Bahdanau et al. 2015, appendix A.2.2)
 
     One product gives all states, each element in (-1, 1).
-
-    Arguments and output: see `Bridge`.
     """
 
     def __init__(self, sizes, **kwargs):
@@ -70,10 +59,7 @@ class StateBridge(Bridge):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ZeroBridge(Bridge):
-    """Zeros as initial states, in the batch and dtype of the summary.
-
-    Arguments and output: see `Bridge`.
-    """
+    """Zeros as initial states, in the batch and dtype of the summary."""
 
     def call(self, summary):
         batch = ops.shape(summary)[0]
@@ -88,12 +74,7 @@ class IdentityBridge(Bridge):
 
     s_0 = summary          (Sutskever et al. 2014; the decoders of TensorFlow's tutorials)
 
-    Several states are parts of the summary, side by side.
-
-    Arguments and output: see `Bridge`.
-
-    Raises:
-        ValueError: In `build`, if the summary is not as wide as all states together.
+    Several states are parts of the summary, which must be as wide as all of them together.
     """
 
     def build(self, summary_shape):

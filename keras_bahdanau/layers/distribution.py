@@ -13,14 +13,14 @@ FORBIDDEN = -1e30
 
 
 class Distribution(NamedTuple):
-    """Distribution over a vocabulary.
+    """Distribution over a vocabulary: log p_k = logits_k - log_total.
 
     Attributes:
-        logits: Float32 tensor `(..., vocabulary)`, log-probabilities up to `log_total`. A search
-            finds the best tokens in them, and needs the log-probabilities of these alone.
-        log_total: Float32 tensor `(..., 1)`: log p_k = logits_k - log_total.
+        logits: Float32 tensor `(..., vocabulary)`. A search finds the best tokens in them, and
+            needs the log-probabilities of these alone.
+        log_total: Float32 tensor `(..., 1)`.
         entropy: Float32 tensor `(...)`, in nats.
-        unwritten: Tuple of integers, tokens of no text, which are not chosen. They count in
+        unwritten: Tuple of integers, tokens of no text, which are not chosen, but count in
             `log_total` and in the entropy.
     """
 
@@ -44,19 +44,12 @@ def without(logits, tokens):
 
 
 def softmax_distribution(logits):
-    """`Distribution` of logits.
+    """`Distribution` of finite float32 logits `(..., vocabulary)`.
 
     log p_k = l_k - log Z,   H = -sum_k p_k log p_k = log Z - 1/Z sum_k exp(l_k) l_k
 
     with Z = sum_k exp(l_k) (Shannon 1948) and l_k as a difference from the largest, so that one
     exponential serves both.
-
-    Args:
-        logits: Float32 tensor `(..., vocabulary)`, finite.
-
-    Example:
-        >>> softmax_distribution(np.array([[1.0, 1.0, -99.0]])).entropy
-        [0.693]
     """
     # eagerly, Keras refuses the maximum of a batch without rows if it has no `initial`
     largest = ops.max(logits, axis=-1, keepdims=True, initial=-LARGEST)
@@ -71,13 +64,10 @@ def softmax_distribution(logits):
 
 
 def as_distribution(log_probs):
-    """`Distribution` of log-probabilities; one stays as it is.
+    """`Distribution` of float32 log-probabilities `(..., vocabulary)`; one stays unchanged.
 
-    Tokens that a constraint forbids count for nothing in the entropy, and what a share of CTC
-    makes of the log-probabilities is a distribution again.
-
-    Args:
-        log_probs: Float32 tensor `(..., vocabulary)`, finite, or a `Distribution`.
+    Tokens that a constraint forbids count for nothing in the entropy, and what a share of CTC makes
+    of the log-probabilities is a distribution again.
     """
     if isinstance(log_probs, Distribution):
         return log_probs
@@ -109,13 +99,7 @@ class PointerGenerator(keras.layers.Layer):
 
     p_gen = sigmoid(w_h c_i + w_s s_i + w_x y_{i-1} + b)      (See et al. 2017, eq. 8)
 
-    Call arguments:
-        state: Float tensor `(..., state_units)`, s_i, or the output of the decoder cell.
-        context: Float tensor `(..., context_units)`, c_i.
-        embedded: Float tensor `(..., embedding_units)`, the previous token's embedding.
-
-    Output:
-        Float32 tensor `(...)`, in [0, 1].
+    `state` s_i, `context` c_i and `embedded` y_{i-1}, `(..., units)` each, give float32 `(...)`.
     """
 
     def __init__(self, **kwargs):
@@ -135,23 +119,16 @@ class PointerGenerator(keras.layers.Layer):
 
 
 def log_mixture(logits, copying):
-    """Log-probabilities of generating or copying each token.
+    """Log-probabilities `(batch, [n,] vocabulary)` of generating or copying each token.
 
     p(w) = g_i P_vocab(w) + (1 - p_gen) sum_{j: x_j = w} alpha_ij     (See et al. 2017, eq. 9)
     g_i  = 1 - (1 - p_gen) sum_{j: x_j known} alpha_ij
 
-    P_vocab is the softmax of the logits. Where the weights sum to 1 and the target has every x_j,
-    g_i is p_gen, as in the paper. Otherwise the weight of positions without a symbol, or missing
-    weight, is added to g_i. So p sums to 1, and is P_vocab for a source with nothing real. The sums
-    are taken in logarithms, which stay finite: a g_i below 1e-30 counts as 1e-30, and less is not
-    copied.
-
-    Args:
-        logits: Float32 tensor `(batch, [n,] vocabulary)`.
-        copying: `Copying`.
-
-    Returns:
-        Float32 tensor `(batch, [n,] vocabulary)`.
+    P_vocab is the softmax of the float32 logits `(batch, [n,] vocabulary)`. Where the weights sum
+    to 1 and the target has every x_j, g_i is p_gen, as in the paper. Otherwise the weight of
+    positions without a symbol, or missing weight, is added to g_i. So p sums to 1, and is P_vocab
+    for a source with nothing real. Logarithms stay finite: a g_i below 1e-30 counts as 1e-30, and
+    less is not copied.
     """
     symbols = copying.symbols
     if len(logits.shape) == 3:

@@ -27,10 +27,8 @@ def replaced_at_once():
 class Orthogonal(keras.initializers.Orthogonal):
     """Keras' orthogonal matrix, drawn in float32 whatever the variable's dtype.
 
-    Its factorization does not exist in bfloat16, so a recurrent layer of Keras can't be built under
-    the pure "bfloat16" policy. In float32 the values are Keras' own.
-
-    Arguments: see `keras.initializers.Orthogonal`.
+    Its factorization does not exist in bfloat16, so Keras can't build a recurrent layer under the
+    pure "bfloat16" policy. In float32 the values are Keras' own.
     """
 
     def __call__(self, shape, dtype=None):
@@ -45,10 +43,8 @@ class BlockOrthogonal(keras.initializers.Initializer):
     """Square orthogonal matrices side by side, one a gate.
 
     U, U_z and U_r each start orthogonal (Bahdanau et al. 2015, appendix B.1);
-    `keras.initializers.Orthogonal` makes one such matrix of all blocks together.
-
-    Args:
-        seed: Integer or None. With None each matrix differs from the last.
+    `keras.initializers.Orthogonal` makes one such matrix of all blocks together. With `seed=None`
+    each matrix differs from the last.
     """
 
     def __init__(self, seed=None):

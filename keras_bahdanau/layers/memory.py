@@ -54,15 +54,9 @@ class ProjectedMemory(NamedTuple):
 
 
 def masked_mean(values, mask):
-    """Mean of the real values, zero for a sentence without any.
+    """Mean `(batch, values_units)` of the real values, zero for a sentence without any.
 
-    Args:
-        values: Float tensor `(batch, source_time, values_units)`. Padding is not read and may be
-            NaN.
-        mask: Bool tensor `(batch, source_time)`, True where a value is real.
-
-    Returns:
-        Tensor `(batch, values_units)` in the dtype of the values, summed in float32.
+    It is summed in float32. Padding may be NaN; `mask` is None or bool `(batch, source_time)`.
     """
     # mask (batch, source_time, 1), values (batch, source_time, values_units)
     real = ops.where(ops.expand_dims(mask, axis=-1), ops.cast(values, "float32"), 0.0)
@@ -100,8 +94,7 @@ class Summary(NamedTuple):
     """Function that sums up a source in one vector, and its width.
 
     Attributes:
-        make: Function `(reader, values, mask) -> summary`, of the reader of the values; the summary
-            is a float tensor `(batch, summary_units)`.
+        make: Function `(reader, values, mask) -> summary`, float `(batch, summary_units)`.
         units: Function `(reader) -> summary_units`.
     """
 
@@ -150,20 +143,8 @@ class Query(keras.layers.Layer):
     "context"    of the step before, c_{i-1}
     "task"       the embedding of the first source token, a language or task token
 
-    Args:
-        parts: Tuple of those names.
-
-    Call arguments:
-        state: Float tensor `(batch, [n,] units)`.
-        embedding: Float tensor `(batch, [n,] embedding_units)`.
-        context: Float tensor `(batch, [n,] context_units)`, or () if unused.
-        task: Float tensor `(batch, task_units)`, or () if unused.
-
-    Output:
-        Float tensor `(batch, [n,] query_units)`.
-
-    Raises:
-        ValueError: If a part is unknown or named twice, or there is none.
+    `parts` is a tuple of different names. Each vector is `(batch, [n,] units)`, the task without
+    the axis n, and () if unused.
     """
 
     def __init__(self, parts=("state",), **kwargs):

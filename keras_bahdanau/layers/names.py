@@ -1,7 +1,7 @@
 """Names of the layers: where each class is, and what each name of an option stands for.
 
-This file imports nothing, so that options and `--help` know the names without Keras. A new
-layer is a class, its name in `MODULES`, and a line in the table of its family.
+This file imports nothing, so that options and `--help` know the names without Keras. A new layer is
+a class, its name in `MODULES`, and a line in the table of its family.
 """
 
 MODULES = {  # module of the package -> its classes

@@ -12,18 +12,8 @@ from keras_bahdanau.settings import checks
 class ReadoutBase(keras.layers.Layer):
     """Base of the readouts: t_i from s_i, c_i and y_{i-1}, for all steps at once.
 
-    Args:
-        units: Positive integer. Width of t_i.
-        dropout: Float in [0, 1). Share of t_i dropped in training.
-
-    Call arguments:
-        state: Float tensor `(..., state_units)`, s_i, or the output of the decoder cell.
-        context: Float tensor `(..., context_units)`, c_i.
-        embedded: Float tensor `(..., embedding_units)`, the previous token's embedding.
-        training: Python bool.
-
-    Output:
-        Float tensor `(..., units)`.
+    `state` s_i (or the decoder cell's output), `context` c_i and `embedded` y_{i-1}, `(..., width)`
+    each, give `(..., units)`; `dropout` is the share of t_i dropped in training.
     """
 
     def __init__(self, units, dropout=0.0, **kwargs):
@@ -49,9 +39,7 @@ class ReadoutBase(keras.layers.Layer):
 class ProjectedReadout(ReadoutBase):
     """Base of the readouts that are one product of the vectors of a step.
 
-    Attributes:
-        dense: Dictionary of arguments of the product.
-        pieces: Number of products for an output.
+    `dense` are the arguments of the product, `pieces` is the number of products for an output.
     """
 
     dense = {"activation": "tanh"}
@@ -64,7 +52,7 @@ class ProjectedReadout(ReadoutBase):
         )
 
     def vectors(self, state, context, embedded):
-        """The vectors of a step, in the order of the product."""
+        """Vectors of a step, in the order of the product."""
         return state, context, embedded
 
     def build(self, state_shape, context_shape, embedded_shape):
@@ -81,8 +69,6 @@ class Readout(ProjectedReadout):
     """t_i = tanh(W_s s_i + W_c c_i + W_y y_{i-1} + b).
 
     The deep output of Pascanu et al. 2014 with tanh in place of maxout, as in Nematus.
-
-    Arguments and output: see `ReadoutBase`.
     """
 
 
@@ -92,8 +78,6 @@ class MaxoutReadout(ProjectedReadout):
 
     t~_i = U_o s + V_o y_{i-1} + C_o c_i
     t_i  = [max(t~_{i,2j-1}, t~_{i,2j})], j = 1 ... units      (Bahdanau et al. 2015, A.2.2)
-
-    Arguments and output: see `ReadoutBase`.
     """
 
     dense = {"use_bias": False}
@@ -108,10 +92,7 @@ class MaxoutReadout(ProjectedReadout):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class AttentionalReadout(ProjectedReadout):
-    """Luong's attentional vector: t_i = tanh(W [c_i; s_i])      (Luong et al. 2015, eq. 5).
-
-    Arguments and output: see `ReadoutBase`.
-    """
+    """Luong's attentional vector: t_i = tanh(W [c_i; s_i])      (Luong et al. 2015, eq. 5)."""
 
     dense = {"activation": "tanh", "use_bias": False}
 
@@ -123,7 +104,7 @@ class AttentionalReadout(ProjectedReadout):
 class PlainReadout(ReadoutBase):
     """t_i is the output of the decoder cell, such as the attentional vector of `InputFeedingCell`.
 
-    Arguments and output: see `ReadoutBase`; `units` must be the width of the state.
+    `units` must be the width of the state.
     """
 
     def build(self, state_shape, context_shape, embedded_shape):
@@ -163,9 +144,8 @@ class Emission(ReadoutBase):
 
     (Wu et al. 2018, whose t_ij has no y_{i-1}; O is the output layer, f_i comes from
     `HardAlignment`.) A step has `source_time * vocabulary` logits for each hypothesis; training
-    computes them again for the gradient, so that memory holds those of one step.
-
-    Arguments and output: see `ReadoutBase`; a call reads a single h_j, given as the context.
+    computes them again for the gradient, so that memory holds those of one step. A call reads a
+    single h_j, given as the context.
     """
 
     def __init__(self, units, dropout=0.0, **kwargs):
@@ -202,7 +182,7 @@ class Emission(ReadoutBase):
         )
 
     def mixture(self, log_prior, sums, keys, output, dropout_masks=(), training=None):
-        """The prediction of a step.
+        """Predict a step: (float32 log p(y_i = k | y_<i) `(batch, [n,] vocabulary)`, `Emitted`).
 
         Args:
             log_prior: Float32 tensor `(batch, [n,] source_time)`, log f_i.
@@ -211,9 +191,6 @@ class Emission(ReadoutBase):
             output: Pair of tensors `(vocabulary, units)` and `(vocabulary,)`, O and o.
             dropout_masks: Tuple of a tensor `(batch, units)` that scales all t_ij, or ().
             training: Python bool. True if the gradient makes anew what it needs.
-
-        Returns:
-            (log p(y_i = k | y_<i), float32 `(batch, [n,] vocabulary)`, `Emitted`).
         """
         mixed = keras.remat(_mixed) if training else _mixed
         log_probs, log_normalizers = mixed(log_prior, sums, keys, *output, *dropout_masks)
@@ -221,16 +198,10 @@ class Emission(ReadoutBase):
         return log_probs, Emitted(sums, dropout_masks, log_normalizers, steps)
 
     def token_log_likelihoods(self, tokens, emitted, keys, output):
-        """Log p(y_i | a_i = j, y_<i) of the tokens that were chosen; 0 before the first step.
+        """Log p(y_i | a_i = j, y_<i) of chosen tokens `(batch, [n])`; 0 before the first step.
 
-        Args:
-            tokens: Int tensor `(batch, [n])`, y_i.
-            emitted: `Emitted` of step i.
-            keys: As in `mixture`.
-            output: As in `mixture`.
-
-        Returns:
-            Float32 tensor `(batch, [n,] source_time)`.
+        The result is float32 `(batch, [n,] source_time)`. `emitted` is that of step i; `keys` and
+        `output` are as in `mixture`.
         """
         # one row of O and o for all places: (batch, [n,] 1, units), (batch, [n,] 1)
         kernel, bias = (ops.expand_dims(ops.take(weight, tokens, axis=0), -1) for weight in output)

@@ -16,8 +16,7 @@ class StepSeedGenerator(keras.random.SeedGenerator):
     """Seed generator for draws inside `recurrence.loop`.
 
     JAX runs a loop without side effects, so a generator cannot advance in it. There the seed of a
-    step is the generator's state plus the number of the step; the generator advances by the number
-    of steps when the loop has ended.
+    step is the generator's state plus the number of the step; it advances after the loop.
     """
 
     def next(self, ordered=True):
@@ -36,7 +35,6 @@ class LoopDraws:
 
     @contextlib.contextmanager
     def at(self, step):
-        """Run one step of the loop, or trace it."""
         self.step, self.draws = step, {}
         _OPEN_LOOPS.append(self)
         try:
@@ -61,14 +59,7 @@ class LoopDraws:
 
 
 class StepDropout(keras.layers.Layer):
-    """Dropout that also works inside the loop over time.
-
-    Args:
-        rate: Float in [0, 1). Rate at which training drops inputs.
-
-    Raises:
-        ValueError: If `rate` is not in [0, 1).
-    """
+    """Dropout that also works inside the loop over time; `rate` is in [0, 1), or ValueError."""
 
     def __init__(self, rate, **kwargs):
         super().__init__(**kwargs)
@@ -176,17 +167,10 @@ def _steps_at_once():
 
 
 def custom_gradient(function):
-    """`keras.ops.custom_gradient`; on torch the function with the gradient of autograd.
+    """`keras.ops.custom_gradient` of a function `(*tensors) -> (outputs, gradient)`.
 
-    On torch Keras supports one output only, and calls the gradient with other arguments. Autograd
-    gives the same gradient with more memory.
-
-    Args:
-        function: Function `(*tensors) -> (outputs, gradient)`, where `gradient` is a function
-            `(*upstream) -> gradients of the tensors`.
-
-    Returns:
-        Function `(*tensors) -> outputs`.
+    On torch Keras supports one output only, and calls the gradient with other arguments. There
+    autograd gives the same gradient with more memory.
     """
     if keras.backend.backend() != "torch":
         return ops.custom_gradient(function)

@@ -47,22 +47,14 @@ _register_names()
 
 
 def from_config(config):
-    """The layer of a serialized config, for its owner to build.
-
-    Keras also builds what it deserializes; a shared layer, or one that its owner builds, would
-    then be built twice.
-    """
+    """The layer of a serialized config, not yet built: Keras would build a shared one twice."""
     config = copy.deepcopy(config)  # some Keras cells empty the config that they are given
     config.pop("build_config", None)
     return keras.saving.deserialize_keras_object(config)
 
 
 def resolve_layer(value):
-    """Return a layer unchanged, and make one from a config.
-
-    Raises:
-        TypeError: If `value` is neither.
-    """
+    """Return a layer unchanged, and make one from a config; TypeError for anything else."""
     if isinstance(value, keras.layers.Layer):
         return value
     if isinstance(value, dict):
@@ -75,9 +67,8 @@ def resolve_layer(value):
 def untrack_sublayer(layer, sublayer):
     """Remove a sublayer that will not be built from the tracked layers of another.
 
-    Keras takes a layer with an unbuilt sublayer for one without weights yet: on JAX it traces
-    the model anew at each `fit`, and runs `predict_on_batch` without compiling it. The
-    attribute stays.
+    Keras takes a layer with an unbuilt sublayer for one without weights yet: on JAX it traces the
+    model anew at each `fit`, and runs `predict_on_batch` without compiling it.
     """
     layer._tracker.untrack(sublayer)
 
@@ -88,14 +79,7 @@ def is_registered_name(identifier):
 
 
 def registered(name):
-    """The class that Keras has registered under a name.
-
-    Args:
-        name: String, such as "my_scores>ReluScore".
-
-    Raises:
-        ValueError: If there is none.
-    """
+    """Class that Keras has registered under a name such as "my_scores>ReluScore", or ValueError."""
     package, _, class_name = name.partition(">")
     if package == PACKAGE and class_name in names.MODULE_OF:
         return class_of(class_name)
@@ -113,7 +97,7 @@ class Registry(Mapping):
 
     ```python
     score = keras_bahdanau.layers.SCORES.get("additive", units=256)
-    score = keras_bahdanau.layers.SCORES.get(score)  # a layer stays as it is
+    score = keras_bahdanau.layers.SCORES.get(score)  # a layer stays unchanged
     ```
 
     A class of your own has the name under which Keras has registered it, such as
@@ -121,8 +105,8 @@ class Registry(Mapping):
 
     Args:
         family: String. Name of the family, for errors.
-        table: Dictionary of `layers.names`, from a name to a class name, or to a pair of it and
-            arguments.
+        table: Dictionary of `layers.names`, from a name to a class name, or to (class name,
+            arguments).
         method: Name of the class method that makes the layer; None for the constructor.
     """
 
@@ -132,17 +116,11 @@ class Registry(Mapping):
         self._method = method
 
     def get(self, identifier, /, *args, **kwargs):
-        """The layer of an identifier.
+        """Return the layer of an identifier; other arguments are those of a layer made by name.
 
-        Args:
-            identifier: A name of this registry, or a registered one; the config of a layer, as
-                `keras.saving.serialize_keras_object` writes it; or a layer.
-            *args: Arguments of a layer that is made by name.
-            **kwargs: Likewise.
-
-        Raises:
-            ValueError: If there is no layer of this name.
-            TypeError: If it is a class.
+        `identifier` is a name of this registry, or a registered one; the config of a layer, as
+        `keras.saving.serialize_keras_object` writes it; or a layer. An unknown name raises
+        ValueError, a class TypeError.
         """
         if isinstance(identifier, type):
             raise TypeError(
@@ -158,11 +136,7 @@ class Registry(Mapping):
         return self.kind(name)(*args, **kwargs)
 
     def kind(self, name):
-        """The class of a name, or the function that makes its layers.
-
-        Raises:
-            ValueError: If the name is unknown.
-        """
+        """Class of a name, or the function that makes its layers; ValueError if it is unknown."""
         if is_registered_name(name):
             return registered(name)
         return self[checks.choice(self.family, name, self._table)]

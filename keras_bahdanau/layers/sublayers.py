@@ -14,22 +14,11 @@ EPSILON = 1e-6
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class WordDropout(keras.layers.Layer):
-    """Dropout of whole tokens: training sets their embeddings to zero.
+    """Dropout of whole tokens: training sets their embeddings `(..., embedding_units)` to zero.
 
     The others are scaled by 1 / (1 - rate), so that their mean stays. (Gal and Ghahramani 2016,
     section 4.2; per token, not per type, as Sennrich et al. 2016, "Edinburgh neural machine
-    translation systems for WMT 16".)
-
-    Args:
-        rate: Float in [0, 1). Share of the tokens dropped.
-        seed: Integer, for the same choice in each run.
-
-    Call arguments:
-        embedded: Float tensor `(..., embedding_units)`.
-        training: Python bool.
-
-    Raises:
-        ValueError: If `rate` is not in [0, 1).
+    translation systems for WMT 16".) `rate` is in [0, 1), or ValueError.
     """
 
     def __init__(self, rate, seed=None, **kwargs):
@@ -61,17 +50,7 @@ class FeedForward(keras.layers.Layer):
 
     FFN(x) = W_2 max(0, W_1 x + b_1) + b_2      (Vaswani et al. 2017, eq. 2)
 
-    Args:
-        units: Positive integer. Width of the output.
-        inner_units: Positive integer. Width of W_1 x.
-        dropout: Float in [0, 1). Rate at which training drops the inner values.
-
-    Call arguments:
-        inputs: Float tensor `(..., input_units)`.
-        training: Python bool.
-
-    Raises:
-        ValueError: If a size is not a positive integer, or `dropout` not in [0, 1).
+    W_1 x is `inner_units` wide, the output `units`; `dropout` is the share of inner values dropped.
     """
 
     def __init__(self, units, inner_units, dropout=0.0, **kwargs):
@@ -123,15 +102,9 @@ def dot_product_attention(queries, keys, values, mask, dropout=lambda weights: w
 
     softmax(Q K^T / sqrt(d)) V      (Vaswani et al. 2017, eq. 1)
 
-    Args:
-        queries: Float tensor `(batch, heads, n, d)`.
-        keys: Float tensor `(batch, heads, m, d)`.
-        values: Float tensor `(batch, heads, m, d)`.
-        mask: Bool tensor that broadcasts to `(batch, heads, n, m)`, True where a query may attend.
-        dropout: Function of the weights.
-
-    Returns:
-        Tensor `(batch, heads, n, d)` in the dtype of the values; zero where a query has no key.
+    Queries `(batch, heads, n, d)`, keys and values `(batch, heads, m, d)`, and a bool mask that
+    broadcasts to `(batch, heads, n, m)` give `(batch, heads, n, d)` in the dtype of the values;
+    zero where a query has no key. `dropout` is a function of the weights.
     """
     scale = 1 / math.sqrt(queries.shape[-1])
     queries, keys = ops.cast(queries, "float32"), ops.cast(keys, "float32")
@@ -141,19 +114,12 @@ def dot_product_attention(queries, keys, values, mask, dropout=lambda weights: w
 
 
 def sinusoids(positions, units):
-    """Sines and cosines of positions.
+    """Float32 sines and cosines `(..., units)` of positions `(...)`.
 
     p_j[2k] = sin(j / 10000^(2k / units)),   p_j[2k + 1] = cos(...)
                                                         (Vaswani et al. 2017, section 3.5)
 
     All sines come before all cosines: the same up to the order of the units.
-
-    Args:
-        positions: Number tensor `(...)`.
-        units: Positive integer. Width.
-
-    Returns:
-        Float32 tensor `(..., units)`.
     """
     rates = [10000.0 ** (-2 * k / units) for k in range(-(-units // 2))]
     angles = ops.expand_dims(ops.cast(positions, "float32"), axis=-1) * ops.convert_to_tensor(

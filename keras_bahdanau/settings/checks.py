@@ -68,11 +68,7 @@ def choice(name, value, allowed):
 def whole(name, part, arguments, kind):
     """Return a whole part, or raise ValueError if arguments of its constructor are not default.
 
-    Args:
-        name: Name of the argument that takes the part.
-        part: The part.
-        arguments: Dictionary of the arguments that would make one.
-        kind: Class whose constructor has all of these arguments.
+    `name` is the argument that takes the part, `arguments` are those of `kind` that would make one.
     """
     defaults = inspect.signature(kind.__init__).parameters
     changed = [key for key, value in arguments.items() if value != defaults[key].default]
@@ -86,15 +82,6 @@ def whole(name, part, arguments, kind):
 
 
 def counted(number, plural):
-    """Format a count with its noun: `1 pair`, `2 pairs`.
-
-    Args:
-        number: Integer.
-        plural: String, the regular plural of the noun.
-
-    Example:
-        >>> counted(1, "batches"), counted(2000, "training pairs")
-        ('1 batch', '2,000 training pairs')
-    """
+    """Format a count with its noun, of a regular plural: `1 pair`, `2,000 pairs`."""
     singular = plural.removesuffix("es") if plural.endswith("ches") else plural.removesuffix("s")
     return f"{number:,} {singular if number == 1 else plural}"

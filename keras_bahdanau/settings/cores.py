@@ -9,11 +9,10 @@ CGROUP = Path("/sys/fs/cgroup")  # of Linux: in a container its own limits
 
 
 def usable_cores():
-    """Positive integer: the cores that the process is not kept from.
+    """Count the cores that the process may use.
 
-    `taskset` keeps it from some, and so do the limits of a container (`docker run --cpus=2`,
-    `limits.cpu` of Kubernetes) and OMP_NUM_THREADS, in which Ray and Spark give each of their
-    processes its share.
+    The limits are those of `taskset`, of containers (`docker run --cpus=2`, `limits.cpu` of
+    Kubernetes), and OMP_NUM_THREADS, in which Ray and Spark give each process its share.
     """
     allowed = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
     cores = len(allowed(0)) if allowed else os.cpu_count() or 1

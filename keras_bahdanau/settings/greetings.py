@@ -17,8 +17,8 @@ _SCREEN = threading.RLock()  # one thread at a time may exchange standard error
 def without_greetings():
     """Hold back the greetings of TensorFlow's and LiteRT's libraries, which no setting silences.
 
-    Only these lines are held back; all other output is printed in the end, and so is the
-    traceback of a crash. TF_CPP_MIN_LOG_LEVEL=1 prints everything.
+    All other output is printed in the end, and so is the traceback of a crash.
+    TF_CPP_MIN_LOG_LEVEL=1 prints everything.
     """
     with _SCREEN:
         screen = None

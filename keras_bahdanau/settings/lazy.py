@@ -5,16 +5,14 @@ import sys
 
 
 def lazy_names(package, module_of):
-    """The functions `__getattr__` and `__dir__` of a package whose names load on first use.
+    """Make `__getattr__` and `__dir__` of a package whose names load on first use.
 
     ```python
     __getattr__, __dir__ = lazy_names(__name__, {"BatchedPairs": "batching"})
     ```
 
-    Args:
-        package: String, the package's `__name__`.
-        module_of: Dictionary from a name to the module in the package that holds it; a
-            name that ends its module's path is the module itself.
+    `module_of` maps a name to its module in the package; a name that ends its module's path is the
+    module itself.
     """
 
     def load(name):

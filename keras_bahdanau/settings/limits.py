@@ -1,7 +1,4 @@
-"""Upper bounds of the numbers that reach memory or time, far above the needs of a good model.
-
-Beside them the precisions that a model can compute in.
-"""
+"""Upper bounds of sizes, far above the needs of a good model, and the precisions of products."""
 
 from keras_bahdanau.settings.option import integer, number
 

@@ -119,15 +119,11 @@ def plain(value):
 
 
 def option(default, check, help, **metadata):
-    """Field of a settings dataclass.
+    """Field of a settings dataclass, with its `Check`.
 
-    Args:
-        default: Default value.
-        check: `Check` of the value.
-        help: String, for the class docstring and the command line; "{choices}" in it
-            stands for the names that the check allows.
-        **metadata: Further entries of the field's metadata. `off` is the name of the
-            command-line option that switches a flag off, if "no-..." does not fit.
+    `help` is for the class docstring and the command line; "{choices}" in it stands for the names
+    that the check allows. In `metadata`, `off` is the name of the command-line option that switches
+    a flag off, if "no-..." does not fit.
     """
     names = [f'"{name}"' for name in check.choices]
     if names:

@@ -8,14 +8,7 @@ REMOVED = {  # name: what to do instead
 
 
 def drop_removed(settings):
-    """A copy of settings without the removed options, which must be off.
-
-    Args:
-        settings: Dictionary, such as a config or the options that a file holds.
-
-    Raises:
-        ValueError: If a removed option is on.
-    """
+    """Copy settings without the removed options; raise ValueError if one is on."""
     settings = {**settings}  # a TypeError for what is no dictionary
     for name, advice in REMOVED.items():
         if settings.get(name):

@@ -13,13 +13,7 @@ from keras_bahdanau.settings import checks
 
 
 class AttentionState(NamedTuple):
-    """State of an attention from step to step: one structure a part.
-
-    Attributes:
-        window: Of the window, such as the step.
-        normalizer: Of the normalizer, such as the last weights.
-        coverage: Of the coverage, such as the sum of the weights.
-    """
+    """State of an attention between steps: one structure for each part, () for none."""
 
     window: Any
     normalizer: Any
@@ -48,10 +42,7 @@ class Attention(AttentionBase):
             attended to.
         dropout: Float in [0, 1). Share of the weights dropped in training.
 
-    Call arguments and output: see `AttentionBase`.
-
-    Raises:
-        ValueError: If a name is unknown, or `dropout` not in [0, 1).
+    Call arguments, output and errors: see `AttentionBase`.
     """
 
     def __init__(
@@ -124,8 +115,7 @@ class BahdanauAttention(Attention):
     alpha_ij = exp(e_ij) / sum_k exp(e_ik)
     c_i      = sum_j alpha_ij h_j               (Bahdanau et al. 2015, eq. 5, 6 and appendix A.1.2)
 
-    `keras.layers.AdditiveAttention` has neither W nor U. With them, the layer works in any Keras
-    model:
+    `keras.layers.AdditiveAttention` has neither W nor U. The layer works in any Keras model:
 
     ```python
     attention = keras_bahdanau.layers.BahdanauAttention(256)
@@ -137,10 +127,7 @@ class BahdanauAttention(Attention):
         dropout: Float in [0, 1). Share of the weights dropped in training.
         **kwargs: `window`, `normalizer` and `coverage` of `Attention`.
 
-    Call arguments and output: see `AttentionBase`.
-
-    Raises:
-        ValueError: If `units` is not a positive integer, `dropout` not in [0, 1).
+    Call arguments, output and errors: see `AttentionBase`.
     """
 
     def __init__(self, units, dropout=0.0, **kwargs):
@@ -167,8 +154,6 @@ class LuongAttention(Attention):
     Args:
         score: "general", "dot", "concat" or "location", or any other of `layers.SCORES`.
         **kwargs: `units`, `window`, `normalizer`, `coverage` and `dropout` of `Attention`.
-
-    Call arguments and output: see `AttentionBase`.
     """
 
     def __init__(self, score="general", **kwargs):

@@ -12,14 +12,9 @@ from keras_bahdanau.layers.recurrence import scan
 class AttentionPart(keras.layers.Layer):
     """Base of scores, windows, normalizers, coverage, and of the attentions made of them.
 
-    A part that depends on the steps before it carries a state: `initial_state` gives the
-    first one, and each step the next.
-
-    Args:
-        autocast: Bool. Whether Keras casts float inputs to the compute dtype. Scores, weights
-            and positions are float32 under every dtype policy, so most parts take them as
-            they are.
-        **kwargs: As in `keras.layers.Layer`.
+    A part that depends on earlier steps carries a state: `initial_state` gives the first one, and
+    each step the next. Scores, weights and positions are float32 under every dtype policy; with
+    `autocast` Keras casts float inputs to the compute dtype.
     """
 
     def __init__(self, autocast=False, **kwargs):
@@ -68,12 +63,13 @@ class AttentionBase(AttentionPart):
 
     Output:
         The context `(batch, context_units)`, or `(batch, target_time, context_units)`; with
-        `return_attention_scores=True` the pair (context, weights), the weights in float32,
-        `(batch, source_time)` or `(batch, target_time, source_time)`. A sentence of padding alone
-        gets all-zero weights and context.
+        `return_attention_scores=True` the pair (context, weights), the weights in float32, `(batch,
+        source_time)` or `(batch, target_time, source_time)`. A sentence of padding alone gets
+        all-zero weights and context.
 
     Raises:
-        ValueError: If the mask has not the first two axes of the values.
+        ValueError: If an argument of an attention is not as documented, or the mask has not the
+            first two axes of the values.
     """
 
     exportable = True  # True if it needs nothing but the source sentence
@@ -92,16 +88,10 @@ class AttentionBase(AttentionPart):
         return ()
 
     def attend(self, query, prepared, state, training=None):
-        """One step.
+        """Compute one step: an `Attended`.
 
-        Args:
-            query: Float tensor `(batch, [n,] query_units)`.
-            prepared: `ProjectedMemory`, without the axis n.
-            state: `initial_state(memory)`, or that of the step before, with the axis n.
-            training: Python bool.
-
-        Returns:
-            `Attended`.
+        `query` is `(batch, [n,] query_units)`, `prepared` a `ProjectedMemory` without the axis n,
+        `state` is `initial_state(memory)` or that of the step before, with the axis n.
         """
         raise NotImplementedError
 
@@ -176,12 +166,7 @@ def _may_equal(size, expected):
 
 
 def weighted_sum(weights, values):
-    """c_i = sum_j alpha_ij h_j, in the dtype of the values.
-
-    Args:
-        weights: `(batch, source_time)` or `(batch, n, source_time)`.
-        values: `(batch, source_time, values_units)`.
-    """
+    """c_i = sum_j alpha_ij h_j, `(batch, [n,] source_time)` weights, in the dtype of the values."""
     weights = ops.cast(weights, values.dtype)
     if len(weights.shape) == 3:
         return ops.matmul(weights, values)  # -> (batch, n, values_units)

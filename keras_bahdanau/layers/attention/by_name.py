@@ -19,7 +19,7 @@ class AttentionRegistry(Registry):
     """
 
     def get(self, identifier, /, *args, **kwargs):
-        """The attention of an identifier: see `Registry`.
+        """Return the attention of an identifier: see `Registry`.
 
         A score, or its name, makes an `Attention` with it.
         """
@@ -27,7 +27,7 @@ class AttentionRegistry(Registry):
         return self.make(layer, *args, **kwargs) if isinstance(layer, Score) else layer
 
     def make(self, name, /, units=256, heads=1, past=0, **kwargs):
-        """A new attention by its name.
+        """Make an attention by its name.
 
         Args:
             name: None for the fixed context, "bahdanau", "forced" for known alignments, or a score:
@@ -37,10 +37,8 @@ class AttentionRegistry(Registry):
             past: Integer. Number of the decoder's earlier states to attend to: see `PastAttention`.
             **kwargs: `window`, `normalizer`, `coverage`, `dropout` of `Attention`; `name`, `dtype`.
 
-        Raises:
-            ValueError: If the name is unknown; if an attention without a score by its name gets a
-                window, a normalizer, a coverage or dropout; or if no attention, or one of known
-                alignments, gets several heads.
+        Raises ValueError for an unknown name, for parts of scores without a score, and for several
+        heads without attention or with known alignments.
         """
         if name in (None, "forced"):
             _refuse_parts_of_scores(name, {"heads": heads, **kwargs})

@@ -11,11 +11,7 @@ from keras_bahdanau.settings import checks
 
 
 class ComposedAttention(AttentionBase):
-    """Base of the attentions made of others, which say what it can do.
-
-    Attributes:
-        inner: One of the attentions.
-    """
+    """Base of the attentions made of others; `inner`, one of them, says what it can do."""
 
     @property
     def exportable(self):
@@ -45,16 +41,13 @@ class MultiHeadAttention(ComposedAttention):
     ```
 
     Args:
-        attention: The attention that each head copies; it is not used itself.
+        attention: The attention that each head copies; it is not used itself. TypeError if it is
+            not a layer.
         heads: Positive integer. Number of heads.
 
-    Call arguments and output: see `AttentionBase`. Each head, with its Q, K and V, is
+    Call arguments, output and errors: see `AttentionBase`. Each head, with its Q, K and V, is
     values_units / heads wide, rounded down: the context is as wide as the values, or a little
     narrower. Weights and scores are the mean over the heads.
-
-    Raises:
-        ValueError: If `heads` is not a positive integer.
-        TypeError: If `attention` is not a layer.
     """
 
     def __init__(self, attention, heads, **kwargs):
@@ -150,15 +143,13 @@ class PastAttention(ComposedAttention):
     c'_i = [c_i; d_i]            (the intra-decoder attention of Paulus et al. 2018, section 2.2;
                                   the queries are the decoder's states; P makes them `units` wide)
 
-    The decoder attends to the last `length` queries, in a buffer of fixed shape, as every runtime
-    needs. d_1 is zero.
+    The decoder attends to the last `length` queries, in a buffer of fixed shape. d_1 is zero.
+    Weights and scores are those over the source.
 
     Args:
         attention: The attention over the source.
         length: Positive integer. Number of queries in the buffer.
         units: Positive integer. Width of the score over them, and of d_i.
-
-    Call arguments and output: see `AttentionBase`; weights and scores are those over the source.
     """
 
     def __init__(self, attention, length=64, units=128, **kwargs):

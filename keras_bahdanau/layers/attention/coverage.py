@@ -11,6 +11,7 @@ class CoverageBase(AttentionPart):
     """Base of the coverages: a feature vector for each source position, added to its key.
 
     A subclass writes `features` and `remember`. The axis n is the beam of a search, or absent.
+    Arguments that are not as documented raise ValueError.
 
     Call arguments:
         keys: Float tensor `(batch, source_time, key_units)`.
@@ -22,7 +23,6 @@ class CoverageBase(AttentionPart):
     """
 
     def initial_state(self, memory):
-        """Zeros, the state before the first step."""
         return ops.zeros_like(memory.mask, dtype="float32")
 
     def features(self, state):
@@ -34,7 +34,6 @@ class CoverageBase(AttentionPart):
         raise NotImplementedError
 
     def add_to(self, keys, state):
-        """The keys with their features: see the class."""
         features = self.features(state)
         if len(features.shape) > len(keys.shape):
             keys = ops.expand_dims(keys, axis=1)  # -> (batch, 1, source_time, key_units)
@@ -76,9 +75,7 @@ class Coverage(CoverageBase):
     e_ij = v^T tanh(W s_{i-1} + U h_j + V C_{i-1,j})      (Tu et al. 2016, section 3: the
                                                            linguistic coverage without fertility)
 
-    `features` is V C_{i-1,j}, added to the keys of any score.
-
-    Call arguments and output: see `CoverageBase`; the state is C.
+    `features` is V C_{i-1,j}, added to the keys of any score; the state is C.
     """
 
     def build(self, keys_shape):
@@ -102,17 +99,12 @@ class LocationConvolution(CoverageBase):
     f_i  = F * alpha_{i-1},  alpha_0 = 0
     e_ij = v^T tanh(W s_{i-1} + V h_j + U f_ij)      (Chorowski et al. 2015, section 2.2)
 
-    `features` is U f_ij. `GridCoverage` convolves the sum of all weights so far.
+    `features` is U f_ij, the state alpha_{i-1}. `GridCoverage` convolves the sum of all weights.
 
     Args:
         filters: Positive integer. Number of filters of F; 10 in the paper.
-        kernel_size: Positive integer. Positions that a filter spans. The paper's 201 are frames of
-            speech: sentences are shorter.
-
-    Call arguments and output: see `CoverageBase`; the state is alpha_{i-1}.
-
-    Raises:
-        ValueError: If `filters` or `kernel_size` is not a positive integer.
+        kernel_size: Positive integer. Positions that a filter spans; 201 frames of speech in the
+            paper.
     """
 
     def __init__(self, filters=10, kernel_size=15, **kwargs):
@@ -155,21 +147,16 @@ class GridCoverage(Coverage):
     e_ij = v^T tanh(W s_{i-1} + U h_j + U_f F_ij)      (Zhang et al. 2017, "Watch, attend and
                                                         parse", section 3.2.2)
 
-    Q is a convolution of two axes over cells in column order: cell (column x, row y) is position
-    x * `grid_height` + y. Positions that are not real have no weight, as if they lay beyond the
-    border. With one row it is a convolution along a sequence that remembers all steps (Shen et al.
-    2018, section 2.2). `features` is U_f F_ij.
+    Q is a convolution of two axes over cells in column order: cell (column x, row y) is position x
+    * `grid_height` + y. Positions that are not real have no weight. With one row it is a
+    convolution along a sequence that remembers all steps (Shen et al. 2018, section 2.2).
+    `features` is U_f F_ij, the state the sum of the weights.
 
     Args:
         filters: Positive integer. Number of filters of Q.
         kernel_size: Positive integer. Columns that a filter spans, and rows, at most from one
             border to the other.
         grid_height: Positive integer. Rows of the grid: `Source.grid_height`; 1 for a sequence.
-
-    Call arguments and output: see `CoverageBase`; the state is the sum of the weights.
-
-    Raises:
-        ValueError: If an argument is not a positive integer.
     """
 
     def __init__(self, filters=16, kernel_size=5, grid_height=1, **kwargs):

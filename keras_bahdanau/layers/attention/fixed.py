@@ -12,10 +12,7 @@ class FixedContext(AttentionBase):
 
     c_i = h_T        (RNNencdec, Cho et al. 2014; what Bahdanau et al. 2015 compare with)
 
-    `DecoderCell(512, attention=None)` has it in place of an attention layer. Its weights are all
-    zero.
-
-    Call arguments and output: see `AttentionBase`; the context is the last real value.
+    `DecoderCell(512, attention=None)` uses it. Its weights are all zero.
     """
 
     has_weights = False
@@ -37,15 +34,10 @@ class ForcedAlignment(AttentionBase):
 
     c_i = sum_j a_ij h_j, with a_ij from known alignments
 
-    It measures what learned attention loses or gains against known alignments. The weights
-    `(batch, target_time, source_time)` are the third input of `Seq2Seq`, or, for a search, the
-    second argument of `Seq2Seq.encode`; behind the last row, it repeats. It can't be exported: a
-    request has no alignment.
-
-    Call arguments and output: see `AttentionBase`. There is no call without a decoder.
-
-    Raises:
-        ValueError: In a step without weights.
+    It measures what learned attention loses or gains. The weights `(batch, target_time,
+    source_time)` are the third input of `Seq2Seq`, or the second argument of `Seq2Seq.encode`; the
+    last row repeats. It can't be exported or called without a decoder: a step without weights
+    raises ValueError.
     """
 
     exportable = False

@@ -16,25 +16,20 @@ class Monotonic(Normalizer):
     alpha_ij = p_ij sum_{k <= j} alpha_{i-1,k} prod_{l=k}^{j-1} (1 - p_il)
                                          (Raffel et al. 2017, section 2.3, training in expectation)
 
-    Before the first step the position is 0. A step that passes the last token without a stop
-    attends to nothing: weights sum to 1 or less, as in the paper.
+    The first step starts at position 0. A step that passes the last token without a stop attends to
+    nothing: weights sum to 1 or less. The state is the last alignment, float32 `(batch, [n,]
+    source_time)`.
 
-    Hard: outside of training a step stops at the first position from the last one on with
-    p_ij > 0.5, with weight 1; where there is none, all weights are zero and the position stays
-    (section 2.2, with a threshold for the paper's draw). In training, hard and soft are the same:
-    the expectation, of noisy scores (section 2.5), which moves p_ij away from 0.5.
+    Hard: outside of training a step stops, with weight 1, at the first position with p_ij > 0.5;
+    where there is none, all weights are zero and the position stays (section 2.2, with a threshold
+    for the paper's draw). Training always uses the expectation, of noisy scores (section 2.5),
+    which moves p_ij away from 0.5.
 
     Args:
         hard: Bool. True if inference stops at one position.
         score_noise: Float, at least 0. Standard deviation of the noise on scores in training.
         offset: Float. Initial value of the learned r (section 2.4): negative, so that untrained
             scores let the attention reach the later positions.
-
-    Call arguments and output: see `Normalizer`; the state is the last alignment, float32
-    `(batch, [n,] source_time)`.
-
-    Raises:
-        ValueError: If `score_noise` is not a number of at least 0, `offset` not a number.
     """
 
     def __init__(self, hard=False, score_noise=1.0, offset=-1.0, **kwargs):
@@ -73,7 +68,6 @@ class Monotonic(Normalizer):
 
 
 def _expected(energy, mask, last):
-    """alpha_i of the class docstring, from alpha_{i-1}."""
     stop = ops.where(mask, ops.sigmoid(energy), 0.0)  # p_ij: (batch, [n,] source_time)
     # at least 1e-8, which nobody sees: a logarithm of bounded size keeps its digits in sums
     go_on = ops.where(mask, ops.maximum(ops.sigmoid(-energy), 1e-8), 1.0)  # 1 - p_il
@@ -106,20 +100,11 @@ class MonotonicChunkwise(Monotonic):
                                              (Chiu and Raffel 2018, eq. 13, training in expectation)
 
     Hard: outside of training a step stops at one position t, and attends to t - w + 1 ... t by the
-    softmax of u (eq. 8 to 10): the same sum, with alpha_i = 1 at t. It needs nothing behind t, so
-    it can follow a source that is still growing. The paper learns a second score for u; here u is
-    the score times a learned factor g.
+    softmax of u (eq. 8 to 10). It needs nothing behind t, so the source may still be growing. The
+    paper learns a second score for u; here u is the score times a learned factor g. The state is
+    alpha_i.
 
-    Args:
-        width: Positive integer up to 100. Number w of positions of a chunk.
-        hard: As in `Monotonic`.
-        score_noise: As in `Monotonic`.
-        offset: As in `Monotonic`.
-
-    Call arguments and output: see `Monotonic`; the state is alpha_i.
-
-    Raises:
-        ValueError: As in `Monotonic`, or if `width` is not a positive integer up to 100.
+    `width`, a positive integer up to 100, is w. Other arguments: as in `Monotonic`.
     """
 
     def __init__(self, width=4, hard=False, score_noise=1.0, offset=-1.0, **kwargs):

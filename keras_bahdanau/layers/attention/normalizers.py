@@ -11,7 +11,7 @@ class Normalizer(AttentionPart):
     """Base of the normalizers: weights alpha_ij from scores e_ij.
 
     A subclass writes `align`, and `initial_state` if it carries a state from step to step. The axis
-    n is the beam of a search, or absent.
+    n is the beam of a search, or absent. Arguments that are not as documented raise ValueError.
 
     Call arguments:
         scores: Float32 tensor `(batch, [n,] source_time)`.
@@ -25,7 +25,6 @@ class Normalizer(AttentionPart):
     """
 
     def align(self, scores, mask, state, training=None):
-        """Weights and next state: see the class."""
         raise NotImplementedError
 
     def call(self, scores, mask, state, training=None):
@@ -44,16 +43,11 @@ class Softmax(Normalizer):
     """alpha_ij = exp(beta e_ij) / sum_k exp(beta e_ik)      (Bahdanau et al. 2015, eq. 6).
 
     With beta > 1 the weights are sharper: few positions of a long source, such as speech, get most
-    of them (Chorowski et al. 2015, section 2.3, sharpening).
+    of them (Chorowski et al. 2015, section 2.3, sharpening). Weights sum to 1, or are all zero
+    where the mask is all False; the state is ().
 
     Args:
-        beta: Float above 0. Inverse temperature.
-
-    Call arguments and output: see `Normalizer`; the state is (). Weights sum to 1, or are all zero
-    where the mask is all False.
-
-    Raises:
-        ValueError: If `beta` is not a number above 0 and up to 1000.
+        beta: Float above 0 and up to 1000. Inverse temperature.
     """
 
     def __init__(self, beta=1.0, **kwargs):
@@ -72,10 +66,7 @@ class Softmax(Normalizer):
 class Sigmoid(Normalizer):
     """alpha_ij = sigma(e_ij) / sum_k sigma(e_ik)      (Chorowski et al. 2015, section 2.3).
 
-    Smoothing: the context is a mean over several positions that match, such as all frames of a
-    sound.
-
-    Call arguments and output: see `Softmax`.
+    Smoothing: the context is a mean over several matches, such as all frames of a sound.
     """
 
     def align(self, scores, mask, state, training=None):
@@ -89,9 +80,7 @@ class Sigmoid(Normalizer):
 class Hardmax(Normalizer):
     """Weight 1 at the first of the largest scores, 0 elsewhere: the `hardmax` of Addons.
 
-    It is for models that were trained elsewhere: scores get no gradient from it.
-
-    Call arguments and output: see `Softmax`.
+    For models trained elsewhere: scores get no gradient from it.
     """
 
     def align(self, scores, mask, state, training=None):
@@ -108,8 +97,8 @@ def masked_softmax(scores, mask=None):
         mask: Bool tensor that broadcasts to `scores`, True where a position counts, or None.
 
     Returns:
-        Float32 tensor of the shape of `scores`. Rows sum to 1; a row without any real position is
-        all zero.
+        Float32 tensor of the shape of `scores`. Rows sum to 1, or are all zero without a real
+        position.
     """
     scores = ops.cast(scores, "float32")
     if mask is None:

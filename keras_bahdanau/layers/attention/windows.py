@@ -12,6 +12,7 @@ class Window(AttentionPart):
 
     A subclass writes `restrict`; `initial_state` if it carries a state from step to step; and
     `remember` if that state depends on the weights. The axis n is the beam of a search, or absent.
+    Arguments that are not as documented raise ValueError.
 
     Call arguments:
         query: Float tensor `(batch, [n,] query_units)`.
@@ -25,7 +26,6 @@ class Window(AttentionPart):
     """
 
     def restrict(self, query, mask, state):
-        """Mask, factor and next state: see the class."""
         raise NotImplementedError
 
     def remember(self, state, weights):
@@ -41,11 +41,6 @@ class LocalWindow(Window):
 
     Args:
         width: Positive integer. The paper's D, the distance to either side.
-
-    Call arguments and output: see `Window`.
-
-    Raises:
-        ValueError: If `width` is not a positive integer.
     """
 
     def __init__(self, width=10, **kwargs):
@@ -53,15 +48,10 @@ class LocalWindow(Window):
         self.width = checks.positive_integer("width", "how far a window sees", width)
 
     def near(self, position, mask):
-        """Mask of the real positions around a position, and the distance of all.
+        """Mask of the real positions around a position `(batch, [n])`, and the distance of all.
 
-        Args:
-            position: Float32 tensor `(batch, [n])`.
-            mask: See `Window`.
-
-        Returns:
-            Bool and float32 tensor, both `(batch, [n,] source_time)`. If the window holds no real
-            token, as in a mask with gaps, the mask has the nearest one.
+        Both are `(batch, [n,] source_time)`. A window without a real token, as in a mask with gaps,
+        gets the nearest one.
         """
         if len(position.shape) == 2:
             mask = ops.expand_dims(mask, axis=1)  # -> (batch, 1, source_time)
@@ -91,10 +81,7 @@ def real_length(mask, position):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Everywhere(Window):
-    """All real tokens (Bahdanau et al. 2015; Luong et al. 2015: global attention).
-
-    Call arguments and output: see `Window`; the factor is 1.0, the state ().
-    """
+    """All real tokens (Bahdanau et al. 2015; Luong et al. 2015: global attention)."""
 
     def restrict(self, query, mask, state):
         # mask: (batch, [1,] source_time)
@@ -108,10 +95,8 @@ class LocalMonotonic(LocalWindow):
     p_t = t, at most the last real token      (Luong et al. 2015, section 3.2, local-m)
     mask: |s - p_t| <= D
 
-    Steps and positions count from 0.
-
-    Arguments and output: see `LocalWindow`; the factor is 1.0, the state the step t, float32
-    `(batch, [n])`.
+    Steps and positions count from 0. Arguments: see `LocalWindow`. The state is t, float32 `(batch,
+    [n])`.
     """
 
     def initial_state(self, memory):
@@ -131,11 +116,9 @@ class LocalPredictive(LocalWindow):
     gaussian = exp(-(s - p_t)^2 / (2 sigma^2)),  sigma = D / 2        (eq. 10)
     mask: |s - p_t| <= D
 
-    S is the number of real tokens; positions s count from 0. As in the paper, the weights are
-    not normalized again after the factor: they sum to less than 1. The factor alone gives p_t its
-    gradient.
-
-    Arguments and output: see `LocalWindow`; the state is ().
+    S is the number of real tokens; positions s count from 0. As in the paper, the weights are not
+    normalized again: they sum to less than 1. The factor alone gives p_t its gradient. Arguments:
+    see `LocalWindow`; the state is ().
     """
 
     def build(self, query_shape):
@@ -164,12 +147,10 @@ class LocalMedian(LocalWindow):
     p_i = min {j: sum_{k <= j} alpha_{i-1,k} >= 1/2 sum_k alpha_{i-1,k}},  p_1 = 0
     mask: |s - p_i| <= D               (Chorowski et al. 2015, section 2.3, windowing)
 
-    Positions s count from 0. For sources that are read in order, such as speech: a position far
-    from the last step's attention gets no weight, so that sentences much longer than those of the
-    training stay aligned. Where the last weights are all zero, the window does not move.
-
-    Arguments and output: see `LocalWindow`; the factor is 1.0, the state p_i, float32
-    `(batch, [n])`.
+    Positions s count from 0. For sources that are read in order, such as speech: a far position
+    gets no weight, so that sentences much longer than those of the training stay aligned. Where the
+    last weights are all zero, the window does not move. Arguments: see `LocalWindow`; the state is
+    p_i, float32 `(batch, [n])`.
     """
 
     def __init__(self, width=25, **kwargs):

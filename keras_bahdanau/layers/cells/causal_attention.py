@@ -19,20 +19,13 @@ class SelfAttentionCell(Cell):
     head    = softmax(q K^T / sqrt(d)) V      K, V: the keys and values of the last `length` steps
     output  = W_o [head_1; ...; head_n]       (Vaswani et al. 2017, sections 3.2.1 to 3.2.3)
 
-    The state has a fixed shape, as every runtime needs: buffers of keys and values, the newest
-    last, and a mark of each written step. It begins with zeros. The softmax is in float32.
+    Three states of fixed shape begin with zeros: buffers of keys and values, `length * units` wide,
+    the newest last, and `length` marks, 1 for a written step. The softmax is in float32.
 
     Args:
         units: Positive integer. Width of the output.
         heads: Positive integer that divides `units`.
-        length: Positive integer. Number of steps in the buffers.
-
-    Call arguments and output: see `Cell`; three states: keys and values, `length * units` wide, and
-    `length` marks, 1 for a written step.
-
-    Raises:
-        ValueError: If a size is not a positive integer, `heads` does not divide `units`, or a
-            buffer is too large.
+        length: Positive integer. Number of steps in the buffers; ValueError if they are too large.
     """
 
     def __init__(self, units, heads=4, length=128, **kwargs):
@@ -57,12 +50,10 @@ class SelfAttentionCell(Cell):
 
     @property
     def state_sizes(self):
-        """Widths of the states."""
         return (self.length * self.units, self.length * self.units, self.length)
 
     @property
     def output_units(self):
-        """Width of the output."""
         return self.units
 
     def build(self, inputs_shape, context_shape=None, states_shape=None):
@@ -74,7 +65,6 @@ class SelfAttentionCell(Cell):
         return self.projection(inputs)
 
     def step(self, projected, states, context=None, dropout_masks=()):
-        """`(output, states)` of a step, from the steps before it."""
         axes = ops.shape(projected)[:-1]  # (batch, [beam])
         query, key, value = ops.split(projected, 3, axis=-1)
         keys, values, written = states
@@ -109,7 +99,6 @@ class SelfAttentionCell(Cell):
         return self.output_projection(output)
 
     def truncate_cache(self, states, steps):
-        """Buffers of so many steps, if that is less than `length`."""
         keys, values, written = states
         known = isinstance(steps, numbers.Integral)
         steps = min(int(steps), self.length) if known else ops.minimum(steps, self.length)

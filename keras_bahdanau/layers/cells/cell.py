@@ -12,17 +12,18 @@ class Cell(keras.layers.Layer):
     """Base of the cells: the interface of encoders and decoders.
 
     In training a decoder knows the teacher's tokens beforehand, so `project` (the part without the
-    state) runs once for all steps, and only `step` stays in the loop; `keras.layers.GRUCell` does
-    both in one call. The context, known only in the loop, is a second input of `step`.
+    state) runs once for all steps, and only `step` stays in the loop. The context, known only in
+    the loop, is a second input of `step`.
 
-    Subclasses have `state_sizes` and `output_units` and write `build` and `step`.
+    Subclasses have `state_sizes` and `output_units` and write `build` and `step`. Arguments that
+    are not as documented raise ValueError.
 
     Attributes:
         state_sizes: Tuple of the widths of the states; that of a stack is a tuple of such tuples.
         output_units: Positive integer. Width of the output.
 
     Call arguments:
-        inputs: Float tensor `(batch, input_units)` or `(batch, beam, input_units)`.
+        inputs: Float tensor `(batch, [beam,] input_units)`.
         states: Structure of float tensors `(batch, [beam,] size)`, that of `state_sizes`.
         context: Float tensor `(batch, [beam,] context_units)` for a cell built with a
             `context_shape`, else None.
@@ -41,17 +42,10 @@ class Cell(keras.layers.Layer):
         raise NotImplementedError
 
     def sequence(self, projected, states, dropout_masks=(), steps=None):
-        """Outputs of all steps.
+        """Outputs `(batch, time, output_units)` from the projected inputs of all steps.
 
-        Args:
-            projected: Result of `project` for all steps, `(batch, time, any width)`.
-            states: The states before the first step.
-            dropout_masks: Dropout masks of the sentences, or ().
-            steps: Int32 scalar, the number of steps that count, or None for all; the outputs behind
-                them mean nothing.
-
-        Returns:
-            Float tensor `(batch, time, output_units)`.
+        `states` are those before the first step. Only the first `steps` count (int32 scalar; None
+        for all); the outputs behind them mean nothing.
         """
         batch = ops.shape(projected)[0]
         return scan(
@@ -63,32 +57,15 @@ class Cell(keras.layers.Layer):
         )
 
     def newest(self, states):
-        """The vector that a step adds to the states: s_i, the first one, except in self-attention.
-
-        Args:
-            states: The states after the step, each `(batch, [beam,] size)`.
-
-        Returns:
-            Float tensor `(batch, [beam,] units)`.
-        """
+        """Vector `(batch, [beam,] units)` that a step adds: s_i; in self-attention another."""
         return states[0]
 
     def truncate_cache(self, states, steps):
-        """First states for so many steps at most; with the same outputs, but less to carry.
-
-        Args:
-            states: The states before the first step.
-            steps: Positive integer or int32 scalar.
-        """
+        """First states for `steps` steps at most, with the same outputs, but less to carry."""
         return states
 
     def dropout_masks(self, batch, training):
-        """Dropout masks of a sentence, the same at all its steps; () for none.
-
-        Args:
-            batch: Number of sentences, an int or a scalar tensor.
-            training: Python bool, or None for False.
-        """
+        """Dropout masks of a sentence, the same at all its steps; () for none."""
         return ()
 
     def call(self, inputs, states, context=None, training=None):
@@ -99,19 +76,9 @@ class Cell(keras.layers.Layer):
 class ProjectedCell(Cell):
     """Base of the cells whose gates are blocks of `units`, side by side.
 
-    Each product (W x + b and, if there is a context, C c) gives all gates at once.
-    Subclasses set the class attributes and write `move`.
-
-    Args:
-        units: Positive integer. Width of each state, and of the output.
-        kernel_initializer: A Keras initializer: that of W and C.
-
-    Attributes:
-        gates: Number of blocks from the inputs.
-        state_count: Number of states.
-
-    Raises:
-        ValueError: If `units` is not a positive integer.
+    Each product (W x + b and, if there is a context, C c) gives all gates at once. Subclasses set
+    the class attributes `gates`, the number of blocks from the inputs, and `state_count`, and write
+    `move`. `kernel_initializer` is that of W and C.
     """
 
     gates = 1
@@ -140,12 +107,10 @@ class ProjectedCell(Cell):
 
     @property
     def state_sizes(self):
-        """Widths of the states."""
         return (self.units,) * self.state_count
 
     @property
     def output_units(self):
-        """Width of the output."""
         return self.units
 
     def build(self, inputs_shape, context_shape=None, states_shape=None):
@@ -160,7 +125,6 @@ class ProjectedCell(Cell):
         return self.input_projection(inputs)
 
     def step(self, projected, states, context=None, dropout_masks=()):
-        """`(output, states)` from W x + b, the old states and the context."""
         if (context is not None) != self.context_projection.built:
             raise ValueError(
                 "`context` must be given to a cell that was built with a `context_shape`, "

@@ -27,9 +27,6 @@ class RecurrentCell(ProjectedCell):
         recurrent_gates: Number of blocks from U h.
         recurrent_bias: Whether U h has a bias.
         state_count: Number of states; the first is the output.
-
-    Raises:
-        ValueError: If `units` is not a positive integer or `recurrent_dropout` is not in [0, 1).
     """
 
     recurrent_gates = 1
@@ -70,10 +67,8 @@ class RecurrentCell(ProjectedCell):
     def advance(self, projected, h, states):
         """The new states, the first being the output.
 
-        Args:
-            projected: W x + b, and C c if there is a context, `(..., gates * units)`.
-            h: The first state after dropout, for its product.
-            states: The old states, whole.
+        `projected` is W x + b (and C c) `(..., gates * units)`, `h` the first state after dropout,
+        `states` the old ones, whole.
         """
         raise NotImplementedError
 
@@ -104,10 +99,7 @@ def _dropped(h, dropout_masks):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class SimpleCell(RecurrentCell):
-    """h' = tanh(W x + U h + b)                  (Elman 1990).
-
-    Arguments and output: see `RecurrentCell`; one state.
-    """
+    """h' = tanh(W x + U h + b)                  (Elman 1990)."""
 
     def advance(self, projected, h, states):
         return (ops.tanh(projected + self.recurrent_projection(h)),)
@@ -148,10 +140,8 @@ class ResetBeforeGRUCell(RecurrentCell):
     g = tanh(W x + U (r * h) + C c)
     h' = z * h + (1 - z) * g
 
-    (Bahdanau et al. 2015, appendix A.1.1 and A.2.2, with z and 1 - z exchanged, as
-    everywhere in Keras: the paper has s_i = (1 - z_i) * s_{i-1} + z_i * s~_i.)
-
-    Arguments and output: see `RecurrentCell`; one state.
+    (Bahdanau et al. 2015, appendix A.1.1 and A.2.2, with z and 1 - z exchanged: the paper has s_i =
+    (1 - z_i) * s_{i-1} + z_i * s~_i.)
     """
 
     gates = 3
@@ -201,5 +191,4 @@ class LSTMCell(RecurrentCell):
         return ops.sigmoid(o) * ops.tanh(self.output_memory(c)), c
 
     def output_memory(self, c):
-        """The memory for the output."""
         return c

@@ -17,11 +17,11 @@ class KerasCell(Cell):
     faster. The context follows the inputs, [x; c], as one input of the Keras cell.
 
     Args:
-        cell: A Keras layer with `state_size` (an integer or a flat tuple of them) and
-            `call(inputs, states) -> (output, states)`. Its output is `output_size` wide, if it has
-            one, or as wide as the first state.
+        cell: A Keras layer with `state_size` (an integer or a flat tuple of them) and `call(inputs,
+            states) -> (output, states)`. Its output is `output_size` wide, if it has one, or as
+            wide as the first state.
 
-    Call arguments and output: see `Cell`; as many states as the Keras cell has.
+    Call arguments and output: see `Cell`.
 
     Raises:
         TypeError: If `cell` is not a layer with a `state_size`.
@@ -47,7 +47,6 @@ class KerasCell(Cell):
         self.cell.build((None, width))
 
     def step(self, projected, states, context=None, dropout_masks=()):
-        """`(output, states)` from the inputs, the old states and the context."""
         # [x; c]: (batch, [beam,] input_units + context_units)
         inputs = projected if context is None else ops.concatenate([projected, context], axis=-1)
         axes = ops.shape(inputs)[:-1]
@@ -97,7 +96,7 @@ class CellRegistry(Registry):
     """The cells by name; a Keras cell is a pattern, and each call copies it."""
 
     def get(self, identifier, /, units, recurrent_dropout=0.0, **kwargs):
-        """The cell of an identifier.
+        """Return the cell of an identifier.
 
         Args:
             identifier: A name of this registry; or a Keras cell, one of ours, or its config: a
@@ -107,12 +106,9 @@ class CellRegistry(Registry):
                 units at all steps of a sentence; 0 for a Keras cell.
             **kwargs: Further arguments of the cell, such as `dtype` and `name`.
 
-        Returns:
-            A `Cell`.
-
         Raises:
-            ValueError: If there is no cell of this name, if a Keras cell is not `units` wide, or if
-                a Keras cell shall have our dropout.
+            ValueError: If there is no cell of this name, or a Keras cell has another width or gets
+                dropout.
             TypeError: If `identifier` is neither a name nor a Keras cell.
         """
         if isinstance(identifier, str):

@@ -11,14 +11,10 @@ EPSILON = 1e-5
 
 
 class NormalizedDense(keras.layers.Layer):
-    """LN(W x; alpha, beta): a product whose blocks are normalized separately.
+    """LN(W x; alpha, beta): a product with separately normalized blocks of the widths `sizes`.
 
     LN(a; alpha, beta) = alpha * (a - mean(a)) / sqrt(variance(a) + 1e-5) + beta,
     computed in float32 under every dtype policy       (Ba et al. 2016, section 3.1)
-
-    Args:
-        sizes: Tuple of positive integers. Widths of the blocks, side by side.
-        kernel_initializer: A Keras initializer: that of W.
     """
 
     def __init__(self, sizes, kernel_initializer, **kwargs):
@@ -60,8 +56,6 @@ class LayerNormGRUCell(GRUCell):
     (Ba et al. 2016, supplementary material, with z and 1 - z exchanged.) Each LN has its own gain
     and bias; z and r are normalized together. The product of a context has its own LN and is added
     to that of the input.
-
-    Arguments and output: see `RecurrentCell`; one state.
     """
 
     def projection(self, name, gates, initializer, use_bias=True):
@@ -77,10 +71,8 @@ class LayerNormLSTMCell(LSTMCell):
     c' = sigmoid(f + 1) * c + sigmoid(i) * tanh(g)
     h' = sigmoid(o) * tanh(LN(c'))
 
-    (Ba et al. 2016, supplementary material.) Each LN has its own gain and bias. The product of a
-    context has its own LN and is added to that of the input.
-
-    Arguments and output: see `RecurrentCell`; two states, (h, c).
+    (Ba et al. 2016, supplementary material.) LN and contexts as in `LayerNormGRUCell`; two states,
+    (h, c).
     """
 
     def __init__(self, units, **kwargs):

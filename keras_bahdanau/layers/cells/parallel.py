@@ -10,14 +10,7 @@ class ParallelCell(ProjectedCell):
     """Base of the cells without a product of the state.
 
     One product before the loop serves all steps; a step adds and multiplies vectors.
-
-    Args:
-        units: Positive integer. Width of the state, and of the output.
-        recurrent_dropout: 0: there is no product of the state to drop.
-        kernel_initializer: A Keras initializer: that of W and C.
-
-    Raises:
-        ValueError: If `units` is not a positive integer, or `recurrent_dropout` not 0.
+    `recurrent_dropout` must be 0, or ValueError: there is no product of the state to drop.
     """
 
     def __init__(self, units, recurrent_dropout=0.0, kernel_initializer="glorot_uniform", **kwargs):
@@ -37,8 +30,6 @@ class SSRUCell(ParallelCell):
     f  = sigmoid(W_f x + b_f)
     c' = f * c + (1 - f) * (W x + b)
     h  = max(0, c')                    (Kim et al. 2019, "From research to production and back")
-
-    Arguments and output: see `ParallelCell`; one state, c.
     """
 
     gates = 2
@@ -59,8 +50,6 @@ class SRUCell(ParallelCell):
     c' = f * c + (1 - f) * (W x + b)
     h  = r * c' + (1 - r) * (W_h x + b_h)      (Lei et al. 2018, eq. 1 to 4; W_h x for x, which may
                                                be of another width)
-
-    Arguments and output: see `ParallelCell`; one state, c.
     """
 
     gates = 4
@@ -90,8 +79,6 @@ class MinGRUCell(ParallelCell):
 
     z  = sigmoid(W_z x + b_z)
     h' = (1 - z) * h + z * (W x + b)      (Feng et al. 2024, "Were RNNs all we needed?", 3.1)
-
-    Arguments and output: see `ParallelCell`; one state, h.
     """
 
     gates = 2
@@ -109,8 +96,6 @@ class MinLSTMCell(ParallelCell):
 
     f, i = sigmoid(W_f x + b_f), sigmoid(W_i x + b_i)
     h'   = f / (f + i) * h + i / (f + i) * (W x + b)      (Feng et al. 2024, section 3.2)
-
-    Arguments and output: see `ParallelCell`; one state, h.
     """
 
     gates = 3

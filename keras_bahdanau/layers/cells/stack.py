@@ -10,18 +10,18 @@ from keras_bahdanau.layers.registry import from_config
 class CellStack(Cell):
     """Deep cell: the output of each cell is the input of the next.
 
-    With `residual`, each layer above the lowest adds its input to its cell's output (Wu et al.
-    2016, section 3.1). Only the lowest cell has projected inputs and a context.
-
     ```python
     stack = CellStack([CELLS.get("gru", 256), CELLS.get("gru", 256)], residual=True)
     stack.build((None, 128), context_shape=(None, 512))
     output, states = stack.step(stack.project(inputs), states, context)
     ```
 
+    Only the lowest cell has projected inputs and a context.
+
     Args:
         cells: Cells of any kinds, the lowest first.
-        residual: True if each layer but the lowest adds its input to its output.
+        residual: True if each layer but the lowest adds its input to its cell's output (Wu et al.
+            2016, section 3.1), as wide as it.
 
     Call arguments and output: see `Cell`; the states are a tuple of the cells' tuples.
 
@@ -51,12 +51,10 @@ class CellStack(Cell):
 
     @property
     def state_sizes(self):
-        """Widths of the states, one tuple a layer."""
         return tuple(cell.state_sizes for cell in self.cells)
 
     @property
     def output_units(self):
-        """Width of the output."""
         return self.cells[-1].output_units
 
     def build(self, inputs_shape, context_shape=None, states_shape=None):
@@ -65,11 +63,9 @@ class CellStack(Cell):
             cell.build((None, below.output_units))
 
     def project(self, inputs):
-        """The lowest cell's share of the inputs."""
         return self.cells[0].project(inputs)
 
     def step(self, projected, states, context=None, dropout_masks=()):
-        """`(output, states)` of one step through all layers."""
         dropout_masks = dropout_masks or ((),) * len(self.cells)
         output, lowest = self.cells[0].step(projected, states[0], context, dropout_masks[0])
         after = [lowest]
@@ -80,7 +76,7 @@ class CellStack(Cell):
         return output, tuple(after)
 
     def sequence(self, projected, states, dropout_masks=(), steps=None):
-        """The outputs of all steps, one layer after the other."""
+        """Outputs of all steps, one layer after the other."""
         dropout_masks = dropout_masks or ((),) * len(self.cells)
         outputs = None
         for cell, first, masks in zip(self.cells, states, dropout_masks, strict=True):
@@ -90,12 +86,10 @@ class CellStack(Cell):
         return outputs
 
     def truncate_cache(self, states, steps):
-        """First states for so many steps at most: see `Cell`."""
         pairs = zip(self.cells, states, strict=True)
         return tuple(cell.truncate_cache(own, steps) for cell, own in pairs)
 
     def dropout_masks(self, batch, training):
-        """Dropout masks of the layers, one item a layer."""
         return tuple(cell.dropout_masks(batch, training) for cell in self.cells)
 
     def get_config(self):

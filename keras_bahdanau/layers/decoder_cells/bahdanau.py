@@ -21,8 +21,8 @@ class DecoderCell(DecoderCellBase):
     Args:
         units: Positive integer. Width of the decoder state.
         attention: An attention layer or its name: see `DecoderCellBase`.
-        readout_state: "current", so that the readout reads s_i, or "previous" for s_{i-1},
-            as the paper's appendix A.2.2 has it.
+        readout_state: "current", so that the readout reads s_i, or "previous" for s_{i-1}, as the
+            paper's appendix A.2.2 has it.
         **kwargs: `cell`, `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`,
             `context_dropout` and `context_gate` of `DecoderCellBase`.
 
@@ -80,15 +80,8 @@ class ConditionalCell(DecoderCellBase):
     c_i  = sum_j alpha_ij h_j,   alpha_i from s'_i
     s_i  = f_2(s'_i, c_i)         (the conditional GRU of Sennrich et al. 2017, "Nematus", 3.1)
 
-    With `depth` above 1 the further cells stand on the second one.
-
-    Args:
-        units: Positive integer. Width of the decoder state.
-        attention: An attention layer or its name: see `DecoderCellBase`.
-        **kwargs: `cell`, `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`,
-            `context_dropout` and `context_gate` of `DecoderCellBase`.
-
-    Call arguments and output: as in `DecoderCell`.
+    With `depth` above 1 the further cells follow the second one. Arguments, call arguments and
+    output: as in `DecoderCell`, without `readout_state`.
     """
 
     def __init__(self, units, attention="bahdanau", **kwargs):

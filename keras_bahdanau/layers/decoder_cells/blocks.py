@@ -27,13 +27,12 @@ class BlockCell(DecoderCellBase):
     x"  = x' + W_c c_i
     x   = x" + FFN(LN(x"))                          into the next block; a last LN on top
 
-    (The Transformer decoder of Vaswani et al. 2017, section 3.1, whose self-attention is an
-    SSRU in Kim et al. 2019, "From research to production and back"; normalized before each
-    sublayer: Xiong et al. 2020.) Each block attends with weights of its own, from its own query;
-    the weights that a step shows are those of the highest block. Nothing is fed back: in
-    training all steps of a sublayer are one product, but for the recurrence of `cell`, which is
-    elementwise in a parallel one ("ssru"). With a `SelfAttentionCell` it is the Transformer's
-    decoder: positions p_i are added to its inputs.
+    (The Transformer decoder of Vaswani et al. 2017, section 3.1, whose self-attention is an SSRU in
+    Kim et al. 2019, "From research to production and back"; normalized before each sublayer: Xiong
+    et al. 2020.) Each block attends with its own weights and query; a step shows the weights of the
+    highest block. Nothing is fed back: in training all steps of a sublayer are one product, but for
+    the recurrence of `cell`, which is elementwise in a parallel one ("ssru"). With a
+    `SelfAttentionCell` it is the Transformer's decoder: positions p_i are added to its inputs.
 
     Args:
         units: Positive integer. Width of the blocks.
@@ -43,10 +42,7 @@ class BlockCell(DecoderCellBase):
         dropout: Float in [0, 1). Rate at which training drops the output of each sublayer.
         **kwargs: `depth`, `bridge` and `recurrent_dropout` of `DecoderCellBase`.
 
-    Call arguments and output: as in `DecoderCell`.
-
-    Raises:
-        ValueError: If an argument is not as above.
+    Call arguments and output: as in `DecoderCell`. Other arguments raise ValueError.
     """
 
     has_blocks = True
@@ -107,7 +103,6 @@ class BlockCell(DecoderCellBase):
         return self.units**0.5 * self.input_projection(inputs), ()
 
     def _placed(self, x, steps):
-        """Inputs with their positions, which self-attention would not see without them."""
         if not self.positional:
             return x
         furthest = self.stack.cells[0].length  # a state counts no more steps
@@ -116,12 +111,8 @@ class BlockCell(DecoderCellBase):
     def _through(self, x, recur, states, prepared, training):
         """(`Step`, states of the attentions) of one step or of all: the mathematics.
 
-        Args:
-            x: Float tensor `(batch, [n,] units)`; n the beam, the time, or absent.
-            recur: Function from the index of a block and its inputs to the cell's outputs.
-            states: States of the attentions.
-            prepared: `ProjectedMemory`.
-            training: Python bool.
+        `x` is `(batch, [n,] units)`, n the beam, the time, or absent; `recur` maps the index of a
+        block and its inputs to the cell's outputs.
         """
         after = []
         for index, (block, attention) in enumerate(zip(self.blocks, self.attentions, strict=True)):
@@ -177,7 +168,7 @@ class BlockCell(DecoderCellBase):
 
 
 class _Block(keras.layers.Layer):
-    """The layers of a block beside its recurrence and its attention."""
+    """The layers of a block besides its recurrence and its attention."""
 
     def __init__(self, units, feed_forward_units, dropout, **kwargs):
         super().__init__(autocast=False, **kwargs)

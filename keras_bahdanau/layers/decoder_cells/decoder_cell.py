@@ -51,12 +51,7 @@ class Step(NamedTuple):
 
 
 class DropoutMasks(NamedTuple):
-    """Dropout masks drawn once a sentence, or ().
-
-    Attributes:
-        cell: The cells' own.
-        context: Float tensor `(batch, context_units)`.
-    """
+    """Dropout masks drawn once a sentence, or (): the cells' own; `(batch, context_units)`."""
 
     cell: Any = ()
     context: Any = ()
@@ -65,34 +60,24 @@ class DropoutMasks(NamedTuple):
 class DecoderCellBase(keras.layers.Layer):
     """Base of the decoder cells; a subclass decides in `step` when it attends.
 
+    Call arguments and output: see `DecoderCell`; `prepared` has no beam axis.
+
     Args:
         units: Positive integer. Width of the decoder state.
-        attention: An attention layer, or what `layers.ATTENTIONS` takes: "bahdanau", a score or
-            its name, "forced"; None for the fixed context of an encoder-decoder without
-            attention. One that is made by its name is as wide as the state.
+        attention: An attention layer, or what `layers.ATTENTIONS` takes: "bahdanau", a score or its
+            name, "forced"; None for the fixed context of an encoder-decoder without attention. One
+            that is made by its name is as wide as the state.
         cell: "gru" or another of `layers.CELLS`, or a Keras cell.
         depth: Positive integer. Number of cells, each on top of the last.
         residual: Bool. True if each but the lowest adds its input to its output.
         query: Tuple of names: see `Query`.
-        bridge: "summary" (`StateBridge`), "zeros" (`ZeroBridge`) or "identity"
-            (`IdentityBridge`).
-        recurrent_dropout: Float in [0, 1). Share of the state dropped before the recurrent
-            product in training, the same at all steps (Gal and Ghahramani 2016).
+        bridge: "summary" (`StateBridge`), "zeros" (`ZeroBridge`) or "identity" (`IdentityBridge`).
+        recurrent_dropout: Float in [0, 1). Share of the state dropped before the recurrent product
+            in training, the same at all steps (Gal and Ghahramani 2016).
         context_dropout: Float in [0, 1). Share of the context dropped, likewise.
-        context_gate: Bool. True if a learned gate scales the context of each step:
-            c_i = beta_i sum_j alpha_ij h_j, beta_i = sigmoid(f_beta(s)), f_beta affine, s the
-            state that attends (Xu et al. 2015, section 4.2.1: the h_{t-1} there is the s_{i-1}
-            of a cell that attends before it moves).
-
-    Call arguments:
-        inputs: Float tensor `(batch, input_units)`, the embedded y_{i-1}.
-        state: `DecoderState` of the step before, or `initial_state(prepared)`.
-        prepared: From `prepare(memory)`.
-        training: Python bool.
-
-    Output:
-        The pair (`Step`, next `DecoderState`). With a beam axis in `inputs` and `state`
-        (`(batch, beam, ...)`) all of it has that axis; `prepared` has none.
+        context_gate: Bool. True if a learned gate scales the context of each step: c_i = beta_i
+            sum_j alpha_ij h_j, beta_i = sigmoid(f_beta(s)), f_beta affine, s the state that attends
+            (Xu et al. 2015, section 4.2.1: h_{t-1}, the s_{i-1} of `DecoderCell`).
     """
 
     has_blocks = False  # True if the output of each cell is added to its input, on a residual
@@ -210,7 +195,6 @@ class DecoderCellBase(keras.layers.Layer):
         return ProjectedMemory(memory, self.keys(memory), dropout_masks, alignment)
 
     def keys(self, memory):
-        """Keys: the values, projected once per source."""
         return self.attention.prepare(memory)
 
     def initial_state(self, prepared):
@@ -223,7 +207,6 @@ class DecoderCellBase(keras.layers.Layer):
         )
 
     def truncate_cache(self, state, steps):
-        """A first state for so many steps at most: see `Cell.truncate_cache`."""
         return state._replace(cell=self.stack.truncate_cache(state.cell, steps))
 
     def _zeros(self, memory, units):
@@ -245,17 +228,14 @@ class DecoderCellBase(keras.layers.Layer):
         )
 
     def project(self, inputs):
-        """The inputs' share of the step, for all steps in one product.
+        """Project the inputs of all steps at once, for `step`.
 
-        Returns:
-            Input of `step`, with the time axis of `inputs`: the projected inputs,
-            and the inputs themselves where the query is made of them.
+        The inputs themselves follow where the query is made of them.
         """
         return self._projector.project(inputs), inputs if "embedding" in self.query.parts else ()
 
     @property
     def _projector(self):
-        """The cell that reads the inputs."""
         return self.stack
 
     def _attend(self, top, embedding, state, prepared, training):
@@ -289,16 +269,10 @@ class DecoderCellBase(keras.layers.Layer):
         raise NotImplementedError
 
     def teacher_forced(self, inputs, prepared, return_weights, training=None):
-        """All steps of a target that is known.
+        """`Step` of all steps of a known target, without scores and query.
 
-        Args:
-            inputs: Float tensor `(batch, target_time, input_units)`, the embedded y_0, y_1, ...
-            prepared: From `prepare(memory)`.
-            return_weights: Python bool. True to keep the weights.
-            training: Python bool.
-
-        Returns:
-            `Step` of all steps, without scores and query.
+        `inputs` are the embedded y_0, y_1, ... `(batch, target_time, input_units)`, `prepared`
+        comes from `prepare(memory)`; with `return_weights` the weights are kept.
         """
         initial_state = self.initial_state(prepared)
 

@@ -26,12 +26,11 @@ class InputFeedingCell(DecoderCellBase):
     Args:
         units: Positive integer. Width of the decoder state.
         attention: An attention layer or its name: see `DecoderCellBase`.
-        input_feeding: Bool. True if the cell reads h~_{i-1} beside the token.
+        input_feeding: Bool. True if the cell reads h~_{i-1} besides the token.
         attentional: Layer from [c_i; s_i] to h~_i, such as `keras.layers.Dense(256)`; None for
             tanh(W [c_i; s_i]) of `units`; or "context", so that h~_i is c_i itself.
         output: "attentional", so that the readout reads h~_i, or "state" for s_i.
-        **kwargs: `cell`, `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`,
-            `context_dropout` and `context_gate` of `DecoderCellBase`.
+        **kwargs: As in `DecoderCell`.
 
     Call arguments and output: as in `DecoderCell`; `Step.output` is h~_i, or s_i.
     """
@@ -118,18 +117,12 @@ class UnfedCell(DecoderCellBase):
     s_i = f(s_{i-1}, y_{i-1})
     c_i = sum_j alpha_ij h_j,   alpha_i from s_i
 
-    (Luong et al. 2015, section 3, without the input feeding of section 3.3; the decoder of Wu
-    et al. 2018, whose states do not depend on the alignment.) The context goes to the readout.
-    In training the cells read the whole target, one cell after the other, and then all steps
-    attend at once, unless a step of the attention depends on the one before.
+    (Luong et al. 2015, section 3, without the input feeding of section 3.3; the decoder of Wu et
+    al. 2018, whose states do not depend on the alignment.) The context goes to the readout. In
+    training the cells read the whole target, one cell after the other, and then all steps attend at
+    once, unless a step of the attention depends on the one before.
 
-    Args:
-        units: Positive integer. Width of the decoder state.
-        attention: An attention layer or its name: see `DecoderCellBase`.
-        **kwargs: `cell`, `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`,
-            `context_dropout` and `context_gate` of `DecoderCellBase`.
-
-    Call arguments and output: as in `DecoderCell`.
+    Arguments, call arguments and output: as in `DecoderCell`, without `readout_state`.
     """
 
     def build(self, inputs_shape, state_shape=None, memory_shape=None):

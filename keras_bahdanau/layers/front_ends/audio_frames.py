@@ -35,9 +35,8 @@ class AudioFrames(FrontEnd):
     x^l_j   = relu(conv(x^{l-1})_{2j}),   x^0 = z                        (3 x 3, stride 2)
     vectors = W x^L_j + b
 
-    Each convolution halves the time and the bands (Dong et al. 2018, "Speech-transformer",
-    section 3.2), and padding is zeroed before it. In training, `augmentation` changes the speed
-    and hides parts of the spectrum. Spectra are float32 under every policy.
+    Each convolution halves the time and the bands (Dong et al. 2018, "Speech-transformer", section
+    3.2), and padding is zeroed before it. Spectra are float32 under every policy.
 
     Args:
         units: Positive integer. Width of a vector.
@@ -46,7 +45,8 @@ class AudioFrames(FrontEnd):
         normalization: Mean and variance of each band: "utterance", those of the row's own frames;
             "global", those of the frames of a batch in training and later their moving averages;
             "none", neither.
-        augmentation: Float in [0, 1]. Strength of the random changes in training; 0 for none.
+        augmentation: Float in [0, 1]. Strength of the random changes in training: the speed, and
+            hidden parts of the spectrum.
         seed: Integer, for the same changes in each run.
 
     Call arguments:
@@ -54,13 +54,8 @@ class AudioFrames(FrontEnd):
         training: Python bool.
 
     Output:
-        (vectors, mask): float tensor `(batch, ceil(frames / reduction), units)` and the bool tensor
-        of its first two axes, True where a vector is real. Changes of speed make both a ninth
-        longer in training.
-
-    Raises:
-        ValueError: If a size is not a positive integer, there are too many convolutions,
-            `normalization` is unknown, or `augmentation` not in [0, 1].
+        (vectors, mask), `(batch, ceil(frames / reduction), units)` and its first two axes. Changes
+        of speed make both a ninth longer in training.
 
     Example:
         >>> samples = Samples(np.zeros((1, 16000), "float32"), np.array([100]))
@@ -102,7 +97,6 @@ class AudioFrames(FrontEnd):
 
     @property
     def source_size(self):
-        """Number of mel bands."""
         return self.bands
 
     @property

@@ -21,17 +21,11 @@ def moved_images(images, widths, strength, seed):
 
     The shear s, the angle a, the zooms z and the translation t are uniform draws: s up to 0.3, a up
     to 3.6 degrees, z from 1 by up to 5 % in width and 15 % in height, t up to 2 % of the width and
-    10 % of the height, all times the strength. Zero comes in from outside, and pixels are
-    interpolated linearly. Columns behind the width of a row change nothing.
+    10 % of the height, all times the strength, in (0, 1]. Zero comes in from outside, and pixels
+    are interpolated linearly. Columns behind the width of a row change nothing.
 
-    Args:
-        images: Float32 tensor `(batch, height, width, channels)`, zero behind each width.
-        widths: Int32 tensor `(batch,)`, columns of each image.
-        strength: Float in (0, 1].
-        seed: `keras.random.SeedGenerator`.
-
-    Returns:
-        Float32 tensor of the same shape. Pixels moved out of the columns are behind them.
+    `images` float32 `(batch, height, width, channels)` are zero behind their `widths`, int32
+    `(batch,)`; pixels moved out of these columns stay in the result.
     """
     # (batch, 6): as many draws an image, whatever the width of the batch
     draws = keras.random.uniform((ops.shape(images)[0], 6), -strength, strength, seed=seed)
@@ -71,17 +65,9 @@ def change_speed(values, lengths, strength, seed):
 
     x'(i) = x(s i),   s from 1 - 0.1 strength to 1 + 0.1 strength
 
-    (Ko et al. 2015, "Audio augmentation for speech recognition".) Values between two samples are
-    interpolated linearly.
-
-    Args:
-        values: Float32 tensor `(batch, samples)`, zero behind the end of each row.
-        lengths: Int32 tensor `(batch,)`, frames of each.
-        strength: Float in (0, 1].
-        seed: `keras.random.SeedGenerator`.
-
-    Returns:
-        (values, lengths), a ninth longer, which the slowest sound fills.
+    (Ko et al. 2015, "Audio augmentation for speech recognition".) Interpolation is linear. `values`
+    `(batch, samples)` are zero behind the end of each row, `lengths` `(batch,)` are frames. Both
+    results are a ninth longer, which the slowest sound fills.
     """
     batch, samples = ops.shape(values)[0], ops.shape(values)[1]
     change = FASTEST * strength
@@ -104,21 +90,12 @@ def change_speed(values, lengths, strength, seed):
 
 
 def visible_parts(lengths, time, bands, strength, seed):
-    """Parts of spectra that no random mask hides.
+    """Parts of spectra that no random mask hides: bool `(batch, time, bands)`.
 
     (Park et al. 2019, "SpecAugment", with two masks of up to 27 of 80 bands; and Park et al. 2020,
     "SpecAugment on large scale datasets": of n frames, as many masks as 0.04 n, at most 20, each up
-    to 0.04 n frames long.) The strength is a factor of the widths.
-
-    Args:
-        lengths: Int32 tensor `(batch,)`, frames of each row.
-        time: Integer, frames of the longest.
-        bands: Integer.
-        strength: Float in (0, 1].
-        seed: `keras.random.SeedGenerator`.
-
-    Returns:
-        Bool tensor `(batch, time, bands)`.
+    to 0.04 n frames long.) The strength, in (0, 1], is a factor of the widths; `lengths` are
+    frames, int32 `(batch,)`.
     """
     frames = ops.expand_dims(ops.cast(lengths, "float32"), axis=1)  # -> (batch, 1)
     number = ops.minimum(ops.ceil(_SHARE * frames), float(_MOST))

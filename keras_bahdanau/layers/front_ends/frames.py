@@ -34,11 +34,7 @@ class FrameProjection(FrontEnd):
         frames: `Frames`. The values behind a row's length may be anything, NaN too.
 
     Output:
-        (vectors, mask): float tensor `(batch, source_time, units)` and the bool tensor of its first
-        two axes, True where a frame is real.
-
-    Raises:
-        ValueError: If a size is not a positive integer.
+        (vectors, mask), `(batch, source_time, units)` and its first two axes.
     """
 
     def __init__(self, frame_size, units, **kwargs):
@@ -49,7 +45,6 @@ class FrameProjection(FrontEnd):
 
     @property
     def source_size(self):
-        """Number of values of a frame of the source."""
         return self.frame_size
 
     def build(self, frames_shape=None):
@@ -84,8 +79,7 @@ class FrameConvolutions(FrontEnd):
 
     In training, `augmentation` changes the first `2 * planes` numbers of a frame, which are
     `planes` vectors (x, y) of one plane, such as the position of a pen and its movement: one random
-    matrix a row rotates, shears and scales all of them. With `surroundings`, each vector also knows
-    the ink around its position: see `ShapeContext`.
+    matrix a row rotates, shears and scales all of them.
 
     Args:
         frame_size: Positive integer. Number of values of a frame.
@@ -96,17 +90,8 @@ class FrameConvolutions(FrontEnd):
         surroundings: Bool. Add the `ShapeContext` of the frames, which are those of an `InkSource`.
         seed: Integer, for the same changes in each run.
 
-    Call arguments:
-        frames: `Frames`. The values behind a row's length may be anything, NaN too.
-        training: Python bool.
-
-    Output:
-        (vectors, mask): float tensor `(batch, ceil(source_time / reduction), units)` and the bool
-        tensor of its first two axes, True where a vector is real.
-
-    Raises:
-        ValueError: If a size is not a positive integer, there are too many stages, or a number is
-            out of range.
+    Call arguments: as in `FrameProjection`, and `training`. Output: (vectors, mask), `(batch,
+    ceil(source_time / reduction), units)` and its first two axes.
 
     Example:
         >>> front_end = FrameConvolutions(8, units=128, convolutions=(64, 128))
@@ -152,12 +137,10 @@ class FrameConvolutions(FrontEnd):
 
     @property
     def source_size(self):
-        """Number of values of a frame of the source."""
         return self.frame_size
 
     @property
     def reduction(self):
-        """Number of frames a vector."""
         return 2 ** len(self.widths)
 
     def row_numbers(self, time):

@@ -11,8 +11,7 @@ MOST_CONVOLUTIONS = 12
 class FrontEnd(keras.layers.Layer):
     """Layer from the features of a source to vectors for the readers: see `front_ends`.
 
-    A subclass writes `call` and `compute_output_shape`, which gives the shapes of vectors and mask
-    from those of the features.
+    A subclass writes `call` and `compute_output_shape`.
     """
 
     reduction = 1
@@ -56,11 +55,7 @@ def zeroed(values, mask):
 
 
 def widths_of(convolutions, fewest=0):
-    """Widths of convolutions as a tuple of positive integers.
-
-    Raises:
-        ValueError: If there are fewer than `fewest`, or more than 12.
-    """
+    """Widths of convolutions as a tuple of `fewest` to 12 positive integers, or ValueError."""
     known = isinstance(convolutions, list | tuple)
     if not known or not fewest <= len(convolutions) <= MOST_CONVOLUTIONS:
         raise ValueError(
@@ -82,19 +77,8 @@ class GridCells(keras.layers.Layer):
     r_y is a learned embedding of the row: a source has a fixed number of rows. p_x is the sinusoid
     of Vaswani et al. 2017, section 3.5, of the column: a grid may be wider than any in training.
 
-    Args:
-        grid_height: Positive integer. Number of rows.
-        units: Positive integer. Width of a vector.
-
-    Call arguments:
-        grid: Float tensor `(batch, grid_height, columns, channels)`.
-
-    Output:
-        Float tensor `(batch, columns * grid_height, units)`; the cell of column x and row y is at
-        x * grid_height + y.
-
-    Raises:
-        ValueError: If a size is not a positive integer.
+    A grid `(batch, grid_height, columns, channels)` gives `(batch, columns * grid_height, units)`;
+    the cell of column x and row y is at x * grid_height + y.
     """
 
     def __init__(self, grid_height, units, **kwargs):

@@ -22,8 +22,8 @@ CELLS = (2, 4, 8, 16, 32, 64)
 class Pixels(NamedTuple):
     """Features of a source of images.
 
-    An image is a grid of square cells in column order: that of column x and row y is position
-    x * grid_height + y.
+    An image is a grid of square cells in column order: that of column x and row y is position x *
+    grid_height + y.
 
     Attributes:
         values: Uint8 tensor `(batch, height, width, channels)`, 255 for paper; the width is a
@@ -44,10 +44,10 @@ class ImagePatches(ImageFrontEnd):
     x^l     = relu(u + norm(conv(u)))                          from the second stage on
     v_xy    = W x^L_yx + b + r_y + p_x                         see `GridCells`
 
-    (After He et al. 2016.) log2(cell) stages halve height and width; the first one has kernels of
-    5 x 5 pixels, the others of 3 x 3. The norm is over the channels of one position (Ba et al.
-    2016), and padding is zeroed after each convolution: a vector depends neither on padding nor on
-    other images.
+    (After He et al. 2016.) log2(cell) stages halve height and width; the first one has kernels of 5
+    x 5 pixels, the others of 3 x 3. The norm is over the channels of one position (Ba et al. 2016),
+    and padding is zeroed after each convolution: a vector depends neither on padding nor on other
+    images.
 
     Args:
         height: Positive integer, a multiple of `cell`. Height of an image in pixels.
@@ -65,11 +65,7 @@ class ImagePatches(ImageFrontEnd):
         training: Python bool. True if images are changed at random.
 
     Output:
-        (vectors, mask): float tensor `(batch, source_time, units)` and the bool tensor of its first
-        two axes, True where a cell is real; source_time is the number of cells.
-
-    Raises:
-        ValueError: If an argument is not as above.
+        (vectors, mask), `(batch, cells, units)` and its first two axes.
 
     Example:
         >>> front_end = ImagePatches(height=64, channels=1, units=256)
@@ -150,20 +146,11 @@ class ImagePatches(ImageFrontEnd):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Stage(keras.layers.Layer):
-    """One stage of `ImagePatches`.
+    """One stage of `ImagePatches`, from `inputs` and the number of `real` columns to both.
 
-    Args:
-        units: Positive integer. Number of channels.
-        kernel_size: Positive integer, of the first convolution.
-        strides: 1 or 2.
-        residual: True for a second convolution around a residual.
-
-    Call arguments:
-        inputs: Float tensor `(batch, height, width, channels)`.
-        real: Int32 tensor `(batch,)`, the number of real columns, a multiple of `strides`.
-
-    Output:
-        (outputs, real): height and width divided by `strides`, zero behind `real`.
+    `kernel_size` is that of the first convolution, `strides` 1 or 2; `residual` adds a second one
+    around a residual. Height and width are divided by `strides`; zeros follow `real`, int32
+    `(batch,)`.
     """
 
     def __init__(self, units, kernel_size, strides, residual, **kwargs):

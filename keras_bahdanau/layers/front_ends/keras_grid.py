@@ -25,16 +25,7 @@ class KerasGrid(ImageFrontEnd):
             cells. Its weights are trained, unless `model.trainable` is False.
         units: Positive integer. Width of a vector.
 
-    Call arguments:
-        pixels: `Pixels` of the model's height and channels, and at most of its width.
-        training: Python bool, for the model.
-
-    Output:
-        (vectors, mask): float tensor `(batch, source_time, units)` and the bool tensor of its first
-        two axes, True where a cell is real.
-
-    Raises:
-        ValueError: If `units` is not a positive integer, or the model has other shapes.
+    Call arguments and output: as in `ImagePatches`, at most of the model's width.
 
     Example:
         >>> model = keras.applications.MobileNetV3Small(

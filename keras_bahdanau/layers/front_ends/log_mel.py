@@ -29,15 +29,10 @@ def log_mel(values, lengths, bands):
 
     w is Hann's window and M `mel_filters`. So y is 0 in silence. An energy more than 80 dB below
     the loudest of its row, where rounding errors begin, counts as that bound. The last frame is
-    padded with 0. All of it is float32: the range of |X|^2 is too wide for a half-precision type.
+    padded with 0. All is float32: the range of |X|^2 is too wide for a half-precision type.
 
-    Args:
-        values: Float32 tensor `(batch, samples)`, zero behind the end of each row.
-        lengths: Int32 tensor `(batch,)`.
-        bands: Integer, number of bands.
-
-    Returns:
-        Float32 tensor `(batch, ceil(samples / 160), bands)`.
+    `values` `(batch, samples)`, zero behind the end of each row, and `lengths` int32 `(batch,)`
+    give `(batch, ceil(samples / 160), bands)`.
     """
     time = frames_of(ops.shape(values)[1])
     missing = (time + 2) * HOP - ops.shape(values)[1]

@@ -32,23 +32,8 @@ class ShapeContext(keras.layers.Layer):
     and object recognition using shape contexts", section 3.1, with bins that overlap.) A fraction's
     line knows the ink above it whenever that was written, as in an image. W_2 begins at zero.
 
-    Args:
-        units: Positive integer. Width of a vector.
-        every: Positive integer. Frames from one position to the next.
-
-    Call arguments:
-        frames: Float tensor `(batch, time, size)`: the frames of an `InkSource`.
-        mask: Bool tensor `(batch, time)`, True where a frame is real.
-
-    Output:
-        Float tensor `(batch, ceil(time / every), units)`.
-
-    Raises:
-        ValueError: If a number is not a positive integer.
-
-    Example:
-        >>> frames = InkSource().batch(inputs).values
-        >>> ShapeContext(128, every=4)(frames, mask=None)
+    `frames` of an `InkSource` `(batch, time, size)`, and a bool mask of its first axes or None,
+    give `(batch, ceil(time / every), units)`.
     """
 
     def __init__(self, units, every=4, **kwargs):

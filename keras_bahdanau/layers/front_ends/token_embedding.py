@@ -39,11 +39,7 @@ class TokenEmbedding(FrontEnd):
         source: Int tensor `(batch, source_time)`, right-padded with 0.
 
     Output:
-        (vectors, mask): float tensor `(batch, source_time, units)`, and bool tensor
-        `(batch, source_time)`, True where a token is real.
-
-    Raises:
-        ValueError: If a size is not a positive integer.
+        (vectors, mask), `(batch, source_time, units)` and its first two axes.
     """
 
     def __init__(self, vocabulary_size, units, **kwargs):
@@ -54,11 +50,9 @@ class TokenEmbedding(FrontEnd):
 
     @property
     def source_size(self):
-        """Number of ids of the source."""
         return self.vocabulary_size
 
     def ids(self, source):
-        """The ids of the tokens, `(batch, source_time)`."""
         return source
 
     def build(self, source_shape=None):

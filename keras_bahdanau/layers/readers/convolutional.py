@@ -40,11 +40,7 @@ class ConvolutionalReader(StatelessReader):
         positions: Positive integer. Number of position embeddings; later positions share the last.
         dropout: Float in [0, 1). Share of each convolution's input dropped in training.
 
-    Call arguments and output: see `RecurrentReader`; the output is `units` wide.
-
-    Raises:
-        ValueError: If a size is not a positive integer, `activation` is unknown, or `dropout` not
-            in [0, 1).
+    Call arguments, output and errors: see `RecurrentReader`; the output is `units` wide.
     """
 
     stack_name = "convolutions"

@@ -24,18 +24,8 @@ def new_rnn(cell, units, recurrent_dropout=0.0, **kwargs):
 
     It is Keras' own layer where Keras has one and nothing is dropped between the steps. Keras'
     recurrent dropout draws its masks in inference too, and leaves random operations in every
-    export: with it, our own cell is scanned.
-
-    Args:
-        cell: A name of `layers.CELLS`, or a Keras cell, which is copied.
-        units: Positive integer. Width of the state.
-        recurrent_dropout: Float in [0, 1). Share of the state dropped in training, the same for all
-            steps of a sentence.
-        **kwargs: Name and dtype of the layer.
-
-    Raises:
-        ValueError: If there is no cell of this name, or a Keras cell has another width.
-        TypeError: If `cell` is neither a name nor a Keras cell.
+    export: with it, our own cell is scanned. `cell` is a name of `layers.CELLS`, or a Keras cell,
+    which is copied.
     """
     if isinstance(cell, str) and cell in STOCK and not recurrent_dropout:
         options = {"return_sequences": True, "recurrent_initializer": ORTHOGONAL}
@@ -46,13 +36,7 @@ def new_rnn(cell, units, recurrent_dropout=0.0, **kwargs):
 
 
 def read_up_to(layer, inputs, steps):
-    """Output of a layer of `new_rnn` for the first `steps` alone; behind them it means nothing.
-
-    Args:
-        layer: The layer, built.
-        inputs: Float tensor `(batch, time, input_units)`.
-        steps: Int32 scalar.
-    """
+    """Output of a layer of `new_rnn` for the first `steps` alone; behind them it means nothing."""
     scanned = isinstance(layer, ScannedRNN)
     # a stock cell that is built already: its wrapper adds no weights
     cell = layer.cell if scanned else KerasCell(layer.cell, dtype=layer.dtype_policy)
@@ -73,18 +57,9 @@ class ScannedRNN(keras.layers.Layer):
 
     h_t = f(x_t, h_{t-1}),   h_0 = 0
 
-    The products with the inputs are taken for all steps at once, before the loop.
-
-    Args:
-        cell: A `Cell`.
-
-    Call arguments:
-        inputs: Float tensor `(batch, time, input_units)`.
-        initial_state: List of float tensors `(batch, size)` in place of h_0 = 0.
-        training: Python bool. True if the cell drops part of its state.
-
-    Output:
-        Float tensor `(batch, time, units)`: the output of the cell at each step.
+    The products with the inputs are taken for all steps at once, before the loop. Inputs `(batch,
+    time, input_units)` give the cell's output at each step; `initial_state`, a list of tensors
+    `(batch, size)`, replaces h_0 = 0.
     """
 
     def __init__(self, cell, **kwargs):
@@ -122,7 +97,7 @@ class RecurrentReader(keras.layers.Layer):
 
     Padding is on the right, so a forward direction never sees it before a real token. No direction
     needs a mask, which takes Keras' slow path on CPU, and each one runs on cuDNN where its cell
-    can.
+    can. Arguments that are not as documented raise ValueError.
 
     Args:
         units: Positive integer. Width of each direction.
@@ -189,22 +164,15 @@ class RecurrentReader(keras.layers.Layer):
 class StatelessReader(keras.layers.Layer):
     """Base of the readers that read all steps at once, in one layer of some depth.
 
-    A subclass has the constructor `(units, depth, ..., dropout=)` and writes `build` and `call`.
-
-    Attributes:
-        units: Positive integer. Width of the values.
-        stack_name: String. Name of the layer that `stack` makes.
+    A subclass has the constructor `(units, depth, ..., dropout=)` and writes `build` and `call`;
+    `stack_name` is the name of the layer that `stack` makes.
     """
 
     stack_name = None
 
     @classmethod
     def stack(cls, depth, units, cell, recurrent_dropout, dropout, **kwargs):
-        """The one layer of an encoder of this depth.
-
-        Raises:
-            ValueError: If `recurrent_dropout` is not 0.
-        """
+        """The one layer of an encoder of this depth; ValueError if `recurrent_dropout` is not 0."""
         if recurrent_dropout:
             raise ValueError(
                 "`recurrent_dropout` is for readers with a recurrent state. Received: "
@@ -214,7 +182,6 @@ class StatelessReader(keras.layers.Layer):
 
     @property
     def output_units(self):
-        """Width of the output."""
         return self.units
 
     def last(self, values, mask):

@@ -11,9 +11,7 @@ from keras_bahdanau.layers.readers.reader import RecurrentReader
 class UnidirectionalRNN(RecurrentReader):
     """Reader from the start of each source: h_j depends on the tokens up to j.
 
-    (Sutskever et al. 2014; Luong et al. 2015.)
-
-    Arguments and output: see `RecurrentReader`; the output is `units` wide.
+    (Sutskever et al. 2014; Luong et al. 2015.) Arguments and output: see `RecurrentReader`.
     """
 
     def __init__(self, units, cell="gru", recurrent_dropout=0.0, **kwargs):
@@ -22,7 +20,6 @@ class UnidirectionalRNN(RecurrentReader):
 
     @property
     def output_units(self):
-        """Width of the output."""
         return self.units
 
     def build(self, inputs_shape, lengths_shape=None):
@@ -37,12 +34,7 @@ class UnidirectionalRNN(RecurrentReader):
 
 
 def reverse_by_length(inputs, lengths):
-    """Reverse the real part of each row; the padding behind it stays.
-
-    Args:
-        inputs: Tensor `(batch, time, units)`.
-        lengths: Int32 tensor `(batch,)`, the number of real steps.
-    """
+    """Reverse the first `lengths` (int32 `(batch,)`) steps of each row; the padding stays."""
     batch, time = ops.shape(inputs)[0], ops.shape(inputs)[1]
     # -> (1, time)
     steps = ops.expand_dims(ops.arange(time, dtype="int32"), axis=0)
@@ -59,9 +51,8 @@ class BidirectionalRNN(RecurrentReader):
     """Reader from both ends of each source: h_j = [forward_j; backward_j].
 
     (Bahdanau et al. 2015, section 3.2.) The backward direction reads each row reversed by its own
-    length, so it too sees padding only behind the real tokens.
-
-    Arguments and output: see `RecurrentReader`; the output is `2 * units` wide.
+    length, so it too sees padding only behind the real tokens. Arguments and output: see
+    `RecurrentReader`; the output is `2 * units` wide.
     """
 
     def __init__(self, units, cell="gru", recurrent_dropout=0.0, **kwargs):
@@ -71,7 +62,6 @@ class BidirectionalRNN(RecurrentReader):
 
     @property
     def output_units(self):
-        """Width of the output."""
         return 2 * self.units
 
     def build(self, inputs_shape, lengths_shape=None):
@@ -104,13 +94,8 @@ class PyramidalRNN(BidirectionalRNN):
     h_i^j = BRNN(h_{i-1}^j, [h_{2i}^{j-1}; h_{2i+1}^{j-1}])
 
     (Chan et al. 2016, "Listen, attend and spell", equation 5.) After an odd number of steps, zeros
-    complete the last pair. An encoder of kind "pyramidal" has a `BidirectionalRNN` as its lowest
-    layer: a depth of 3 reduces the time by 4.
-
-    Arguments: see `RecurrentReader`.
-
-    Output:
-        Float tensor `(batch, ceil(time / 2), 2 * units)`, without meaning at padded steps.
+    complete the last pair: the output is `(batch, ceil(time / 2), 2 * units)`. An encoder of kind
+    "pyramidal" has a `BidirectionalRNN` as its lowest layer: a depth of 3 reduces the time by 4.
     """
 
     reduction = 2

@@ -16,18 +16,11 @@ class RowRNN(BidirectionalRNN):
     V~_hw = RNN(V~_h,w-1, V_hw),  V~_h0 learned       (Deng et al. 2017, section 3)
 
     ("What you get is what you see: a visual markup decompiler"; both directions are concatenated.
-    The RNN is the same for all rows: its initial state tells it which row it reads.) A sequence is
-    a grid of one row.
+    All rows share the RNN: its initial state shows which row it reads.) A sequence is a grid of one
+    row. Inputs are cells in column order, the output is `2 * units` wide.
 
-    Args:
-        units: As in `RecurrentReader`.
-        cell: Likewise.
-        recurrent_dropout: Likewise.
-        grid_height: Positive integer, the number of rows; None for that of the front end, which an
-            `Encoder` fills in.
-
-    Call arguments and output: see `RecurrentReader`; inputs are cells in column order, the output
-    is `2 * units` wide.
+    `grid_height` is the number of rows; None for that of the front end, which an `Encoder` fills
+    in. Other arguments: as in `RecurrentReader`.
     """
 
     def __init__(self, units, cell="gru", recurrent_dropout=0.0, grid_height=None, **kwargs):

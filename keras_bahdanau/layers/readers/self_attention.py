@@ -36,11 +36,7 @@ class SelfAttentionReader(StatelessReader):
         dropout: Float in [0, 1). Rate at which training drops the output of each sublayer, the
             weights of attention, and the inner values of FFN.
 
-    Call arguments and output: see `RecurrentReader`; the output is `units` wide.
-
-    Raises:
-        ValueError: If a size is not a positive integer, `heads` does not divide `units`, or
-            `dropout` is not in [0, 1).
+    Call arguments, output and errors: see `RecurrentReader`; the output is `units` wide.
     """
 
     stack_name = "self_attention"

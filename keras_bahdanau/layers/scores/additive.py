@@ -23,17 +23,11 @@ def glorot_of_pair(query_shape, values_shape, units):
 class AdditiveScore(Score):
     """e_ij = v^T tanh(W s_{i-1} + U h_j)      (Bahdanau et al. 2015, appendix A.1.2).
 
-    `project` computes U h_j, which no query changes: once per sentence;
-    `compare` the rest, for one query or for many.
+    `project` computes U h_j once per sentence, `compare` the rest, for one query or for many.
 
     Args:
         units: Positive integer. Width n' of the space in which both meet.
         use_bias: Bool. True for W s_{i-1} + U h_j + b inside the tanh.
-
-    Call arguments and output: see `Score`.
-
-    Raises:
-        ValueError: If `units` is not a positive integer.
     """
 
     def __init__(self, units, use_bias=False, **kwargs):
@@ -70,17 +64,8 @@ class AdditiveScore(Score):
 class ConcatScore(AdditiveScore):
     """e_ij = v^T tanh(W [s_i; h_j])      (Luong et al. 2015, section 3.1, "concat").
 
-    Since W [s; h] = W_s s + W_h h, this is the function of `AdditiveScore`,
-    and is computed like it, from the two blocks of W. What differs is where
-    training starts: W is drawn as the one matrix that it is.
-
-    Args:
-        units: Positive integer. Rows of W.
-
-    Call arguments and output: see `Score`.
-
-    Raises:
-        ValueError: If `units` is not a positive integer.
+    Since W [s; h] = W_s s + W_h h, this is `AdditiveScore` but for where training starts: W is
+    drawn as the one matrix that it is, of `units` rows.
     """
 
     def build(self, query_shape, values_shape):
@@ -93,17 +78,9 @@ class ConcatScore(AdditiveScore):
 class PairScore(Score):
     """e_ij = f(w^T [s_{i-1}; h_j] + b): one fully-connected layer, straight into the softmax.
 
-    With f = tanh a softmax over n places gives none of them more than e^2 / (e^2 + n - 1).
-    Without it what the query and b add is the same for every j and falls out of the
-    softmax: the weights are then the same at each step, learned saliences of the values.
-
-    Args:
-        activation: The function f: None or "tanh".
-
-    Call arguments and output: see `Score`.
-
-    Raises:
-        ValueError: If `activation` is neither None nor "tanh".
+    With f = tanh a softmax over n places gives none of them more than e^2 / (e^2 + n - 1). Without
+    it what the query and b add is the same for every j and falls out of the softmax: the weights
+    are then the same at each step, learned saliences of the values. `activation` is None or "tanh".
     """
 
     def __init__(self, activation=None, **kwargs):

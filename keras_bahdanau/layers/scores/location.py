@@ -14,16 +14,8 @@ class LocationScore(Score):
     """e_ij = (W s_i)_j      (Luong et al. 2015, eq. 8, "location").
 
     The values only give the number of positions: the key of position j is row j of W. A position
-    beyond the last row has a score so low that its weight is 0, unless the mask has no nearer
-    position: the end of a long sentence is ignored.
-
-    Args:
-        positions: Positive integer. Rows of W: how many positions have a score.
-
-    Call arguments and output: see `Score`.
-
-    Raises:
-        ValueError: If `positions` is not a positive integer.
+    beyond the last of the `positions` rows has a score so low that its weight is 0, unless the mask
+    has no nearer position: the end of a long sentence is ignored.
     """
 
     def __init__(self, positions=256, **kwargs):

@@ -12,12 +12,7 @@ from keras_bahdanau.layers.scores.score import Score, keys_for, product
 class DotScore(Score):
     """e_ij = s_i^T h_j      (Luong et al. 2015, section 3.1, "dot").
 
-    It has no weights: query and values must be of one width.
-
-    Call arguments and output: see `Score`.
-
-    Raises:
-        ValueError: In `build`, if the widths differ.
+    It has no weights; in `build`, query and values of different widths raise ValueError.
     """
 
     def build(self, query_shape, values_shape):
@@ -41,12 +36,7 @@ class DotScore(Score):
 class ScaledDotScore(DotScore):
     """e_ij = s_i^T h_j / sqrt(d), d their width      (Vaswani et al. 2017, eq. 1).
 
-    It has no weights: query and values must be of one width.
-
-    Call arguments and output: see `Score`.
-
-    Raises:
-        ValueError: In `build`, if the widths differ.
+    It has no weights; in `build`, query and values of different widths raise ValueError.
     """
 
     def compare(self, query, keys):
@@ -58,8 +48,6 @@ class GeneralScore(Score):
     """e_ij = s_i^T W h_j      (Luong et al. 2015, section 3.1, "general").
 
     `project` computes W h_j, as wide as the query, once per sentence.
-
-    Call arguments and output: see `Score`.
     """
 
     def build(self, query_shape, values_shape):
@@ -84,17 +72,9 @@ SMALLEST = 1e-6  # squared length below which a vector counts as this long: zero
 class CosineScore(GeneralScore):
     """e_ij = cos(s_i, W h_j) / T      (Graves et al. 2014, eq. 5 and 6, with 1/T for beta).
 
-    W maps the values to the query's width, so that the two may differ. The
-    temperature T is learned, one number, positive as the exponential of its weight.
-    Every score lies in [-1/T, 1/T]; a zero vector's is 0, with finite gradients.
-
-    Args:
-        temperature: Positive number. T before training.
-
-    Call arguments and output: see `Score`.
-
-    Raises:
-        ValueError: If `temperature` is not a positive, finite number.
+    W maps the values to the query's width. The `temperature` T is learned, one number, positive as
+    the exponential of its weight. Every score lies in [-1/T, 1/T]; a zero vector's is 0, with
+    finite gradients.
     """
 
     def __init__(self, temperature=0.1, **kwargs):

@@ -14,7 +14,8 @@ class Score(AttentionPart):
     """Base of the scores.
 
     A subclass writes `build`, which sets `key_units`, `project` and `compare`.
-    The axis n below is the beam of a search, or target_time.
+    The axis n below is the beam of a search, or target_time. Arguments that are not as documented
+    raise ValueError.
 
     A score of one's own, with relu in place of tanh:
 
@@ -81,10 +82,8 @@ class Score(AttentionPart):
     def build(self, query_shape, values_shape):
         """Make the weights, and set `key_units`.
 
-        Args:
-            query_shape: Tuple `(batch, query_units)` or `(batch, n, query_units)`; all but the
-                last may be None.
-            values_shape: Tuple `(batch, source_time, values_units)`, likewise.
+        The shapes are `(batch, [n,] query_units)` and `(batch, source_time, values_units)`; all but
+        the last sizes may be None.
         """
         raise NotImplementedError(
             f"{type(self).__name__} must define `build(query_shape, values_shape)`, which sets "
@@ -92,26 +91,13 @@ class Score(AttentionPart):
         )
 
     def project(self, values):
-        """Keys of the values, once a sentence.
-
-        Args:
-            values: Float tensor `(batch, source_time, values_units)`.
-
-        Returns:
-            Float tensor `(batch, source_time, key_units)`.
-        """
+        """Keys `(batch, source_time, key_units)` of the values, once a sentence."""
         raise NotImplementedError(f"{type(self).__name__} must define `project(values)`.")
 
     def compare(self, query, keys):
-        """Scores of one query, or of many, against keys.
+        """Scores of one query, or of many, against keys: see the class.
 
-        Args:
-            query: Float tensor `(batch, query_units)` or `(batch, n, query_units)`.
-            keys: Result of `project`; or `(batch, n, source_time, key_units)`,
-                where they differ from query to query.
-
-        Returns:
-            Float32 tensor `(batch, source_time)` or `(batch, n, source_time)`.
+        `keys` come from `project`; where they differ between queries, they have the axis n, too.
         """
         raise NotImplementedError(f"{type(self).__name__} must define `compare(query, keys)`.")
 
@@ -127,19 +113,11 @@ class Score(AttentionPart):
 
 
 def check_shapes(score, query_shape, values_shape):
-    """Check that a built score gives the shapes that attention and search rely on.
+    """Raise ValueError unless a built score gives the shapes that attention and search rely on.
 
     The axes of a model have no length yet, and one of the beam may happen to be as long as the
-    source. So the first score of each class runs once, on zeros whose axes all differ.
-
-    Args:
-        score: `Score`, built.
-        query_shape: Tuple that ends in query_units.
-        values_shape: Tuple that ends in values_units.
-
-    Raises:
-        ValueError: If the keys are not `(batch, source_time, key_units)`, or the scores not
-            `(batch, n, source_time)`.
+    source. So the first score of each class runs once, on zeros whose axes all differ. Of both
+    shapes only the last size is read.
     """
     if type(score) in _CHECKED:
         return
@@ -181,14 +159,9 @@ def keys_for(query, keys):
 
 
 def product(query, keys):
-    """q^T k for every pair, in float32.
+    """q^T k for every pair, in float32: `(batch, [n,] source_time)`.
 
-    Args:
-        query: `(batch, units)` or `(batch, n, units)`.
-        keys: `(batch, source_time, units)` or `(batch, n, source_time, units)`.
-
-    Returns:
-        `(batch, source_time)` or `(batch, n, source_time)`.
+    The axis n is absent, in the query, or in both.
     """
     query, keys = ops.cast(query, "float32"), ops.cast(keys, "float32")
     if len(query.shape) == len(keys.shape):  # all queries meet the same keys: one product

@@ -14,17 +14,10 @@ def tanh_scores(query, keys, v):
 
     d(q + k) = g v (1 - h^2),   dq_i = sum_j d_ij,   dk_j = sum_i d_ij,   dv = sum_ij g_ij h_ij
 
-    so queries and keys are all that the gradient needs: h, `units` times as large as
-    the scores, is taken again. Many queries go one after the other.
-
-    Args:
-        query: Float tensor `(batch, units)` or `(batch, n, units)`, projected.
-        keys: Float tensor `(batch, source_time, units)`, projected; or
-            `(batch, n, source_time, units)` where they differ from query to query.
-        v: Float32 tensor `(units, 1)`.
-
-    Returns:
-        Float32 tensor `(batch, source_time)` or `(batch, n, source_time)`.
+    so the gradient needs only queries and keys: h, `units` times as large as the scores, is
+    computed again. Many queries go one after the other. Projected queries `(batch, [n,] units)`,
+    keys `(batch, source_time, units)`, with the axis n where they differ between queries, and v
+    `(units, 1)` give float32 `(batch, [n,] source_time)`.
     """
     many = len(query.shape) == 3
     if many and len(keys.shape) == 3 and not _few(query.shape[1]):
