@@ -1,7 +1,4 @@
-"""Sources: the content of a request, and the way from there to the numbers that a model reads.
-
-The names are loaded on first use, since some of them need TensorFlow.
-"""
+"""Sources: the content of a request, and its way to numbers; names load on first use."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

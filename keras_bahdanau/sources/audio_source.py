@@ -29,13 +29,11 @@ _AT_ONCE = 2  # rows of a batch that are decoded side by side in a graph
 class AudioSource(Source):
     """Sound, of which the model gets samples at 16 kHz of one channel.
 
-    An input is the content of a WAV file (PCM of 8, 16, 24 or 32 bits, floats of 32 or 64; 1 to
-    192 kHz; up to 64 channels, of which the mean is taken), its path as `pathlib.Path`, or a
-    pair (array, rate). With `soundfile` installed it may be FLAC, which is decoded before a
-    request is made of it. Bytes that are no such file, and files that the system can't read, are
-    a sound without a sample. A position
-    is a frame of 10 ms. A sound of more than `longest` of them is cut, as is one of more than
-    7,680 bytes for each.
+    An input is the content of a WAV file (PCM of 8, 16, 24 or 32 bits, floats of 32 or 64; 1 to 192
+    kHz; the mean of up to 64 channels), its path as `pathlib.Path`, or a pair (array, rate). With
+    `soundfile` installed it may be FLAC, which is decoded before a request is made of it. Other
+    bytes, and files that the system can't read, are a sound without a sample. A position is a frame
+    of 10 ms. A sound of more than `longest` positions, or 7,680 bytes for each, is cut.
 
     Features are `Samples`: float32 values `(batch, samples)`, and int32 lengths `(batch,)`, the
     number of positions.

@@ -36,24 +36,17 @@ def side_by_side(function, *lists):
 
 
 class DecodedRows(abc.ABC):
-    """Rows of a source whose inputs have a header, which is read at once.
+    """Rows of inputs whose headers are read at once; `padded` decodes the rest side by side.
 
-    The rest is decoded when `padded` asks for it, side by side, and not kept: a large set
-    streams. With a cache of the source (`Source.cached`) it is decoded once. Features are a
-    named tuple of `values` and `lengths`.
-
-    Args:
-        source: `Source`.
-        inputs: List of inputs.
-        headers: List, one header of each, as `measured` takes them.
-        longest: Integer, most positions of a row.
-        broken: Array of the attribute of this name, to go on with; None for a new one.
+    Decoded values are kept only in the cache of the source (`Source.cached`). Features are a named
+    tuple of `values` and `lengths`. `headers` are those that `measured` takes, `longest` is the
+    most positions of a row. `broken` continues an array of the attribute; None for a new one.
 
     Attributes:
         lengths: Int array `(rows,)`, number of positions of each by its header.
         truncated: Bool array `(rows,)`, which have more than those.
-        broken: Bool array `(rows,)`, which have positions by their headers, and gave none when
-            they were decoded, or whose file could not be read any more.
+        broken: Bool array `(rows,)`, which have positions by their headers, but decoded to nothing,
+            or whose file became unreadable.
     """
 
     blank = 0  # value of padding
@@ -70,12 +63,9 @@ class DecodedRows(abc.ABC):
 
     @abc.abstractmethod
     def decoded(self, raw, header, longest):
-        """The values of an input as an array, without padding, of at most `longest` positions.
+        """The values of an input, unpadded, at most `longest` positions; none if it is broken.
 
-        A broken one gives an empty array.
-
-        Raises:
-            OSError: If the system can't read its file.
+        OSError if the system can't read its file.
         """
 
     @abc.abstractmethod
@@ -122,13 +112,9 @@ class FeatureCache:
     """Arrays of decoded inputs, one file each, which several processes may share.
 
     The name of a file is a hash of the source's config, of the versions that decode, and of the
-    input: of the content of bytes, or of the path, size and time of a file. Arrays are in memory
-    already, and are not written. A file is written as a whole or not at all. A damaged or foreign
-    one is ignored, and written again. Arguments are those of `Source.cached`.
-
-    Raises:
-        OSError: If the directory can't be made.
-        ValueError: If `gigabytes` is not from 0 to 1,000,000.
+    input: the bytes, or the path, size and time of a file. Arrays as inputs are not written. A file
+    is written as a whole or not at all; a damaged or foreign one is replaced. Arguments and errors:
+    as in `Source.cached`.
     """
 
     def __init__(self, source, directory, gigabytes=32, say=print):
@@ -148,10 +134,7 @@ class FeatureCache:
         self._full = False
 
     def array(self, raw, longest, decode):
-        """The array of an input: that of its file, or that of `decode()`, which is written.
-
-        `longest` are the positions to which it is cut; None for a whole one.
-        """
+        """The array of an input, cut to `longest` positions if given: of its file or `decode()`."""
         identity = _identity(raw)
         if identity is None:
             return decode()

@@ -19,9 +19,8 @@ LARGEST = 1e12  # of a value: neither its products with weights nor their square
 class FeatureSource(Source):
     """Sequences of frames, each a vector of numbers.
 
-    An input is an array `(time, size)` of finite numbers, of which one beyond 1e12 counts as
-    1e12. Features are `Frames`: float32 values `(batch, source_time, size)` and int32 lengths
-    `(batch,)`.
+    An input is a finite array `(time, size)`, clipped to ±1e12. Features are `Frames`: float32
+    values `(batch, source_time, size)` and int32 lengths `(batch,)`.
 
     Args:
         size: Positive integer. Number of values of a frame.

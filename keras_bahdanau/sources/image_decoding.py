@@ -1,8 +1,8 @@
 """Bytes of a PNG or JPEG file to the pixels that a model reads, in a TensorFlow graph.
 
-The header is read first: an image that declares too much, or that would be less than one pixel
-high or wide, is never decoded. So are small files that unfold to much: a JPEG file of many scans
-takes one pass over all pixels for each, and each compressed text of a PNG file may unfold to 8 MB.
+The header refuses images that are too large or less than one pixel high or wide. Small files that
+unfold to much are refused, too: each scan of a JPEG file takes a pass over all pixels, and each
+compressed text of a PNG file may unfold to 8 MB.
 """
 
 import functools
@@ -30,8 +30,8 @@ UPRIGHT = 1
 class ImageDecoder:
     """Functions of a TensorFlow graph: one image to pixels of a fixed height.
 
-    `width` is the most, and a multiple of `cell`. `channels` is 1 for grey, 3 for colours. `ink` is
-    "dark" on light paper, or "light" on dark paper, which is turned around.
+    `width` is the most, a multiple of `cell`. `channels` is 1 for grey, 3 for colours. `ink` is
+    "dark" on light paper, or "light" on dark paper, which is inverted.
     """
 
     def __init__(self, height, width, channels, cell, ink):
@@ -48,10 +48,7 @@ class ImageDecoder:
         }
 
     def scaled(self, high, wide):
-        """(rows, columns) of an image of this size, int64; 0 for less than half a pixel.
-
-        It has the full height or the full width, and the other side is rounded.
-        """
+        """(rows, columns), int64, that fill the height or the width; 0 below half a pixel."""
         high, wide = (tf.cast(side, tf.int64) for side in (high, wide))
         rows = (2 * high * self.width + wide) // (2 * wide)
         columns = (2 * wide * self.height + high) // (2 * high)
@@ -60,8 +57,8 @@ class ImageDecoder:
     def _rows(self, contents):
         """(pixels, columns) of many files of any bytes, strings `(batch,)`.
 
-        Pixels uint8 `(batch, height, width, channels)` are as wide as the widest, at least one
-        cell; int32 `(batch,)`, columns of cells, is 0 where no image can be read.
+        Pixels uint8 `(batch, height, width, channels)`, as wide as the widest, at least one cell;
+        int32 `(batch,)`, columns of cells, is 0 where no image can be read.
         """
         nothing = tf.data.Dataset.from_tensors(self._nothing())
 
@@ -81,10 +78,7 @@ class ImageDecoder:
         return pixels[:-1], columns[:-1]
 
     def _declared_columns(self, head, length):
-        """Columns of cells by the beginning of a file of so many bytes, 0 if it is refused.
-
-        A JPEG file whose header does not end there has 0, or is an error.
-        """
+        """Columns of cells by the beginning of a file of so many bytes, 0 if it is refused."""
         _, columns = self._picture(head, length)
         return -(-columns // self.cell)
 
@@ -158,10 +152,7 @@ def _is_png(content):
 
 
 def _decoded_png(content):
-    """Pixels uint8 `(high, wide, 4)`.
-
-    Of a file with less than 8 bits and no transparency, libpng's opaque is its own largest number.
-    """
+    """Pixels uint8 `(high, wide, 4)`; opaque is 255, also where libpng counts fewer bits."""
     pixels = tf.io.decode_png(content, channels=4)
     head = tf.strings.split(content, b"IDAT")[0]
     bits = tf.io.decode_raw(tf.strings.substr(head, 24, 1), tf.uint8)  # (1,)
@@ -220,10 +211,7 @@ def _count(content, part):
 
 
 def orientation_of(head):
-    """Orientation by the header of a JPEG file, as EXIF counts them, from 1 (upright) to 8.
-
-    Int32 `()` of the beginning of a file; 1 where that does not say.
-    """
+    """EXIF orientation, int32 `()`, by the beginning of a JPEG file; 1 (upright) if unknown."""
     camera = _behind(head, _EXIF)
     low = _byte(_behind(camera, _LOWER_FIRST), 0)
     high = _byte(_behind(camera, _HIGHER_FIRST), 1)

@@ -33,17 +33,15 @@ class ImageSource(Source):
     An input is
 
     - the bytes of a PNG or JPEG file;
-    - a path, an `os.PathLike` such as `pathlib.Path`, of one;
-    - an array `(high, wide)` or `(high, wide, 1 or 3)`, of uint8 from 0 to 255, or of floats from
-      0 to 1; 0 is black.
+    - its path, an `os.PathLike` such as `pathlib.Path`;
+    - an array `(high, wide)` or `(high, wide, 1 or 3)`, of uint8 from 0 to 255, or of floats from 0
+      to 1; 0 is black.
 
-    It keeps its proportions: an image that would be too wide is scaled to `width`, and put in the
-    middle of the height. Transparent pixels show the paper, and a JPEG file is turned as its
-    camera asks (EXIF). Bytes that are no image, or an image of more than 2^24 pixels or bytes,
-    are an empty input, and the header says so before anything is decoded. So is a file that the
-    system can't read. Positions are square
-    cells, column by column; a name "x,y" is that of the cell in column x and row y. Features are
-    `Pixels`.
+    An image that would be too wide is scaled to `width`, and centred in the height. Transparent
+    pixels show the paper, and a JPEG file is turned by its EXIF orientation. Bytes that are no
+    image, an image of more than 2^24 pixels or bytes by its header, and an unreadable file are an
+    empty input. Positions are square cells, column by column; a name "x,y" is that of the cell in
+    column x and row y. Features are `Pixels`.
 
     Args:
         height: Positive integer, a multiple of `cell`, at most 1024. Height in pixels.

@@ -22,21 +22,21 @@ CELL, MARGIN, PEN = 8, 6, 2.0  # pixels: of a cell, around the ink, half of a li
 class InkSource(FeatureSource):
     """Handwriting as the strokes of a pen, in the order in which they were drawn.
 
-    An input is a list of strokes, each an array `(points, 2)` of x and y, y downwards, in any
-    unit. Without its place and size, it is sampled at even distances along the path; the unit
-    is the mean size of a stroke. A frame is
+    An input is a list of strokes, each an array `(points, 2)` of x and y, y downwards, in any unit
+    and place. It is sampled at even distances along the path, in units of the mean size of a
+    stroke. A frame is
 
         x, y            place of the point, from the middle of the ink, a tenth of it
         dx, dy          movement to the next point, in the air too
         ddx, ddy        difference to the movement before
         on, up          1 if the pen stays on the paper; 1 if it goes up here
 
-    (After Zhang et al. 2019, "Track, attend and parse", section 3.1.) Features are those of
-    `FeatureSource`, and so are the requests.
+    (After Zhang et al. 2019, "Track, attend and parse", section 3.1.) Features and requests are
+    those of `FeatureSource`.
 
     Args:
-        surroundings: Bool. Let the model read the ink around each place, too, as an image would
-            show it: see `layers.ShapeContext`.
+        surroundings: Bool. Let the model read the ink around each place, too: see
+            `layers.ShapeContext`.
 
     Example:
         >>> plus = [np.array([[0, 5], [10, 5]]), np.array([[5, 0], [5, 10]])]
@@ -142,10 +142,7 @@ def _stroke(stroke):
 
 
 def ink_picture(frames):
-    """Picture of frames `(time, 8)`: black ink on white paper; None if there is no frame.
-
-    A position lies in the cell where its frame does.
-    """
+    """Picture of frames `(time, 8)`, a position in its frame's cell; None without a frame."""
     if not len(frames):
         return None
     points = frames[:, :2] * 10.0  # (time, 2), x and y in sizes of a stroke

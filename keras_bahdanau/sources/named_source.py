@@ -7,20 +7,9 @@ NAMES = ("text", *sources.NAMED)
 
 
 def parsed_source(text):
-    """The name and the settings of a source, read without TensorFlow.
+    """(name, settings) of a source such as `image:height=64,width=640`, read without TensorFlow.
 
-    Args:
-        text: String, a name of `NAMES`, and behind a colon settings with commas between.
-
-    Returns:
-        (name, dictionary of the settings).
-
-    Raises:
-        ValueError: If the name is unknown, or a setting is not of the form `name=value`.
-
-    Example:
-        >>> parsed_source("image:height=64,width=640")
-        ('image', {'height': 64, 'width': 640})
+    ValueError if the name is not in `NAMES`, or a setting is not of the form `name=value`.
     """
     name, _, listed = text.partition(":")
     pairs = [_setting(text, setting) for setting in listed.split(",")] if listed else []
@@ -39,31 +28,19 @@ def parsed_source(text):
 
 
 def inputs_by_name(text):
-    """The form in which a command gets the inputs of a named source: see `Source.inputs_are`.
-
-    Raises:
-        ValueError: As in `parsed_source`.
-    """
+    """`Source.inputs_are` of a named source. Raises as `parsed_source`."""
     name, _ = parsed_source(text)
     return "lines" if name == "text" else "files"
 
 
 def preset_by_name(text):
-    """The name of the preset for a named source: see `Source.preset`.
-
-    Raises:
-        ValueError: As in `parsed_source`.
-    """
+    """`Source.preset` of a named source. Raises as `parsed_source`."""
     name, _ = parsed_source(text)
     return "small" if name == "text" else sources.NAMED[name][1]
 
 
 def source_by_name(text):
-    """The `Source` of a string; None for "text", whose vocabulary is learned from the pairs.
-
-    Raises:
-        ValueError: If the name or a setting is unknown, or a value out of range.
-    """
+    """The `Source` of a string; None for "text", whose vocabulary is learned from the pairs."""
     name, settings = parsed_source(text)
     if name == "text":
         return None
@@ -93,12 +70,7 @@ def _setting(text, setting):
 
 
 def serialized_sides(source, target):
-    """Dictionary of JSON with a `Source` and the `Subwords` of its target.
-
-    Example:
-        >>> read_sides(serialized_sides(source, target)) == (source, target)
-        True
-    """
+    """Dictionary of JSON with a `Source` and the `Subwords` of its target, for `read_sides`."""
     import keras  # which takes its time
 
     return {
@@ -108,11 +80,7 @@ def serialized_sides(source, target):
 
 
 def read_sides(card):
-    """(source, target) of a card, as `serialized_sides` wrote them.
-
-    Raises:
-        Damage: If they are not as they were written, or of a class that is not imported.
-    """
+    """(source, target) of a card from `serialized_sides`; `Damage` if it is none."""
     import keras
 
     from keras_bahdanau.text.subwords import Subwords

@@ -10,20 +10,19 @@ OUTLIERS = (1, 99)  # percentiles of values that become 0 and 1
 class Picture(NamedTuple):
     """One input to look at, divided into cells: the positions of its source.
 
-    Cell `x * rows + y` is that in column x from the left and row y from the top. All cells have
-    the same size, and together they cover the whole picture.
+    Cell `x * rows + y` is that in column x from the left and row y from the top. Cells of the same
+    size cover the whole picture.
 
     Attributes:
-        pixels: Float array `(height, width)` or `(height, width, 3)` in [0, 1], the upper row
-            first, as matplotlib's `imshow` takes it.
+        pixels: Float array `(height, width)` or `(height, width, 3)` in [0, 1], upper row first.
         positions: Integer, number of positions of the source.
         rows: Integer, number of cells of a column; 1 for a sequence.
         axis: String, unit of the x-axis, such as "seconds"; "" for none.
         scale: Float, width of a column in that unit.
         colors: String, name of a matplotlib colormap for pixels without colours.
-        reduction: Integer, number of positions for one weight of an alignment: that of the model.
-        cells: Int array `(positions,)`, the cell of each position; cells are squares then. None
-            if position j is cell j.
+        reduction: Integer, the model's number of positions for one weight of an alignment.
+        cells: Int array `(positions,)`, the cell, a square, of each position. None if position j is
+            cell j.
     """
 
     pixels: np.ndarray
@@ -45,10 +44,9 @@ class Picture(NamedTuple):
 
     @classmethod
     def heat_map(cls, frames, axis, scale=1.0):
-        """Picture of vectors `(time, size)` as colours, their first value at the bottom.
+        """Picture of vectors `(time, size)` as colours, first value at the bottom; None if empty.
 
-        The lowest hundredth of the values is 0, the highest is 1. `scale` is the length of a frame
-        in units of the x-axis. None if there is no frame.
+        The lowest hundredth of the values is 0, the highest is 1. A frame is `scale` units long.
         """
         if not len(frames):
             return None
@@ -58,16 +56,12 @@ class Picture(NamedTuple):
         return cls(pixels, len(frames), axis=axis, scale=scale, colors="magma")
 
     def maps(self, alignment):
-        """Weights of each cell, from an alignment.
+        """Weights of each cell, float `(target_time, rows, columns)`, from an alignment.
 
-        A memory may be shorter than the source: then several positions share one weight. Of
-        several positions in a cell the largest weight counts.
+        Positions of a shortened memory share one weight. The largest weight in a cell counts.
 
         Args:
             alignment: Float array `(target_time, memory_time)`.
-
-        Returns:
-            Float array `(target_time, rows, columns)`.
 
         Raises:
             ValueError: If the alignment is not that of so many positions.

@@ -32,8 +32,7 @@ BROKEN = SoundSize(RATES[0], 1, 0)
 def size_of(raw):
     """The `SoundSize` of an input, from its header alone; no frame if it is broken.
 
-    Raises:
-        OSError: If the system can't read its file. So do `wav_of` and `is_flac`.
+    OSError if the system can't read its file, here and in `wav_of` and `is_flac`.
     """
     if isinstance(raw, tuple | list):
         array, rate = pair_of(raw)
@@ -49,9 +48,9 @@ def size_of(raw):
 
 
 def wav_of(raw, frames=None):
-    """The bytes of a WAV file of an input: WAV, FLAC, their path, or a pair (array, rate).
+    """Bytes of a WAV file of WAV, FLAC, their path, or a pair (array, rate); b"" for broken FLAC.
 
-    Its first `frames` suffice, if given. b"" for broken FLAC.
+    Its first `frames` suffice, if given.
     """
     if isinstance(raw, tuple | list):
         array, rate = pair_of(raw)
@@ -66,12 +65,7 @@ def whole(raw):
 
 
 def pair_of(raw):
-    """(array, rate) of a pair: an array `(samples, channels)`, float32 or integers of WAV files.
-
-    Raises:
-        TypeError: If it is no such pair.
-        ValueError: If the rate or the number of channels is not one of a WAV file.
-    """
+    """Check (array, rate): `(samples, channels)`, float32 or integers of WAV files."""
     array, rate = raw if len(raw) == 2 else (None, None)
     array = np.asarray(array)
     if array.dtype.kind == "f":
@@ -116,11 +110,7 @@ def is_flac(raw):
 
 
 def require_soundfile():
-    """The module that reads FLAC.
-
-    Raises:
-        ImportError: If it is not installed.
-    """
+    """The module that reads FLAC; ImportError if it is not installed."""
     try:
         import soundfile
     except ImportError:

@@ -22,15 +22,13 @@ class Source(abc.ABC):
     `docs/adding_one.md` lists the other places of a source in this package.
 
     Attributes:
-        size: Integer that must equal the front end's `source_size`: the number of ids of a
-            vocabulary, or of values of a frame.
+        size: Integer, the front end's `source_size`: number of ids of a vocabulary, or of values of
+            a frame.
         inputs: Dictionary from the names of a request's tensors to their `tf.TensorSpec`.
-        feature_spec: Structure of `tf.TensorSpec` `(batch, [source_time, ...])`, the features,
-            each with a name.
+        feature_spec: Structure of named `tf.TensorSpec` `(batch, [source_time, ...])`.
         feature_inputs: Dictionary like `inputs`, for requests that hold features; the same as
             `inputs` if every request holds features.
-        assets: Dictionary from file names to bytes: the files that a client needs to make
-            features by itself.
+        assets: Dictionary from names to bytes: the files with which a client makes features.
         descriptions: Dictionary from the names of the features to pairs (text, names of axes).
         edge_cases: List of unusual inputs, such as an empty one, on which exports are compared.
         examples: List of two ordinary inputs of different lengths, for the warm-up of exports.
@@ -44,11 +42,11 @@ class Source(abc.ABC):
         length_band: Integer, the step in which scores by length count: see `band_starts`.
         longest: Integer, most positions of an input where no search option says another number.
         fixed_length: Integer, the same of a LiteRT file, which takes time for all of them.
-        grid_height: Integer, number of positions of a column where positions are the cells of a
-            grid, column by column from the left, each from the top; 1 for a sequence.
+        grid_height: Integer, positions of a column where positions are cells of a grid, column by
+            column from the left, each from the top; 1 for a sequence.
         cache: `FeatureCache` of a source that `cached` gave, or None.
-        page_entry: String, name of the module of a page in which a visitor enters an input:
-            see `exporters.browser`. None where there is none.
+        page_entry: String, name of the module of a page in which a visitor enters an input, or
+            None: see `exporters.browser`.
     """
 
     size: int
@@ -93,13 +91,12 @@ class Source(abc.ABC):
             augmentation: Float in [0, 1], strength of the random changes in training.
 
         Returns:
-            Layer `(features, training=None) -> (vectors, mask)`, vectors
-            `(batch, source_time, units)` and mask `(batch, source_time)`, with the attributes
-            `units` and `source_size`: see `layers.front_ends`.
+            Layer `(features, training=None) -> (vectors, mask)`, vectors `(batch, source_time,
+            units)` and mask `(batch, source_time)`, with the attributes `units` and `source_size`:
+            see `layers.front_ends`.
 
         Raises:
-            ValueError: If the front end has no convolutions or no random changes, and they are
-                asked for.
+            ValueError: If the front end lacks the convolutions or random changes asked for.
         """
 
     # the structure of features
@@ -107,8 +104,7 @@ class Source(abc.ABC):
     def batch_spec(self, rows, source_time):
         """`feature_spec` for a batch of so many rows and positions: no dimension is unknown.
 
-        A source whose features have other shapes, such as `(batch, height, width, channels)`,
-        overrides this method.
+        Features of other shapes, such as `(batch, height, width, channels)`, override it.
         """
 
         def sized(spec):
@@ -135,9 +131,8 @@ class Source(abc.ABC):
     def symbols(self, target):
         """Ids of a target, `Subwords`, as which the ids of the source can be copied.
 
-        Returns:
-            List of `size` integers, -1 where the target has no equal token; None for a source
-            that has no tokens. See `Encoder`.
+        List of `size` integers, -1 where the target has no equal token; None for a source without
+        tokens. See `Encoder`.
         """
         return None
 
@@ -150,13 +145,13 @@ class Source(abc.ABC):
         """Features of a list of inputs, unpadded.
 
         Returns:
-            Object with three members. `lengths` is an int array `(rows,)`, the number of
-            positions of each row. `cut(longest)` gives the same rows with at most so many
-            positions. `padded(members, (rows, source_time))` gives the features as arrays: the
-            rows whose numbers are in the int array `members`, padded on the right, then empty
-            rows. See `FeatureSource` and `text.id_rows.IdRows`. Rows that are decoded late may
-            have a fourth one, `broken`, a bool array `(rows,)`: those that `padded` found to be
-            empty, though their `lengths` are not 0. See `DecodedRows`.
+            Object with three members. `lengths`, an int array `(rows,)`, is the number of positions
+            of each row. `cut(longest)` gives the same rows with at most so many positions.
+            `padded(members, (rows, source_time))` gives arrays: the rows whose numbers are in the
+            int array `members`, right-padded, then empty rows. See `FeatureSource` and
+            `text.id_rows.IdRows`. Rows that are decoded late may have a fourth one, `broken`, bool
+            `(rows,)`: those that `padded` found empty, though their `lengths` are not 0. See
+            `DecodedRows`.
         """
 
     def cached(self, directory, gigabytes=32, say=print):
@@ -168,7 +163,8 @@ class Source(abc.ABC):
             say: Function of one string that reports when that is reached.
 
         Raises:
-            ValueError: If its inputs are not files, or `gigabytes` is out of range.
+            OSError: If the directory can't be made.
+            ValueError: If its inputs are not files, or `gigabytes` is not from 0 to 1,000,000.
 
         Example:
             >>> source = ImageSource().cached("cache")
@@ -185,19 +181,14 @@ class Source(abc.ABC):
         return source
 
     def truncate(self, raw, longest):
-        """Remove the part of an input far behind `longest` positions, before `rows` reads it.
-
-        Returns:
-            The same object if nothing was removed.
-        """
+        """Remove the part of an input far behind `longest` positions; the same object if none."""
         return raw
 
     def cut(self, inputs, longest):
-        """A list of inputs, each cut for itself alone to at most `longest` positions.
+        """Cut each input to at most `longest` positions.
 
-        Returns:
-            (inputs, rows, truncated): the inputs as `truncate` leaves them, their rows, and a
-            bool array `(rows,)`, which of them were longer.
+        (inputs, rows, truncated): inputs from `truncate`, their rows, and bool `(rows,)`, the
+        longer ones.
         """
         short = [self.truncate(raw, longest) for raw in inputs]
         rows = self.rows(short)
@@ -205,11 +196,7 @@ class Source(abc.ABC):
         return short, rows.cut(longest), np.array(shorter, bool) | (rows.lengths > longest)
 
     def whole_columns(self, longest):
-        """The most positions in whole columns of a grid, of at most `longest`.
-
-        Raises:
-            ValueError: If that is less than one column.
-        """
+        """The most positions in whole columns of a grid, at most `longest`; ValueError if none."""
         whole = longest // self.grid_height * self.grid_height
         if not whole:
             raise ValueError(
@@ -228,10 +215,7 @@ class Source(abc.ABC):
         return 0
 
     def batch(self, inputs, longest=None):
-        """Features of a list of inputs as padded arrays, cut to `longest` positions, if given.
-
-        source_time is at least 1.
-        """
+        """Inputs as padded features, source_time >= 1, cut to `longest` positions, if given."""
         rows = self.rows(inputs) if longest is None else self.cut(inputs, longest)[1]
         shape = (len(inputs), int(rows.lengths.max(initial=1)))
         return rows.padded(np.arange(len(inputs)), shape)
@@ -239,14 +223,9 @@ class Source(abc.ABC):
     def sampled_rows(self, inputs, rate, seed):
         """Rows of randomly split inputs, for subword sampling; None if the source has none.
 
-        Args:
-            inputs: List of inputs.
-            rate: Float above 0 and below 1: see `SubwordSampler`.
-            seed: Sequence of non-negative integers.
-
-        Returns:
-            Object as `rows` returns it, with one more member: `replaced(where, others)` gives
-            the same rows, but those of `others` where the bool array `where` `(rows,)` is True.
+        `rate` is above 0 and below 1: see `SubwordSampler`. `seed` is a sequence of non-negative
+        integers. Rows have one more member: `replaced(where, others)` takes those of `others` where
+        the bool array `where` `(rows,)` is True.
         """
         return None
 
@@ -263,14 +242,9 @@ class Source(abc.ABC):
         """Names of the real positions of each row: a list of lists of strings."""
 
     def words(self, inputs, longest=None):
-        """The first and the last word of each position, for links between words.
+        """The first and the last word of each position, int `(source_time, 2)`, for each input.
 
-        Args:
-            inputs: List of inputs.
-            longest: Integer, to which they are cut; None for whole ones.
-
-        Returns:
-            List of int arrays `(source_time, 2)`. A source without words counts positions.
+        A source without words counts positions. `longest` cuts the inputs; None for whole ones.
         """
         rows = self.rows(inputs) if longest is None else self.cut(inputs, longest)[1]
         return [np.repeat(np.arange(n, dtype=np.int32)[:, None], 2, axis=1) for n in rows.lengths]
@@ -280,15 +254,7 @@ class Source(abc.ABC):
         return self.rows(inputs).lengths.tolist()
 
     def picture(self, raw, longest=None):
-        """Picture of an input that is more than its labels, for plots of alignments.
-
-        Args:
-            raw: An input.
-            longest: Integer, positions to which it is cut; None for the whole one.
-
-        Returns:
-            `Picture` of the real positions; None if there is nothing to see.
-        """
+        """`Picture` of the first `longest` positions, for plots of alignments; None without one."""
         return None
 
     @abc.abstractmethod
@@ -298,12 +264,9 @@ class Source(abc.ABC):
     def attended_words(self, raw, alignment, characters=False):
         """Strings `(target_time,)`: the word of the input that each target token attends to.
 
-        It is called if a search has `replace_unknown`, which only a source with `subwords` allows.
-
-        Args:
-            raw: An input.
-            alignment: Float array `(target_time, source_time)`.
-            characters: Bool. True for the character of a token, and not its whole word.
+        For a search with `replace_unknown`, which needs `subwords`. `alignment` is float
+        `(target_time, source_time)`. `characters` is True for the character of a token, not its
+        whole word.
         """
         raise NotImplementedError
 
@@ -318,9 +281,9 @@ class Source(abc.ABC):
         return self.sanitize(self.packed(feature_inputs))
 
     def graph_truncate(self, longest, **inputs):
-        """As `truncate`, in a graph: the tensors of a request, and which rows were cut.
+        """As `truncate`, in a graph: the tensors of a request, and bool `(batch,)`, which were cut.
 
-        The second is bool `(batch,)`, or False if that never happens.
+        The second is False if that never happens.
         """
         return inputs, False
 
@@ -331,9 +294,8 @@ class Source(abc.ABC):
     def cut_request(self, longest, **inputs):
         """As `cut`, for a request in a graph.
 
-        Returns:
-            (inputs, features, truncated): the tensors of the request as `graph_truncate`
-            leaves them, their features, and bool `(batch,)`, which rows were longer.
+        (inputs, features, truncated): tensors from `graph_truncate`, their features, and bool
+        `(batch,)`, the longer rows.
         """
         inputs, shorter = self.graph_truncate(longest, **inputs)
         features, longer = self.graph_cut(self.features(**inputs), longest)

@@ -44,13 +44,13 @@ class TextSource(HostText, Source):
     """Sentences, split into subwords.
 
     An input is a string, or bytes that need not be valid UTF-8. Features are an int32 tensor
-    `(batch, source_time)` of ids, right-padded with 0. A sentence without a token has no end
-    token either: its features are padding alone.
+    `(batch, source_time)` of ids, right-padded with 0. A sentence without a token has no end token
+    either: its features are padding alone.
 
     Args:
         subwords: `Subwords`.
-        feature_place: "last" or "first": where the model reads features such as `<PST>`, behind
-            the text or before it. `train` finds it from the pairs.
+        feature_place: "last" or "first": where the model reads features such as `<PST>`, behind the
+            text or before it. `train` finds it from the pairs.
 
     Raises:
         ValueError: If there is no such place.
@@ -182,11 +182,8 @@ class TextSource(HostText, Source):
 def changed_sides(expected, received):
     """List the sides that differ: (name, expected side, received side).
 
-    Both are (`Source`, `Subwords` of the target). Of the received ones the source may be the
-    `Subwords` of a text, and a side that is left out is None.
-
-    Raises:
-        TypeError: If the source that is received is neither.
+    Sides are (`Source`, `Subwords` of the target). A received source may be `Subwords`; None is no
+    side.
     """
     source, target = received
     if source is None:
@@ -201,11 +198,7 @@ def changed_sides(expected, received):
 
 
 def source_of(value, **settings):
-    """A source, from itself or from the `Subwords` of a text, with settings of `TextSource`.
-
-    Raises:
-        TypeError: If `value` is neither.
-    """
+    """A source, from itself or from the `Subwords` of a text, with settings of `TextSource`."""
     if hasattr(value, "front_end") and hasattr(value, "subwords"):
         return value
     if isinstance(value, Subwords):

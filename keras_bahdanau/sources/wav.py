@@ -23,13 +23,8 @@ _ROLL_OFF = 0.95  # of the highest frequency, from where on the spectrum fades
 class WavFormat(NamedTuple):
     """Place and kind of the samples of a file; all are int64 scalars.
 
-    Attributes:
-        rate: Samples a second.
-        channels: Number of channels.
-        kind: Index of the function in `_KINDS` that reads a number.
-        width: Bytes of a number.
-        start: Place of the first number.
-        frames: Number of samples of each channel that the file holds; 0 if it is broken.
+    `kind` is the index of a reader in `_KINDS`, `width` the bytes of a number, `start` the place of
+    the first one. `frames` counts samples of each channel in the file; 0 if it is broken.
     """
 
     rate: Any
@@ -41,9 +36,9 @@ class WavFormat(NamedTuple):
 
 
 def wav_format(content, size):
-    """The `WavFormat` of a file of so many bytes, or of its beginning.
+    """The `WavFormat` of a file of so many bytes, or of its beginning, with chunks in any order.
 
-    Chunks may be in any order; content that is declared beyond the end of the file is missing.
+    Content that is declared beyond the end of the file is missing.
     """
     end = tf.cast(tf.strings.length(content), tf.int64)  # the beginning may cut a name or a size
 
@@ -156,10 +151,10 @@ def resampled_length(samples, rate):
 
 
 def resampled(values, rate):
-    """The same sound, float32 `(samples,)`, at 16 kHz, band-limited, whatever the rate.
+    """Resample float32 `(samples,)` to 16 kHz: -> `(ceil(samples * 16000 / rate),)`.
 
-    The spectrum of the whole sound is cut at the lower of both Nyquist frequencies, or padded
-    with 0. It fades between 95 % and 100 % of that frequency. -> `(ceil(samples * 16000 / rate),)`
+    The spectrum of the whole sound is cut at the lower of both Nyquist frequencies, or padded with
+    0. It fades between 95 % and 100 % of that frequency.
     """
     is_done = (rate == RATE) | (tf.size(values) == 0)
     return tf.cond(is_done, lambda: values, lambda: _resample(values, rate))

@@ -1,7 +1,4 @@
-"""Strings to token ids and back: vocabularies, subwords, word alignments.
-
-The names are loaded on first use, since only some of them need TensorFlow.
-"""
+"""Strings to token ids and back: vocabularies, subwords, alignments; names load on first use."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

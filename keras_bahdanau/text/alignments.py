@@ -13,19 +13,12 @@ WORD_START = "▁"
 
 
 def join_subwords(tokens):
-    """Join SentencePiece pieces to words.
+    """Join SentencePiece pieces to words: (words without the mark, positions of their pieces).
 
-    A piece with the mark `▁` starts a word, and so does the first piece, marked or not. A mark
-    alone belongs to the word that follows, and so does padding, which is "". A piece
-    that ends with it, such as the symbol `<PST>▁` of a text of characters, ends its word. The end
-    token is a word of its own, and so is an unknown one, which in text has a space on both sides.
-
-    Args:
-        tokens: Sequence of strings, the pieces of one sentence.
-
-    Returns:
-        `(words, groups)`: a list of strings without the mark, and a list that holds, for each
-        word, the list of its pieces' positions.
+    A piece with the mark `▁` starts a word, and so does the first piece. A mark alone belongs to
+    the next word, and so does padding, "". A piece that ends with it, such as the symbol `<PST>▁`
+    of a text of characters, ends its word. The end token and an unknown token are words of their
+    own.
 
     Example:
         >>> join_subwords(["▁The", "▁gar", "den", "er", "</s>"])
@@ -44,11 +37,7 @@ def join_subwords(tokens):
 
 
 def check_alignment(alignment, source_tokens, target_tokens):
-    """Return an alignment as an array `(target tokens, source tokens)`.
-
-    Raises:
-        ValueError: If it has another shape.
-    """
+    """Return an alignment as an array `(target tokens, source tokens)`, or raise ValueError."""
     alignment = np.asarray(alignment)
     shape = (len(target_tokens), len(source_tokens))
     if alignment.shape != shape:
@@ -61,20 +50,15 @@ def check_alignment(alignment, source_tokens, target_tokens):
 
 
 def join_alignment(alignment, source_tokens, target_tokens):
-    """Turn an alignment between pieces into one between words.
+    """Turn an alignment `(target tokens, source tokens)` into one of words.
 
-    Weights are summed over the pieces of a source word, since attention is shared out among
-    them, and averaged over those of a target word, each of which attends once. So rows that
-    sum to 1 still do.
-
-    Args:
-        alignment: Float array `(len(target_tokens), len(source_tokens))`.
-        source_tokens: Sequence of strings, the source's pieces.
-        target_tokens: Sequence of strings, the target's pieces.
+    Weights are summed over the pieces of a source word, since attention is shared out among them,
+    and averaged over those of a target word, each of which attends once. So rows that sum to 1
+    still do. Tokens are sequences of pieces.
 
     Returns:
-        `(alignment, source_words, target_words)`: a float array
-        `(len(target_words), len(source_words))` and two lists of strings.
+        `(alignment, source_words, target_words)`: float `(target words, source words)` and two
+        lists of strings.
 
     Raises:
         ValueError: If the shape of `alignment` is not that of the tokens.
@@ -92,13 +76,7 @@ def join_alignment(alignment, source_tokens, target_tokens):
 def join_targets(alignment, target_tokens):
     """Average the weights of the pieces of each target word, for sources that have no words.
 
-    Args:
-        alignment: Float array `(len(target_tokens), memory_time)`.
-        target_tokens: Sequence of strings, the target's pieces.
-
-    Returns:
-        `(alignment, target_words)`: a float array `(len(target_words), memory_time)` and a list
-        of strings.
+    `(target tokens, memory_time)` -> (float `(target words, memory_time)`, list of target words)
     """
     words, groups = join_subwords(target_tokens)
     sizes = np.array([[len(group)] for group in groups]).reshape(-1, 1)  # (target words, 1)
@@ -116,11 +94,8 @@ def _membership(groups, length):
 def hard_links(alignment):
     """Link each target position to the source position with the largest weight.
 
-    Args:
-        alignment: Float array `(target_time, source_time)`.
-
-    Returns:
-        Frozenset of links `(source, target)`. A row of zeros gives none.
+    `alignment` is float `(target_time, source_time)`. Returns a frozenset of links `(source,
+    target)`; a row of zeros gives none.
     """
     return frozenset(
         (int(row.argmax()), target) for target, row in enumerate(np.asarray(alignment)) if row.any()
@@ -128,32 +103,21 @@ def hard_links(alignment):
 
 
 def word_links(source_tokens, target_tokens, alignment):
-    """Link the words of a translation, for Pharaoh output and the error rate.
+    """Link the words of a translation, for Pharaoh output: a frozenset, see `span_links`.
 
     A mark `▁` that no letter follows is no word, so positions are those of `text.split()` where the
-    text was made of these tokens. `span_links` with `Subwords.words` has more of a given text: a
-    source token can be several unknown words. Arguments are those of `join_alignment`.
-
-    Returns:
-        Frozenset of links `(source, target)` between words: see `span_links`.
-
-    Raises:
-        ValueError: If the shape of `alignment` is not that of the tokens.
+    text was made of these tokens. `span_links` with `Subwords.words` knows more of a given text: a
+    source token can be several unknown words. Arguments and errors: as in `join_alignment`.
     """
     alignment = check_alignment(alignment, source_tokens, target_tokens)
     return span_links(word_spans(source_tokens), word_spans(target_tokens), alignment)
 
 
 def word_spans(tokens):
-    """The word that each token covers, as `Subwords.words` gives it.
+    """The first and the last word of each token, int `(time, 2)`, as `Subwords.words` gives them.
 
-    Args:
-        tokens: Sequence of strings, the pieces of one sentence.
-
-    Returns:
-        Int array `(time, 2)`, the first and the last word of each token, which are the same but
-        for a token with a mark in its middle, and of the end token, be it there or not: the
-        number of words.
+    They differ for a token with a mark in its middle. The end token, there or not, has the last
+    row: the number of words.
 
     Example:
         >>> word_spans(["▁The", "▁gar", "den", "</s>"])[:, 0]
@@ -173,15 +137,10 @@ def word_spans(tokens):
 
 
 def words_of_pieces(sentence, pieces, end_of_empty=True):
-    """The words of `sentence.split()` that SentencePiece's pieces cover.
+    """First and last word of `sentence.split()` of each piece and the end: int32 `(time, 2)`.
 
-    Args:
-        sentence: String, or bytes.
-        pieces: Those of its `encode(sentence, out_type="proto")`, with their places in bytes.
-        end_of_empty: Bool. False if a sentence without pieces has no end token.
-
-    Returns:
-        Int32 array `(time, 2)`: the first and the last word of each piece and of the end token.
+    `pieces` come from SentencePiece's `encode(sentence, out_type="proto")`. Without `end_of_empty`
+    a sentence without pieces has no end token.
     """
     if isinstance(sentence, bytes):
         sentence = sentence.decode("utf-8", "surrogateescape")
@@ -206,21 +165,18 @@ def _space_behind(piece):
 
 
 def span_links(source_words, target_words, alignment):
-    """Link the words that tokens cover.
+    """Link the words that tokens cover: a frozenset of links `(source, target)`.
 
-    A target word is linked to the source word that gets the largest share of its tokens'
-    weights. The end token counts as "no word": it takes part in the choice, but a target word
-    that attends to it most, and the target's own end token, have no link.
+    A target word is linked to the source word that gets the largest share of its tokens' weights.
+    The end token counts as "no word": a target word that attends to it most, and the target's own
+    end token, have no link.
 
     Args:
-        source_words: Int array `(source_time, 2)`, the first and the last word that each token
-            stands for, with the end token's as the last row: see `token_alignment`.
+        source_words: Int array `(source_time, 2)`, the first and the last word of each token, with
+            the end token's as the last row: see `token_alignment`.
         target_words: Int array `(target_time, 2)`, the same of the target.
-        alignment: Float array `(target_time, source_time)`; it may lack the row or the column of
-            an end token that was not written.
-
-    Returns:
-        Frozenset of links `(source, target)` between words.
+        alignment: Float array `(target_time, source_time)`; it may lack the row or the column of an
+            end token that was not written.
     """
     source, target = _spans(source_words), _spans(target_words)
     if not len(source) or not len(target):
@@ -240,23 +196,20 @@ def span_links(source_words, target_words, alignment):
 def token_alignment(links, source_words, target_words):
     """Spread links between words over their tokens, as weights to learn from.
 
-    A link joins every token of its source word to every token of its target word, and the end
-    token is linked to the end token. A target token shares its weight out evenly among the
-    source tokens that it is linked to.
+    A link joins every token of its source word to every token of its target word, and the end token
+    is linked to the end token. A target token shares its weight out evenly among its source tokens.
 
     Args:
         links: Set of links `(source, target)` between words.
-        source_words: Int array `(source_time, 2)`, the first and the last word that each token
-            stands for, as `Subwords.words` gives it. The number of the end token is one
-            more than that of the last word, and its row the last.
+        source_words: Int array `(source_time, 2)`, the first and the last word of each token: see
+            `Subwords.words`. The end token has the last row, and the number of words.
         target_words: Int array `(target_time, 2)`, the same of the target.
 
     Returns:
-        float32 array `(target_time, source_time)`. A row sums to 1, or is all zero if its token
-        belongs to no linked word.
+        float32 array `(target_time, source_time)`. A row sums to 1, or is all zero without a link.
 
     Raises:
-        ValueError: If a link is to a word that is not there.
+        ValueError: If a link is to a missing word.
 
     Example:
         >>> one_two = [[0, 0], [1, 1], [1, 1], [2, 2]]  # one token, two tokens, the end
@@ -296,10 +249,7 @@ def _spans(words):
 
 
 def _inside(spans):
-    """Return a float array `(tokens, words)`: 1 where a token covers a word.
-
-    The last word is the end token, which may be in one group with other tokens.
-    """
+    """Float array `(tokens, words)`: 1 where a token covers a word; the end token is the last."""
     words = np.arange(spans[-1, 1] + 1)
     # (tokens, 1) against (words,)
     return ((spans[:, :1] <= words) & (words <= spans[:, 1:])).astype(float)
@@ -318,10 +268,7 @@ def format_pharaoh(links):
 def parse_pharaoh(line):
     """Read links in Pharaoh form: `1-2` is a sure link, `1?2` one that is only possible.
 
-    The letters of other tools, `1s2` and `1p2`, mean the same.
-
-    Args:
-        line: String, the links of one sentence pair, separated by spaces.
+    The letters of other tools, `1s2` and `1p2`, mean the same. Links are separated by spaces.
 
     Returns:
         `(sure, possible)`, two frozensets of links. Sure links are possible, too.
@@ -351,21 +298,11 @@ def parse_pharaoh(line):
 
 
 def alignment_error_rate(predicted, sure, possible):
-    """Compute the alignment error rate of a corpus (Och and Ney 2003).
+    """Compute the alignment error rate of a corpus (Och and Ney 2003), 0 if there are no links.
 
-    AER = 1 - (|A & S| + |A & P|) / (|A| + |S|), counted over all sentences together, with
-    predicted links A, sure links S and possible links P, which include S.
-
-    Args:
-        predicted: Sequence of sets of links, one set for each sentence pair.
-        sure: The same.
-        possible: The same.
-
-    Returns:
-        Float in [0, 1], less is better; 0 if nothing is predicted and nothing is sure.
-
-    Raises:
-        ValueError: If the sequences differ in length.
+    AER = 1 - (|A & S| + |A & P|) / (|A| + |S|), counted over all sentences together, with predicted
+    links A, sure links S and possible links P, which include S. Arguments are sequences of sets of
+    links, one set for each sentence pair; ValueError if their lengths differ.
     """
     if not len(predicted) == len(sure) == len(possible):
         raise ValueError(

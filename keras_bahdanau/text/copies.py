@@ -1,7 +1,4 @@
-"""Copies of source words or characters in place of unknown tokens.
-
-Each function of the host has its counterpart for a TensorFlow graph.
-"""
+"""Copies of source words or characters in place of unknown tokens, on the host and in a graph."""
 
 import re
 
@@ -24,18 +21,14 @@ def are_characters(source, target):
 
 
 def are_plain_characters(source, target):
-    """As `are_characters`, where copies may also be among pieces that are only joined.
-
-    That excludes vocabularies of decomposed letters, such as those of Hangul syllables.
-    """
+    """As `are_characters`, without vocabularies of decomposed letters, as of Hangul."""
     return are_characters(source, target) and not target.composes
 
 
 def decode_copying(target, ids, copies, characters=False):
     """Text of target ids `(target_time,)` with a copy in place of each unknown token.
 
-    `copies` are as many strings, from `attended_words`; copies of characters need no space before
-    them.
+    `copies` are as many strings, from `attended_words`; characters need no space before them.
     """
     real = is_text(ids)
     unknown = real & (ids == UNKNOWN)
@@ -50,9 +43,7 @@ def decode_copying(target, ids, copies, characters=False):
 def copied_tokens(tokens, copies, characters=False):
     """Tokens with copies in place of unknown ones, so that their words are those of the text.
 
-    Example:
-        >>> copied_tokens(["▁eins", "<unk>", "</s>"], ["one", "Zorblax Qux", "⁇"])
-        ['▁eins', '▁Zorblax▁Qux', '</s>']
+    ["▁eins", "<unk>"] with the copy "Zorblax Qux" gives ["▁eins", "▁Zorblax▁Qux"].
     """
     pairs = zip(tokens, copies, strict=True)
     mark = "" if characters else "▁"
@@ -60,22 +51,16 @@ def copied_tokens(tokens, copies, characters=False):
 
 
 def attended_words(source, sentence, alignment, characters=False):
-    """The source word, or character, that each target token attends to most.
+    """The source word that each target token attends to most: object array `(target_time,)`.
 
     The word is taken from the source sentence, all of its tokens together (Jean et al. 2015,
-    section 3.3; Luong et al. 2015). A run of unknown words or characters, one token, is taken as a
-    whole; of each at most 512 bytes. Where the sentence has unknown characters, only those are
-    taken, since a model can write the others itself.
+    section 3.3; Luong et al. 2015), at most 512 bytes. A run of unknown words or characters, one
+    token, is taken as a whole. Where the sentence has unknown characters, only those are taken,
+    since a model can write the others itself. "⁇", SentencePiece's unknown token, stands for no
+    word.
 
-    Args:
-        source: `Subwords`.
-        sentence: String, or bytes.
-        alignment: Float array `(target_time, source_time)`, at least one source token wide.
-        characters: Bool. True for the character of a token: see `are_characters`.
-
-    Returns:
-        Object array `(target_time,)` of strings; "⁇", as SentencePiece writes an unknown token,
-        where a target token attends to no word.
+    `alignment` is float `(target_time, source_time)`, at least one source token wide. `characters`
+    is True for the character of a token: see `are_characters`.
     """
     words, together = _words(source, sentence, alignment.shape[1], characters)
     weights = alignment @ together  # -> (target_time, source_time), for each token its whole word's
@@ -86,9 +71,9 @@ def attended_words(source, sentence, alignment, characters=False):
 def _words(source, sentence, source_time, characters):
     """The word `(source_time,)` of each source token, and the tokens that share one.
 
-    Each character is a word of its own. Tokens share a word where `together`, float32
-    `(source_time, source_time)`, is 1. The end token and padding have "", and share with none; nor
-    does a character that must not be copied.
+    Each character is its own word. Tokens share a word where `together`, float32 `(source_time,
+    source_time)`, is 1. The end token, padding, and characters that must not be copied share with
+    none.
     """
     content = sentence if isinstance(sentence, bytes) else sentence.encode()
     pieces = source.pieces(sentence)[: source_time - 1]  # the end token follows them
@@ -117,11 +102,7 @@ def _words(source, sentence, source_time, characters):
 def graph_texts(target, ids, copies, characters=False):
     """As `decode_copying`, for a batch: strings `(batch, beam)`.
 
-    Args:
-        target: `GraphSubwords`.
-        ids: Int32 tensor `(batch, beam, target_time)`.
-        copies: String tensor `(batch, beam, target_time)`, from `graph_attended_words`.
-        characters: Bool.
+    `ids` int32 and `copies` strings, from `graph_attended_words`, are `(batch, beam, target_time)`.
     """
     import tensorflow as tf
 
@@ -139,12 +120,7 @@ def graph_texts(target, ids, copies, characters=False):
 def graph_attended_words(source, text, alignment, characters=False):
     """As `attended_words`, for a batch: strings `(batch, beam, target_time)`.
 
-    Args:
-        source: `GraphSubwords`.
-        text: String tensor `(batch,)`, the source sentences.
-        alignment: Float32 tensor `(batch, beam, target_time, source_time)`, at least one
-            source token wide.
-        characters: Bool.
+    `text` is `(batch,)`, `alignment` float32 `(batch, beam, target_time, source_time)`.
     """
     import tensorflow as tf
 
@@ -204,15 +180,12 @@ def _begins_word(strings):
 
 
 def copied_ids(source, target):
-    """Target ids as which the tokens of a source can be copied: those of the equal tokens.
+    """Target ids of the equal tokens of a source, -1 for none: `source.vocabulary_size` integers.
 
     Between characters and symbols with spaces between, such as phonemes, the mark `▁` counts for
-    nothing: a word model writes it before each symbol, whatever the text, so that the letter "a" is
-    copied as the symbol "▁a". In all other vocabularies the mark is part of the token: BPE's "hat"
-    ends a word, and "▁hat" begins one.
-
-    Returns:
-        List of `source.vocabulary_size` integers, -1 where the target has no such token.
+    nothing: a word model writes it before each symbol, so that the letter "a" is copied as the
+    symbol "▁a". In all other vocabularies the mark is part of the token: BPE's "hat" ends a word,
+    and "▁hat" begins one.
     """
     tokens, targets = (
         side.tokens(np.arange(side.vocabulary_size)).tolist() for side in (source, target)

@@ -1,8 +1,8 @@
 """Features and tags in a source text, such as `<V> <PST>` and `<2de>`: one word each.
 
-`walk <V> <PST>` has its features last, `<V> <PST> walk` first. A model reads them where it learned
-them: `arrange` moves them there. A tag, such as a language token, comes first (Johnson et al.
-2017, "Google's Multilingual Neural Machine Translation System", section 3).
+`walk <V> <PST>` has its features last, `<V> <PST> walk` first; `arrange` moves them to where the
+model learned them. A tag, such as a language token, comes first (Johnson et al. 2017, "Google's
+Multilingual Neural Machine Translation System", section 3).
 """
 
 import itertools
@@ -23,12 +23,7 @@ def check_position(position):
 
 
 def position_in_card(card):
-    """Return where a model reads features: "first" or "last".
-
-    Args:
-        card: Dictionary, the card of a `.keras` or `.tflite` file or of a run. Features stood
-            first before cards named the place.
-    """
+    """Where the model of a card, a dictionary, reads features; "first" in cards that do not say."""
     source = card.get("source")
     config = source.get("config") if isinstance(source, dict) else None
     default = config.get("feature_place") if isinstance(config, dict) else None
@@ -37,14 +32,7 @@ def position_in_card(card):
 
 
 def infer_position(sources, symbols):
-    """Infer the position of features from sources: "first" if a symbol begins some and ends none.
-
-    Symbols are features and tags.
-
-    Example:
-        >>> infer_position(["<V> <PST> walk", "go"], ["<V>", "<PST>"])
-        'first'
-    """
+    """Infer the position of features and tags: "first" if a symbol begins some and ends none."""
     known, position = {*symbols}, LAST
     for words in map(str.split, sources if known else ()):
         if words and words[-1] in known:
@@ -55,19 +43,11 @@ def infer_position(sources, symbols):
 
 
 def arrange(source, symbols, position):
-    """Move the features of a source to the position where a model reads them.
+    """Move the features of a source, string or bytes, to `position`, "first" or "last".
 
-    Features behind the text always move to the front. Only two or more move from the front to
-    the end: a single symbol there may be a tag. A feature that the vocabulary lacks moves with
-    the others.
-
-    Args:
-        source: String or bytes.
-        symbols: Set of strings, the symbols of the vocabulary.
-        position: "first" or "last".
-
-    Returns:
-        The same object if nothing moves, otherwise a new one of its type.
+    Features behind the text always move to the front. Only two or more move from the front to the
+    end: a single symbol there may be a tag. A feature that the vocabulary lacks moves with the
+    others. Returns the same object if nothing moves.
 
     Example:
         >>> arrange("walk <V> <PST>", {"<V>", "<PST>"}, "first")
@@ -88,8 +68,7 @@ def arrange(source, symbols, position):
 def words_before_arranging(spans, source, symbols, position):
     """Number the words of an arranged source as in the source before `arrange`.
 
-    `spans`, int `(time, 2)`, are the first and the last word of each token of the arranged source,
-    the end token last.
+    `spans`, int `(time, 2)`, are the first and the last word of each token, the end token last.
     """
     import numpy as np
 
@@ -106,14 +85,7 @@ def words_before_arranging(spans, source, symbols, position):
 
 
 def text_words(source, symbols):
-    """Return the numbers of the words of a source between its features and tags, as a range.
-
-    Example:
-        >>> text_words("<V> <PST> walk home", ["<V>", "<PST>"])
-        range(2, 4)
-        >>> text_words("walk home <V> <PST>", ["<V>", "<PST>"])
-        range(0, 2)
-    """
+    """Return the numbers of the words of a source between its features and tags, as a range."""
     words, known = source.split(), {*symbols}
     first = _run(words, known.__contains__)
     last = len(words) - _run(reversed(words), known.__contains__)
@@ -121,12 +93,7 @@ def text_words(source, symbols):
 
 
 def shift_links(links, pairs, symbols):
-    """Shift links (source word, target word) by the features and tags before each text.
-
-    Example:
-        >>> shift_links([{(0, 0)}], [("<V> <PST> walk", "walked")], ["<V>", "<PST>"])
-        [{(2, 0)}]
-    """
+    """Shift links (source word, target word) by the features and tags before each text."""
     if not symbols:
         return links
     starts = [text_words(source, symbols).start for source, _ in pairs]
@@ -171,11 +138,7 @@ def check_tag(tag, name):
 
 
 def tagged(tag, text):
-    """A text behind a tag; an empty one stays empty.
-
-    Raises:
-        TypeError: If it is no text.
-    """
+    """A text behind a tag; an empty one stays empty. TypeError if it is no text."""
     if not isinstance(text, str):
         raise TypeError(
             "A tag stands before text. "

@@ -23,11 +23,8 @@ except ImportError as error:
 class GraphSubwords(tf.Module):
     """`Subwords` inside a TensorFlow graph: string tensors to ids and back.
 
-    Every method works inside `tf.function` with unknown dimensions, accepts any bytes, and can
-    be saved in a SavedModel.
-
-    Args:
-        model: Bytes of a serialized SentencePiece model.
+    Every method works inside `tf.function` with unknown dimensions, accepts any bytes, and can be
+    saved in a SavedModel. `model` is a serialized SentencePiece model.
     """
 
     def __init__(self, model: bytes):
@@ -40,11 +37,9 @@ class GraphSubwords(tf.Module):
             self._tokenizer._model_resource = _Vocabulary(model)
 
     def tokenize(self, text, end_of_empty: bool = True) -> tf.RaggedTensor:
-        """Ids with the end token, without a start token: int32 `RaggedTensor` `(batch, time)`.
+        """Ids of strings `(batch,)` with the end token: int32 `RaggedTensor` `(batch, time)`.
 
-        Args:
-            text: String tensor `(batch,)`.
-            end_of_empty: False to leave a sentence that has no token without an end token.
+        Without `end_of_empty` a sentence that has no token has no end token.
         """
         ids = self._tokenizer.tokenize(text)
         counts = tf.ones_like(ids.row_lengths())
@@ -53,20 +48,13 @@ class GraphSubwords(tf.Module):
         return _append_end(ids, counts)
 
     def tokenize_with_offsets(self, text):
-        """Ids without end tokens, and the bytes of the text where each begins and ends.
-
-        For a string tensor `(batch,)` three `RaggedTensor` `(batch, time)`: ids, begins, ends.
-        """
+        """Ids without end tokens, and the bytes where each begins and ends, ragged."""
         return self._tokenizer.tokenize_with_offsets(text)
 
     def detokenize(self, ids) -> tf.Tensor:
-        """Text of ids up to each row's first end token, without padding and start tokens.
+        """Text `(batch,)` of ids `(batch, time)` up to the first end token, without padding.
 
-        Args:
-            ids: Integer tensor `(batch, time)`. Ids outside the vocabulary count as unknown.
-
-        Returns:
-            String tensor `(batch,)`.
+        Ids outside the vocabulary count as unknown.
         """
         ids = self.known(ids)
         real = graph_is_text(ids)  # (batch, time)
@@ -81,10 +69,7 @@ class GraphSubwords(tf.Module):
         return tensorflow_text.normalize_utf8(text, "NFC") if self._composes else text
 
     def tokens(self, ids) -> tf.Tensor:
-        """The subwords of ids of any shape: strings, "" at padding.
-
-        Ids outside the vocabulary count as unknown.
-        """
+        """The subwords of ids of any shape: "" at padding, unknown outside the vocabulary."""
         ids = self.known(ids)
         tokens = self._tokenizer.id_to_string(tf.reshape(ids, [-1]))
         return tf.where(ids == PAD, "", tf.reshape(tokens, tf.shape(ids)))
@@ -97,10 +82,9 @@ class GraphSubwords(tf.Module):
 class _Vocabulary(tf.saved_model.experimental.TrackableResource):
     """A SentencePiece model as a resource that its name keeps alive.
 
-    Without one, as tensorflow_text makes it, it belongs to the kernel that made it, and is gone
-    when TensorFlow forgets its kernels: `tf.random.set_seed` is enough. A loaded SavedModel
-    confuses resources of the same name (tensorflow/text#1304), so each model has its own name,
-    which tokenizers of the same model share.
+    Without a name it belongs to the kernel that made it, and is gone when TensorFlow forgets its
+    kernels: `tf.random.set_seed` is enough. A loaded SavedModel confuses resources of one name
+    (tensorflow/text#1304), so each model has its own.
     """
 
     def __init__(self, model):

@@ -1,8 +1,4 @@
-"""Characters of Unicode: grapheme clusters, and characters decomposed into their parts.
-
-A grapheme cluster is what a reader takes for one character, such as a letter with its marks. The
-parts of a Hangul syllable are its letters.
-"""
+"""Grapheme clusters, a reader's characters, and characters decomposed, such as Hangul syllables."""
 
 import collections
 import functools
@@ -20,10 +16,9 @@ _LONGEST = 16  # code points; a letter may have marks without end
 def frequent_clusters(sentences, normalization="identity"):
     """The clusters of 2 to 16 code points in sentences, the most frequent first.
 
-    A cluster is an extended grapheme cluster of Unicode (UAX #29), as `regex` has it: a letter and
-    its combining marks, a Khmer or Devanagari syllable, an emoji with its modifiers. Clusters with
-    white space are left out; equally frequent ones are in the order of their code points.
-    SentencePiece's `normalization` comes first.
+    An extended grapheme cluster of Unicode (UAX #29) is a letter and its combining marks, a Khmer
+    or Devanagari syllable, an emoji with its modifiers. Clusters with white space are left out;
+    ties are in the order of code points. SentencePiece's `normalization` comes first.
     """
     if normalization != "identity":
         normalizer = sentencepiece.SentencePieceNormalizer(rule_name=normalization)
@@ -55,7 +50,7 @@ def _cluster_pattern():
 def decomposed(text):
     """Decompose each character of a text, "한" into h, a and n, as the rules of a model do.
 
-    Unicode's form NFD also sorts the marks of a letter, which rules of single characters can't.
+    NFD also sorts the marks of a letter, which rules of single characters can't.
     """
     return "".join(unicodedata.normalize("NFD", character) for character in text)
 
@@ -68,15 +63,9 @@ def composed(text):
 def add_decomposition(model: bytes, parts) -> bytes:
     """Return a model that decomposes the text that it reads, and composes the text that it writes.
 
-    The rules are part of the model, so that every runtime of SentencePiece applies them: its
-    normalization decomposes, its denormalization composes. There is one for each character whose
-    `parts` the model of decomposed text knows; every other character stays one unknown token. The
-    rules for all Hangul syllables take some 170 kB, and 120 kB to compose them.
-
-    Example:
-        >>> subwords = Subwords(add_decomposition(model, set("한")))
-        >>> subwords.tokens(subwords.encode(["한"])[0])
-        array(['ᄒ', 'ᅡ', 'ᆫ', '</s>'], dtype=object)
+    SentencePiece's normalization decomposes, its denormalization composes, in every runtime. There
+    is a rule for each character whose `parts` the model knows; every other character stays one
+    unknown token. The rules for all Hangul syllables take some 170 kB, and 120 kB to compose them.
     """
     from sentencepiece import sentencepiece_model_pb2  # which loads protobuf
 

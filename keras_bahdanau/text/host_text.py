@@ -17,15 +17,9 @@ from keras_bahdanau.text.ids import byte_limit, cut_to_bytes, text_limits
 class HostText:
     """The members of a `Source` of text that need no TensorFlow.
 
-    A sentence is a string, or bytes that need not be valid UTF-8. Features of a table may be
-    on either side: where the model has them first, those behind the text are moved.
-
-    Args:
-        subwords: `Subwords`.
-        feature_place: "last" or "first": where the model reads features such as `<PST>`.
-
-    Raises:
-        ValueError: If there is no such place.
+    A sentence is a string, or bytes that need not be valid UTF-8. `feature_place`, "last" or
+    "first", is where the model reads features such as `<PST>`. Where it is first, those behind the
+    text are moved.
     """
 
     unit = "tokens"
@@ -108,12 +102,7 @@ class HostText:
 
 
 def check_strings(name, strings):
-    """Check that `strings`, an argument of that name, is a list of strings.
-
-    Raises:
-        TypeError: If it is something else.
-        ValueError: If a string has a surrogate, which no text in UTF-8 has.
-    """
+    """Check that `strings`, called `name` in errors, is a list of strings without surrogates."""
     if isinstance(strings, str | bytes):
         raise TypeError(
             f"`{name}` must be a list of strings. "
@@ -141,15 +130,9 @@ def _has_code(string):
 
 
 def check_pairs(pairs):
-    """Check that a list holds pairs of an input and a text.
+    """Check that a list holds pairs of an input and a text, a string without surrogates.
 
-    Raises:
-        TypeError: If one is no list, tuple or array of two, or its second part is no string.
-        ValueError: If such a string has a surrogate, which no text in UTF-8 has.
-
-    Example:
-        >>> check_pairs((["a man", "a cat", "a dog"], ["ein Mann", "eine Katze", "ein Hund"]))
-        TypeError: `pairs` must be (input, target). Received: ['a man', 'a cat', 'a dog']. ...
+    A row of a list of two sides is no pair: TypeError shows the first one.
     """
     for pair in pairs:
         if not isinstance(pair, list | tuple | np.ndarray) or len(pair) != 2:

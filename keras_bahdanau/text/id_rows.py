@@ -13,11 +13,7 @@ _SPACE = "\u2581"  # ▁, as SentencePiece writes a space
 
 
 class IdRows:
-    """Rows of ids of different lengths, in one flat array.
-
-    Attributes:
-        lengths: Int array `(rows,)`, number of ids of each row.
-    """
+    """Rows of ids in one flat array; `lengths`, int `(rows,)`, counts the ids of each row."""
 
     def __init__(self, values, lengths, starts=None):
         self.lengths = lengths
@@ -119,12 +115,9 @@ class IdRows:
 
 
 def cut_rows(subwords, texts, longest, end_of_empty=True):
-    """Rows of texts, each cut for itself alone: to bytes before it is split, then to ids.
+    """(`IdRows`, truncated) of texts cut to bytes before they are split, then to `longest` ids.
 
-    At most `longest` ids, the end token included.
-
-    Returns:
-        (rows, truncated): `IdRows`, and a bool array `(rows,)`, which texts were longer.
+    The end token is included; truncated, bool `(rows,)`, marks the texts that were longer.
     """
     short = [cut_to_bytes(text, byte_limit(longest)) for text in texts]
     rows = IdRows.encoded(subwords, short, end_of_empty)
@@ -135,9 +128,9 @@ def cut_rows(subwords, texts, longest, end_of_empty=True):
 def rows_by_word(subwords, sentences, end_of_empty=True):
     """As `IdRows.encoded`, twice as fast for BPE: each word is split once.
 
-    BPE merges two neighbours wherever they are, and no token has a space inside: a word has the
-    same ids in every sentence. The sums of a unigram model are rounded along a whole sentence, so
-    other models split sentences.
+    BPE merges neighbours wherever they are, and no token has a space inside: a word has the same
+    ids in every sentence. Other models split sentences: a unigram model rounds its sums along a
+    whole sentence.
     """
     if not sentences or not _splits_words(subwords.model):
         return IdRows.encoded(subwords, sentences, end_of_empty)

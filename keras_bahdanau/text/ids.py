@@ -18,10 +18,9 @@ LAST = 4  # ends a word
 
 
 def byte_limit(tokens):
-    """The most bytes of a text of so many tokens.
+    """The most bytes of a text of so many tokens, and of a copied word, which may be one token.
 
-    Far above the 4 bytes of an English token or the 10 of a Hindi one. At least as many as a word
-    that is copied has: it may be a single unknown token.
+    Far above the 4 bytes of an English token or the 10 of a Hindi one.
     """
     return max(32 * tokens, WORD)
 
@@ -32,12 +31,9 @@ def text_limits(longest):
 
 
 def cut_to_bytes(text, most):
-    """Cut a text, string or bytes, behind `most` bytes of UTF-8, but not inside a character.
+    """Cut a text, string or bytes, behind `most` >= 4 bytes of UTF-8, but not inside a character.
 
-    A run of bytes that are no UTF-8 is cut anywhere. `most` is 4 or more.
-
-    Returns:
-        The same object, if it is not longer; or one of the same type.
+    A run of bytes that are no UTF-8 is cut anywhere. A shorter text is returned as the same object.
 
     Example:
         >>> cut_to_bytes("ab☃☃", 7)
@@ -54,11 +50,7 @@ def cut_to_bytes(text, most):
 
 
 def graph_cut_to_bytes(text, most):
-    """As `cut_to_bytes`, for a string tensor `(batch,)`.
-
-    Returns:
-        (text, longer): strings `(batch,)`, and bool `(batch,)`, which of them were longer.
-    """
+    """As `cut_to_bytes`, for strings `(batch,)`, and bool `(batch,)`: which were longer."""
     import tensorflow as tf
 
     longer = tf.strings.length(text) > most
@@ -104,17 +96,11 @@ def at_least_one(ids):
 
 
 def requested_ids(ids, lengths, vocabulary_size):
-    """The ids of a request, of which the first `lengths` of each row count.
+    """Ids of a request, of which the first `lengths` of each row count: int32 `(batch, time)`.
 
-    A server pads the rows that it merges with the first id of a row, not with 0.
-
-    Args:
-        ids: Int32 tensor `(batch, time)`, any numbers.
-        lengths: Int32 tensor `(batch,)`, any numbers.
-        vocabulary_size: Integer.
-
-    Returns:
-        Int32 tensor `(batch, time)`, right-padded with 0, with at least one column.
+    A server pads the rows that it merges with the first id of a row. The result is right-padded
+    with 0, with at least one column. `ids` `(batch, time)` and `lengths` `(batch,)` are any int32
+    numbers.
     """
     import tensorflow as tf
 
@@ -125,8 +111,7 @@ def requested_ids(ids, lengths, vocabulary_size):
 def graph_cut_ids(ids, longest):
     """Cut right-padded ids `(batch, time)` to `longest`; a cut row ends with the end token.
 
-    Returns:
-        (ids, longer): int32 `(batch, time)`, and bool `(batch,)`, which rows had more.
+    Returns (ids, longer): longer is bool `(batch,)`.
     """
     import tensorflow as tf
 
@@ -142,21 +127,17 @@ def word_parts(tokens):
 
 
 def graph_word_numbers(ids, parts, copies=None):
-    """Number of the word of each token, by operations that LiteRT has, too.
+    """Number of the word of each token, int32 `(..., time)`, by operations that LiteRT has, too.
 
-    Words are those of `Translation.words`: a mark `▁` alone belongs to the word behind
-    it. With copies they are those of the text: letters behind a copy are of the same word, and a
-    copy of several words has the number of its first one.
+    Words are those of `Translation.words`: a mark `▁` alone belongs to the word behind it. With
+    copies they are those of the text: letters behind a copy are of the same word, and a copy of
+    several words has the number of its first one. The end token, padding, and marks without a word
+    have -1.
 
     Args:
         ids: Int32 tensor `(..., time)`, right-padded with 0.
         parts: Int8 array, from `word_parts`.
-        copies: String tensor `(..., time)`, the words of the text for unknown tokens,
-            from `graph_attended_words`; None where it has none.
-
-    Returns:
-        Int32 tensor `(..., time)`: 0 for the tokens of the first word, 1 for those of the next,
-        and -1 for those of none, which are the end token, padding, and marks without a word.
+        copies: String tensor `(..., time)`, from `graph_attended_words`, or None.
     """
     import tensorflow as tf
 

@@ -1,7 +1,6 @@
 """Sentences split into subwords by chance, the same in every process for the same seed.
 
-SentencePiece's own sampler is no function of its seed: since 0.2.3 it mixes that with a number
-that each process draws anew.
+SentencePiece's own sampler mixes its seed, since 0.2.3, with a number of each process.
 """
 
 import bisect
@@ -25,19 +24,9 @@ _UNKNOWN_PENALTY = 10.0  # of SentencePiece: what an unknown character scores be
 class SubwordSampler:
     """Draw one of the many ways in which a model can split each sentence.
 
-    Of a BPE model each merge is left out with the probability `alpha`, as in BPE-dropout
-    (Provilkov et al. 2020); a unigram model draws among all segmentations, with probabilities
-    to the power of `alpha` (Kudo 2018).
-
-    Args:
-        model: Bytes of a serialized SentencePiece model.
-        alpha: Float above 0 and below 1.
-
-    Attributes:
-        alpha: Float, as given.
-
-    Raises:
-        ValueError: If the model is of another type.
+    A BPE model leaves out each merge with the probability `alpha`, as in BPE-dropout (Provilkov et
+    al. 2020); a unigram model draws among all segmentations, with probabilities to the power of
+    `alpha` (Kudo 2018). `alpha` is above 0 and below 1; other types of models raise ValueError.
 
     Example:
         >>> SubwordSampler(subwords.model, 0.1).sample(["a man"], seed=7)
@@ -65,10 +54,7 @@ class SubwordSampler:
         self._symbols = symbols
 
     def sample(self, sentences, seed) -> list:
-        """Lists of ids, without an end token: each follows from its sentence and the seed alone.
-
-        The seed is a non-negative integer, or a sequence of them.
-        """
+        """Lists of ids, without an end token: each follows from its sentence and the seed alone."""
         seed = [int(part) for part in seed] if isinstance(seed, Iterable) else int(seed)
         return [self._row(text, seed) for text in self._processor.normalize(list(sentences))]
 
@@ -106,10 +92,10 @@ def _parts(pieces, symbols):
 
 
 class BpeDropout:
-    """BPE-dropout (Provilkov et al. 2020) as SentencePiece has it.
+    """BPE-dropout (Provilkov et al. 2020): the neighbours with the highest score merge first.
 
-    The pair of neighbours with the highest score is merged, again and again. Each merge is left out
-    with a probability `alpha`; that pair is then never merged. `scores` are those of the pieces.
+    Each merge is left out with probability `alpha`; that pair is then never merged. `scores` are
+    those of the pieces.
     """
 
     def __init__(self, scores, alpha):
@@ -174,9 +160,8 @@ class BpeDropout:
 class UnigramDraws:
     """Segmentations x of a word with p(x) ~ exp(alpha * sum of the scores of its pieces).
 
-    The sums over all ways to split the first characters are made once a word, from the beginning;
-    the pieces are drawn from the end (forward filtering, backward sampling; Kudo 2018). `scores`
-    are the log-probabilities of the pieces.
+    Forward filtering, backward sampling (Kudo 2018): sums over all splits of a prefix, once a word;
+    then pieces are drawn from the end. `scores` are log-probabilities.
     """
 
     def __init__(self, scores, alpha):

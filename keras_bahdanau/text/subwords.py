@@ -22,9 +22,8 @@ from keras_bahdanau.text.vocabulary import (
 class Subwords:
     """Vocabulary of one side: text to token ids and back, by `sentencepiece`.
 
-    The ids 0, 1, 2 and 3 are padding, the unknown token, the start and the end of a sentence.
-    Two `Subwords` are equal if their models are. `graph` has the same operations in a
-    TensorFlow graph.
+    The ids 0, 1, 2 and 3 are padding, the unknown token, the start and the end of a sentence. Two
+    `Subwords` are equal if their models are.
 
     Args:
         model: Bytes of a serialized SentencePiece model.
@@ -35,8 +34,7 @@ class Subwords:
 
     Raises:
         TypeError: If the model is not `bytes`.
-        ValueError: If the bytes are no SentencePiece model, or one whose padding, unknown,
-            start and end tokens are not 0, 1, 2 and 3.
+        ValueError: If it is no SentencePiece model, or one with other special ids.
 
     Example:
         >>> german = Subwords.train(sentences, vocabulary_size=6000)
@@ -64,9 +62,7 @@ class Subwords:
         exact: bool = True,
         name: str = "text",
     ) -> "Subwords":
-        """Learn the vocabulary of some sentences.
-
-        The same sentences and settings always give the same vocabulary.
+        """Learn the vocabulary of some sentences, always the same from the same arguments.
 
         Args:
             sentences: Iterable of strings. Empty sentences are skipped.
@@ -76,26 +72,25 @@ class Subwords:
             character_coverage: Float from 0.98 to 1, share of the characters of the text that the
                 vocabulary must hold; the rarest beyond it become unknown.
             normalization: SentencePiece's name of the Unicode normalization: `"nmt_nfkc"`,
-                `"nfkc"`, `"nmt_nfkc_cf"`, `"nfkc_cf"` (`cf` folds case) or `"identity"`, with
-                which only white space changes; `"none"`, by which the model types "char" and
-                "grapheme" keep that too, so that a text whose characters all have ids comes back
-                as it was; or `"nfd"`: as "none", with each character decomposed into its parts,
-                such as Hangul syllables into letters. Text of ids is composed again (NFC).
-            symbols: Strings that always are one token, whatever the text holds, such as the
-                language tokens `("<2de>", "<2fr>")` of Johnson et al. 2017. Each takes two ids:
-                one at the beginning of a word, and one inside a word (which a word model
-                does not have); in a text that is kept as it is, one with the space behind it,
-                and one without.
-            exact: True to refuse a text that supports no vocabulary of that size; False to
-                take the largest one that it supports.
+                `"nfkc"`, `"nmt_nfkc_cf"`, `"nfkc_cf"` (`cf` folds case) or `"identity"`, which
+                changes only white space; `"none"`, with which the model types "char" and "grapheme"
+                keep that too, so that a text whose characters all have ids comes back unchanged; or
+                `"nfd"`: as "none", with each character decomposed, such as Hangul syllables into
+                letters. Text of ids is composed again (NFC).
+            symbols: Strings that always are one token, such as the language tokens `("<2de>",
+                "<2fr>")` of Johnson et al. 2017. Each takes two ids: at the beginning of a word,
+                and inside a word (not in a word model); in a text that is kept unchanged, with and
+                without the space behind it.
+            exact: True to refuse a text that supports no vocabulary of that size; False to take the
+                largest one that it supports.
             name: Name of the text in errors.
 
         Returns:
             A `Subwords`.
 
         Raises:
-            ValueError: If a setting is not one of the above, if there is no text, or if the size
-                is too small for the characters of the text or, with `exact`, too large for it.
+            ValueError: If a setting is not as above, there is no text, or the size is too small for
+                its characters or, with `exact`, too large for it.
         """
         settings = training_settings(
             vocabulary_size, model_type, character_coverage, normalization, symbols
@@ -104,19 +99,13 @@ class Subwords:
 
     @classmethod
     def train_pair(cls, pairs, vocabulary_size: int = 6000, *, joint: bool = True, **settings):
-        """Learn the vocabularies of both sides of sentence pairs.
+        """Learn the vocabularies of sentence pairs: (source, target), two `Subwords`.
 
         Args:
             pairs: Iterable of `(source, target)` strings.
             vocabulary_size: Integer, number of ids of each vocabulary.
             joint: True for one vocabulary that both sides share.
-            **settings: The further settings of `train`, for both sides.
-
-        Returns:
-            (source, target): two `Subwords`, or with `joint` the same one twice.
-
-        Raises:
-            ValueError: As in `train`.
+            **settings: Other arguments, and errors: as in `train`.
         """
         pairs = list(pairs)
         sources, targets = ([pair[side] for pair in pairs] for side in (0, 1))
@@ -132,33 +121,23 @@ class Subwords:
     def encode(self, sentences, end_of_empty: bool = True) -> list:
         """Ids of sentences, with the end token, without a start token: int32 arrays `(time,)`.
 
-        Args:
-            sentences: List of strings, or of bytes, which need not be valid UTF-8.
-            end_of_empty: False to leave a sentence that has no token without an end token.
+        Sentences are strings, or bytes, which need not be valid UTF-8. Without `end_of_empty` a
+        sentence that has no token has no end token.
         """
         rows = self._processor.encode(list(sentences), out_type="numpy")
         return [np.append(row, np.int32(END)) if row.size or end_of_empty else row for row in rows]
 
     def split(self, texts) -> tuple:
-        """The ids of many short texts, flat and without end tokens.
-
-        Returns:
-            (ids, lengths): an int32 array `(ids of all texts,)` and an int64 array `(texts,)`.
-        """
+        """(ids, lengths) of short texts without end tokens: int32 `(all ids,)`, int `(texts,)`."""
         # one thread: whoever splits that much has a process for each core
         rows = self._processor.encode(list(texts), out_type=int, num_threads=1)
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
         return np.fromiter(chain.from_iterable(rows), np.int32, int(lengths.sum())), lengths
 
     def decode(self, rows) -> list:
-        """Text of ids up to each row's first end token, without padding and start tokens.
+        """Texts of rows of ids up to the first end token, without padding and start tokens.
 
-        Args:
-            rows: Integer array `(batch, time)`, or a list of such rows. Ids outside the vocabulary
-                count as unknown.
-
-        Returns:
-            List of strings.
+        Ids outside the vocabulary count as unknown.
         """
         return self._processor.decode([self._content(row) for row in rows]) if len(rows) else []
 
@@ -174,13 +153,9 @@ class Subwords:
         return np.where(inside, ids, UNKNOWN).astype(np.int32)
 
     def tokens(self, ids) -> np.ndarray:
-        """The subwords of ids; "" at padding.
+        """The subwords of ids of any shape, as an object array; "" at padding.
 
-        Args:
-            ids: Integer array of any shape. Ids outside the vocabulary count as unknown.
-
-        Returns:
-            Object array of strings, of the same shape.
+        Ids outside the vocabulary count as unknown.
 
         Example:
             >>> subwords.tokens([[14, 8, 11, 3, 0]])
@@ -197,18 +172,18 @@ class Subwords:
     def words(self, sentences, end_of_empty: bool = True, longest: int | None = None) -> list:
         """The words of `sentence.split()` that each token of each sentence covers.
 
-        White space in the text as it is given counts, whatever the normalization makes of it.
+        White space of the given text counts, whatever the normalization makes of it.
 
         Args:
             sentences: List of strings.
             end_of_empty: As in `encode`.
-            longest: Positive integer. Most tokens of a sentence, the end token included: a
-                longer one is cut. None for whole sentences.
+            longest: Positive integer, most tokens of a sentence, the end token included; None for
+                whole sentences.
 
         Returns:
-            List of int32 arrays `(time, 2)`, the first and the last word of each token: one
-            word, save for a run of unknown words, which a word model makes one token. That of
-            the end token is the number of words.
+            List of int32 arrays `(time, 2)`, the first and the last word of each token; they differ
+            for a run of unknown words, one token of a word model. The end token has the number of
+            words.
 
         Example:
             >>> subwords.words(["lower newest"])  # ▁lower ▁ne west </s>
@@ -237,7 +212,7 @@ class Subwords:
 
     @functools.cached_property
     def symbol_ids(self) -> np.ndarray:
-        """Ids of the symbols that the vocabulary was trained with: int32, `(symbols,)`.
+        """Ids of the symbols that the vocabulary was trained with: int32 `(symbols,)`.
 
         The clusters of the model type "grapheme" are none of them.
 
@@ -306,9 +281,7 @@ class Subwords:
     def unknown(self, sentences) -> list:
         """The parts of sentences that have no id, each of them once, in their order.
 
-        Returns:
-            List of lists of strings, one list a sentence: runs of characters, or spaces; words of a
-            word model.
+        Lists of runs of characters, or spaces; words of a word model.
 
         Example:
             >>> subwords.unknown(["lower <b>", "newest"])
@@ -326,11 +299,7 @@ class Subwords:
 
     @functools.cached_property
     def graph(self):
-        """The same vocabulary in a TensorFlow graph: a `GraphSubwords`.
-
-        Raises:
-            ImportError: If tensorflow-text is not installed.
-        """
+        """The same vocabulary as `GraphSubwords`; ImportError without tensorflow-text."""
         from keras_bahdanau.text.graph_subwords import GraphSubwords  # loads tensorflow_text
 
         return GraphSubwords(self.model)

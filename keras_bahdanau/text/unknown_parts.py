@@ -7,12 +7,7 @@ _FORMS = ("NFC", "NFD")
 
 
 def name_of_part(part):
-    """A part of a text, readable where it is a mark, a space or another invisible character.
-
-    Example:
-        >>> name_of_part("ö"), name_of_part(" ")
-        ('ö', 'U+0020')
-    """
+    """A part of a text; its code points, such as "U+0020", where it is invisible or a mark."""
     part = part[:LONGEST]
     visible = part.isprintable() and not part.isspace() and not unicodedata.combining(part[0])
     return part if visible else " ".join(f"U+{ord(character):04X}" for character in part)
@@ -21,12 +16,8 @@ def name_of_part(part):
 def report_unknown(kind, texts, subwords):
     """One line about texts with parts that a vocabulary does not know; "" if it knows all.
 
-    It names the first of these parts, and the form of Unicode in which fewer texts have any. `kind`
-    is the name of the texts; `subwords` is None for a source that has none.
-
-    Example:
-        >>> report_unknown("sources", ["lower <b>", "newest"], subwords)
-        '1 of 2 sources has parts that the vocabulary does not know: < >'
+    It names the first parts, and the form of Unicode in which fewer texts have any. `kind` is the
+    name of the texts; `subwords` is None for a source that has none.
     """
     unknown = subwords.unknown(texts) if subwords else []
     count = sum(map(bool, unknown))
@@ -44,10 +35,7 @@ def report_unknown(kind, texts, subwords):
 
 
 def better_form(texts, subwords, count):
-    """The form of Unicode, "NFC" or "NFD", in which fewer than `count` texts have unknown parts.
-
-    None if there is no such form.
-    """
+    """Name "NFC" or "NFD" if fewer than `count` texts then have unknown parts, otherwise None."""
     for form in _FORMS:
         normalized = [unicodedata.normalize(form, text) for text in texts]
         if normalized != texts and sum(map(bool, subwords.unknown(normalized))) < count:
@@ -58,8 +46,8 @@ def better_form(texts, subwords, count):
 def report_unknown_pairs(pairs, source, target, part=""):
     """Lines of `report_unknown` about both sides of pairs in memory.
 
-    Only sources that are strings are texts. `target` is None for a model that reads no text; `part`
-    follows the name of a side, such as " of the validation".
+    Only strings are texts. `target` is None for a model that reads no text; `part`, such as " of
+    the validation", follows the name of a side.
     """
     sources = [source for source, _ in pairs if isinstance(source, str)]
     lines = (

@@ -47,11 +47,7 @@ def training_settings(
 
 
 def checked_symbols(symbols) -> list:
-    """Return different strings without white space as a list of symbols.
-
-    Raises:
-        ValueError: If a symbol can't be one.
-    """
+    """Return different strings without white space as a list of symbols, or raise ValueError."""
     listed = None if isinstance(symbols, str | bytes) else list(symbols)
     if listed is None or not all(map(is_symbol, listed)) or len(set(listed)) < len(listed):
         raise ValueError(
@@ -73,13 +69,9 @@ def is_symbol(value) -> bool:
 def symbol_forms(symbols, model_type, keeps_spaces):
     """Each symbol as SentencePiece meets it: inside a word, and where a word begins.
 
-    Without the second form the mark `▁` before a symbol would be a token of its own, and a
-    sentence would not begin with its language token. A word model adds it by itself. With
-    `keeps_spaces`, of a text of characters, no mark precedes the first word: there the space
-    behind a symbol belongs to it.
-
-    Raises:
-        ValueError: If a symbol can't be one.
+    Without the second form the mark `▁` before a symbol would be its own token. A word model adds
+    it by itself. With `keeps_spaces`, of a text of characters, no mark precedes the first word:
+    there the space behind a symbol belongs to it.
     """
     symbols = checked_symbols(symbols)
     if model_type == "word":
@@ -91,12 +83,8 @@ def symbol_forms(symbols, model_type, keeps_spaces):
 def train_model(sentences, name: str, settings: dict, exact: bool = True) -> bytes:
     """Train a SentencePiece model of sentences and return its bytes.
 
-    `name` is that of the text in an error, `settings` are from `training_settings`. Unless `exact`,
-    a text that supports fewer tokens than asked for has those.
-
-    Raises:
-        TypeError: If a sentence is no string.
-        ValueError: If there is no text, or the settings do not suit it.
+    `name` is for errors, `settings` are from `training_settings`. Unless `exact`, a text that
+    supports fewer tokens than asked for has those.
     """
     sentences = list(sentences)
     wrong = [sentence for sentence in sentences if not isinstance(sentence, str | bytes)]
@@ -154,10 +142,9 @@ def _trained(sentences, settings):
 
 
 def _add_clusters(sentences, settings):
-    """Sentences and settings of a character model that has clusters of characters as symbols.
+    """Sentences and settings of a character model with clusters as symbols, frequent ones first.
 
-    As many clusters as there is room for have an id, the most frequent first. The others are split
-    into their characters, which are sentences here, so that all have ids.
+    Clusters beyond the size become sentences of their characters, so that all have ids.
     """
     from keras_bahdanau.text.graphemes import frequent_clusters  # which loads regex
 
@@ -193,12 +180,7 @@ def _size_error(relation, size, name, settings):
 
 
 def check_model(model: bytes, name: str) -> int:
-    """Return the vocabulary size of a usable model.
-
-    Raises:
-        TypeError: If it is not `bytes`.
-        ValueError: If it is not a model, or one with other special ids.
-    """
+    """Return the vocabulary size of a usable model; ValueError for other special ids."""
     if not isinstance(model, bytes):
         raise TypeError(
             f"`{name}` must be the bytes of a SentencePiece model. "
@@ -225,10 +207,7 @@ def check_model(model: bytes, name: str) -> int:
 
 
 def drop_normalization(model: bytes) -> bytes:
-    """Remove the table of Unicode characters, some 240 kB, from a model that reads no text.
-
-    Ids give the same text as before. A text that the table changes gives other ids.
-    """
+    """Remove the table of Unicode characters, some 240 kB, from a model that reads no text."""
     from sentencepiece import sentencepiece_model_pb2  # which loads protobuf
 
     proto = sentencepiece_model_pb2.ModelProto.FromString(model)
@@ -238,10 +217,7 @@ def drop_normalization(model: bytes) -> bytes:
 
 
 def drop_composition(model: bytes) -> bytes:
-    """Remove the table for texts that are written, some 120 kB of Hangul, from a model.
-
-    Text gives the same ids as before. The model writes no composed text any more.
-    """
+    """Remove the table for written texts, some 120 kB of Hangul, from a model."""
     from sentencepiece import sentencepiece_model_pb2
 
     if not composes(model):

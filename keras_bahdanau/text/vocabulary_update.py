@@ -1,8 +1,7 @@
 """Vocabulary of a trained model for new text: pieces appended, and the old pieces of each new one.
 
-The ids of the old pieces stay, and so do their merges: a text in which no new piece occurs is
-split as before. Independent training on the new text can't promise that, since BPE reaches a
-piece only by merges of pieces that it has.
+Old pieces keep their ids and merges: a text without new pieces is split as before. Training anew
+can't promise that, since BPE reaches a piece only by merges of pieces that it has.
 """
 
 import collections
@@ -26,23 +25,14 @@ _WORDS = re.compile(r"▁[^▁]*|[^▁]+")
 def appended(subwords, texts, most, symbols=()):
     """A vocabulary with more pieces behind its own, learned from new text.
 
-    Symbols come first, then characters (of a word model: words) that the vocabulary lacks, the most
-    frequent first. BPE and unigram models then get merges of neighbouring pieces, learned as BPE is
-    (Sennrich et al. 2016, algorithm 1) from the text as the vocabulary splits it. A new merge has a
-    lower score than all old ones, so BPE tries it last. A new unigram piece has the score of the
-    split that it replaces and a small margin: it wins there, and moves no other border by more.
+    Symbols come first, then missing characters (words of a word model), the most frequent first.
+    BPE and unigram models then get merges of neighbouring pieces, learned as BPE is (Sennrich et
+    al. 2016, algorithm 1) from the text as the vocabulary splits it. A new merge has a lower score
+    than all old ones, so BPE tries it last. A new unigram piece has the score of the split that it
+    replaces and a small margin: it wins there, and moves no other border by more.
 
-    Args:
-        subwords: `Subwords`.
-        texts: List of strings.
-        most: Integer, the most pieces that are appended, symbols aside.
-        symbols: Strings that become one token each, as in `Subwords.train`.
-
-    Returns:
-        `Subwords`; the same object if nothing is missing.
-
-    Raises:
-        ValueError: If a symbol can't be one.
+    `most` limits the appended pieces, `symbols` (see `Subwords.train`) aside. Returns the same
+    object if nothing is missing.
 
     Example:
         >>> new = appended(subwords, ["zweiundzwanzig"], most=100)
@@ -81,11 +71,9 @@ def appended(subwords, texts, most, symbols=()):
 def parts_of(old, new):
     """Ids of an old vocabulary from which each token of a new one can take its first values.
 
-    A piece of both has its old id. A new piece has the ids that the old vocabulary splits it into,
-    without unknown parts, whose row has never been trained where a vocabulary has all characters.
-
-    Returns:
-        List of `new.vocabulary_size` lists of ids, [] for a piece without a known part.
+    A piece of both has its old id, a new piece the ids that the old vocabulary splits it into,
+    without unknown parts, whose row has never been trained where a vocabulary has all characters;
+    [] for a piece without a known part.
 
     Example:
         >>> parts_of(old, new)[new.vocabulary_size - 1]  # "▁zweiund" was "▁zwei", "und"
@@ -127,8 +115,8 @@ def _append_merges(proto, counts, kind, most):
 def _merges(words, known):
     """Yield the most frequent pair of neighbours again and again, each time merged everywhere.
 
-    `words` is a list of (list of pieces, count), which changes; None is a piece that is not merged.
-    `known` is a dictionary of the pieces that exist already, which may grow meanwhile.
+    `words`, a list of (pieces, count), changes; None is a piece that is not merged. `known`, a
+    dictionary of pieces, may grow meanwhile.
     """
     counts, numbers_of = collections.Counter(), collections.defaultdict(set)
 

@@ -1,7 +1,6 @@
 """Attention weights between words: from the tokens of one model, for those of another.
 
-The rows of an array of weights are the words of a target and its end token, the columns those of
-its source. NumPy only.
+Rows are the words of a target and its end token, columns those of its source. NumPy only.
 """
 
 import re
@@ -15,17 +14,16 @@ MOST_WEIGHTS = 10**8  # of a line: 400 MB, of two texts of 10,000 words
 def word_weights(source_words, target_words, alignment):
     """Weights between words, from an alignment of tokens.
 
-    The weights are summed over the tokens of a source word, since attention is shared out among
-    them, and averaged over those of a target word, each of which attends once:
-
-    a_ts = 1/|t| sum_{i in t} sum_{j in s} alpha_ij
+    a_ts = 1/|t| sum_{i in t} sum_{j in s} alpha_ij: summed over the tokens of a source word, since
+    attention is shared out among them, averaged over those of a target word, each of which attends
+    once.
 
     Args:
         source_words: Int array `(source_time, 2)`, the first and the last word that each token
             covers, with the end token's as the last row: see `Subwords.words`.
         target_words: Int array `(target_time, 2)`, the same of the target.
-        alignment: Float array `(target_time, source_time)`; it may lack the row or the column of
-            an end token that was not written.
+        alignment: Float array `(target_time, source_time)`; it may lack the row or the column of an
+            end token that was not written.
 
     Returns:
         Float array `(target words + 1, source words + 1)`.
@@ -47,13 +45,9 @@ def word_weights(source_words, target_words, alignment):
 def token_weights(weights, source_words, target_words):
     """Spread weights between words over tokens, as weights to learn from.
 
-    A source word's weight is shared out evenly among its tokens, and each token of a target word
-    has the weights of the word.
-
-    Args:
-        weights: Float array `(target words + 1, source words + 1)`; an empty array for none.
-        source_words: As in `word_weights`, of another split into tokens.
-        target_words: The same of the target.
+    A source word's weight is shared out evenly among its tokens; each token of a target word has
+    the weights of the word. `weights` is float `(target words + 1, source words + 1)`, or empty for
+    none.
 
     Returns:
         float32 array `(target_time, source_time)`. A row sums to 1, or is all zero if its word
@@ -117,16 +111,7 @@ def format_weights(weights):
 
 
 def parse_weights(line):
-    """Read what `format_weights` wrote: float32 `(target words + 1, source words + 1)`.
-
-    Raises:
-        ValueError: If the line is none.
-
-    Example:
-        >>> parse_weights("0-0:0.900 1-0:0.100 1-1:1.000")
-        array([[0.9, 0.1],
-               [0. , 1. ]], dtype=float32)
-    """
+    """Read the line of `format_weights`: float32 `(target words + 1, source words + 1)`."""
     if not line:
         return np.zeros((0, 0), np.float32)
     items = [re.fullmatch(r"(\d{1,6})-(\d{1,6}):(\d(?:\.\d+)?)", item) for item in line.split(" ")]
