@@ -44,11 +44,7 @@ Commands:
 
 
 def main(arguments=None):
-    """The entry point.
-
-    Args:
-        arguments: List of strings; those of the process when left out.
-    """
+    """The entry point."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     open_closed_streams()
     # names of files that are not UTF-8 are written as they are

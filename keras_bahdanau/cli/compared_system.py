@@ -10,16 +10,7 @@ from keras_bahdanau.text.features import is_token, untagged
 class ComparedSystem:
     """A second system: lines of a file, or a model that will decode the sources.
 
-    Args:
-        path: Path of the file, or of the model.
-        inputs: String, the form of the inputs of the first system.
-        pairs: List of (source, target).
-        search: Dictionary of the search options of the command line.
-        tag: String before each source, or None.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it has other lines, reads other inputs, or there are too many pairs.
+    `inputs` is the form of the first system's inputs; `search` has the explicit search options.
     """
 
     def __init__(self, path, inputs, pairs, search, tag):

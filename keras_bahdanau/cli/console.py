@@ -16,13 +16,11 @@ BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes of typer and of 
 
 
 def ends_well(on_interrupt=""):
-    """Decorator that ends a command with one line and an exit code for each way to fail.
+    """Decorator that ends a command with one line and an exit code for each kind of failure.
 
-    Bad input is an error of this package with "Received: ...", or an error of the
-    operating system. Any other exception is a bug and keeps its traceback.
-
-    Args:
-        on_interrupt: String to print after an interruption.
+    An error of this package with "Received: ...", or of the operating system, is bad input. Any
+    other exception is a bug and keeps its traceback. `on_interrupt` is printed after an
+    interruption.
     """
 
     def decorate(function):
@@ -103,12 +101,9 @@ def _threads(threads):
 def load_tensorflow(threads=None):
     """Import TensorFlow without the greetings of its libraries.
 
-    Args:
-        threads: Integer, how many processor threads an operation may use, and how many
-            operations may run at once. When left out, and without a GPU, an operation has
-            half of the cores: the steps of a recurrent model are many small ones, several of
-            them at once, and on two cores it trains 1.2 times as fast so (`benchmarks/`).
-            The environment goes first.
+    Without `threads`, the environment's number, or a GPU, an operation uses half of the cores: the
+    many small steps of a recurrent model run several at once, and training is 1.2 times as fast on
+    two cores (`benchmarks/`).
     """
     if "tensorflow" in sys.modules:
         return
@@ -121,10 +116,9 @@ def load_tensorflow(threads=None):
 
 @contextlib.contextmanager
 def _without_collection():
-    """Collect no garbage while modules load, and never what they hold.
+    """Collect no garbage while modules load, and never collect their objects.
 
-    It stays until the end. A collection takes a third of the start, and as long again when Python
-    ends.
+    A collection takes a third of the start, and as long again when Python ends.
     """
     gc.disable()
     try:
@@ -165,7 +159,7 @@ def open_closed_streams():
 def show_progress(text, lines=False):
     """Show the progress of a command on a terminal's standard error; "" removes it.
 
-    With `lines`, the lines of output show the progress if they are on a terminal, too.
+    With `lines`, lines of output on a terminal show the progress, too.
     """
     if sys.stderr.isatty() and not (lines and sys.stdout.isatty()):
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)

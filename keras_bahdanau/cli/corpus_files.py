@@ -20,12 +20,8 @@ FORM = "NAME=FILES:WEIGHT:TAG"
 class CorpusOption(NamedTuple):
     """One corpus of the command line.
 
-    Attributes:
-        name: String.
-        files: Tuple of one path (a TSV, a manifest, or a directory of shards) or two (source and
-            target lines).
-        weight: Float, or None.
-        tag: String, or None.
+    `files` is one path (a TSV, a manifest, or a directory of shards) or two (source and target
+    lines).
     """
 
     name: str
@@ -39,17 +35,9 @@ class CorpusOption(NamedTuple):
 
 
 def parsed_corpus(text):
-    """A corpus of `--corpus`.
+    """The `CorpusOption` of a `--corpus` string `NAME=FILES:WEIGHT:TAG`.
 
-    Args:
-        text: String `NAME=FILES:WEIGHT:TAG`. FILES is one path, or two with a comma between. The
-            weight may be left out, or be empty, and so may the tag.
-
-    Returns:
-        `CorpusOption`.
-
-    Raises:
-        ValueError: If the string has another form.
+    FILES is one path, or two with a comma between. Weight and tag may be missing.
 
     Example:
         >>> parsed_corpus("de=train.en.gz,train.de.gz:0.7:<2de>")
@@ -64,11 +52,7 @@ def parsed_corpus(text):
 
 
 def parsed_valid_corpus(text, corpora):
-    """A corpus of `--valid-corpus`, `NAME=FILES`, with the tag of the corpus of that name.
-
-    Raises:
-        ValueError: If the string has another form, or no corpus has the name.
-    """
+    """A corpus of `--valid-corpus`, `NAME=FILES`, with the tag of the corpus of that name."""
     name, files, *settings = _parts("valid-corpus", text, "NAME=FILES")
     if settings:
         raise _form_error("valid-corpus", text, "NAME=FILES")
@@ -82,11 +66,7 @@ def parsed_valid_corpus(text, corpora):
 
 
 def check_tagged(path, pairs, corpora):
-    """Check that one file for all validates with tags, where all corpora have one.
-
-    Raises:
-        ValueError: If a source begins with no tag.
-    """
+    """Check that the sources of one validation file begin with tags, where all corpora have one."""
     if not corpora.corpora or not all(corpus.tag for corpus in corpora.corpora):
         return
     for number, (source, _) in enumerate(pairs, start=1):
@@ -121,22 +101,13 @@ def read_corpora(texts, read, corpora=None):
 
 
 def hold_out(corpora, indices_of):
-    """Hold pairs of each corpus out for validation, and train on none of their sources.
+    """Hold out pairs of each corpus, and train on none of their sources: (training, validation).
 
     All pairs of a source, in every corpus, are on one side. A corpus holds out the chosen sources
-    that no corpus before it has, so that corpora that share sources hold out no more of them. One
-    that has no held-out source by then holds its first chosen one out, in all corpora. A held-out
-    source without a target is left out. Sources are compared without the tag of their corpus.
+    that no earlier corpus has; if none is held out by then, its first chosen one. A held-out source
+    without a target is dropped. Sources are compared without tags.
 
-    Args:
-        corpora: `Corpora`.
-        indices_of: Function of pairs to the set of indices of those to hold out.
-
-    Returns:
-        (training, validation), two `Corpora`.
-
-    Raises:
-        ValueError: If nothing is left to train on of a corpus.
+    `indices_of` maps pairs to the set of indices to hold out.
     """
     require_text(corpora)
     numbers = iter(

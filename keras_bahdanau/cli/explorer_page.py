@@ -17,15 +17,8 @@ PATIENCE = 5.0  # seconds without a report
 class Exploration:
     """The first inputs of a command, which become a page.
 
-    Args:
-        path: Path of the page, ending in .html.
-        reference: Path of a text with a target for each input, to compare; None for none.
-        labels: List of the names of the models.
-        prefix: String that each text begins with; None for none.
-
-    Raises:
-        FileExistsError: If there is a page of that name.
-        ValueError: If its name has another end, or there are too many models.
+    `reference` is the path of a text with a target for each input, `prefix` the beginning of each
+    text.
     """
 
     def __init__(self, path, reference=None, labels=("output",), prefix=None):

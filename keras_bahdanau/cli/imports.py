@@ -24,11 +24,7 @@ ImportOption = Annotated[
 
 
 class ModuleLoader(NamedTuple):
-    """`load_modules` for other processes: equal by value, so that each loads them once.
-
-    Attributes:
-        modules: Tuple of strings.
-    """
+    """`load_modules` for other processes: equal by value, so that each loads them once."""
 
     modules: tuple
 
@@ -37,11 +33,7 @@ class ModuleLoader(NamedTuple):
 
 
 def load_modules(modules, threads=None):
-    """Load TensorFlow, then modules by their names, which register what Keras must know.
-
-    Raises:
-        ImportError: If there is no such module.
-    """
+    """Load TensorFlow, then modules by their names, which register what Keras must know."""
     load_tensorflow(threads)
     if modules:
         sys.path.insert(0, os.getcwd())

@@ -13,11 +13,7 @@ from keras_bahdanau.text.features import require_token, tagged
 
 
 def decoded(text, name):
-    """The text of an argument as one line; None if it is left out.
-
-    Raises:
-        ValueError: If it is not UTF-8, or has control characters.
-    """
+    """An argument as one line of text, or None; ValueError for control characters or no UTF-8."""
     return None if text is None else " ".join(decode_lines(os.fsencode(text), name))
 
 
@@ -30,24 +26,11 @@ def read_examples(
     say=warn,
     tag=None,
 ):
-    """Pairs of an input and its text, for training and evaluation.
+    """Read a `Table` of (string or `Path`, string), for training and evaluation.
 
-    Args:
-        inputs: String, the form of the inputs.
-        source: Path of a text, a TSV or a manifest.
-        target: Path of the texts, or None.
-        columns: String, the columns of a TSV; None to find them from its text: see `read_table`.
-        answer_separator: String between several answers in a cell of a TSV, or None.
-        say: Function of one string, which reports the columns, or a table beside a second file.
-        tag: String that is put before each source; None for none.
-
-    Returns:
-        `Table` with pairs of (string or `Path`, string), and with the symbols of features.
-
-    Raises:
-        FileNotFoundError: If a file does not exist.
-        ValueError: If they can't be read, or none has content on both sides; or if there are
-            columns for something else than one TSV of texts; or if the tag is not UTF-8.
+    `inputs` is the form of the inputs; `source` a text, a TSV or a manifest; `columns` those of a
+    TSV, None to find them (`read_table`); `answer_separator` separates several answers in a cell;
+    `tag` is put before each source; `say` reports the columns.
     """
     tag = decoded(tag, "TAG")
     _check_columns(inputs, target, columns, answer_separator)
@@ -100,7 +83,7 @@ def prepare_source(pipeline, arguments):
 def names_of(sources, by_line=True):
     """Names of inputs in warnings: their paths, or the numbers of their lines.
 
-    A text is named by its beginning if lines can make several pairs (`by_line=False`).
+    With `by_line=False`, where lines can make several pairs, a text is named by its beginning.
     """
     lines = lines_from(1)
     return [
@@ -114,12 +97,7 @@ def names_of(sources, by_line=True):
 
 
 def check_cache(cache, inputs):
-    """Raise an error unless a path may be the directory of decoded files.
-
-    Raises:
-        FileExistsError: If it is no directory.
-        ValueError: If no files are decoded.
-    """
+    """Raise an error unless a path may be the directory of decoded files."""
     if cache is not None and inputs != "files":
         raise ValueError(
             "A cache is for files that are decoded, images or recordings. "

@@ -17,12 +17,7 @@ _READERS = {
 
 
 class ModelFile(NamedTuple):
-    """The file of a model, with the card in it.
-
-    Attributes:
-        path: Path of a .keras or .tflite file.
-        card: Dictionary.
-    """
+    """The path of a .keras or .tflite file, and the card in it."""
 
     path: Path
     card: dict
@@ -53,22 +48,12 @@ class ModelFile(NamedTuple):
 
 
 def open_model(path):
-    """The `ModelFile` of a .keras file, or of the directory of a training.
-
-    Raises:
-        FileNotFoundError: If there is none.
-        ValueError: If the file is damaged.
-    """
+    """The `ModelFile` of a .keras file, or of the directory of a training."""
     return ModelFile(*open_pipeline_file(path))
 
 
 def open_models(paths):
-    """List of the `ModelFile` that `--model` names: .keras files, or one .tflite file.
-
-    Raises:
-        FileNotFoundError: If there is none.
-        ValueError: If a .tflite file is one of several, or a file is damaged.
-    """
+    """List of the `ModelFile` that `--model` names: .keras files, or one .tflite file."""
     for path in paths:
         if _is_litert(path) and len(paths) > 1:
             raise ValueError(
@@ -100,21 +85,10 @@ def _open_litert(path):
 
 
 def search_of(models, options, precision=None, **fixed):
-    """The `SearchOptions` of a model, or of an ensemble, changed by those of the command line.
+    """The `SearchOptions` of a model or ensemble with explicit options; None for a .tflite file.
 
-    An ensemble has a share of CTC only if all its models have one.
-
-    Args:
-        models: List of `ModelFile`.
-        options: Dictionary of the options that the command line has.
-        precision: `Precision`, or None.
-        **fixed: Values of further options that a .tflite file does not have.
-
-    Returns:
-        `SearchOptions`; None for a .tflite file, whose search is fixed.
-
-    Raises:
-        ValueError: If something is asked of a .tflite file that its export has fixed.
+    An ensemble has a share of CTC only if all its models have one. `fixed` are options that a
+    .tflite file does not have; ValueError if an option contradicts its export.
     """
     if models[0].is_litert:
         from keras_bahdanau.exporters.litert.litert_pipeline import check_fixed  # loads NumPy

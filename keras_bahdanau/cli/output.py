@@ -58,18 +58,7 @@ def check_picture(path, name):
 
 
 class Rejection:
-    """The option `--reject-below`, over all texts of a command.
-
-    Args:
-        below: Float from 0 to 1, or None to leave every text as it is.
-
-    Attributes:
-        rejected: Integer, how many texts were rejected.
-        seen: Integer, of how many.
-
-    Raises:
-        ValueError: If `below` is out of range.
-    """
+    """The option `--reject-below` (0 to 1, or None), and counts of texts `rejected` and `seen`."""
 
     def __init__(self, below):
         if below is not None:
@@ -107,12 +96,9 @@ class Rejection:
 
 
 class LinePrinter:
-    """Lines of texts on standard output, in the form of Moses' n-best lists if they are numbered.
+    """Print texts as lines, as JSON, or as Moses' n-best lists ("number ||| text ||| score").
 
-    Args:
-        numbered: Bool. True for lines "number ||| text ||| score".
-        json: Bool. True for JSON.
-        names: Bool. True for lines that begin with the name of the input and a tab.
+    With `names`, a line begins with the name of the input and a tab.
     """
 
     def __init__(self, numbered=False, json=False, names=False):
@@ -179,11 +165,7 @@ def _rounded(number):
 class Links:
     """Links between the words of sentences and of their translations, in Pharaoh form.
 
-    Args:
-        translator: `Translator`.
-        sentences: List of strings.
-        search: `SearchOptions` of their search; None for that of a .tflite file.
-        symbols: Words of a sentence that are not of its text: a tag before it, features.
+    `symbols` are words of a sentence that are not of its text: a tag before it, features.
     """
 
     def __init__(self, translator, sentences, search, symbols=()):

@@ -38,12 +38,7 @@ def chunks_of(file, columns):
 
 
 def sentences_of(file, columns):
-    """Read the sentences of a file.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it can't be read, or has other columns.
-    """
+    """Read the sentences of a file."""
     if not os.path.exists(file):  # of Path it would raise for a sentence longer than a name
         raise FileNotFoundError(
             f"`translate` takes a file of sentences. Received: path={str(file)!r}, no such file. "

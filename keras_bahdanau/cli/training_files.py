@@ -20,12 +20,12 @@ OPEN_FILES = "/dev/stdin", "/dev/fd/", "/proc/self/fd/"  # of one process alone
 
 
 class Files(NamedTuple):
-    """Files to train on, or to validate on, of the command line.
+    """Paths of the command line to train on, or to validate on.
 
     Attributes:
-        source: Path of source sentences, a table, a manifest, or a directory of shards.
-        target: Path of target sentences, or None.
-        alignments: Path of links, or None.
+        source: Source sentences, a table, a manifest, or a directory of shards.
+        target: Target sentences, or None.
+        alignments: Links, or None.
         corpora: List of texts that `parsed_corpus` reads, or None.
     """
 
@@ -113,11 +113,7 @@ class Data(NamedTuple):
 
 
 def read_data(inputs, training, validation, **table):
-    """Read what a training needs.
-
-    Raises:
-        ValueError: If files do not go together, or are not as they must be.
-    """
+    """Read what a training needs."""
     source, target, alignments, corpora = training
     valid_source, valid_target, valid_alignments, valid_corpora = validation
     _check_either(training, validation)
@@ -244,10 +240,7 @@ def report_held_out(pairs, say):
 
 
 def held_out(pairs):
-    """Indices of the pairs for validation, which are spread evenly and have no empty side.
-
-    All pairs of one source stay together.
-    """
+    """Indices of validation pairs: spread evenly, no side empty, pairs of a source together."""
     usable = [
         i for i, (source, target) in enumerate(pairs) if has_content(source) and target.strip()
     ]

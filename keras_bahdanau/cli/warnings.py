@@ -27,12 +27,9 @@ def lines_from(number):
 
 
 class UnknownText:
-    """Warnings of the parts of lines that a vocabulary has no id for.
+    """Warnings of the parts of lines that a vocabulary has no id for; without `subwords` none.
 
-    The first ten lines are named, and the others counted in the end.
-
-    Args:
-        subwords: `Subwords`; None for a source that has none, which gives no warnings.
+    The first ten lines are named, and the others counted at the end.
     """
 
     def __init__(self, subwords):
@@ -61,13 +58,10 @@ class UnknownText:
 
 
 class FeatureWarnings:
-    """Warnings, once, of features in another place than in training, or of missing ones.
+    """Warn once of features in another place than in training, and of missing ones.
 
-    A vocabulary does not tell features from tags. So a single symbol, which may be a tag, is no
-    feature, and of several the first may be a tag.
-
-    Args:
-        source: `Source` of a model, or that of a .tflite file.
+    A vocabulary does not tell features from tags. So a single symbol is no feature, and the first
+    of several may be a tag.
     """
 
     def __init__(self, source):
@@ -87,10 +81,7 @@ class FeatureWarnings:
                 return
 
     def warn_missing(self, sources):
-        """Warn if no source has a feature, of a model that has learnt some.
-
-        A single symbol is a tag, such as `<bt>` before texts that were translated.
-        """
+        """Warn if a model has learnt features, but no source has one; a single symbol is a tag."""
         if len(self._symbols) > 1 and not any(
             word in self._symbols for source in sources for word in source.split()
         ):

@@ -28,8 +28,8 @@ def is_launched():
 def launch(count, arguments):
     """Run a command in several processes, until all of them have ended.
 
-    The first one, the chief, has the output of this process. The others have none, but the error
-    of the first that fails is reported.
+    Only the first one, the chief, has the output of this process; the error of the first that fails
+    is reported.
 
     Raises:
         ChildProcessError: If a process is killed; the others are ended.

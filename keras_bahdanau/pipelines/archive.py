@@ -26,30 +26,14 @@ CARD = "pipeline.json"  # stands in the .keras archive beside Keras' own files
 
 
 class PipelineFile(NamedTuple):
-    """The file of a pipeline, with its verified card.
-
-    Attributes:
-        path: Path of the file.
-        card: Dictionary.
-    """
+    """The file of a pipeline, with its verified card."""
 
     path: Path
     card: dict
 
 
 def open_pipeline_file(path):
-    """The file of a pipeline, checked without TensorFlow.
-
-    Args:
-        path: Path of a `.keras` file, or of a run directory.
-
-    Returns:
-        `PipelineFile`.
-
-    Raises:
-        FileNotFoundError: If there is none.
-        ValueError: If it is not a pipeline's file, or a damaged one.
-    """
+    """The `PipelineFile` of a `.keras` file or run directory, checked without TensorFlow."""
     path = Path(path)
     if path.is_dir():
         file = path / "translator.keras"
@@ -73,20 +57,14 @@ def find_translator(path):
 
 
 def read_card(path):
-    """Read the card of a pipeline's file: source, target, search options and record.
+    """The card of a pipeline's file: source, target, search options and record.
 
-    A file that has not changed since it was read last is not read again.
-
-    Args:
-        path: Path of a `.keras` file.
-
-    Returns:
-        Dictionary.
+    An unchanged file is not read again.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it is not a pipeline's file, a damaged one, one with a part of another
-            file, or one with search options that this version does not know.
+        ValueError: If it is not a pipeline's file, damaged, mixed with parts of another file, or
+            has unknown search options.
     """
     path = Path(path)
     if not path.is_file():
@@ -109,40 +87,17 @@ def read_search(path):
 
 
 def write_search(path, search):
-    """Replace the search options of the pipeline in a file; all else in it stays as it is.
-
-    The file is replaced as a whole, or, if anything fails, not at all.
-
-    Args:
-        path: Path of a `.keras` file that `Pipeline.save` wrote.
-        search: Dictionary, the options as `dataclasses.asdict` gives them.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is not a pipeline's file, or a damaged one.
-    """
+    """Replace the search options (a dictionary) in a pipeline's file, all of it or nothing."""
     _rewrite_card(path, search=search)
 
 
 def write_calibration(path, calibration):
-    """Replace the calibration of the pipeline in a file, likewise.
-
-    Args:
-        path: Path of a `.keras` file that `Pipeline.save` wrote.
-        calibration: `Calibration`.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is not a pipeline's file, or a damaged one.
-    """
+    """Replace the `Calibration` in a pipeline's file, likewise."""
     _rewrite_card(path, calibration=dataclasses.asdict(calibration))
 
 
 def _rewrite_card(path, **fields):
-    """Replace fields of the card that its hashes do not cover.
-
-    A link stays one: the file that it leads to is replaced.
-    """
+    """Replace fields of the card that its hashes do not cover, also through a link."""
     card = {**read_card(path), **fields}
     path = Path(os.path.realpath(path))
     with replacing(path, unfinished_path(path)) as unfinished:
@@ -189,16 +144,7 @@ def _verified(path, *state):
 
 
 def hashes_of(archive, card):
-    """Hash all that a card answers for.
-
-    Args:
-        archive: `zipfile.ZipFile` that the card is for.
-        card: Dictionary, as JSON gives it.
-
-    Returns:
-        Dictionary from "source", "target" and the name of each member but the card to a sha256
-        in hexadecimal digits.
-    """
+    """sha256, in hexadecimal, of "source", "target" and each member of an archive but the card."""
     hashes = {}
     for side in ("source", "target"):
         config = json.dumps(card[side], sort_keys=True).encode()

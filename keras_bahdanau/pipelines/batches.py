@@ -31,11 +31,8 @@ from keras_bahdanau.settings.option import check_value
 class SearchMemory(NamedTuple):
     """The tensors that a search holds for one source.
 
-    Attributes:
-        model: `StepModel`. Of another model than `Seq2Seq` and `Ensemble` nothing is known but
-            logits and weights.
-        options: `SearchOptions`.
-        logits_at_once: Integer, the steps whose logits are held at the same time.
+    Of a `StepModel` other than `Seq2Seq` and `Ensemble` only logits and weights count. The logits
+    of `logits_at_once` steps are held at the same time.
     """
 
     model: Any
@@ -45,10 +42,7 @@ class SearchMemory(NamedTuple):
     def numbers(self, positions):
         """Count the numbers of a source: scores, alignments, draws, states and attention.
 
-        There are two alignments: of the rows that are alive, and of all.
-
-        Args:
-            positions: Integer, positions of the source.
+        There are two alignments: of the live rows, and of all.
         """
         options, vocabulary = self.options, self.model.target_vocabulary_size
         source_time = -(-positions // self.model.source_limits.reduction)
@@ -68,10 +62,6 @@ def hypothesis_numbers(model, source_time):
     """Count the numbers that a step holds for one hypothesis, without logits and weights.
 
     Self-attention counts with its whole window, of which a search of fewer steps has a part.
-
-    Args:
-        model: `StepModel`.
-        source_time: Integer, positions of the memory.
     """
     if isinstance(model, Ensemble):
         return sum(hypothesis_numbers(member, source_time) for member in model.models)
@@ -88,12 +78,7 @@ def hypothesis_numbers(model, source_time):
 
 
 def attention_numbers(attention, source_time):
-    """Count the numbers that an attention makes in a step of one hypothesis.
-
-    Args:
-        attention: Attention layer.
-        source_time: Integer, positions of the memory.
-    """
+    """Count the numbers that an attention computes in a step of one hypothesis."""
     if isinstance(attention, MultiHeadAttention):
         return sum(attention_numbers(head, source_time) for head in attention.attentions)
     if isinstance(attention, PastAttention):
@@ -112,12 +97,7 @@ def attention_numbers(attention, source_time):
 
 
 def encoder_numbers(model, source_time):
-    """Count the numbers that the largest part of an encoder holds for a row, without its values.
-
-    Args:
-        model: `StepModel`.
-        source_time: Integer, positions of the memory.
-    """
+    """Count the numbers that the largest part of an encoder holds for a row, without its values."""
     if isinstance(model, Ensemble):
         return sum(encoder_numbers(member, source_time) for member in model.models)
     if not isinstance(model, Seq2Seq):
@@ -135,22 +115,9 @@ def encoder_numbers(model, source_time):
 def map_batches(rows, batch_size, work, memory, tell=None):
     """Results of `work(members, features)` for each member, in the order of the rows.
 
-    As many batches are under way as there are cores: one batch alone leaves cores idle, since
-    the steps of a search follow each other.
-
-    Args:
-        rows: Rows of a `Source`.
-        batch_size: Positive integer, most rows of a batch.
-        work: Function `(members, features) -> iterable`, one result for each number in the int
-            array `members`; called in several threads.
-        memory: `SearchMemory` of the work.
-        tell: Function of an integer, the rows that are done so far; None for none.
-
-    Returns:
-        List, one result a row.
-
-    Raises:
-        ValueError: If `batch_size` is out of range, or a row alone does not fit in memory.
+    As many batches run at once as there are cores, since the steps of a search follow each other.
+    `work` runs in several threads and gives one result for each number in the int array `members`.
+    `tell` gets the number of rows done so far. ValueError if a row alone does not fit in memory.
 
     Example:
         >>> rows, memory = source.rows(["one", "one two"]), SearchMemory(model, options)

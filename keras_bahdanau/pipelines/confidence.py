@@ -1,8 +1,8 @@
 """Confidence: the probability that a text, or a word of it, is right. NumPy only.
 
-Until a model is calibrated it is the geometric mean of the probabilities of the tokens. From then
-on it is a logistic regression on what the search says of them (Platt 1999), whose coefficients
-stand in the model's file: `keras_bahdanau.evaluation.calibrate` fits them.
+Without calibration it is the geometric mean of the probabilities of the tokens, else a logistic
+regression on values of the search (Platt 1999), whose coefficients the model's file holds:
+`keras_bahdanau.evaluation.calibrate` fits them.
 """
 
 import dataclasses
@@ -30,9 +30,9 @@ class Word(NamedTuple):
     """One word of a text.
 
     Attributes:
-        word: String, as it stands in the text: see `words_of_text`.
-        first: Integer, the place of its first token among `target_tokens`.
-        last: Integer, that of its last one.
+        word: String, as it is in the text: see `words_of_text`.
+        first: Integer, the index of its first token in `target_tokens`.
+        last: Integer, the index of its last token.
         log_prob: Float, log p of its tokens, in nats.
         confidence: Float in [0, 1], the probability that it is right.
     """
@@ -90,11 +90,7 @@ class Calibration:
 
 
 def calibration_of(card):
-    """The `Calibration` in the card of a model, or None.
-
-    Raises:
-        ValueError: If it has another form than `write_calibration` gives it.
-    """
+    """The `Calibration` in the card of a model, or None."""
     fields = card.get("calibration")
     if fields is None:
         return None
@@ -108,16 +104,10 @@ def calibration_of(card):
 
 
 def text_confidence(log_probs, entropies, alignment, calibration=None):
-    """Confidence of a text.
+    """Confidence of a text, a float in [0, 1]; 1 for the empty text of an empty input.
 
-    Args:
-        log_probs: Float array `(target_time,)`, log p of each token, in nats.
-        entropies: Float array `(target_time,)`.
-        alignment: Float array `(target_time, source_time)`.
-        calibration: `Calibration`, or None for exp of the mean log p of a token.
-
-    Returns:
-        Float in [0, 1]; 1 for the empty text of an empty input.
+    `log_probs` (nats) and `entropies` are `(target_time,)`, `alignment` is
+    `(target_time, source_time)`. Without a `calibration` it is exp of the mean log p of a token.
     """
     if not len(log_probs):
         return 1.0
@@ -129,10 +119,8 @@ def text_confidence(log_probs, entropies, alignment, calibration=None):
 def text_features(log_probs, entropies, alignment):
     """Float64 array of the `TEXT_FEATURES` of a text with one token at least.
 
-    Coverage is the share of the source that was attended to, mean_j min(sum_i alpha_ij, 1). A text
-    that is given for an empty source has a coverage of 0, and its length in place of the ratio.
-
-    Args: as in `text_confidence`.
+    Coverage is the attended share of the source, mean_j min(sum_i alpha_ij, 1). For an empty source
+    coverage is 0, and the ratio is the text's length. Arguments as in `text_confidence`.
     """
     log_probs, entropies = np.asarray(log_probs, float), np.asarray(entropies, float)
     target_time, source_time = np.shape(alignment)
@@ -149,12 +137,8 @@ def text_features(log_probs, entropies, alignment):
 def word_spans_of(tokens, text):
     """List of (word, first token, last token) of a text's tokens, without its end token.
 
-    An unknown token is a word of its own, but where the text has a copied character in its place:
-    then it is part of the word around it.
-
-    Args:
-        tokens: List of strings.
-        text: String, the text of these tokens.
+    An unknown token is a word of its own; replaced by a copied character, it is part of the word
+    around it.
     """
     inside = _spans([NO_WORD if token == UNKNOWN else token for token in tokens])
     return inside if len(inside) == len(_words(text)) else _spans(tokens)
@@ -170,13 +154,7 @@ def _spans(tokens):
 
 
 def word_features(spans, log_probs, entropies):
-    """Float64 array `(words, features)` of the `WORD_FEATURES` of each word of a text.
-
-    Args:
-        spans: From `word_spans_of`.
-        log_probs: As in `text_confidence`.
-        entropies: Likewise.
-    """
+    """Float64 array `(words, features)` of the `WORD_FEATURES` of each word of a text."""
     log_probs, entropies = np.asarray(log_probs, float), np.asarray(entropies, float)
     rows = []
     for _, first, last in spans:
@@ -188,15 +166,10 @@ def word_features(spans, log_probs, entropies):
 
 
 def words_of_text(spans, text):
-    """List of the words of spans as they stand in the text.
+    """List of the words of spans as they are in the text.
 
-    There characters are composed, and source words stand in place of unknown tokens. If such a
-    copy is several words, the text has not one word for each span: then an unknown token keeps
-    its name, `<unk>`.
-
-    Args:
-        spans: From `word_spans_of`.
-        text: String, the text of the same tokens.
+    There characters are composed, and source words replace unknown tokens. If such a copy is
+    several words, an unknown token keeps its name, `<unk>`.
 
     Example:
         >>> words_of_text([("Herr", 0, 1), ("<unk>", 2, 2)], "Herr Bahdanau")

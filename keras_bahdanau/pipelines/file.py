@@ -37,19 +37,15 @@ def write_pipeline(
     """Write the parts of a pipeline to one `.keras` file, or nothing at all.
 
     Args:
-        path: Path of the file.
+        path: Path that ends in ".keras".
         source: `Source`.
         model: `Seq2Seq` or `Ensemble`.
         target: `Subwords`.
         search: `SearchOptions`.
         metrics: Tuple of names of metrics, or None.
-        weights: "float32", or "float16" for half the size.
-        training: Dictionary that JSON holds, the options of the training; None for none.
-        calibration: `Calibration`; None for none.
-
-    Raises:
-        ValueError: If `path` does not end in ".keras", `weights` is neither, or a weight is too
-            large for float16.
+        weights: "float32", or "float16" for half the size; ValueError if a weight is too large.
+        training: Dictionary for JSON, the options of the training; or None.
+        calibration: `Calibration`, or None.
     """
     import keras  # which takes its time
 
@@ -89,14 +85,8 @@ def write_pipeline(
 def read_pipeline(file, precision=None):
     """Read what `write_pipeline` wrote: (source, model, target, search, metrics).
 
-    Args:
-        file: `PipelineFile`, or the path of one.
-        precision: String, of the model: see `cast_model`; None for its own.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is not a pipeline's file, or a damaged one; or if there is no such
-            precision.
+    `file` is a `PipelineFile` or a path; `precision` that of the model (`cast_model`), None for its
+    own.
     """
     import keras
 
@@ -142,16 +132,11 @@ def read_pipeline(file, precision=None):
 
 
 def halve_weights(path):
-    """Store the float32 weights of a `.keras` archive as float16, compressed.
+    """Store the float32 weights of a `.keras` archive as float16, compressed, in the same file.
 
-    Keras loads them into float32 variables. A weight keeps 11 significant bits, so that its
-    relative error is at most 2^-11; one below 2^-14 has an absolute error of at most 2^-25.
-
-    Args:
-        path: Path of an archive that `keras.Model.save` wrote. It is written again.
-
-    Raises:
-        ValueError: If a weight is too large for float16. The archive stays as it was.
+    Keras loads them into float32 variables. A weight keeps 11 significant bits: relative error at
+    most 2^-11, below 2^-14 absolute error at most 2^-25. ValueError if one is too large for
+    float16.
     """
     with zipfile.ZipFile(path) as archive:
         members = {entry: archive.read(entry) for entry in archive.namelist()}
@@ -197,15 +182,7 @@ def _check_size(name, values):
 
 
 def read_source(config):
-    """The source of a card.
-
-    Args:
-        config: Dictionary, as `keras.saving.serialize_keras_object` gives it.
-
-    Raises:
-        TypeError: If Keras can't read it.
-        ValueError: Likewise, or if it is something else.
-    """
+    """The source of a card; TypeError or ValueError if it is none that Keras can read."""
     import keras
 
     from keras_bahdanau import sources

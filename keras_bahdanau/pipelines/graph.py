@@ -18,7 +18,7 @@ from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN
 class GraphPipeline:
     """Features to hypotheses, hypotheses to texts, all by TensorFlow's operations.
 
-    Takes the arguments of `Pipeline`, which adds Python's side: lists of inputs, batches, files.
+    Arguments as in `Pipeline`, which adds Python's side: lists of inputs, batches, files.
     """
 
     def __init__(self, source, model, target, search=None):
@@ -55,11 +55,7 @@ class GraphPipeline:
         return pipeline
 
     def labels(self, features):
-        """Names of the real positions of the memory, a list of lists of strings.
-
-        Args:
-            features: Arrays, as the source makes them.
-        """
+        """Names of the real positions of the memory, a list of lists of strings."""
         return [row[:: self.model.source_limits.reduction] for row in self.source.labels(features)]
 
     def label_tensor(self, features):
@@ -71,11 +67,7 @@ class GraphPipeline:
         return -(-self.source.lengths(features) // self.model.source_limits.reduction)
 
     def longest(self, options=None):
-        """Most positions of an input under search options, in whole columns: a longer one is cut.
-
-        Args:
-            options: `SearchOptions`; the pipeline's own when left out.
-        """
+        """Most positions of an input under search options, in whole columns; the rest is cut."""
         longest = (options or self.search).max_source_length
         return self.source.whole_columns(longest or self.source.longest)
 
@@ -89,7 +81,7 @@ class GraphPipeline:
         visit=None,
         drop_ended=False,
     ):
-        """Hypotheses for the features of a source.
+        """`SearchResult` of the hypotheses for the features of a source.
 
         Args:
             features: As the source makes them, `(batch, source_time, ...)`.
@@ -97,13 +89,10 @@ class GraphPipeline:
             time: Integer, the length of the buffers where it must be static.
             prefix: Int32 tensor `(batch, prefix_time)`, right-padded with 0: the
                 beginning of each hypothesis.
-            uniforms: Float tensor `(batch, beam_width, max_length)` in [0, 1): the
-                source of draws at random; the seed's when left out.
+            uniforms: Float tensor `(batch, beam_width, max_length)` in [0, 1), for draws at random;
+                from the seed when left out.
             visit: Function of each state of a beam search, outside of a graph: see `beam_search`.
             drop_ended: As in `search_model`.
-
-        Returns:
-            `SearchResult`.
         """
         options = options or self.search
         return search_model(
@@ -122,29 +111,19 @@ class GraphPipeline:
         )
 
     def unwritten(self, options=None):
-        """List of ids, the tokens that a search writes into no text: padding, start, unknown.
+        """List of ids that a search writes into no text: padding, start, unknown.
 
         The unknown one is written if options ask for it, or if a part of the source replaces it.
-
-        Args:
-            options: `SearchOptions`; the pipeline's own when left out.
         """
         options = options or self.search
         shows_unknown = options.write_unknown or options.replace_unknown
         return [PAD, START] if shows_unknown else [PAD, START, UNKNOWN]
 
     def force_features(self, features, target_out, options=None):
-        """Targets as the only hypotheses: forced decoding.
+        """Forced decoding: `SearchResult` with the targets as only hypotheses, a beam axis of 1.
 
-        Args:
-            features: As the source makes them, `(batch, source_time, ...)`.
-            target_out: Int32 tensor `(batch, target_time)`, ids with the end token,
-                right-padded with 0.
-            options: `SearchOptions`; the pipeline's own when left out.
-
-        Returns:
-            `SearchResult` with a beam axis of 1. The entropies are those of the model, without
-            constraints and without a share of CTC.
+        `target_out` is int32 `(batch, target_time)`, ids with the end token, right-padded with 0.
+        The entropies are the model's, without constraints and CTC.
         """
         options = options or self.search
         # -> (batch, target_time)
@@ -184,13 +163,9 @@ class GraphPipeline:
     def graph_copies(self, result, **inputs):
         """Parts of the source in place of unknown tokens, if the search options ask for copies.
 
-        Args:
-            result: `SearchResult`.
-            **inputs: The tensors of the request, as the source names them.
-
-        Returns:
-            String tensor `(batch, beam, target_time)`, a source word for each token, or with
-            `copies_characters` a character; or None.
+        `inputs` are the tensors of the request, as the source names them. Returns a string tensor
+        `(batch, beam, target_time)`, a source word for each token, with `copies_characters` a
+        character; or None.
         """
         if not self.search.replace_unknown:
             return None
@@ -203,15 +178,7 @@ class GraphPipeline:
         return are_characters(self.source.subwords, self.target)
 
     def graph_texts(self, result, copies=None):
-        """Texts of hypotheses.
-
-        Args:
-            result: `SearchResult`.
-            copies: From `graph_copies`, the parts in place of unknown tokens.
-
-        Returns:
-            String tensor `(batch, beam)`.
-        """
+        """Texts of hypotheses, a string tensor `(batch, beam)`; `copies` from `graph_copies`."""
         target = self.target.graph
         if copies is not None:
             from keras_bahdanau.text.copies import graph_texts

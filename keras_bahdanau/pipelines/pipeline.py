@@ -52,11 +52,11 @@ class Pipeline(GraphPipeline):
         noun: String, the name of a result in the answers of exports.
         plural: String, the name of the inputs in errors.
         source_class: The class that its source must have.
-        metrics: Tuple of names of metrics, those of `evaluate` where none are asked for.
-        training: Dictionary of the `TrainingOptions` that the model was trained with, resolved,
-            for the record: files keep it. None for a model that `train` has not made.
-        calibration: `Calibration` of its confidences, which files and exports keep, as
-            `keras_bahdanau.evaluation.calibrate` makes it; None for none.
+        metrics: Tuple of names of metrics, the defaults of `evaluate`.
+        training: Dictionary of the resolved `TrainingOptions` of the model, which files keep;
+            None for a model that `train` has not made.
+        calibration: `Calibration` of its confidences, which files and exports keep (see
+            `keras_bahdanau.evaluation.calibrate`), or None.
 
     Raises:
         TypeError: If a part is none of these.
@@ -94,18 +94,17 @@ class Pipeline(GraphPipeline):
         """Find the best text for each input, or draw one at random if the options say so.
 
         Args:
-            inputs: List of inputs of the source, in any number and order; an empty one gives
-                an empty text.
+            inputs: List of inputs of the source, in any order; an empty one gives an empty text.
             batch_size: Positive integer. Inputs decoded at once.
             search: `SearchOptions` in place of the pipeline's own.
             prefixes: List of strings, one an input: the beginning of its text; "" for a free
                 one. Or a list of lists of target ids: those of `Subwords.encode` without the end
-                token, which would end the text.
-            say: Function of one string, which reports progress; None for none.
+                token.
+            say: Function of one string, which reports progress, or None.
 
         Returns:
-            List of `Translation`, one an input; `truncated` says that an input was longer than
-            `max_source_length` of the search, and read no farther.
+            List of `Translation`, one an input; `truncated` says that an input was cut at
+            `max_source_length` of the search.
 
         Raises:
             TypeError: If `inputs` is not a list of inputs, or `prefixes` not one of strings.
@@ -122,24 +121,15 @@ class Pipeline(GraphPipeline):
     def decode_nbest(self, inputs, nbest=None, batch_size=64, search=None, prefixes=None, say=None):
         """Find the best few texts for each input, best first.
 
-        Draws at random come as they are drawn. They depend on the seed and the input alone: it
-        has the same ones in any batch.
-
-        Args:
-            inputs: List of inputs of the source.
-            nbest: Integer; at most, and by default, the beam width. An empty input has one
-                text, which is empty.
-            batch_size: Positive integer. Inputs decoded at once.
-            search: `SearchOptions` in place of the pipeline's own.
-            prefixes: List of strings, as in `decode`.
-            say: Function of one string, which reports progress, as in `decode`.
+        Draws at random keep their order. They depend on the seed and the input, not on the batch.
+        `nbest` is at most, and by default, the beam width; an empty input has one text, which is
+        empty. Other arguments: as in `decode`.
 
         Returns:
             List of lists of `Translation`.
 
         Raises:
-            TypeError: As in `decode`.
-            ValueError: As in `decode`, or if `nbest` is not from 1 to the beam width.
+            ValueError: If `nbest` is not from 1 to the beam width; other errors as in `decode`.
         """
         inputs = _listed(inputs)
         self.source.check(self.plural, inputs)
@@ -178,8 +168,7 @@ class Pipeline(GraphPipeline):
             search: `SearchOptions` in place of the pipeline's own, for their penalties.
 
         Returns:
-            List of `Translation`, one a pair: its tokens, its alignment, and the score that
-            the model gives it. `truncated` says that its input was longer than
+            List of `Translation`, one a pair. `truncated` says that its input was longer than
             `max_source_length` of the search, or its text than `max_length`.
 
         Raises:
@@ -215,20 +204,11 @@ class Pipeline(GraphPipeline):
         return [result for (result,) in map_batches(rows, batch_size, forced, memory)]
 
     def score(self, pairs, batch_size=64, search=None):
-        """Score given texts: the scores that `align` gives them.
-
-        Args:
-            pairs: List of (input, target string).
-            batch_size: Positive integer. Pairs read at once.
-            search: `SearchOptions` in place of the pipeline's own, for their penalties.
+        """Score given texts: the scores that `align` gives them. Arguments and errors as there.
 
         Returns:
             List of floats, one a pair: log p, with the search's share of CTC, over the length
             penalty, plus the coverage penalty.
-
-        Raises:
-            TypeError: As in `align`.
-            ValueError: As in `align`.
 
         Example:
             >>> translator.score([("one two", "eins zwei"), ("one two", "zwei eins")])
@@ -244,9 +224,9 @@ class Pipeline(GraphPipeline):
             target: Text to follow: a string, read as `align` does; a `Translation` of the
                 input; or None for the best text.
             top: Positive integer. Number of the most probable next tokens that are kept.
-            explore: Boolean. True for the tree of the search and for what the model writes if a
-                step takes its second best token, too, for `plotting.write_explorer`.
-            prefix: String that the search was given as the beginning of the text; or None.
+            explore: Boolean. True for the tree of the search and the texts after each step's second
+                best token, for `plotting.write_explorer`.
+            prefix: String, the beginning of the text that the search was given; or None.
 
         Returns:
             `Trace`.
@@ -269,18 +249,11 @@ class Pipeline(GraphPipeline):
         return trace(self, example, target, top, explore, prefix)
 
     def picture(self, example, search=None):
-        """Picture of an input as far as it is read, for `plot_alignment`.
+        """`sources.Picture` of an input as far as it is read, for `plot_alignment`.
 
-        Args:
-            example: An input of the source.
-            search: `SearchOptions` in place of the pipeline's own.
-
-        Returns:
-            `sources.Picture`; None if the source has none, as text, or the input is empty.
-
-        Raises:
-            TypeError: If `example` is no input of the source.
-            ValueError: Likewise.
+        None if the source has none, as text, or the input is empty. `search` replaces the
+        pipeline's own `SearchOptions`. TypeError or ValueError if `example` is no input of the
+        source.
 
         Example:
             >>> kb.plot_alignment(pipeline.decode([example])[0], pipeline.picture(example))
@@ -290,14 +263,9 @@ class Pipeline(GraphPipeline):
         return picture and picture._replace(reduction=self.model.source_limits.reduction)
 
     def words(self, inputs, longest=None):
-        """The first and the last word of each position of the memory, for links between words.
+        """First and last word of each position of the memory: int arrays `(source_time, 2)`.
 
-        Args:
-            inputs: List of inputs.
-            longest: Integer, to which they are cut; None for whole ones.
-
-        Returns:
-            List of int arrays `(source_time, 2)`: see `Source.words`.
+        Inputs are cut to `longest`, None for whole ones. See `Source.words`.
         """
         return self.source.words(inputs, longest)
 
@@ -339,14 +307,9 @@ class Pipeline(GraphPipeline):
         return self._graphs[key]
 
     def prefix_ids(self, prefixes, longest):
-        """The target ids of prefixes without their end tokens, right-padded with 0.
+        """Target ids of prefixes (strings or rows of ids), without end tokens, cut to `longest`.
 
-        Args:
-            prefixes: List of strings, or of rows of ids.
-            longest: Integer, most ids of a row, to which it is cut.
-
-        Returns:
-            Int32 array `(batch, prefix_time)`.
+        Returns an int32 array `(batch, prefix_time)`, right-padded with 0.
         """
         if not _are_ids(prefixes):
             short = [cut_to_bytes(prefix, byte_limit(longest)) for prefix in prefixes]
@@ -393,8 +356,8 @@ class Pipeline(GraphPipeline):
 
         Args:
             path: Path of the file.
-            weights: String. With "float16" the file has less than half the size, each weight 11
-                significant bits; loaded, they are float32 again. A model in bfloat16 stays so.
+            weights: String. "float16" more than halves the file, with 11 significant bits a weight;
+                they are loaded as float32. A model in bfloat16 stays so.
 
         Raises:
             ValueError: If `path` does not end in ".keras", `weights` is neither, a weight is too
@@ -411,16 +374,7 @@ class Pipeline(GraphPipeline):
         """Load a pipeline from a file that `save` wrote; it needs no `custom_objects`.
 
         Import the modules of your own sources and layers first, so that they are registered
-        with Keras.
-
-        Args:
-            path: Path of the `.keras` file, or of the directory of a training.
-            precision: String, "float32" or "bfloat16": see `load_pipeline`.
-
-        Raises:
-            FileNotFoundError: If there is none.
-            ValueError: If it is not a pipeline's file, or a damaged one; or if there is no such
-                precision.
+        with Keras. Arguments and errors as in `load_pipeline`.
         """
         file = open_pipeline_file(path)
         return cls(*read_pipeline(file, precision)).set_record(file.card)

@@ -41,8 +41,7 @@ class Translator(Pipeline):
         """Find the best translation of each sentence, or draw one if the options say so.
 
         Args:
-            sentences: List of strings, in any number and order; an empty one
-                gives an empty translation.
+            sentences: List of strings, in any order; an empty one gives an empty translation.
             batch_size: Positive integer. Sentences translated at once.
             search: `SearchOptions` in place of the translator's own.
             prefixes: List of strings, one a sentence: the beginning of its translation; ""
@@ -60,30 +59,21 @@ class Translator(Pipeline):
     def translate_nbest(self, sentences, nbest=None, batch_size=64, search=None, prefixes=None):
         """Find the best few translations of each sentence, best first.
 
-        Draws at random come as they are drawn. They depend on the seed and
-        the sentence alone: it has the same ones in any batch.
-
-        Args:
-            sentences: List of strings.
-            nbest: Integer; at most, and by default, the beam width. An empty
-                sentence has one translation, which is empty.
-            batch_size: Positive integer. Sentences translated at once.
-            search: `SearchOptions` in place of the translator's own.
-            prefixes: List of strings, as in `translate`.
+        Draws at random keep their order. They depend on the seed and the sentence, not on the
+        batch. `nbest` is at most, and by default, the beam width; an empty sentence has one, empty,
+        translation. Other arguments: as in `translate`.
 
         Returns:
             List of lists of `Translation`.
 
         Raises:
-            TypeError: If `sentences` is one string, or holds something else.
-            ValueError: If `nbest` is larger than the beam, or there are not as
-                many prefixes as sentences.
+            ValueError: If `nbest` is larger than the beam; other errors as in `translate`.
         """
         return self.decode_nbest(sentences, nbest, batch_size, search, prefixes)
 
 
 class ImageToText(Pipeline):
-    """A trained model that reads images, saved as one `.keras` file.
+    """A trained model that reads images, in one `.keras` file; arguments as in `Pipeline`.
 
     ```python
     reader = keras_bahdanau.ImageToText.load("formulas.keras")
@@ -92,13 +82,6 @@ class ImageToText(Pipeline):
 
     Args:
         source: An `ImageSource`.
-        model: A `Seq2Seq`, or an `Ensemble` of several.
-        target: The `Subwords` of the text.
-        search: `SearchOptions`; the defaults when left out.
-
-    Raises:
-        TypeError: If a part is none of these.
-        ValueError: If the model was not trained with this source and target.
     """
 
     verb = "read"
@@ -107,15 +90,11 @@ class ImageToText(Pipeline):
     metrics = ("exact", "wer")
 
     def read(self, images, batch_size=64, search=None, prefixes=None):
-        """Find the best text for each image: see `Pipeline.decode`.
+        """Find the best text for each image.
 
-        Args:
-            images: List of images: bytes of a PNG or JPEG, paths (`pathlib.Path`), or arrays
-                `(height, width)` or `(height, width, 3)`. One that can't be read gives an empty
-                text.
-            batch_size: Positive integer. Images read at once.
-            search: `SearchOptions` in place of the pipeline's own.
-            prefixes: List of strings, one an image: the beginning of its text.
+        An image is bytes of a PNG or JPEG, a path (`pathlib.Path`), or an array `(height, width)`
+        or `(height, width, 3)`. One that can't be read gives an empty text. Other arguments: as in
+        `Pipeline.decode`.
 
         Returns:
             List of `Translation`, one an image.
@@ -124,7 +103,7 @@ class ImageToText(Pipeline):
 
 
 class SpeechToText(Pipeline):
-    """A trained model that transcribes speech, saved as one `.keras` file.
+    """A trained model that transcribes speech, in one `.keras` file; arguments as in `Pipeline`.
 
     ```python
     speech = keras_bahdanau.SpeechToText.load("an4.keras")
@@ -133,13 +112,6 @@ class SpeechToText(Pipeline):
 
     Args:
         source: An `AudioSource`.
-        model: A `Seq2Seq`, or an `Ensemble` of several.
-        target: The `Subwords` of the text.
-        search: `SearchOptions`; the defaults when left out.
-
-    Raises:
-        TypeError: If a part is none of these.
-        ValueError: If the model was not trained with this source and target.
     """
 
     verb = "transcribe"
@@ -148,15 +120,11 @@ class SpeechToText(Pipeline):
     metrics = ("wer", "cer")
 
     def transcribe(self, recordings, batch_size=64, search=None, prefixes=None):
-        """Find the best text for each recording: see `Pipeline.decode`.
+        """Find the best text for each recording.
 
-        Args:
-            recordings: List of recordings: bytes of a WAV or FLAC file, paths
-                (`pathlib.Path`), or pairs (samples, rate). One that can't be read, or has no
-                sample, gives an empty text.
-            batch_size: Positive integer. Recordings transcribed at once.
-            search: `SearchOptions` in place of the pipeline's own.
-            prefixes: List of strings, one a recording: the beginning of its text.
+        A recording is bytes of a WAV or FLAC file, a path (`pathlib.Path`), or a pair (samples,
+        rate). One that can't be read, or has no sample, gives an empty text. Other arguments: as in
+        `Pipeline.decode`.
 
         Returns:
             List of `Translation`, one a recording.
@@ -173,10 +141,7 @@ def kind_of(source):
 
 
 def pipeline_of(source, model, target, search=None, metrics=None):
-    """A `Translator` for text, an `ImageToText` for images, and so on.
-
-    Args: as in `Pipeline`.
-    """
+    """A `Translator` for text, an `ImageToText` for images, ...; arguments as in `Pipeline`."""
     return kind_of(source)(source, model, target, search, metrics)
 
 
@@ -186,8 +151,8 @@ def load_pipeline(path, precision=None):
     Args:
         path: Path of the file, or of the directory of a training, whose best model is loaded.
         precision: String, "float32" or "bfloat16", of the model's weights and products; None
-            for that in which it was saved. bfloat16 takes half of the memory, is faster where a
-            processor has its products, and changes some of the texts.
+            for the saved one. bfloat16 takes half of the memory, is faster on processors that
+            support it, and changes some of the texts.
 
     Raises:
         FileNotFoundError: If there is none.
@@ -205,14 +170,13 @@ def ensemble(translators, search=None):
     """A pipeline whose models choose each token together: see `models.Ensemble`.
 
     Args:
-        translators: List of `Translator` or other `Pipeline`, or of paths of their files. All
-            must have the same source and target.
-        search: `SearchOptions`; those of the first translator when left out, without a share of
-            CTC unless all have a CTC layer.
+        translators: List of `Pipeline`, or of paths of their files, with the same source and
+            target.
+        search: `SearchOptions`; those of the first one when left out, without a share of CTC unless
+            all have a CTC layer.
 
     Returns:
-        `Translator`, or `Pipeline` if the source is no text; it decodes, aligns, is saved and
-        exported as any other.
+        `Translator`, or `Pipeline` if the source is no text.
 
     Raises:
         ValueError: If there is no translator, one comes twice, or the vocabularies differ.
@@ -239,11 +203,7 @@ def ensemble(translators, search=None):
 
 
 def check_same_sides(sides):
-    """Raise ValueError unless all models of an ensemble have the same source and target.
-
-    Args:
-        sides: List of (`Source`, `Subwords`).
-    """
+    """Raise ValueError unless all (`Source`, `Subwords`) of an ensemble are the same."""
     for number, pair in enumerate(sides[1:], start=2):
         if pair != sides[0]:
             raise ValueError(

@@ -45,32 +45,31 @@ class Trace:
         text: The translation.
         score: log p over the length penalty, as in `Translation`.
         source_tokens: List of S source pieces, with the end token.
-        input_tokens: List of T pieces, y_{i-1}: what each step reads. The first is `<s>`.
-        target_tokens: List of T pieces, y_i: what is chosen at each step.
+        input_tokens: List of T pieces, y_{i-1}: the input of each step. The first is `<s>`.
+        target_tokens: List of T pieces, y_i: the token chosen at each step.
         values: `(S, values_units)`, h_j, the encoder's value of each source token.
-        initial_state: `(units,)`, s_0; zeros of self-attention, which has read nothing.
+        initial_state: `(units,)`, s_0; zeros of self-attention.
         embedded: `(T, embedding_units)`, the embedding of y_{i-1}.
-        query: `(T, query_units)`, the query of the step: s_{i-1}, or as the model's `query`
-            and `when` define it.
+        query: `(T, query_units)`, s_{i-1}, or as the model's `query` and `when` define it.
         scores: `(T, S)`, e_ij, before mask and softmax; the mean of all heads. Zero if
             the model does not attend.
-        weights: `(T, S)`, alpha_ij, likewise; of a `BlockCell` those of its highest block, as are
+        weights: `(T, S)`, alpha_ij, likewise; of the highest block of a `BlockCell`, as are
             query, scores and context.
         context: `(T, context_units)`, c_i.
         state: `(T, units)`, s_i; of self-attention the key that step i leaves to later ones.
-        output: `(T, output_units)`, what the readout reads as the state: s_i, or what
-            the model's `when` and `readout_state` define.
+        output: `(T, output_units)`, the state that the readout reads: s_i, or as the model's
+            `when` and `readout_state` define it.
         log_probs: `(T,)`, log p(y_i | y_1 ... y_{i-1}, x) of the tokens chosen.
         top_tokens: List of T lists of pieces, the most probable next ones, best first.
         top_probabilities: `(T, top)`, their probabilities.
-        generation: `(T,)`, p_gen, with which a step generates its token and does not copy one
-            (`log_mixture`); None of a model that does not copy.
-        picture: `sources.Picture` of the input; None if its source has none.
+        generation: `(T,)`, p_gen, the probability that a step generates its token instead of
+            copying one (`log_mixture`); None for a model that does not copy.
+        picture: `sources.Picture` of the input, or None.
         reads_context: Bool. False if no token follows from c_i, as in a `HardDecoder`.
         tree: `search.SearchTree` of the beam search, with pieces; None if it was not asked for, or
             the search draws at random.
-        alternatives: List of an `Alternative` for each of the first 64 steps: what the model
-            writes if the step takes its second best token; empty if they were not asked for.
+        alternatives: List of an `Alternative` for each of the first 64 steps; empty if they were
+            not asked for.
     """
 
     text: str

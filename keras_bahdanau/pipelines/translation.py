@@ -24,15 +24,13 @@ class Translation:
         alignment: float32 array `(len(target_tokens), len(source_tokens))`; row i has
             the attention weights of target token i.
         finished: False if it was cut at the longest length.
-        truncated: True if the source was longer than `max_source_length` of the search, or a
-            given text than `max_length`: the rest was not read.
-        token_log_probs: float32 array `(len(target_tokens),)`, what each token adds to log p, in
-            nats: log p(y_i | y_1 ... y_{i-1}, x), with a share of CTC if the search has one. None
-            from an export of a version that gave none, as the next two.
-        token_entropies: float32 array `(len(target_tokens),)`, entropy of the distribution that
-            each token was chosen from, in nats, 0 for a token that was given. An ensemble's is
-            that of the mean of its members; a draw's that of the model, before `temperature`,
-            `top_k` and `top_p`.
+        truncated: True if the source was cut at `max_source_length` of the search, or a
+            given text at `max_length`.
+        token_log_probs: float32 array `(len(target_tokens),)`, log p(y_i | y_1 ... y_{i-1}, x) in
+            nats, with the search's share of CTC. None, as the next two, from an old export.
+        token_entropies: float32 array `(len(target_tokens),)`, entropy in nats of the distribution
+            that each token was chosen from, 0 for a given token. Of an ensemble, that of the mean
+            of its members; of a draw, the model's before `temperature`, `top_k` and `top_p`.
         confidence: Float in [0, 1], the probability that the text is right if the model is
             calibrated (`keras_bahdanau.evaluation.calibrate`), else the geometric mean of the
             probabilities of its tokens; 1 for the empty text of an empty input.
@@ -61,10 +59,7 @@ class Translation:
 
     @property
     def words(self):
-        """List of `Word`: each word with its tokens, its log-probability and its confidence.
-
-        It is empty where the log-probabilities of tokens are not known.
-        """
+        """List of `Word`, each with log-probability and confidence; empty if they are unknown."""
         if self.token_log_probs is None:
             return []
         text = self.rejected_text if self.rejected else self.text
@@ -72,17 +67,11 @@ class Translation:
         return words_of(self.target_tokens, text, *parts)
 
     def reject_below(self, confidence):
-        """The same, or an empty text that is marked as `rejected`.
-
-        Args:
-            confidence: Float from 0 to 1. Texts that are less probable to be right are rejected.
-
-        Returns:
-            `Translation`, whose other fields stay as they are.
+        """The same, or an empty text marked as `rejected` below a confidence from 0 to 1.
 
         Raises:
-            ValueError: If `confidence` is out of range, or the result has none, as from an export
-                of an older version.
+            ValueError: If `confidence` is out of range, or the result has none, as from an old
+                export.
 
         Example:
             >>> texts = [one.reject_below(0.5).text for one in translator.translate(sentences)]
@@ -99,17 +88,10 @@ class Translation:
 
 
 def read_translations(result, texts, labels, truncated, target, calibration=None):
-    """Lists of `Translation`, one list a row: all but the empty places behind a beam's last.
+    """Lists of `Translation`, one list a row, without empty places at the end of a beam.
 
-    A row of an empty source has one, which is empty.
-
-    Args:
-        result: `SearchResult` of arrays `(batch, beam, ...)`.
-        texts: List of lists of strings, one list a row.
-        labels: List of lists of strings, the labels of each row.
-        truncated: Bool array `(batch,)`, which rows were cut.
-        target: `Subwords` of the target text.
-        calibration: `Calibration` of the model, or None.
+    A row of an empty source has one, which is empty. `result` holds arrays `(batch, beam, ...)`;
+    `texts` and `labels` are lists of lists, one a row; `truncated` is bool `(batch,)`.
     """
     tokens = target.tokens(result.ids)  # -> (batch, beam, target_time)
     for row, source in enumerate(labels):
@@ -143,16 +125,11 @@ def read_translations(result, texts, labels, truncated, target, calibration=None
 
 
 def confidence_of(result, search):
-    """Confidence of a result: its own; of an export that gave none, exp(log p / |Y|).
+    """Confidence of a result in [0, 1]: its own, or exp(log p / |Y|) of an export without one.
 
     log p = (score - b sum_j log(min(sum_i alpha_ij, 1))) lp(Y)      (Wu et al. 2016, eq. 14)
 
-    Args:
-        result: `Translation`.
-        search: `SearchOptions` that its score was made with.
-
-    Returns:
-        Float in [0, 1]; 1 for the empty text of an empty input.
+    `search` is the `SearchOptions` of its score.
     """
     if result.confidence is not None:
         return result.confidence

@@ -140,11 +140,7 @@ def _input(model, argument):
 
 
 def parsed_steps(text, trace):
-    """The steps to draw, counted from 0, as a range.
-
-    Raises:
-        ValueError: If they are no such steps, or there is no picture to draw them in.
-    """
+    """The steps to draw, counted from 0, as a range."""
     if text is None:
         return FIRST_STEPS
     if trace is None:
