@@ -63,9 +63,9 @@ class AttentionBase(AttentionPart):
 
     Output:
         The context `(batch, context_units)`, or `(batch, target_time, context_units)`; with
-        `return_attention_scores=True` the pair (context, weights), the weights in float32, `(batch,
-        source_time)` or `(batch, target_time, source_time)`. A sentence of padding alone gets
-        all-zero weights and context.
+        `return_attention_scores=True` the pair (context, weights), the weights in float32,
+        `(batch, source_time)` or `(batch, target_time, source_time)`. A sentence of padding alone
+        gets all-zero weights and context.
 
     Raises:
         ValueError: If an argument of an attention is not as documented, or the mask has not the

@@ -147,8 +147,8 @@ class GridCoverage(Coverage):
     e_ij = v^T tanh(W s_{i-1} + U h_j + U_f F_ij)      (Zhang et al. 2017, "Watch, attend and
                                                         parse", section 3.2.2)
 
-    Q is a convolution of two axes over cells in column order: cell (column x, row y) is position x
-    * `grid_height` + y. Positions that are not real have no weight. With one row it is a
+    Q is a convolution of two axes over cells in column order: cell (column x, row y) is position
+    x * `grid_height` + y. Positions that are not real have no weight. With one row it is a
     convolution along a sequence that remembers all steps (Shen et al. 2018, section 2.2).
     `features` is U_f F_ij, the state the sum of the weights.
 

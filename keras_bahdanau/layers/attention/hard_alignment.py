@@ -33,8 +33,8 @@ class HardAlignment(AttentionBase):
     and u begin at zero, as order 0. The position before the first token is the first one.
 
     The weights are f_i, the belief about the position before its token is known. Nothing reads the
-    context. A call without a decoder observes nothing; the state is log f_i, float32 `(batch, [n,]
-    source_time)`.
+    context. A call without a decoder observes nothing; the state is log f_i, float32
+    `(batch, [n,] source_time)`.
 
     Args:
         score: A name of `layers.SCORES`, or a layer such as `AdditiveScore(256)`.

@@ -17,13 +17,13 @@ class Monotonic(Normalizer):
                                          (Raffel et al. 2017, section 2.3, training in expectation)
 
     The first step starts at position 0. A step that passes the last token without a stop attends to
-    nothing: weights sum to 1 or less. The state is the last alignment, float32 `(batch, [n,]
-    source_time)`.
+    nothing: weights sum to 1 or less. The state is the last alignment, float32
+    `(batch, [n,] source_time)`.
 
-    Hard: outside of training a step stops, with weight 1, at the first position with p_ij > 0.5;
-    where there is none, all weights are zero and the position stays (section 2.2, with a threshold
-    for the paper's draw). Training always uses the expectation, of noisy scores (section 2.5),
-    which moves p_ij away from 0.5.
+    Hard: outside of training a step stops, with weight 1, at the first position from the last one
+    on with p_ij > 0.5; where there is none, all weights are zero and the position stays (section
+    2.2, with a threshold for the paper's draw). Training always uses the expectation, of noisy
+    scores (section 2.5), which moves p_ij away from 0.5.
 
     Args:
         hard: Bool. True if inference stops at one position.

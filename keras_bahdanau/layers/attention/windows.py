@@ -95,8 +95,8 @@ class LocalMonotonic(LocalWindow):
     p_t = t, at most the last real token      (Luong et al. 2015, section 3.2, local-m)
     mask: |s - p_t| <= D
 
-    Steps and positions count from 0. Arguments: see `LocalWindow`. The state is t, float32 `(batch,
-    [n])`.
+    Steps and positions count from 0. Arguments: see `LocalWindow`. The state is t, float32
+    `(batch, [n])`.
     """
 
     def initial_state(self, memory):

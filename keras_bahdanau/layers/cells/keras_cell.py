@@ -17,9 +17,9 @@ class KerasCell(Cell):
     faster. The context follows the inputs, [x; c], as one input of the Keras cell.
 
     Args:
-        cell: A Keras layer with `state_size` (an integer or a flat tuple of them) and `call(inputs,
-            states) -> (output, states)`. Its output is `output_size` wide, if it has one, or as
-            wide as the first state.
+        cell: A Keras layer with `state_size` (an integer or a flat tuple of them) and
+            `call(inputs, states) -> (output, states)`. Its output is `output_size` wide, if it has
+            one, or as wide as the first state.
 
     Call arguments and output: see `Cell`.
 

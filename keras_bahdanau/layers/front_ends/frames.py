@@ -90,8 +90,8 @@ class FrameConvolutions(FrontEnd):
         surroundings: Bool. Add the `ShapeContext` of the frames, which are those of an `InkSource`.
         seed: Integer, for the same changes in each run.
 
-    Call arguments: as in `FrameProjection`, and `training`. Output: (vectors, mask), `(batch,
-    ceil(source_time / reduction), units)` and its first two axes.
+    Call arguments: as in `FrameProjection`, and `training`. Output: (vectors, mask),
+    `(batch, ceil(source_time / reduction), units)` and its first two axes.
 
     Example:
         >>> front_end = FrameConvolutions(8, units=128, convolutions=(64, 128))

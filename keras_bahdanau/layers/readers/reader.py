@@ -57,9 +57,9 @@ class ScannedRNN(keras.layers.Layer):
 
     h_t = f(x_t, h_{t-1}),   h_0 = 0
 
-    The products with the inputs are taken for all steps at once, before the loop. Inputs `(batch,
-    time, input_units)` give the cell's output at each step; `initial_state`, a list of tensors
-    `(batch, size)`, replaces h_0 = 0.
+    The products with the inputs are taken for all steps at once, before the loop. Inputs
+    `(batch, time, input_units)` give the cell's output at each step; `initial_state`, a list of
+    tensors `(batch, size)`, replaces h_0 = 0.
     """
 
     def __init__(self, cell, **kwargs):
