@@ -12,18 +12,16 @@ from keras_bahdanau.optimizers.adam import averaged_weights
 class AlignmentPlotCallback(keras.callbacks.Callback):
     """Draw the attention on given translations, after each epoch.
 
-    The targets are given, so the pictures of two epochs show the same words. Inputs that have
-    a picture, such as images and speech, are drawn with the attention over them.
-    The files are `epoch-001/1.png` and so on, or, with
-    `tensorboard=True`, an event file that TensorBoard shows under "Images".
+    The pictures of all epochs show the same words. Inputs that have a picture, such as images and
+    speech, are drawn with the attention over them. The files are `epoch-001/1.png` and so on, or,
+    with `tensorboard=True`, an event file that TensorBoard shows under "Images".
 
     Args:
         translator: A `Translator` that holds the model to be trained.
         pairs: List of a few pairs (input of the source, target string).
         directory: Path of the output directory, which may exist.
         words: Bool, or None: as in `plot_alignment`.
-        tensorboard: Bool. True to write for TensorBoard (TensorFlow only;
-            TensorBoard itself need not be installed).
+        tensorboard: Bool. True to write for TensorBoard (TensorFlow only).
 
     Raises:
         ValueError: When training begins, if another model is trained.

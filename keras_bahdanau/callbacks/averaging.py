@@ -53,11 +53,7 @@ class AverageLast(keras.callbacks.Callback):
             self._apply()
 
     def weights(self):
-        """The average: list of arrays, one for each trainable variable.
-
-        Raises:
-            ValueError: If no epoch has ended yet.
-        """
+        """List of arrays, one a trainable variable; ValueError before the first epoch ends."""
         return _mean(self._weights[epoch] for epoch in sorted(self._weights))
 
     @contextlib.contextmanager
@@ -101,8 +97,8 @@ class _WeightFiles:
 def average_weights(models):
     """Average of the weights of several models with a common ancestor, for `set_weights`.
 
-    Such as one model trained further with several seeds (Wortsman et al. 2022). The average of
-    models with different initial weights is useless: combine those in an `Ensemble`.
+    Such as one model fine-tuned with several seeds (Wortsman et al. 2022). Combine models with
+    different initial weights in an `Ensemble` instead.
 
     Args:
         models: Iterable of built Keras models; of a generator one at a time is in memory.

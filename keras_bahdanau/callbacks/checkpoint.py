@@ -81,12 +81,7 @@ class Checkpoint(keras.callbacks.Callback):
             self.save()
 
     def save(self):
-        """Write the file now.
-
-        Raises:
-            FloatingPointError: If a weight is NaN or infinite. The last file stays as it was.
-            OSError: If the disk is full. The last file stays as it was.
-        """
+        """Write the file now. FloatingPointError or OSError leave the last file unchanged."""
         require_finite_state(self.model, self.progress)
         self._count_time()
         memory = _Memory()  # HDF5 does not outlive a disk that is full

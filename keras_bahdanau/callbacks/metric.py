@@ -118,11 +118,7 @@ class MetricCallback(keras.callbacks.Callback):
         return self.scores()[self.metric.name]
 
     def scores(self):
-        """Decode the pairs with the current translator.
-
-        Returns:
-            Dictionary of floats, in percent, such as "exact", "exact_low" and "exact_high".
-        """
+        """Decode the pairs: percents by name, such as "exact", "exact_low" and "exact_high"."""
         results = self.translator.decode_nbest(
             self._answers.sources, self._nbest, self.batch_size, self.search
         )

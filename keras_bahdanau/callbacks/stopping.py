@@ -11,8 +11,8 @@ from keras_bahdanau.optimizers.adam import innermost
 class BatchCount:
     """Number of batches between two calls of a callback.
 
-    With `steps_per_execution` of `compile`, Keras calls `on_train_batch_end` once for several
-    batches. In the last call of an epoch it counts past the end of the epoch.
+    With `steps_per_execution`, Keras calls `on_train_batch_end` once for several batches; the last
+    call of an epoch counts past its end.
     """
 
     def __init__(self):
@@ -34,11 +34,10 @@ class BatchCount:
 class EndInTime(keras.callbacks.Callback):
     """Move the end of a cosine schedule to the step at which a time limit ends the training.
 
-    After each epoch the callback estimates how many epochs the time allows, from the duration of
-    the epochs so far. The first epoch is not typical: it counts without its first step, and only
-    until there is a second one. The schedule's last step becomes the end of the last epoch, and the
-    warm-up keeps its share of the steps. So a training of ten minutes ends with small steps
-    on any machine.
+    After each epoch the callback estimates how many epochs the time allows: see
+    `Progress.epochs_in`. The schedule's last step becomes the end of the last epoch, and the
+    warm-up keeps its share of the steps. So a training of ten minutes ends with small steps on any
+    machine.
 
     Place it after `Checkpoint` and other callbacks that take time at the end of an epoch.
 

@@ -1,7 +1,7 @@
 """A generated English-French corpus with gold word alignments, for the demo.
 
-The French is a function of the English, and the sentences are composed of few words in endless
-combinations: a model that has learnt the grammar translates sentences it has never seen.
+The French is a function of the English, in endless combinations of few words, so a model that has
+learnt the grammar translates unseen sentences.
 """
 
 import random
@@ -17,9 +17,6 @@ def generate(count, seed=0):
     """Generate sentence pairs, no two with the same English: a list of `Example`.
 
     The same seed gives the same pairs, and a larger `count` only adds to them.
-
-    Raises:
-        ValueError: If `count` is negative.
     """
     if count < 0:
         raise ValueError(

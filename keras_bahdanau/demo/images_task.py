@@ -44,13 +44,10 @@ OPTIONS = TrainingOptions(
 
 
 class CaptionedImage(NamedTuple):
-    """A canvas and its caption.
+    """A canvas, uint8 `(64, 96)`, dark digits on white, and its caption.
 
-    Attributes:
-        image: Uint8 array `(64, 96)`, dark digits on white paper.
-        text: String.
-        boxes: List of (left, top, right, bottom) in pixels, one a digit in reading order.
-        known: Bool, True if the training has its digits.
+    `boxes` are (left, top, right, bottom) of the digits, in pixels and reading order; `known` is
+    True if the training has its digits.
     """
 
     image: np.ndarray

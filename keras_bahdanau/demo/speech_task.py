@@ -43,12 +43,9 @@ OPTIONS = TrainingOptions(
 
 
 class Utterance(NamedTuple):
-    """A recording and its words.
+    """A recording, float32 `(samples,)` at 16 kHz, and its words.
 
-    Attributes:
-        samples: Float32 array `(samples,)`, 16,000 a second.
-        text: String.
-        seconds: List of (begin, end), one a word; () if unknown.
+    `seconds` has the (begin, end) of each word; () if unknown.
     """
 
     samples: np.ndarray

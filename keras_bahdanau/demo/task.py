@@ -13,12 +13,7 @@ MARK = ".demo"  # a file in the directory of a demo
 
 
 class Task(abc.ABC):
-    """One task of the demo, whose steps `tour.run` takes.
-
-    Attributes:
-        options: `TrainingOptions`.
-        verb: String, such as "Translating": what the model does with the test.
-    """
+    """One task of the demo, run by `tour.run`; `verb`, such as "Translating", is for the test."""
 
     options = None
     verb = "Reading"
@@ -69,11 +64,7 @@ class Task(abc.ABC):
 
 
 def task_of(name):
-    """The `Task` of a name.
-
-    Raises:
-        ValueError: If there is none.
-    """
+    """The `Task` of a name."""
     if name not in TASKS:
         raise ValueError(f"A demo must be of one of {', '.join(TASKS)}. Received: task={name!r}")
     module = importlib.import_module(f"keras_bahdanau.demo.{name}_task")

@@ -17,9 +17,8 @@ def run(out="demo", options=None, verbose="auto", say=print, task="text"):
     """Run the demo and write its files to a directory.
 
     Args:
-        out: Path of the directory: `report.json`, `alignment.png`,
-            `translator.keras`, `saved_model/1/`, `translator.tflite`, and the
-            data (`data/`) and the training run (`run/`) behind them.
+        out: Path of the directory: `report.json`, `alignment.png`, `translator.keras`,
+            `saved_model/1/`, `translator.tflite`, `data/` and the training run in `run/`.
         options: `TrainingOptions` in place of the task's own.
         verbose: As in `keras.Model.fit`.
         say: Function of one string, which reports progress.

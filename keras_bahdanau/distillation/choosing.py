@@ -30,12 +30,9 @@ SCORES, ATTENTION = "scores.txt", "attention.txt"
 
 
 class Choice(NamedTuple):
-    """A hypothesis that the student may learn from.
+    """A hypothesis that the student may learn from, with the number of its pair.
 
-    Attributes:
-        pair: Integer, number of its pair, from 0.
-        hypothesis: `Hypothesis`.
-        closeness: Float, in percent; NaN if no setting needs it.
+    `closeness` is in percent, NaN if no setting needs it.
     """
 
     pair: int
@@ -46,18 +43,11 @@ class Choice(NamedTuple):
 def choose_hypotheses(pairs, hypotheses, settings, source=None, workers=1, say=print):
     """Choose the hypotheses that a student learns from: a list of `Choice`, and a `FilterReport`.
 
-    First `settings.choose` takes one hypothesis of each source, or all: only these are in
-    memory. Then the filters drop some of them. The first filter that applies, in the order of
-    `REASONS`, counts it.
+    First `settings.choose` takes one hypothesis of each source, or all: only these are in memory.
+    Then the filters drop some. The first that applies, in the order of `REASONS`, counts.
 
-    Args:
-        pairs: List of (input, true target).
-        hypotheses: Iterable of lists of `Hypothesis`, one list a pair, of at most `n_best` unless
-            it is a list, of any length.
-        settings: `Distillation`.
-        source: `Source` that reads the inputs; None for text.
-        workers: Positive integer, number of processes.
-        say: Function of one string, which reports the progress.
+    `pairs` are (input, true target); `hypotheses` has for each a list, of at most `n_best` unless
+    it is itself a list; `source` reads the inputs, None for text.
     """
     most = settings.n_best
     if isinstance(hypotheses, list):  # of a file, with any number

@@ -13,12 +13,8 @@ TIMED = 256  # sources whose decoding is timed
 class Row(NamedTuple):
     """A model in the comparison.
 
-    Attributes:
-        name: String.
-        scores: Dictionary from the labels of metrics to floats, in percent.
-        parameters: Integer, number of weights.
-        size: Integer, bytes of its files.
-        speed: Float, sources a second, with the search of its file.
+    `scores` maps labels of metrics to percent; `size` is in bytes, `speed` in sources a second with
+    the search of its file.
     """
 
     name: str

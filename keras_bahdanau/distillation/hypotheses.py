@@ -49,11 +49,7 @@ def line_of(number, hypothesis, weighted=False):
 
 
 def read_hypotheses(path, count):
-    """Yield the lists of `Hypothesis` of `hypotheses.tsv`, one list for each of `count` inputs.
-
-    Raises:
-        ValueError: If the file is damaged.
-    """
+    """Yield the lists of `Hypothesis` of `hypotheses.tsv`, one list for each of `count` inputs."""
     number = 0
     with open(path, encoding="utf-8", newline="\n") as file:
         rows = (line.removesuffix("\n").split("\t") for line in file)
@@ -79,19 +75,12 @@ def read_hypotheses(path, count):
 
 
 def read_external(path, count, n_best=1):
-    """Read hypotheses of any other teacher from a file.
+    """Read hypotheses of any other teacher from a file: lists of `Hypothesis`, one list a source.
 
     A text in UTF-8, plain or .gz, with `n_best` lines for each of `count` sources, best first; or
     with lines `number ||| text ||| score` of `translate --nbest`, numbers from 0. The score is the
-    last field that is a number; other fields are ignored.
-
-    Returns:
-        List of lists of `Hypothesis`, one list a source; a missing score is NaN.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is not a text, has another number of hypotheses, or only some
-            lines have the form of an n-best list.
+    last field that is a number, NaN if missing; other fields are ignored. ValueError for another
+    number of hypotheses or a mixed form.
     """
     lines = read_lines(path)
     items = [_numbered(line) for line in lines]

@@ -47,14 +47,13 @@ def distill(
     """Train a student on a teacher's texts, or resume after a kill.
 
     Sequence-level knowledge distillation (Kim and Rush 2016): a text of the teacher's beam, or a
-    sampled one, replaces each true target. A small model learns the
-    consistent translations of its teacher more easily than those of people.
+    sampled one, replaces each true target. A small model learns the consistent translations of its
+    teacher more easily than those of people.
 
-    `DIRECTORY/distilled` holds all hypotheses, the chosen ones as plain files, and the
-    report of the filters. The directory itself is the student's run, as of `train`. With
-    `guided_alignment` among the options, the student's attention learns from the teacher's: see
-    `losses.GuidedAlignment`. With `word_distillation` the student also
-    learns the teacher's distribution of each token: see `WordDistillation`.
+    The directory is the student's run, as of `train`; `distilled` in it holds all hypotheses, the
+    chosen ones as plain files, and the report of the filters. With the option `guided_alignment`
+    the student also learns the teacher's attention (`losses.GuidedAlignment`), with
+    `word_distillation` its distribution of each token (`WordDistillation`).
 
     Args:
         pairs: List of (input, true target).
@@ -73,7 +72,7 @@ def distill(
             source, or a learnt vocabulary if that is text.
         symbols: As in `train`.
         cache: As in `train`.
-        load: Function of a module that loads TensorFlow in its own way; None for none.
+        load: Function of a module that loads TensorFlow in its own way, or None.
 
     Returns:
         Path of the student.
@@ -132,7 +131,7 @@ def distill(
 
 
 class DistillationPlan(NamedTuple):
-    """Arguments of a distillation whose models exist: see `distill`.
+    """Arguments of `distill` with existing models.
 
     `paths` are the files of the teacher, () with hypotheses; `resolved` are the options with all
     defaults.

@@ -29,15 +29,10 @@ BATCHES = 8  # most batches of a piece, which a process translates and writes as
 
 
 class Teacher(NamedTuple):
-    """A teacher, as it is sent to another process.
+    """A teacher, one model or an ensemble, as it is sent to another process.
 
-    Attributes:
-        paths: Tuple of the paths of `.keras` files, of one model or of an ensemble.
-        settings: `Distillation`.
-        seed: Integer, of random draws.
-        guides: True to write the weights of its attention.
-        threads: Integer, cores of a process; None for the cores of this process.
-        load: Function that loads TensorFlow in its own way and can be pickled; None for none.
+    `guides` asks for the weights of its attention, `threads` is the cores of a process (None for
+    those of this one), `load` a picklable function that loads TensorFlow in its own way, or None.
     """
 
     paths: tuple
@@ -67,18 +62,10 @@ class Teacher(NamedTuple):
 
 
 def teacher_hypotheses(teacher, inputs, directory, workers=1, say=print):
-    """The hypotheses of a teacher, read from `hypotheses.tsv`, which is written if missing.
+    """Iterate over the lists of `Hypothesis` of `hypotheses.tsv`, which is written if missing.
 
     Each process writes whole pieces of the corpus. A call after a kill writes the missing
     pieces; together they equal the file of an uninterrupted call.
-
-    Returns:
-        Iterator of lists of `Hypothesis`, one list an input: see `read_hypotheses`.
-
-    Raises:
-        RuntimeError: If a process was killed.
-        ValueError: If the directory has damaged hypotheses, or those of another teacher, search
-            or corpus; if the models make no ensemble, or an input is not valid for the source.
     """
     _check_plan(directory / PLAN, teacher.plan(inputs))
     path, pieces = directory / HYPOTHESES, directory / PIECES

@@ -29,13 +29,8 @@ def attention_entropy(translations):
 def alignment_error(translator, pairs, sure, possible, batch_size=64, search=None):
     """Alignment error rate of the attention, read on given translations.
 
-    Args:
-        translator: A `Translator`.
-        pairs: List of (source, target) strings.
-        sure: List of sets of links between words, one for each pair: see `read_alignments`.
-        possible: List of sets of links, one for each pair.
-        batch_size: Positive integer. Pairs read at once.
-        search: `SearchOptions` in place of the translator's own, for its longest lengths.
+    `pairs` are (source, target) strings; `sure` and `possible` have a set of links between words
+    for each (`read_alignments`). `search` replaces the translator's own, for its longest lengths.
 
     Returns:
         Float in [0, 1], less is better: see `alignments.alignment_error_rate`.

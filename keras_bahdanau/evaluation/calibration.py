@@ -39,19 +39,18 @@ class Calibrated:
 def calibrate(translator, pairs, batch_size=64, metric=None, threshold=None, say=None):
     """Fit the confidences of texts and words on held-out pairs.
 
-    The pipeline's own search decodes the sources. A text is right if its chrF is at least
-    the threshold, or, outside of translation, if it equals a reference. A word is
-    right if it is in the reference, in the alignment with the fewest edits. Pairs with one
-    source count once, with the nearest reference. Sources without tokens do not count.
+    The pipeline's own search decodes the sources. A text is right if its chrF is at least the
+    threshold, or, outside of translation, if it equals a reference. A word is right if it is in the
+    reference, in the alignment with the fewest edits. Pairs with one source count once, with the
+    nearest reference. Sources without tokens do not count.
 
     Args:
         translator: A `Translator`, or other `Pipeline`.
         pairs: List of (input of the source, target string): held-out pairs, never the test's.
         batch_size: Positive integer. Inputs decoded at once.
-        metric: "chrf" or "exact"; the first if the pipeline's own metrics are BLEU and chrF when
-            left out, else the second.
+        metric: "chrf" or "exact"; by default "chrf" for a pipeline of BLEU and chrF.
         threshold: Float in percent, the least score of a right text; 40 of chrF when left out.
-        say: Function of one string, which reports progress; None for none.
+        say: Function of one string, which reports progress, or None.
 
     Returns:
         `Calibrated`. Give its `calibration` to the pipeline, and save it.
@@ -154,8 +153,8 @@ def fit_logistic(features, labels, penalty=1.0):
     """Weights that make the labels most probable, with an L2 penalty.
 
     sum_n log(1 + exp(-y_n z_n)) + penalty/2 |w|^2 is minimal, with y_n = 1 or -1 and z = w x + b,
-    of features x with mean 0 and standard deviation 1 (Newton's method). The bias b has no
-    penalty. It is scikit-learn's `LogisticRegression(C=1 / penalty)` of such features.
+    of features x with mean 0 and standard deviation 1 (Newton's method), as in scikit-learn's
+    `LogisticRegression(C=1 / penalty)`.
 
     Returns:
         (weights float64 `(features,)`, bias float), for the original features `(cases, features)`.

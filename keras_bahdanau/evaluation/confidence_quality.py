@@ -32,13 +32,10 @@ class Reliability:
 
 
 def roc_auc(labels, scores):
-    """Area under the ROC curve.
+    """Area under the ROC curve; ValueError without both right and wrong cases.
 
-    It is the probability that a right case has a higher score than a wrong one. A tie counts half
+    The probability that a right case has a higher score than a wrong one, a tie counting half
     (Mann and Whitney 1947): 0.5 for random scores, 1 for a perfect order.
-
-    Raises:
-        ValueError: If there are not both right and wrong cases.
 
     Example:
         >>> roc_auc([False, True, True], [0.1, 0.1, 0.9])
@@ -59,16 +56,11 @@ def roc_auc(labels, scores):
 
 
 def reliability(labels, probabilities, bins=BINS):
-    """Reliability curve, in bins of equal mass.
-
-    Args:
-        labels: Sequence of bools, True for a right case.
-        probabilities: Sequence of floats in [0, 1], as many.
-        bins: Positive integer. Number of bins, fewer if there are fewer cases.
+    """Reliability curve of right cases (bools) by their probabilities, in bins of equal mass.
 
     Returns:
         Float array `(bins, 3)`: the mean probability of a bin, its share of right cases, and
-        its number of cases.
+        its number of cases. There are fewer bins if there are fewer cases.
     """
     labels, probabilities = _checked(labels, probabilities)
     order = np.argsort(probabilities, kind="stable")

@@ -81,8 +81,7 @@ class CorpusMetric:
         name: String, such as "bleu".
         label: String, such as "BLEU": the name in tables.
         higher_is_better: Bool, False for the error rates.
-        scorer: The `sacrebleu.metrics.base.Metric` behind it, which sacreBLEU's tests of
-            significance take.
+        scorer: The `sacrebleu.metrics.base.Metric` of its scores and significance tests.
 
     Example:
         >>> (metric,) = metrics_of(["wer"])
@@ -112,10 +111,7 @@ class CorpusMetric:
         return float(self.scorer.corpus_score(*self._lines(hypotheses, references)).score)
 
     def statistics(self, hypotheses, references):
-        """The counts of each sentence, an array `(sentences, counts)`.
-
-        `score_of` makes the score from their sums. The arguments are those of `corpus_score`.
-        """
+        """The counts of each sentence, `(sentences, counts)`; `score_of` scores their sums."""
         import numpy as np
 
         lines = self._lines(hypotheses, references)
@@ -170,14 +166,12 @@ def metrics_of(names, tokenize=None, lowercase=False):
     """Metrics by name.
 
     Args:
-        names: Iterable of keys of `METRICS`: "bleu", "chrf", "ter" (translation edit rate),
-            "wer" and "cer" (word and character error rate), "per" (phoneme error rate: the
-            same as "wer", with a space between phonemes), "exact" (whole texts that
-            equal one of their references) and "ser" (the others: the "WER" of papers on
-            grapheme to phoneme, where a text is one word), "top2", "top3", "top5" and "top10"
-            (sources with a right text among the best 2, 3, 5 or 10),
-            "exprate" and "exprate1" to "exprate3" (formulas with at most so
-            many wrong tokens, with white space between tokens).
+        names: Iterable of keys of `METRICS`: "bleu", "chrf", "ter" (translation edit rate), "wer"
+            and "cer" (word and character error rate), "per" (phoneme error rate: "wer" of phonemes
+            separated by spaces), "exact" (texts that equal a reference), "ser" (the others: the
+            "WER" of papers on grapheme to phoneme), "top2", "top3", "top5" and "top10" (sources
+            with a right text among the best ones), "exprate" and "exprate1" to "exprate3" (formulas
+            with at most so many wrong tokens, separated by spaces).
         tokenize: Name of sacreBLEU's tokenization for BLEU; 13a when left out.
         lowercase: Bool. True to ignore case.
 

@@ -12,17 +12,16 @@ class Rate(Metric):
     """Sum of one count over the sum of another, in percent.
 
     sacreBLEU's paired bootstrap draws from the counts of each sentence. Space around a text is
-    ignored. Characters are code points: if a letter can be written in two ways, apply
-    `unicodedata.normalize` first. Of several references the one with the least errors counts,
-    and of those the longest; or the one with most hits.
+    ignored. Characters are code points. Of several references the one with the fewest errors (then
+    the longest), or with most hits, counts.
 
     Args:
         label: String, the name in tables.
-        counts: Function of a hypothesis and its reference. It returns two integers, the
-            errors (or hits) and what they are a share of.
-        unit: String, for the signature: what is counted.
+        counts: Function of a hypothesis and its reference to two integers: errors (or hits), and
+            their maximum.
+        unit: String, the counted unit in the signature.
         lowercase: Bool. True to ignore case.
-        hits: Bool. True if hits are counted, and not errors.
+        hits: Bool. True for hits instead of errors.
         nbest: Positive integer, texts of which the best counts.
     """
 

@@ -28,15 +28,14 @@ class Band(NamedTuple):
 
 
 def scores_by_length(lengths, hypotheses, references, metric, starts=STARTS):
-    """Scores of the inputs of each length, shortest first, without empty bands: a list of `Band`.
+    """List of `Band`, the scores of the inputs of each length, shortest first, without empty ones.
 
     Args:
         lengths: List of integers, the length of each source: see `Source.sizes`.
         hypotheses: List of strings, as many; or of lists: see `CorpusMetric.corpus_score`.
         references: List of strings, as many; or of lists of strings.
-        metric: A `CorpusMetric`, of `metrics_of`.
-        starts: Increasing integers, the shortest length of each band; shorter inputs, such as
-            empty ones, have no band.
+        metric: A `CorpusMetric`.
+        starts: Increasing integers, the shortest length of each band; shorter inputs have none.
     """
     bands = []
     for start, next_start in zip(starts, [*starts[1:], None], strict=True):
@@ -79,26 +78,24 @@ class Evaluation:
 
     Attributes:
         by_metric: Dictionary from the names of the metrics, in their order, to `Measured`.
-        perplexity: Float, of a token of the references, end tokens included. It and the next
-            two are None without a model.
-        word_perplexity: Float, of a word of the references; the end of each sentence counts
-            as one.
+        perplexity: Float, of a token of the references, with end tokens. Without a model, this and
+            the next two are None.
+        word_perplexity: Float, of a word of the references; the end of a sentence counts as one.
         token_accuracy: Float, share of the references' tokens that the model ranks first.
-        attention_entropy: Float, nats, in the mean over the tokens of the translations, or None;
-            see `attention_entropy`.
+        attention_entropy: Float, nats, mean over the tokens of the translations, or None.
         attention_entropy_share: Float, its share of the log of the source's length.
         alignment_error_rate: Float from 0 to 1, or None without known alignments.
         by_length: List of `Band`, the first metric by the length of the source.
         inputs: String, the name of the inputs in the report, such as "sentences".
         texts: String, the name of the results, such as "translations".
         counted_in: String, the unit of a source's length, such as "words".
-        sentences: Integer. All pairs, those with an empty side included.
-        sources: Integer. Different sources, each of which is decoded once.
-        skipped: Integer. Pairs with an empty side, of a `.tflite` file those without a reference:
-            perplexities and accuracy leave them out. Metrics that count sources, such as "exact",
-            leave out pairs without any content.
-        too_long: Integer. Pairs with a side of more than `max_source_length` positions, also
-            left out; their sources are cut to be decoded.
+        sentences: Integer, number of all pairs.
+        sources: Integer, number of different sources, each decoded once.
+        skipped: Integer. Pairs with an empty side (of a `.tflite` file, without a reference), not
+            in perplexities and accuracy. Metrics that count sources, such as "exact", leave out
+            pairs without any content.
+        too_long: Integer. Pairs with a side of more than `max_source_length` positions, also left
+            out; their sources are cut to be decoded.
         cut: Float, the share of the texts that had not ended at the longest length.
         seconds: Float, duration of decoding.
         translations: List of `Translation`, one a pair.

@@ -46,14 +46,7 @@ class Likelihood:
 
 
 def likelihood(model, batches):
-    """Read pairs with a model, without dropout.
-
-    Args:
-        model: A `Seq2Seq`.
-        batches: `BatchedPairs`.
-
-    Returns:
-        `Likelihood`.
+    """`Likelihood` of `BatchedPairs` with a `Seq2Seq`, without dropout.
 
     Raises:
         ValueError: If all sources turn out to be broken.
@@ -98,9 +91,8 @@ def evaluate(
 ):
     """Decode the sources of pairs and compare with their targets.
 
-    Pairs with one source are its several right answers, such as the pronunciations of a word: it
-    is decoded once, and rates such as `exact` and `cer` count it once, with the nearest of them.
-    BLEU, chrF and TER count each pair.
+    Pairs with one source are its several right answers: it is decoded once, and rates such as
+    `exact` and `cer` count it once, with the nearest of them. BLEU, chrF and TER count each pair.
 
     Args:
         translator: A `Translator` or other `Pipeline`; or a `LiteRTTranslator` of a .tflite file,
@@ -111,13 +103,12 @@ def evaluate(
         search: `SearchOptions` in place of the translator's own.
         alignments: (sure, possible) links between the words of the pairs, from
             `read_alignments`, for the alignment error rate.
-        tokenize: Name of sacreBLEU's tokenization for BLEU; its own choice, 13a, when left out.
+        tokenize: Name of sacreBLEU's tokenization for BLEU; 13a when left out.
         lowercase: Bool. True to ignore case.
-        metrics: Names of metrics, as in `metrics_of`; the pipeline's own, `metrics`, when left
-            out. The first is that of the scores by length.
-        tag: String before each source, such as <2de>, which does not count in its length; None for
-            none.
-        say: Function of one string, which reports progress; None for none.
+        metrics: Names of metrics, as in `metrics_of`; `Pipeline.metrics` when left out. The first
+            is that of the scores by length.
+        tag: String before each source, such as <2de>, not counted in its length; or None.
+        say: Function of one string, which reports progress, or None.
 
     Returns:
         `Evaluation`.
@@ -125,8 +116,8 @@ def evaluate(
     Raises:
         ValueError: If every pair has a side that is empty or longer than `max_source_length` (the
             text of an image or a recording: than `max_length`, too), there are not as many
-            alignments as pairs, a metric is unknown, or the beam is too
-            narrow for one, such as `top5`.
+            alignments as pairs, a metric is unknown, or the beam is too narrow for one, such as
+            `top5`.
     """
     pairs = list(pairs)
     source = translator.source

@@ -50,16 +50,15 @@ def candidates(
 ):
     """The options to try: `search` itself, then each combination, narrow beams first.
 
-    Options without a difference come once: a beam of 1 has nothing to rank, and with an
-    exponent of 0 there is no penalty.
+    Equivalent options come once: a beam of 1 ranks nothing; an exponent of 0 is no penalty.
 
     Args:
         search: `SearchOptions`: the other options of all candidates.
         beam_widths: Iterable of positive integers.
         length_normalizations: Iterable of floats, exponents.
         length_penalties: Iterable of "power" and "gnmt".
-        ctc_weights: Iterable of floats in [0, 1], shares of CTC; that of `search` alone when
-            left out. `tuned_options` has the values for a model.
+        ctc_weights: Iterable of floats in [0, 1], shares of CTC; that of `search` when left out.
+            `tuned_options` has the values for a model.
 
     Raises:
         ValueError: If a value is out of range, or the search draws at random.
@@ -113,12 +112,11 @@ def tune(
         pairs: List of (input of the source, target string): validation pairs, never the test's.
         searches: Iterable of `SearchOptions`, such as of `candidates`.
         batch_size: Positive integer. Inputs decoded at once.
-        tokenize: Name of sacreBLEU's tokenization, for BLEU and for the lengths; its own
-            choice, 13a, when left out.
+        tokenize: Name of sacreBLEU's tokenization, for BLEU and for the lengths; 13a when left out.
         lowercase: Bool. True to ignore case.
         tell: Function of one `Trial`, called after each of them, or None.
-        metric: Name of `METRICS`; the first of the pipeline's own, `metrics`, when left out.
-        say: Function of one string, which reports progress; None for none.
+        metric: Name of `METRICS`; the first of `Pipeline.metrics` when left out.
+        say: Function of one string, which reports progress, or None.
 
     Returns:
         List of `Trial`, the best score first; among equals the narrower beam, then the earlier.
@@ -170,11 +168,8 @@ def simplest(trials, tolerance=TOLERANCE):
     """The trial to keep: almost the best score, with the least search.
 
     Of the trials at most `tolerance` percent worse than the best, take the narrowest beam, then no
-    CTC, then the shortest texts. Many options score alike: a wide beam and CTC cost time, and a
-    strong length normalization may make the texts of other inputs too long.
-
-    Raises:
-        ValueError: If the tolerance is below 0.
+    CTC, then the shortest texts. A wide beam and CTC cost time, and a strong length normalization
+    may make the texts of other inputs too long. ValueError if the tolerance is below 0.
     """
     if not tolerance >= 0:
         raise ValueError(f"`tolerance` must be at least 0. Received: tolerance={tolerance!r}")

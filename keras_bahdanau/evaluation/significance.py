@@ -20,7 +20,7 @@ def interval(metric, hypotheses, references, samples=1000):
     """95 % interval of a score, by bootstrap over sentences (Koehn 2004; Bisani and Ney 2004).
 
     Args:
-        metric: A `CorpusMetric`, of `metrics_of`.
+        metric: A `CorpusMetric`.
         hypotheses: List of strings, or of lists of strings: see `CorpusMetric.corpus_score`.
         references: List of strings, or of lists of strings, as many.
         samples: Integer from 1 to 100,000, corpora that are drawn from the sentences.
@@ -47,10 +47,9 @@ def interval(metric, hypotheses, references, samples=1000):
 
 
 def samples_for(count):
-    """Number of bootstrap samples of a corpus of `count` sentences: 1,000, or fewer if it is large.
+    """Number of bootstrap samples of a corpus of `count` sentences: 1,000, fewer if it is large.
 
-    Raises:
-        ValueError: If there are too many sentences for `LEAST_SAMPLES`.
+    ValueError if there are too many sentences for `LEAST_SAMPLES`.
     """
     samples = min(1000, MOST_DRAWN // max(1, count))
     if samples < LEAST_SAMPLES:

@@ -78,11 +78,11 @@ def from_addons(
         output_attention: Bool, as in the `AttentionWrapper`.
         attention_activation: Activation of a custom `attention_layer`: None, "tanh", "relu" or
             "sigmoid".
-        probability_fn: "softmax" or "hardmax" of an attention that is not monotonic. Training
-            has no gradient through "hardmax": see `layers.Hardmax`.
+        probability_fn: "softmax" or "hardmax" (`layers.Hardmax`, which has no gradient) of an
+            attention that is not monotonic.
         mode: "parallel", "recursive" or "hard" of a monotonic attention.
-        sigmoid_noise: Float, at least 0, of a monotonic attention. Here it is added in training
-            only; Addons adds it in inference, too.
+        sigmoid_noise: Float, at least 0, of a monotonic attention, in training only; Addons adds it
+            in inference, too.
 
     Returns:
         `Seq2Seq`, built.

@@ -89,13 +89,10 @@ def fill_cell(cell, saved, path, inputs=None, context=None):
 
 
 def encoder_of(saved, embedding, recurrent, whole_state=False):
-    """The `Encoder` of an embedding and a GRU or LSTM, of one direction or `Bidirectional`.
+    """(built `Encoder`, width of h_j) of an embedding and a GRU or LSTM, `Bidirectional` or not.
 
     With `whole_state` the decoder begins with the state of the recurrent layer, and the
     values of an LSTM are [h_j; c_j].
-
-    Returns:
-        Pair of the encoder, built, and the width of h_j in its values.
     """
     embeddings = saved.matrix(embedding, "embeddings")
     both = f"{recurrent}/backward_layer" in saved
@@ -157,10 +154,7 @@ def fill_dense(layer, saved, path, kernel=None):
 
 
 def padded_rows(kernel, units, rows):
-    """A kernel of `units` inputs, padded with zeros to a number of rows.
-
-    A kernel of other inputs is unchanged, for `assign` to refuse.
-    """
+    """A kernel of `units` inputs, padded with zero rows; `assign` refuses any other one."""
     more = rows - units if len(kernel) == units else 0
     return np.concatenate([kernel, np.zeros((more, kernel.shape[1]), "float32")])
 

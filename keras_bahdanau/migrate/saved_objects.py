@@ -114,11 +114,7 @@ class SavedObjects:
         return f"{path}/{name}" in self
 
     def array(self, path, name):
-        """The variable `name` of the object at `path`, a float32 NumPy array.
-
-        Raises:
-            ValueError: If it is missing; the message lists the variables.
-        """
+        """The variable `name` of the object at `path`, a float32 NumPy array; or a ValueError."""
         node = self._find(f"{path}/{name}")
         if node is None or not self._key(node):
             raise self.missing(f"{path}/{name}")

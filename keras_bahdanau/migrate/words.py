@@ -18,11 +18,11 @@ def to_translator(
 ):
     """A `Translator` of a migrated model and the words of its program.
 
-    The words become vocabularies of one token a word. Padding, unknown word, start and end have
-    the ids 0, 1, 2 and 3 here: the rows of the embeddings and of the output layer move, and
-    the probabilities stay the same. Words are separated by spaces: give texts as the old program
-    split them, in lowercase, without punctuation or with spaces around it. The end token of a
-    source is added here; its start token, if the program has one, is a word of the text.
+    The words become vocabularies of one token a word. Padding, unknown word, start and end get the
+    ids 0, 1, 2 and 3: rows of the embeddings and of the output layer move, the probabilities stay
+    the same. Give texts as the old program split them: separated by spaces, in lowercase, with
+    spaces around punctuation. The end token of a source is added; a start token is a word of the
+    text.
 
     ```python
     words = ["", *tokenizer.index_word.values()]  # of Keras' Tokenizer
@@ -33,11 +33,10 @@ def to_translator(
 
     Args:
         model: `Seq2Seq` of `from_addons` or `from_tutorial`.
-        source_words: List of strings, the word of each id of the source, from padding, id 0,
-            on. "" for an id without a word.
+        source_words: List of strings, the word of each source id from 0, padding, on; "" for none.
         target_words: The same of the target.
-        start: String, the word that every target begins with.
-        end: String, the word that every source and every target ends with.
+        start: String, the first word of every target.
+        end: String, the last word of every source and target.
         unknown: String, the word of unknown words, if the program has one.
         search: `SearchOptions`; the default ones if None.
 

@@ -11,9 +11,8 @@ from keras_bahdanau.optimizers.rounded_weights import RoundingOptimizer
 class AveragingAdam(keras.optimizers.Adam):
     """Adam that also keeps a moving average of the weights.
 
-    `keras.optimizers.Adam(use_ema=True)` replaces the weights by the average
-    whenever a `fit` ends. Here several `fit`s resume from the trained weights,
-    and `averaged_weights` applies the average within a `with` block.
+    Unlike `keras.optimizers.Adam(use_ema=True)`, which replaces the weights whenever a `fit` ends,
+    several `fit`s resume from the trained weights; `averaged_weights` applies the average.
 
     a_t = m_t a_{t-1} + (1 - m_t) w_t,   m_t = min(ema_momentum, (t - 1) / (t + 8)),   t = 1, 2, ...
 
@@ -72,8 +71,7 @@ def averaged_weights(model):
 def whole_weights(model):
     """The model with the weights w = q + r of a `RoundingOptimizer`, for a mean over epochs.
 
-    A moving average is computed from these already: then, and with other optimizers, nothing
-    changes.
+    Nothing changes with other optimizers, or with a moving average, which has them already.
     """
     optimizer = innermost(model.optimizer)
     if not isinstance(optimizer, RoundingOptimizer) or optimizer.use_ema:

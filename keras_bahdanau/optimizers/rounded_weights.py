@@ -29,16 +29,11 @@ _FACTORS = ("kernel", "recurrent_kernel", "embeddings", "v")  # names of the fac
 
 
 def rounded(weight, axis=None, sections=1, quantization="int8"):
-    """A weight, a float tensor of two axes or more, with the values that it has in 8 or 4 bits.
+    """A float tensor of two axes or more, with the values that it has in 8 or 4 bits.
 
-    Args:
-        weight: Float tensor with two axes or more.
-        axis: Integer, the axis with one scale s for each index: the last one of
-            convolution filters and of matrices of 4 bits, 0 of tables of 4 bits. None for
-            one scale.
-        sections: Integer, or list of integers where the last axis is split, as in `ops.split`:
-            parts that the export rounds separately.
-        quantization: String, "int8" or "int4".
+    `axis` has one scale s for each index (the last of convolution filters and of matrices of 4
+    bits, 0 of tables of 4 bits); None for one scale. `sections` splits the last axis, as in
+    `ops.split`, into parts that the export rounds separately.
 
     Example:
         >>> rounded(np.float32([[0.1, -1.27]] * 512)).numpy()[0]
@@ -72,13 +67,10 @@ def _rounded(weight, axes, quantization):
 
 
 def roundings_of(model, quantization="int8"):
-    """The weights of a built model that the export rounds, and the rounding of each.
+    """Pairs of a variable that the export rounds, and the function that rounds its value.
 
-    They are the factors of products and the embedding tables. Biases, gains, and tables of
-    positions stay unchanged. Small tables and convolution filters always have 8 bits.
-
-    Returns:
-        List of pairs: a variable, and a function from its value to the rounded one.
+    They are the factors of products and the embedding tables, not biases, gains, and tables of
+    positions. Small tables and convolution filters always have 8 bits.
     """
     layers = [*model._flatten_layers()]
     kinds = keras.layers.Conv1D, keras.layers.Conv2D
@@ -112,10 +104,7 @@ def has_4_bits(shape):
 
 
 def round_weights(model, quantization="int8", remainders=None):
-    """Round the weights of a built model, once.
-
-    The `remainders` of its optimizer receive the differences; None for none.
-    """
+    """Round the weights of a built model once; `remainders`, of its optimizer, get the rest."""
     for variable, nearest_to in roundings_of(model, quantization):
         _round(variable, nearest_to, (remainders or {}).get(id(variable)))
 
@@ -142,10 +131,8 @@ def rounding(kind):
 class RoundingOptimizer:
     """Mixin of optimizers that round the weights after each step: see `rounding`.
 
-    Weight decay and the moving average apply to w = q + r; the gradient is taken at q.
-
-    Attributes:
-        remainders: Dictionary from the id of a weight to the variable of its remainder r.
+    Weight decay and the moving average apply to w = q + r; the gradient is taken at q. `remainders`
+    maps the id of a weight to the variable of r.
     """
 
     _roundings, remainders = {}, {}

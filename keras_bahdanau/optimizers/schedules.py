@@ -8,15 +8,9 @@ from keras import ops
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Halving(keras.optimizers.schedules.LearningRateSchedule):
-    """Full rate for some epochs, then half of the last rate in each epoch.
+    """Full rate for some epochs, then half of the last rate in each epoch (Luong et al. 2015, 4.1).
 
-    (Luong et al. 2015, section 4.1.)
-
-    Args:
-        learning_rate: Positive float, the full rate.
-        epoch_steps: Positive integer, steps of an epoch.
-        full_epochs: Integer, epochs with the full rate.
-        warmup_steps: Integer, steps in which the rate rises linearly to its height.
+    `learning_rate` is the full rate, after `warmup_steps` of a linear rise.
     """
 
     def __init__(self, learning_rate, epoch_steps, full_epochs, warmup_steps=0):
@@ -44,9 +38,8 @@ class Cosine(keras.optimizers.schedules.LearningRateSchedule):
     rate_t = learning_rate * t / warmup_steps,                                     t < warmup_steps
     rate_t = learning_rate * (1 + cos(pi (t - warmup_steps) / (last_step - warmup_steps))) / 2
 
-    (Loshchilov and Hutter 2017, equation 5, without restarts.)
-    `keras.optimizers.schedules.CosineDecay` has a fixed end. A training with a time limit
-    estimates its end from its first epochs: see `callbacks.EndInTime`.
+    (Loshchilov and Hutter 2017, equation 5, without restarts.) The end of
+    `keras.optimizers.schedules.CosineDecay` is fixed; `callbacks.EndInTime` moves this one.
 
     Args:
         learning_rate: Positive float, the height.

@@ -27,13 +27,10 @@ PAD_INCHES = 0.08
 def plot_alignment(result, picture=None, *, words=None, ax=None):
     """Draw the alignment of one translation as a grey map, black for 0 and white for 1.
 
-    Source tokens are along the top and target tokens down the side, as in figure 3 of
-    Bahdanau et al. 2015. Missing scripts, such as Devanagari, are drawn
-    with an installed font: see `fonts.families_for`.
-
-    With the picture of a grid, such as an image, each token has a heat map over it: see
-    `plot_attention_maps`. With the picture of a sequence, such as a spectrogram, the alignment is
-    below it on the same axis: see `plot_time_alignment`.
+    Source tokens are along the top and target tokens down the side, as in figure 3 of Bahdanau et
+    al. 2015. Missing scripts, such as Devanagari, are drawn with an installed font: see
+    `fonts.families_for`. The picture of a grid is drawn by `plot_attention_maps`, that of a
+    sequence by `plot_time_alignment`.
 
     Args:
         result: A `Translation`, or anything with `source_tokens`, `target_tokens` and
@@ -42,8 +39,7 @@ def plot_alignment(result, picture=None, *, words=None, ax=None):
         picture: `Picture` of the input, from `pipeline.picture`, or None.
         words: Boolean. True to join subwords to words, False for tokens. None for words, except for
             characters and graphemes, and for a text that is one word of several tokens.
-        ax: Axes to draw in, without a picture, or None for a new figure that is sized by its
-            words.
+        ax: Axes to draw in, without a picture; None for a new figure.
 
     Returns:
         Figure with one square for each pair of a source and a target token, or with pictures.
@@ -94,10 +90,7 @@ def plot_alignment(result, picture=None, *, words=None, ax=None):
 
 
 def _labels(tokens, opposite):
-    """Truncated tokens, without the marks of spaces if characters are on either side.
-
-    A side of whole words opposite characters, such as phonemes, has no marks either.
-    """
+    """Truncated tokens, without marks of spaces if either side is characters."""
     if are_characters(tokens) or (are_characters(opposite) and are_words(tokens)):
         return [token_label(token) for token in tokens]
     return [truncated(token, LONGEST_LABEL) for token in tokens]

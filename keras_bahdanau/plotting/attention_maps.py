@@ -17,9 +17,9 @@ TITLE_POINTS, NOTE_POINTS = 9, 8
 def plot_attention_maps(result, picture, *, words=None, smooth=True, most=48):
     """Draw an image, then the same image for each token of its text, with the weights over it.
 
-    It follows figure 3 of Xu et al. 2015, "Show, attend and tell". Attended parts are orange,
-    the background is dim. Each map is relative to the largest weight of its token; uniform weights
-    stay pale. `plot_alignment` draws the same for a picture with several rows.
+    As figure 3 of Xu et al. 2015, "Show, attend and tell". Attended parts are orange, the
+    background is dim. Each map is relative to the largest weight of its token; uniform weights stay
+    pale.
 
     Args:
         result: A `Translation`, or anything as in `plot_alignment`.

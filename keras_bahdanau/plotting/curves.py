@@ -11,9 +11,8 @@ def plot_history(history, *, ax=None):
     """Draw training curves: one panel a metric, with training and validation together.
 
     Args:
-        history: Dict of lists with one value for each epoch, such as `fit(...).history`. The
-            values of `"val_loss"` share the panel of `"loss"`, and so on. An epoch without a
-            value holds None or NaN.
+        history: Dict of lists with one value for each epoch, such as `fit(...).history`; None or
+            NaN for an epoch without one. `"val_loss"` shares the panel of `"loss"`, and so on.
         ax: Axes to draw in, one for each panel, or None for a new figure.
 
     Returns:

@@ -27,16 +27,14 @@ _EXPORT = re.compile(r"^export (?=(?:function|class) (\w+))", re.MULTILINE)
 def write_explorer(traces, path, *, labels=None, title="Attention, step by step"):
     """Write a page that explains translations step by step, for any browser.
 
-    The page is one file. It needs no server and no network, and its content security policy
-    forbids every request. It plays the steps with a sentence on each, and shows curves from source
-    to target, scores, weights, the weighted sum, the next tokens, and a map of the weights.
-    Traces with `explore=True` add the tree of the search and the continuations of the second
-    best tokens. An input with a picture is shown as the picture.
+    The page is one file without network access. It plays the steps with a sentence on each, and
+    shows curves from source to target, scores, weights, the weighted sum, the next tokens, and a
+    map of the weights. Traces with `explore=True` add the tree of the search and the continuations
+    of the second best tokens.
 
     Args:
-        traces: List with an item for each input: a `Trace`, or a list of up to 4 of them to
-            compare side by side, such as two models, or a model's output
-            and a reference. At most 1000.
+        traces: List of at most 1000 items, one an input: a `Trace`, or a list of up to 4 to compare
+            side by side, such as a model's output and a reference.
         path: Path of the file to write.
         labels: List of strings, the names of the sides; numbers if left out.
         title: String, the heading of the page, of 1 to 200 characters.

@@ -10,20 +10,14 @@ FRAME_SECONDS = 1.6
 def save_picture(figure, path):
     """Write a matplotlib figure to a new file, whose suffix is the format.
 
-    Raises:
-        FileExistsError: If the file exists. The picture is kept in a file next to it.
-        OSError: If the disk is full, or the file can't be written for another reason.
+    On FileExistsError the picture is kept in a file next to it.
     """
     with new_file(path) as draft:
         figure.savefig(draft)
 
 
 def write_animation(figures, path):
-    """Write a GIF that repeats figures of one size in their order.
-
-    Raises:
-        ValueError: If the path does not end in ".gif".
-    """
+    """Write a GIF that repeats figures of one size in their order."""
     if not str(path).lower().endswith(".gif"):
         raise ValueError(
             f"An animation's name must end in .gif. Received: path={str(path)!r}. Rename it."

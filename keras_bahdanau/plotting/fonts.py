@@ -44,12 +44,10 @@ def families_for(texts):
     """List of font families that together have every character of the texts.
 
     Families of `matplotlib.rcParams["font.family"]` come first, then installed ones for missing
-    characters, such as the font of `pip install "keras-bahdanau[fonts]"`. To use a font that is
-    not installed, call `matplotlib.font_manager.fontManager.addfont(path)` before. Joined letters,
-    as of Devanagari and Arabic, need matplotlib 3.11.
-
-    The first family with a character draws it, as the `fontfamily` of a matplotlib text. Without
-    any, a warning says what to install, and matplotlib draws a box.
+    characters, such as the font of `pip install "keras-bahdanau[fonts]"`. Fonts of
+    `matplotlib.font_manager.fontManager.addfont(path)` count as installed. Joined letters, as of
+    Devanagari and Arabic, need matplotlib 3.11. For a character without a font, a warning says what
+    to install, and matplotlib draws a box.
     """
     families = list(matplotlib.rcParams["font.family"])
     paths = (font_manager.findfont(FontProperties(family=[name])) for name in families)

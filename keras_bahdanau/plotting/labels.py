@@ -24,8 +24,8 @@ SMALLEST_POINTS = 3.0
 def are_characters(tokens):
     """True for the tokens of a model of characters or graphemes.
 
-    Each is one character, a space, or a symbol such as `<PST>▁`; other subwords have the
-    mark of a word's start before their letters, or several letters.
+    Each is one character, a space, or a symbol such as `<PST>▁`; other subwords have several
+    letters, or the mark of a word's start.
     """
     tokens = [token for token in tokens if token and token not in NO_TEXT]
     return bool(tokens) and all(map(_is_character, tokens))

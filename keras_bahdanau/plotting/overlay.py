@@ -22,12 +22,9 @@ def colored(picture):
 
 
 def overlay(picture, shares, smooth=True):
-    """Picture with clear, orange attended parts; the background is dim.
+    """Picture uint8 `(height, width, 3)` with clear, orange attended parts on a dim background.
 
     `shares`, `(rows, columns)` in [0, 1], are the weights of its cells; `smooth` is bilinear.
-
-    Returns:
-        uint8 array `(height, width, 3)`.
     """
     pixels = colored(picture)  # (height, width, 3)
     grey = pixels.mean(axis=-1, keepdims=True)
@@ -83,10 +80,9 @@ class StepMaps:
         self.weights = self.picture.maps(relative(trace.weights))
 
     def draw(self, canvas, step, x, middle):
-        """Draw both maps of a step, their left edge at `x` and their middle at height `middle`.
+        """Draw both maps of a step, left edge at `x`, vertical centre at `middle`.
 
-        Returns:
-            Pair of numbers, the middle of the right edge of the map of weights.
+        Returns the position of the right edge of the map of weights, at its centre.
         """
         width, height = self.size
         top = middle - self.height / 2 + NAME

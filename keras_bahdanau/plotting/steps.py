@@ -40,20 +40,17 @@ FIXED_STORY = (
 def plot_trace(trace, steps=4, sources=8, animate=None, *, first=0):
     """Draw how a decoder writes some tokens of a translation, one row a step.
 
-    From left to right: the query of the decoder, the encoder's states, their scores,
-    the weights, the weighted states, their sum (the context) with the new state of the
-    decoder, and the most probable next tokens. Vectors are strips of their first numbers. The
-    picture of an input, such as an image, has its scores and weights as heat maps.
+    From left to right: the decoder's query, the encoder's states, their scores, the weights, the
+    weighted states, their sum (the context) with the new state, and the most probable next tokens.
+    Vectors are strips of their first numbers. A picture has its scores and weights as heat maps.
 
     Args:
         trace: A `Trace`, from `Translator.trace`.
         steps: Integer from 1 to 100. Largest number of steps.
         sources: Integer from 1 to 100. Largest number of source tokens, the most attended ones;
             a picture is drawn whole.
-        animate: Path of a GIF to write, with one step after the other, from `first`
-            on 100 at most; None for none.
-        first: Integer. First step, counted from 0: 8 for the picture's "Step 9".
-            `write_explorer` shows all steps.
+        animate: Path of a GIF to write, of at most 100 steps from `first` on; or None.
+        first: Integer. First step, counted from 0.
 
     Returns:
         Figure, 1600 pixels wide.

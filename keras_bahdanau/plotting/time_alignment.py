@@ -19,7 +19,7 @@ def plot_time_alignment(result, picture, *, words=None):
     """Draw the picture of a sequence, and below it, on the same axis, the weights of each token.
 
     Each target token is one row; darkness is the weight relative to the largest one of
-    the row. Uniform weights stay pale. `plot_alignment` draws the same.
+    the row. Uniform weights stay pale.
 
     Args:
         result: A `Translation`, or anything as in `plot_alignment`.

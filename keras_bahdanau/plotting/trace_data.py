@@ -14,10 +14,7 @@ VECTORS = ("values", "context", "query", "embedded", "state")
 
 
 def trace_data(trace):
-    """Data of one `Trace` for the page, as a dictionary for JSON.
-
-    Numbers of vectors have 8 bits; scores, weights and log-probabilities have 16: see `packed`.
-    """
+    """Data of one `Trace` for the page; vectors in 8 bits, other numbers in 16: see `packed`."""
     data = {
         "text": trace.text,
         "score": round(float(trace.score), 4),
@@ -59,8 +56,7 @@ def trace_data(trace):
 def packed(array, bits):
     """Numbers as signed integers n of 8 or 16 bits, value = scale * n, which keeps 0.
 
-    Returns:
-        Dictionary `shape`, `scale`, `bits` and `data`: the integers, little endian, in base64.
+    The dictionary has `shape`, `scale`, `bits` and `data`: the integers, little endian, in base64.
     """
     array = np.asarray(array, np.float64)
     largest = 2 ** (bits - 1) - 1
