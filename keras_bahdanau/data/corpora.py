@@ -106,7 +106,6 @@ class Corpora(Pairs):
                 yield from part
 
     def parts(self):
-        """The pairs of each corpus, each source behind its tag: `PairList`, or `Shards`."""
         return list(self._parts)
 
     def batches(self, source, target, *, seed, least_steps, temperature=1.0, **settings):

@@ -82,12 +82,7 @@ class Epochs(abc.ABC):
 
     @contextlib.contextmanager
     def errors(self):
-        """Raise a batch's own error where TensorFlow has turned it into one of its own.
-
-        Example:
-            >>> with data.errors():
-            ...     model.fit(data.dataset(), epochs=20, shuffle=False)
-        """
+        """Raise a batch's own error around a loop such as `model.fit`; TensorFlow replaces it."""
         try:
             yield
         except tf.errors.OpError:

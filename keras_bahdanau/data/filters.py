@@ -146,11 +146,9 @@ class FilterReport:
 
     @property
     def kept(self):
-        """Integer, pairs that no filter drops."""
         return self.pairs - sum(self.dropped.values())
 
     def add(self, pairs, dropped, examples):
-        """Count one block more, in the order of the text."""
         self.pairs += pairs
         for name, count in dropped.items():
             self.dropped[name] += count
@@ -158,7 +156,6 @@ class FilterReport:
             self.examples[name] = [*self.examples[name], *map(tuple, rows)][:SHOWN]
 
     def record(self):
-        """Dictionary that JSON holds."""
         return {
             self.noun: self.pairs,
             "kept": self.kept,
@@ -167,7 +164,6 @@ class FilterReport:
         }
 
     def text(self):
-        """Lines to print."""
         share = 100 * self.kept / max(1, self.pairs)
         lines = [f"{self.pairs:,} {self.noun} read, {self.kept:,} kept ({share:.1f} %)"]
         for name, count in self.dropped.items():
@@ -193,7 +189,6 @@ def examples_of(verdicts, first, sources, targets, names=FILTERS):
 
 
 def _excerpt(raw):
-    """The beginning of a text, or the end of a path."""
     return raw[:SHOWN_LENGTH] if isinstance(raw, str) else str(raw)[-SHOWN_LENGTH:]
 
 

@@ -61,19 +61,16 @@ class MixedBatches(Epochs):
         return self._rows_of_all([part.too_long for part in self.parts])
 
     def _rows_of_all(self, rows):
-        """Rows of each part as those of all pairs, corpus after corpus."""
         sizes = [len(part.source_lengths) for part in self.parts]
         firsts = itertools.accumulate(sizes[:-1], initial=0)
         pairs = zip(rows, firsts, strict=True)
         return np.concatenate([np.asarray(part, np.int64) + first for part, first in pairs])
 
     def require_readable(self):
-        """Raise ValueError if all pairs of a corpus have turned out to be broken."""
         for part in self.parts:
             part.require_readable()
 
     def pathless(self, reduction):
-        """Number of pairs of all corpora with too few places for CTC: see `BatchedPairs`."""
         return sum(part.pathless(reduction) for part in self.parts)
 
     def order(self, number: int) -> np.ndarray:

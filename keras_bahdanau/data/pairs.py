@@ -132,13 +132,7 @@ def answers_by_source(pairs) -> SourceAnswers:
     """Gather the targets of equal sources, such as the pronunciations of one word.
 
     Texts and paths can be equal; each array, sound and empty text is its own source. An empty text
-    has no right answer. The same answer counts once.
-
-    Args:
-        pairs: Iterable of (input of a source, target string).
-
-    Returns:
-        `SourceAnswers`: see the example.
+    has no right answer. The same answer counts once. `pairs` are (input of a source, target).
 
     Example:
         >>> answers_by_source([("read", "R IY D"), ("red", "R EH D"), ("read", "R EH D")])

@@ -73,7 +73,6 @@ class DecodedRows(abc.ABC):
         """Number of positions of such an array."""
 
     def cut(self, longest):
-        """The same rows with at most `longest` positions."""
         longest = min(longest, self._longest)
         return type(self)(self._source, self._inputs, self._headers, longest, self.broken)
 

@@ -145,7 +145,6 @@ class FrameRows:
         self.lengths = np.array([len(raw) for raw in self._inputs], np.int64)
 
     def cut(self, longest):
-        """The same rows with at most `longest` frames."""
         return FrameRows([raw[:longest] for raw in self._inputs], self._size)
 
     def padded(self, members, shape):

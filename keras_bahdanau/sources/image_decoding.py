@@ -162,7 +162,6 @@ def _decoded_png(content):
 
 
 def _decoded_jpeg(content):
-    """Pixels uint8 `(high, wide, 3)`, upright."""
     return upright(tf.io.decode_jpeg(content, channels=3), _orientation(content))
 
 

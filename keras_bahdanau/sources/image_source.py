@@ -113,7 +113,6 @@ class ImageSource(Source):
 
     @property
     def decoder(self):
-        """The `ImageDecoder` of this size."""
         return decoder(self.height, self.width, self.channels, self.cell, self.ink)
 
     @functools.cached_property
@@ -141,7 +140,6 @@ class ImageSource(Source):
 
     @functools.cached_property
     def examples(self):
-        """A line of one cell, and one of two."""
         lines = [np.full((self.height, columns * self.cell), PAPER, np.uint8) for columns in (1, 2)]
         for line in lines:
             line[self.height // 2] = 0
@@ -241,7 +239,6 @@ class ImageSource(Source):
         )
 
     def width_of(self, positions):
-        """Pixels of the columns that hold so many cells."""
         return -(-positions // self.grid_height) * self.cell
 
     def get_config(self):
@@ -305,7 +302,6 @@ def _read(decoder, raw):
 
 
 def _content(raw):
-    """The bytes of an input, as a server gets them."""
     if isinstance(raw, bytes | os.PathLike):
         return content_of(raw, MOST_BYTES + 1)  # one more says that there are too many
     pixels = _pixels(raw)

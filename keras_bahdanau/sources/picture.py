@@ -36,7 +36,6 @@ class Picture(NamedTuple):
 
     @property
     def columns(self):
-        """Number of columns of cells."""
         if self.cells is None:
             return -(-self.positions // self.rows)
         height, width = self.pixels.shape[:2]

@@ -72,7 +72,6 @@ class Source(abc.ABC):
 
     @property
     def counted_in(self):
-        """Name of what `sizes` counts: positions."""
         return self.unit
 
     @property
@@ -330,7 +329,6 @@ class Source(abc.ABC):
 
     @classmethod
     def from_config(cls, config):
-        """The source that `get_config` describes."""
         return cls(**config)
 
     def __eq__(self, other):

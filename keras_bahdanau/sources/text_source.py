@@ -85,12 +85,10 @@ class TextSource(HostText, Source):
 
     @property
     def size(self):
-        """Number of ids."""
         return self.subwords.vocabulary_size
 
     @property
     def assets(self):
-        """The SentencePiece model."""
         return {"source.spm": self.subwords.model}
 
     def front_end(self, units, convolutions=None, augmentation=0.0):
@@ -102,7 +100,6 @@ class TextSource(HostText, Source):
 
     @property
     def card(self):
-        """The place of features, which a runner without Keras must know."""
         return {"feature_place": self.feature_place}
 
     def sampled_rows(self, inputs, rate, seed):
@@ -154,7 +151,6 @@ class TextSource(HostText, Source):
 
     @property
     def resources(self):
-        """The vocabulary."""
         return [self.subwords.graph]
 
     def replace_subwords(self, subwords):

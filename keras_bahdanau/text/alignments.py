@@ -54,14 +54,8 @@ def join_alignment(alignment, source_tokens, target_tokens):
 
     Weights are summed over the pieces of a source word, since attention is shared out among them,
     and averaged over those of a target word, each of which attends once. So rows that sum to 1
-    still do. Tokens are sequences of pieces.
-
-    Returns:
-        `(alignment, source_words, target_words)`: float `(target words, source words)` and two
-        lists of strings.
-
-    Raises:
-        ValueError: If the shape of `alignment` is not that of the tokens.
+    still do. Returns (float `(target words, source words)`, source words, target words); ValueError
+    if the shape of `alignment` is not that of the tokens.
     """
     alignment = check_alignment(alignment, source_tokens, target_tokens)
     source_words, source_groups = join_subwords(source_tokens)
@@ -169,14 +163,7 @@ def span_links(source_words, target_words, alignment):
 
     A target word is linked to the source word that gets the largest share of its tokens' weights.
     The end token counts as "no word": a target word that attends to it most, and the target's own
-    end token, have no link.
-
-    Args:
-        source_words: Int array `(source_time, 2)`, the first and the last word of each token, with
-            the end token's as the last row: see `token_alignment`.
-        target_words: Int array `(target_time, 2)`, the same of the target.
-        alignment: Float array `(target_time, source_time)`; it may lack the row or the column of an
-            end token that was not written.
+    end token, have no link. Arguments: as in `word_weights`.
     """
     source, target = _spans(source_words), _spans(target_words)
     if not len(source) or not len(target):
@@ -194,22 +181,13 @@ def span_links(source_words, target_words, alignment):
 
 
 def token_alignment(links, source_words, target_words):
-    """Spread links between words over their tokens, as weights to learn from.
+    """Spread links between words over their tokens: weights to learn from, float32.
 
     A link joins every token of its source word to every token of its target word, and the end token
-    is linked to the end token. A target token shares its weight out evenly among its source tokens.
-
-    Args:
-        links: Set of links `(source, target)` between words.
-        source_words: Int array `(source_time, 2)`, the first and the last word of each token: see
-            `Subwords.words`. The end token has the last row, and the number of words.
-        target_words: Int array `(target_time, 2)`, the same of the target.
-
-    Returns:
-        float32 array `(target_time, source_time)`. A row sums to 1, or is all zero without a link.
-
-    Raises:
-        ValueError: If a link is to a missing word.
+    is linked to the end token. A target token shares its weight out evenly among its source tokens:
+    a row of `(target_time, source_time)` sums to 1, or is all zero without a link. `links` is a set
+    of `(source, target)`; the words are those of `word_weights`. ValueError if a link is to a
+    missing word.
 
     Example:
         >>> one_two = [[0, 0], [1, 1], [1, 1], [2, 2]]  # one token, two tokens, the end
@@ -266,15 +244,10 @@ def format_pharaoh(links):
 
 
 def parse_pharaoh(line):
-    """Read links in Pharaoh form: `1-2` is a sure link, `1?2` one that is only possible.
+    """Read links in Pharaoh form: two frozensets `(sure, possible)`, the second with the first.
 
-    The letters of other tools, `1s2` and `1p2`, mean the same. Links are separated by spaces.
-
-    Returns:
-        `(sure, possible)`, two frozensets of links. Sure links are possible, too.
-
-    Raises:
-        ValueError: If an item of the line is not a link.
+    `1-2` is a sure link, `1?2` one that is only possible; other tools write `1s2` and `1p2`.
+    ValueError for other items between the spaces.
 
     Example:
         >>> sure, possible = parse_pharaoh("0-0 1?2")

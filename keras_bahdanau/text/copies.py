@@ -54,13 +54,12 @@ def attended_words(source, sentence, alignment, characters=False):
     """The source word that each target token attends to most: object array `(target_time,)`.
 
     The word is taken from the source sentence, all of its tokens together (Jean et al. 2015,
-    section 3.3; Luong et al. 2015), at most 512 bytes. A run of unknown words or characters, one
-    token, is taken as a whole. Where the sentence has unknown characters, only those are taken,
-    since a model can write the others itself. "⁇", SentencePiece's unknown token, stands for no
-    word.
+    section 3.3; Luong et al. 2015), at most 512 bytes; "⁇" for none. A run of unknown words or
+    characters, one token, is taken as a whole. If the sentence has unknown characters, only those
+    are taken: a model can write the others itself.
 
-    `alignment` is float `(target_time, source_time)`, at least one source token wide. `characters`
-    is True for the character of a token: see `are_characters`.
+    `alignment` is float `(target_time, source_time >= 1)`. `characters` is True for the character
+    of a token: see `are_characters`.
     """
     words, together = _words(source, sentence, alignment.shape[1], characters)
     weights = alignment @ together  # -> (target_time, source_time), for each token its whole word's

@@ -75,7 +75,6 @@ class GraphSubwords(tf.Module):
         return tf.where(ids == PAD, "", tf.reshape(tokens, tf.shape(ids)))
 
     def known(self, ids) -> tf.Tensor:
-        """Ids as int32, outside the vocabulary the unknown token."""
         return known_ids(ids, self.vocabulary_size)
 
 

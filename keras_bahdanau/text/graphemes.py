@@ -124,5 +124,4 @@ def _charsmap(rules):
 
 
 def _points(text):
-    """The code points of a text, in hexadecimal digits."""
     return " ".join(f"{ord(character):x}" for character in text)

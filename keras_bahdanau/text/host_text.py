@@ -33,7 +33,6 @@ class HostText:
 
     @property
     def counted_in(self):
-        """Words, or the symbols of a vocabulary of characters."""
         return self.subwords.counted_in
 
     def arranged(self, sentence):
@@ -50,7 +49,6 @@ class HostText:
         return None if moved is sentence else moved
 
     def check(self, name, inputs):
-        """Raise TypeError or ValueError unless an argument of this name is a list of strings."""
         check_strings(name, inputs)
 
     def rows(self, inputs):
@@ -64,13 +62,11 @@ class HostText:
         return sentence if short is arranged else short
 
     def cut(self, inputs, longest):
-        """(sentences, rows of at most `longest` ids, which have more): see `Source.cut`."""
         arranged = [*map(self.arranged, inputs)]
         rows, truncated = cut_rows(self.subwords, arranged, longest, end_of_empty=False)
         return [self.truncate(sentence, longest) for sentence in inputs], rows, truncated
 
     def limits(self, longest):
-        """Dictionary for the card of an artefact: how long a sentence may be."""
         return text_limits(longest)
 
     def labels(self, features):
@@ -79,7 +75,6 @@ class HostText:
         return [[token for token in row if token] for row in tokens.tolist()]
 
     def words(self, inputs, longest=None):
-        """The words of each sentence that its tokens cover: see `Subwords.words`."""
         arranged = [*map(self.arranged, inputs)]
         spans = self.subwords.words(arranged, end_of_empty=False, longest=longest)
         return [
@@ -90,11 +85,9 @@ class HostText:
         ]
 
     def sizes(self, inputs):
-        """Lengths of sentences in words, or in symbols."""
         return self.subwords.sizes(inputs)
 
     def attended_words(self, sentence, alignment, characters=False):
-        """The word, or character, that each target token attends to: see `Source`."""
         return attended_words(self.subwords, self.arranged(sentence), alignment, characters)
 
     def picture(self, sentence, longest=None):

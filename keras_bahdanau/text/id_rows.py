@@ -23,14 +23,12 @@ class IdRows:
 
     @classmethod
     def from_lists(cls, rows):
-        """Rows of a list of int arrays."""
         lengths = np.fromiter((len(row) for row in rows), np.int64, len(rows))
         # flat: (ids of all rows,)
         return cls(np.concatenate([np.zeros(0, np.int32), *rows]).astype(np.int32), lengths)
 
     @classmethod
     def encoded(cls, subwords, sentences, end_of_empty=True):
-        """Rows of sentences, as `Subwords.encode` splits them."""
         rows = []
         for first in range(0, len(sentences), _CHUNK):
             rows += subwords.encode(sentences[first : first + _CHUNK], end_of_empty)
@@ -43,7 +41,6 @@ class IdRows:
 
     @classmethod
     def joined(cls, parts):
-        """The rows of several `IdRows`, one after the other."""
         if len(parts) == 1:
             return parts[0]
         lengths = np.concatenate([part.lengths for part in parts])
@@ -70,7 +67,6 @@ class IdRows:
         return before[ends] - before[starts]
 
     def stored(self):
-        """The arrays that a shard keeps: a dictionary from the names of its parts."""
         return {"ids": self.flat(), "lengths": self.lengths}
 
     def at(self, numbers):

@@ -130,14 +130,9 @@ def graph_word_numbers(ids, parts, copies=None):
     """Number of the word of each token, int32 `(..., time)`, by operations that LiteRT has, too.
 
     Words are those of `Translation.words`: a mark `▁` alone belongs to the word behind it. With
-    copies they are those of the text: letters behind a copy are of the same word, and a copy of
-    several words has the number of its first one. The end token, padding, and marks without a word
-    have -1.
-
-    Args:
-        ids: Int32 tensor `(..., time)`, right-padded with 0.
-        parts: Int8 array, from `word_parts`.
-        copies: String tensor `(..., time)`, from `graph_attended_words`, or None.
+    `copies`, strings `(..., time)` from `graph_attended_words`, they are those of the text: letters
+    behind a copy are of the same word, and a copy of several words has the number of its first one.
+    The end token, padding, and marks without a word have -1. `parts` is int8, from `word_parts`.
     """
     import tensorflow as tf
 

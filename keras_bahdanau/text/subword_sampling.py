@@ -75,7 +75,6 @@ class SubwordSampler:
         return row
 
     def _unknown(self, character):
-        """The ids of a character that is no piece."""
         if self._has_bytes:
             return [self._ids[f"<0x{byte:02X}>"] for byte in character.encode()]
         return [UNKNOWN]

@@ -142,7 +142,6 @@ class Subwords:
         return self._processor.decode([self._content(row) for row in rows]) if len(rows) else []
 
     def _content(self, row):
-        """The ids of the text of a row, as a list."""
         row = self.known(row)
         return row[is_text(row)].tolist()
 
@@ -314,10 +313,8 @@ class Subwords:
         return Subwords, (self.model,)
 
     def get_config(self) -> dict:
-        """The model as a base64 string: JSON holds it."""
         return {"model": base64.b64encode(self.model).decode("ascii")}
 
     @classmethod
     def from_config(cls, config: dict) -> "Subwords":
-        """The `Subwords` that `get_config` describes."""
         return cls(base64.b64decode(config["model"]))

@@ -187,7 +187,6 @@ def _counted(subwords, texts):
 
 
 def _characters(counts):
-    """Counter of the characters of counted words."""
     characters = collections.Counter()
     for word, count in counts.items():
         for character in word:

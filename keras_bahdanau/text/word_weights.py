@@ -47,14 +47,8 @@ def token_weights(weights, source_words, target_words):
 
     A source word's weight is shared out evenly among its tokens; each token of a target word has
     the weights of the word. `weights` is float `(target words + 1, source words + 1)`, or empty for
-    none.
-
-    Returns:
-        float32 array `(target_time, source_time)`. A row sums to 1, or is all zero if its word
-        attends to nothing.
-
-    Raises:
-        ValueError: If the weights are those of other words.
+    none. A row of the result, float32 `(target_time, source_time)`, sums to 1, or is all zero if
+    its word attends to nothing. ValueError if the weights are those of other words.
 
     Example:
         >>> two, one = [[0, 0], [0, 0], [1, 1]], [[0, 0], [1, 1]]

@@ -163,7 +163,6 @@ def line_blocks(paths, most):
 
 
 def _check_ended(paths, ends, lines):
-    """Raise ValueError if a file has lines where another one has ended."""
     longer = [path for path, left in zip(paths, ends, strict=True) if len(left)]
     if longer:
         shorter = next(path for path, left in zip(paths, ends, strict=True) if not len(left))
@@ -197,7 +196,6 @@ class _LineBuffer:
             size += BLOCK_BYTES
 
     def take(self, size):
-        """Remove the first bytes and return them."""
         taken, self._data = self._data[:size], self._data[size:]
         return taken
 

@@ -32,7 +32,6 @@ def read_manifest(path: str | os.PathLike) -> list[tuple[Path, str]]:
 
 
 def _file(path, number, directory, line):
-    """The path of a file that a line of a manifest names."""
     columns = line.split("\t")
     if len(columns) != 2 or not columns[0]:
         has = len(columns) if columns[0] else "no path"

@@ -47,16 +47,12 @@ def parse_columns(text, needed=("source", "target")):
 
 
 def find_columns(lines, needed=("source", "target")):
-    r"""Infer the columns of a table from its lines for `parse_columns`; None if they are others.
+    """Infer the columns of a table from its lines for `parse_columns`; None if they are others.
 
     The last of three columns holds counts if each of its cells is a number, and features if they
     are bundles such as `V;PST` or `Case=Nom|Number=Sing`, most of them of several features, in
     capitals or with names. If no target is needed, the second of two columns may hold features.
     Empty lines are no rows.
-
-    Example:
-        >>> find_columns(["mannerheim\tм а н н е р г е й м\t2", "euwe\tэ й в е\t1"])
-        'source,target,count'
     """
     lines = [line for line in lines if line]
     tabs = {line.count("\t") for line in lines}

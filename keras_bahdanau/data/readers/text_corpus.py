@@ -107,6 +107,5 @@ def fingerprint_of_files(paths):
 
 
 def _state(path):
-    """[path, bytes, time of the last change] of a file."""
     state = os.stat(path)
     return [os.fspath(path), state.st_size, state.st_mtime_ns]

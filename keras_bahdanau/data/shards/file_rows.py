@@ -122,7 +122,6 @@ class FileRows:
 
     @classmethod
     def joined(cls, parts):
-        """The rows of several `FileRows` of one source, one after the other."""
         contents = [contents for part in parts for contents in part._contents]
         return cls(parts[0]._source, contents, np.concatenate([part.lengths for part in parts]))
 
@@ -134,7 +133,6 @@ class FileRows:
         return FileRows(self._source, [part], self.lengths[first:end])
 
     def stored(self):
-        """The arrays that a shard keeps: a dictionary from the names of its parts."""
         (contents,) = self._contents
         return {"bytes": contents.values, "sizes": contents.sizes, "lengths": self.lengths}
 
@@ -150,13 +148,11 @@ class FileRows:
         return features
 
     def _file(self, member):
-        """The bytes of a file."""
         contents, row = self._locate(member)
         start = int(contents.starts[row])
         return contents.values[start : start + int(contents.sizes[row])].tobytes()
 
     def _locate(self, member):
-        """(`FileContents`, number of the row in them) of a row."""
         part = bisect.bisect_right(self._ends, member)
         return self._contents[part], int(member) - (self._ends[part - 1] if part else 0)
 

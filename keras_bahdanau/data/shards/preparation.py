@@ -20,7 +20,6 @@ _NAMES = Check("names with commas between", lambda value: isinstance(value, str)
 
 
 def _are_scripts(value):
-    """True for names of Unicode scripts with commas between."""
     import regex  # which takes its time
 
     names = value.split(",") if isinstance(value, str) else [""]

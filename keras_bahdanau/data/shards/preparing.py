@@ -225,7 +225,6 @@ def _check_absent(out):
 
 
 def _check_plan(path, plan):
-    """Raise ValueError unless the plan in a file is this one."""
     try:
         earlier = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
@@ -241,7 +240,6 @@ def _check_plan(path, plan):
 
 
 def _published(draft, out, entries, sides, plan):
-    """The `Shards` of a draft, under their own name."""
     from keras_bahdanau.sources.text_source import source_of  # which loads TensorFlow
 
     source, target = sides

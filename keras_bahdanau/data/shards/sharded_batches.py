@@ -173,7 +173,6 @@ class ShardedBatches(Epochs):
         return np.random.default_rng((self.seed, number, int(window), 1 + use))
 
     def _read(self, window):
-        """This worker's rows of both sides of a window."""
         parts = []
         for number in self._shards_of(window):
             pairs = self._shards.entries[number]["pairs"]

@@ -241,7 +241,7 @@ class TaggedShards(Shards):
 
 
 def write_shard(directory, number, source, target):
-    """Write one shard as a whole, or nothing; a shard of that number is replaced.
+    """Write one shard, replaced as a whole or not at all; return its entry for `write_card`.
 
     Several processes may write shards of different numbers into one directory.
 
@@ -251,9 +251,6 @@ def write_shard(directory, number, source, target):
         source: `IdRows` of the sources, at least one, as `Source.rows` gives them: an empty one has
             no end token. Or `FileRows` of files.
         target: `IdRows` of their targets, each with its end token.
-
-    Returns:
-        Dictionary, the entry of the shard for `write_card`.
 
     Raises:
         OSError: If the disk is full, or does not take the files for another reason.
