@@ -55,7 +55,6 @@ class AlignmentPlotCallback(keras.callbacks.Callback):
             self._writer = None
 
     def _draw(self, result, picture):
-        """A PNG file, as bytes."""
         from keras_bahdanau.plotting import plot_alignment  # matplotlib takes its time
 
         file = io.BytesIO()

@@ -113,7 +113,6 @@ def average_weights(models):
 
 
 def _mean(lists):
-    """The mean of lists of arrays, summed in float64."""
     lists = iter(lists)
     first = next(lists, None)
     if first is None:

@@ -142,7 +142,6 @@ class MetricCallback(keras.callbacks.Callback):
 
 
 def _metrics(metrics):
-    """List of `CorpusMetric`, from names, metrics, or a single one of them."""
     metrics = metrics if isinstance(metrics, list | tuple) else [metrics]
     metrics = [
         metric if isinstance(metric, CorpusMetric) else metrics_of([metric])[0]

@@ -19,7 +19,6 @@ class BatchCount:
         self.begin_epoch()
 
     def begin_epoch(self):
-        """Start an epoch of `fit`."""
         self.last = -1  # index of the last batch
 
     def since_last(self, batch, steps):

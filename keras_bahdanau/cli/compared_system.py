@@ -36,7 +36,6 @@ class ComparedSystem:
                 self._translator.check_options(self._search)
 
     def lines(self, batch_size):
-        """Its texts."""
         if self._lines is None:
             translator, sources = self._translator, self._sources
             if self._tag is not None and not is_token(self._tag, translator.source):
@@ -46,7 +45,6 @@ class ComparedSystem:
         return self._lines
 
     def compare(self, pairs, lines, batch_size, metrics, **settings):
-        """Compare its texts with those of the first system."""
         from keras_bahdanau import evaluation
         from keras_bahdanau.data.pairs import answers_by_source
         from keras_bahdanau.evaluation.corpus_metrics import metrics_of  # which loads sacreBLEU

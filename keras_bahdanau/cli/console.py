@@ -89,7 +89,6 @@ def _os_message(error):
 
 
 def _threads(threads):
-    """Environment variables that set the number of TensorFlow's threads."""
     each, at_once = "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"
     if threads is not None:
         return {each: threads, at_once: threads}

@@ -30,7 +30,6 @@ class CorpusOption(NamedTuple):
     tag: str | None = None
 
     def corpus(self, pairs):
-        """The `Corpus` of pairs that were read from the files."""
         return Corpus(self.name, pairs, self.weight, self.tag)
 
 
@@ -132,7 +131,6 @@ def hold_out(corpora, indices_of):
 
 
 def _held_out_sources(corpora, rows, indices_of):
-    """Set of the numbers of the sources that are held out: see `hold_out`."""
     before, held_out = set(), set()
     for corpus, row in zip(corpora, rows, strict=True):
         chosen = sorted(indices_of(corpus.pairs))

@@ -42,7 +42,6 @@ class Exploration:
             check_parallel(source=(path, count), reference=references)
 
     def add(self, inputs, results):
-        """Add some inputs with their results, as far as there is room."""
         room = MOST - len(self._inputs)
         self._inputs += inputs[:room]
         self._results += results[:room]
@@ -63,7 +62,6 @@ class Exploration:
             warn(f"{str(self.path)!r} has the first {MOST} inputs; {self._left_out:,} are left out")
 
     def _traces(self, pipeline):
-        """Traces of all inputs; a warning if they take long."""
         count = len(self._inputs)
         line = (
             f"explaining {count} of the inputs for {str(self.path)!r}: the first takes longest, "

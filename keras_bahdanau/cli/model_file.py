@@ -29,16 +29,13 @@ class ModelFile(NamedTuple):
 
     @property
     def inputs(self):
-        """The form of the inputs: see `Source.inputs_are`."""
         return self.card.get("inputs", "lines")  # files of version 0.1.0 are of text
 
     @property
     def search(self):
-        """`SearchOptions` of the file."""
         return SearchOptions.from_config(self.card["search"])
 
     def require_inputs(self, form, instead=None):
-        """Raise ValueError if the model takes another form of inputs than a command does."""
         if self.inputs != form:
             raise ValueError(
                 f"This command is for models that read {form}. Received: "

@@ -166,7 +166,6 @@ def command(arguments, *settings, on_interrupt="", imports=True, threads=None):
 
 
 def _argument(field):
-    """Parameter of a command, for one field of its arguments."""
     default = field.default
     return _parameter(
         field.name,

@@ -67,7 +67,6 @@ class Rejection:
         self.rejected = self.seen = 0
 
     def check_calibration(self, pipeline, search, models=1):
-        """Warn if the calibration was fitted to another model or search."""
         if self.below is None:
             return
         if models > 1:
@@ -78,7 +77,6 @@ class Rejection:
             warn("confidences were calibrated with other search options: they may be off")
 
     def __call__(self, results):
-        """The lists of `Translation`, with empty texts where the confidence is low."""
         if self.below is None:
             return results
         results = [[result.reject_below(self.below) for result in row] for row in results]
@@ -87,7 +85,6 @@ class Rejection:
         return results
 
     def report(self):
-        """Report on standard error how many texts were rejected."""
         if self.below is not None:
             warn(
                 f"{self.rejected:,} of {self.seen:,} texts are left out, of a confidence below "
@@ -106,7 +103,6 @@ class LinePrinter:
         self.count = 0  # inputs whose texts are printed
 
     def __call__(self, inputs, results, links=None):
-        """Print the texts of some inputs."""
         for row, (name, hypotheses) in enumerate(zip(inputs, results, strict=True)):
             number = self.count + row if self.numbered else None
             name = str(name) if self.names else None

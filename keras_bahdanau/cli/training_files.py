@@ -36,18 +36,15 @@ class Files(NamedTuple):
 
     @classmethod
     def training(cls, arguments):
-        """The files to train on, of the arguments of `train` or `distill`."""
         names = "source", "target", "alignments", "corpus"
         return cls(*(getattr(arguments, name, None) for name in names))
 
     @classmethod
     def validation(cls, arguments):
-        """The files to validate on, likewise."""
         names = "valid_source", "valid_target", "valid_alignments", "valid_corpus"
         return cls(*(getattr(arguments, name, None) for name in names))
 
     def paths(self):
-        """List of all paths, those of corpora, too."""
         corpora = (parsed_corpus(text).files for text in self.corpora or ())
         paths = self.source, self.target, self.alignments, *itertools.chain(*corpora)
         return [path for path in paths if path is not None]
@@ -74,7 +71,6 @@ class Data(NamedTuple):
 
     @classmethod
     def read(cls, inputs, source, target=None, alignments=None, **table):
-        """Pairs and links read from files."""
         pairs, symbols = read_examples(inputs, source, target, **table)
         if alignments is None:
             return cls(pairs, None, symbols)
@@ -143,7 +139,6 @@ def read_data(inputs, training, validation, **table):
 
 
 def _check_either(training, validation):
-    """Check that there are files, or corpora in place of all of them."""
     corpus, valid_corpus = training.corpora, validation.corpora
     if not corpus and training.source is None:
         raise ValueError(
@@ -184,7 +179,6 @@ def _shards(directory, valid_source, **files):
 
 
 def _check_inputs(pairs, inputs):
-    """Check that shards have sources of the form that validation is read in."""
     if not pairs.in_memory and pairs.inputs_are != inputs:
         raise ValueError(
             "Shards must be of the source that is trained. Received: "

@@ -36,7 +36,6 @@ class UnknownText:
         self._subwords, self._count = subwords, 0
 
     def warn(self, lines, names):
-        """Warn of some lines."""
         unknown = self._subwords.unknown(lines) if self._subwords else []
         for name, line, parts in zip(names, lines, unknown, strict=False):
             self._count += bool(parts)
@@ -50,7 +49,6 @@ class UnknownText:
                 )
 
     def warn_count(self):
-        """Count the lines that were not named."""
         more = self._count - MOST_LINES
         if more > 0:
             lines = "1 more line has" if more == 1 else f"{more:,} more lines have"

@@ -72,14 +72,12 @@ class _Worker:
         )
 
     def last_error(self):
-        """The last line of its errors, or an empty string."""
         self.errors.seek(0)
         lines = self.errors.read().decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else ""
 
 
 def _check_alive(workers):
-    """Raise if a process has failed, above all for one that was killed."""
     failed = [worker for worker in workers if worker.process.poll()]
     if failed:
         time.sleep(POLL_SECONDS)  # one that is killed takes others with it
@@ -99,7 +97,6 @@ def _check_alive(workers):
 
 
 def _end(workers):
-    """End the processes that are left."""
     left = [worker.process for worker in workers if worker.process.poll() is None]
     for process in left:
         process.terminate()

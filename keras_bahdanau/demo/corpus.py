@@ -108,7 +108,6 @@ class _Writer:
         return phrase + grammar.describe(adjective, subject.agreement, self.chance(0.25))
 
     def deed(self, adverb):
-        """Build a clause with an action."""
         subject = self.subject()
         verb, clitic, end = self.action(subject, negated=adverb in grammar.NEGATIONS)
         return subject + grammar.predicate(subject, verb, self.tense, adverb, clitic=clitic) + end

@@ -172,7 +172,6 @@ class ImagesTask(Task):
         return split()
 
     def write(self, directory, name, examples):
-        """Write the images, and NAME.tsv, the manifest."""
         import tensorflow as tf
 
         images = (tf.io.encode_png(example.image[..., None]).numpy() for example in examples)

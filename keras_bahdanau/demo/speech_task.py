@@ -100,7 +100,6 @@ def _tone(frequency, seconds):
 
 
 def _spoken(rng, text):
-    """The words in the voice of espeak-ng."""
     from keras_bahdanau.sources.audio_source import AudioSource
 
     settings = ["-v", rng.choice(VOICES), "-s", str(rng.randint(130, 200))]
@@ -126,7 +125,6 @@ class SpeechTask(Task):
         return split()
 
     def write(self, directory, name, examples):
-        """Write WAV files, and NAME.tsv, the manifest."""
         from keras_bahdanau.sources.sounds import encoded
 
         recordings = (encoded(_integers(example.samples)[:, None], RATE) for example in examples)

@@ -123,7 +123,6 @@ def _blocks(pairs, hypotheses):
 
 
 def _choices(settings, measures, block):
-    """Lists of `Choice`, one list a pair."""
     first, nbest_lists, targets = block
     choices = []
     for number, (nbest, target) in enumerate(zip(nbest_lists, targets, strict=True), start=first):
@@ -181,7 +180,6 @@ def _verdicts(pairs, rows, settings, source):
 
 
 def _repeated(pairs, rows):
-    """List of bools: True for a repeated pair of source and text."""
     seen, repeated = set(), []
     for row in rows:
         source = pairs[row.pair][0]

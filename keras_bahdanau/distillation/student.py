@@ -160,7 +160,6 @@ class DistillationPlan(NamedTuple):
         return self.paths if self.resolved.word_distillation else ()
 
     def check_output(self):
-        """Raise FileExistsError if the directory holds something else, such as another run."""
         self.run.check_free()
         if self.run.exists() and not self.run.distilled.is_dir():
             raise FileExistsError(
@@ -242,7 +241,6 @@ class DistillationPlan(NamedTuple):
         return pairs, weights
 
     def _teacher_hypotheses(self, directory):
-        """Iterator of lists of the teacher's `Hypothesis`, one list a pair."""
         inputs = [source for source, _ in self.pairs]
         teacher = Teacher(
             self.paths, self.settings, self.resolved.seed, self.guides, load=self.load

@@ -101,7 +101,6 @@ def _write_pieces(teacher, inputs, pieces, workers, say):
 
 
 def _write_piece(teacher, job):
-    """Write the hypotheses of some inputs; return their number."""
     path, first, inputs = job
     pipeline = _pipeline(teacher.paths, teacher.threads, teacher.load)
     settings = teacher.settings
@@ -138,7 +137,6 @@ def _weights(source_words, translation):
 
 @functools.lru_cache(1)
 def _pipeline(paths, threads, load):
-    """The teacher, loaded once in a process."""
     if threads is not None:  # before TensorFlow is loaded
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")

@@ -95,7 +95,6 @@ def brier_score(labels, probabilities):
 
 
 def _checked(labels, scores):
-    """Both as arrays."""
     labels, scores = np.asarray(labels, bool), np.asarray(scores, float)
     if labels.ndim != 1 or labels.shape != scores.shape or not len(labels):
         raise ValueError(

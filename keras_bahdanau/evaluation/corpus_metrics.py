@@ -20,7 +20,6 @@ class MetricKind(NamedTuple):
 
 
 def _top(most):
-    """Share of the sources with a right text among the best `most`."""
     settings = {"hits": True, "nbest": most}
     return MetricKind(
         f"top-{most}",
@@ -33,7 +32,6 @@ def _top(most):
 
 
 def _exprate(most):
-    """Share of the formulas with at most `most` wrong tokens."""
     label = f"ExpRate{f' <={most}' if most else ''}"  # sacreBLEU's bootstrap tells metrics by it
     return MetricKind(
         label,

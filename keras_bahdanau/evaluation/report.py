@@ -169,7 +169,6 @@ class Evaluation:
         return "\n".join([*lines, *self._lengths()])
 
     def _lengths(self):
-        """Lines of the report on the scores by length."""
         if not self.by_length:
             return []
         first, *_ = self.by_metric.values()
@@ -183,7 +182,6 @@ class Evaluation:
         return ["", *lines]
 
     def _likelihood(self):
-        """Lines of the report on perplexity and accuracy."""
         if self.perplexity is None:
             return ["perplexity  unknown: needs the .keras file"]
         return [
@@ -193,7 +191,6 @@ class Evaluation:
 
 
 def _line(measured):
-    """Line of the report on one metric."""
     label, score, signature, ends = measured
     chance = "" if ends is None else f"   95 % from {ends[0]:.2f} to {ends[1]:.2f}"
     return f"{label:<12}{score:.2f}{chance}   {signature}"

@@ -173,7 +173,6 @@ def evaluate(
 
 
 def _batches(translator, pairs, search):
-    """The pairs that have tokens on both sides, in batches."""
     from keras_bahdanau.data import BatchedPairs  # which loads TensorFlow
 
     translator.source.check(translator.plural, [source for source, _ in pairs])
@@ -192,7 +191,6 @@ def _batches(translator, pairs, search):
 
 
 def _read(model, batches, references):
-    """Fields of an `Evaluation` that the model computes on the references."""
     if model is None:
         unread = dict.fromkeys(("perplexity", "word_perplexity", "token_accuracy"))
         empty = sum(not text.strip() for text in references)

@@ -136,7 +136,6 @@ def from_addons(
 
 
 def _wrapper_of(saved):
-    """The path of the only AttentionWrapper."""
     wrappers = saved.paths_of("_cell", "_attention_mechanisms")
     if len(wrappers) == 1:
         return wrappers[0]
@@ -147,7 +146,6 @@ def _wrapper_of(saved):
 
 
 def _mechanism_of(saved, wrapper):
-    """The path of the wrapper's attention."""
     path = f"{wrapper}/_attention_mechanisms"
     if f"{path}/1" in saved:
         raise ValueError(

@@ -74,7 +74,6 @@ class SavedObjects:
         return paths
 
     def _find(self, path):
-        """The number of an object, or None."""
         node = 0
         for name in filter(None, path.split("/")):
             node = self._edges[node].get(name)

@@ -70,7 +70,6 @@ def to_translator(
 
 
 def _resized(model, source_size, target_size):
-    """A new model with other sizes of the vocabularies."""
     config = copy.deepcopy(model.get_config())
     for part in ("encoder", "decoder"):
         config[part].pop("build_config", None)  # it may hold the old sizes

@@ -116,7 +116,6 @@ def unfinished_path(path):
 
 @functools.lru_cache(4)
 def _verified(path, *state):
-    """The card of a file in one state."""
     try:
         with open(path, "rb") as file, opened(file) as archive:
             card = parse_card(archive.read(CARD)) if CARD in archive.namelist() else None
@@ -183,7 +182,6 @@ def _check_metrics(card):
 
 
 def _check_search(path, card):
-    """Raise ValueError if this version cannot search with the options of a card."""
     options = {field.name for field in dataclasses.fields(SearchOptions)} | {*REMOVED}
     unknown = {*card["search"]} - options
     if unknown:

@@ -147,7 +147,6 @@ def halve_weights(path):
 
 
 def _halved(content):
-    """The bytes of an HDF5 file with float16 in place of float32."""
     import h5py  # which takes its time
 
     memory = io.BytesIO()

@@ -38,7 +38,6 @@ class GraphPipeline:
         self.check_options(self.search)
 
     def check_options(self, options):
-        """Raise ValueError if search options ask for what source or model do not have."""
         if options.replace_unknown and self.source.subwords is None:
             raise ValueError(
                 "Only words of the source can replace unknown words. Received: "
@@ -190,7 +189,6 @@ class GraphPipeline:
 
 
 def _check_sizes(source, model, target):
-    """Raise ValueError if a model is of another source, or of another target."""
     sizes = (model.source_limits.size, model.target_vocabulary_size)
     expected = (source.size, target.vocabulary_size)
     if sizes != expected:
@@ -202,7 +200,6 @@ def _check_sizes(source, model, target):
 
 
 def _check_attends(model, options):
-    """Raise ValueError if options ask for attention weights of models that have none."""
     members = getattr(model, "models", [model])
     attentions = [model.decoder.cell.attention for model in members if hasattr(model, "decoder")]
     if not attentions or any(attention.has_weights for attention in attentions):

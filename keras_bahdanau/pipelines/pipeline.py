@@ -270,7 +270,6 @@ class Pipeline(GraphPipeline):
         return self.source.words(inputs, longest)
 
     def _check_prefixes(self, prefixes, inputs):
-        """Raise an error unless there is one string for each input."""
         if not _are_ids(prefixes):
             check_strings("prefixes", prefixes)
         if len(prefixes) != len(inputs):
@@ -281,7 +280,6 @@ class Pipeline(GraphPipeline):
             )
 
     def _search_graph(self, options, extras):
-        """The search with these options as one `tf.function`, traced once."""
         # only `_uniforms` reads the seed, outside of the graph
         options = dataclasses.replace(options, seed=0)
         inputs = self.source.feature_spec, {name: _EXTRAS[name] for name in extras}
@@ -391,6 +389,5 @@ def _listed(inputs):
 
 
 def _are_ids(prefixes):
-    """True for a list of lists of ids."""
     rows = list | np.ndarray
     return isinstance(prefixes, list) and any(isinstance(prefix, rows) for prefix in prefixes)

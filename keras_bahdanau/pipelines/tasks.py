@@ -213,7 +213,6 @@ def check_same_sides(sides):
 
 
 def _difference(pair, first):
-    """How the (source, target) of a translator differs from that of the first one."""
     vocabularies = [(getattr(source, "subwords", None), target) for source, target in (pair, first)]
     if pair[0] != first[0] and vocabularies[0] == vocabularies[1]:
         return (

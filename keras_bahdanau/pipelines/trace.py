@@ -145,7 +145,6 @@ def trace(pipeline, example, target=None, top=5, explore=False, prefix=None):
 
 
 def _translation(pipeline, example, target, prefix):
-    """The `Translation` to follow."""
     if target is None:
         return pipeline.decode([example], prefixes=None if prefix is None else [prefix])[0]
     if isinstance(target, str | bytes):
@@ -215,7 +214,6 @@ def _array(tensor):
 
 
 def _search_tree(pipeline, features, pieces, prefix=None):
-    """`SearchTree` of one input, with pieces; None if the search draws at random."""
     options = pipeline.search
     if options.random:
         return None
@@ -228,7 +226,6 @@ def _search_tree(pipeline, features, pieces, prefix=None):
 
 
 def _alternatives(pipeline, example, chosen, log_probs, pieces):
-    """List of an `Alternative` for each of the first 64 steps."""
     steps = range(min(len(chosen), MOST_ALTERNATIVES))
     remaining = np.array(log_probs)
     remaining[np.arange(len(chosen)), chosen] = -np.inf

@@ -85,7 +85,6 @@ class _Page:
             self.figure.text(x, y, note, fontsize=NOTE_POINTS, color="0.4")
 
     def panel(self, number):
-        """Axes of the panel of that number."""
         line, column = divmod(number, self.per_line)
         left = MARGIN_INCHES + column * (self.width + GAP_INCHES)
         bottom = self.top - line * self.line - TITLE_INCHES - self.height

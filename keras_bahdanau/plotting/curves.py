@@ -47,7 +47,6 @@ def plot_history(history, *, ax=None):
 
 
 def _plot_metric(panel, metric, history):
-    """Draw one metric's training and validation curve into `panel`."""
     drawn = []
     for name, label, color in ((metric, "training", "0.6"), (f"val_{metric}", "validation", "C0")):
         if name in history:

@@ -72,7 +72,6 @@ def _is_drawn(character):
 
 @functools.cache
 def _characters(path):
-    """Frozenset of the characters that a font file has."""
     try:
         return frozenset(map(chr, font_manager.get_font(path).get_charmap()))
     except (OSError, RuntimeError):  # it was there when matplotlib listed the fonts

@@ -94,7 +94,6 @@ class FigureTitle:
         return MARGIN_INCHES + LINE_INCHES * len(self.lines)
 
     def draw(self, figure):
-        """Write the lines at the top of a figure."""
         height = figure.get_size_inches()[1]
         for number, line in enumerate(self.lines):
             artist = figure.text(

@@ -111,7 +111,6 @@ class _Walkthrough:
         )
 
     def draw(self):
-        """Figure of all rows."""
         self.draw_header()
         for row, step in enumerate(self.rows):
             self.draw_step(step, row)
@@ -119,7 +118,6 @@ class _Walkthrough:
         return self.canvas.figure
 
     def draw_header(self):
-        """Title and the columns' names."""
         canvas, trace = self.canvas, self.trace
         title = truncated(trace.text, 80)
         if self.maps is None:
@@ -149,7 +147,6 @@ class _Walkthrough:
         return total if self.is_sum else "what it reads of the source"
 
     def _source_columns(self):
-        """Names of the columns between query and context."""
         weights = "softmax: they sum to 1" if self.is_softmax else "how much of each?"
         if self.maps is not None:
             means = f"scores: how well does each part fit?   weights: {weights.split(': ')[-1]}"
@@ -162,7 +159,6 @@ class _Walkthrough:
         ]
 
     def draw_step(self, step, row):
-        """One row of the picture."""
         top = HEADER + (self.panel + GAP) * row
         self.middle = top + self.panel / 2
         self.canvas.box(ASKS - 14, top, WIDTH - 2 * (ASKS - 14), self.panel, facecolor="#fbfaf7")
@@ -285,7 +281,6 @@ class _Walkthrough:
             canvas.text(NEXT + 188, y, _percent(probability), size=9.5, color=color, weight=weight)
 
     def _draw_link(self, step, bottom):
-        """Draw the arrow to the next step."""
         canvas, y = self.canvas, bottom + GAP / 2
         right, left = KNOWN + STRIP / 2, ASKS + STRIP / 2
         xs, ys = (right, right, left, left), (self._context_y + 126, y, y, bottom + GAP - 5)
@@ -300,7 +295,6 @@ class _Walkthrough:
         )
 
     def draw_footer(self):
-        """Draw the legend of the strips, and how much of the translation is drawn."""
         continues = self.marks_source or self.marks_target
         marks = "…x: a piece that continues a word." if continues else "␣: a space."
         text = (

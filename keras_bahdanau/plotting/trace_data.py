@@ -86,7 +86,6 @@ def _tree_data(trace):
 
 
 def _picture_data(picture):
-    """Image, and the cells of each position of the memory."""
     return {
         "image": _image_url(picture),
         "width": picture.pixels.shape[1],

@@ -60,7 +60,6 @@ class TrainingData(NamedTuple):
         return Sides(source, target, [*dict.fromkeys([*symbols, *self.pairs.tags])])
 
     def facts(self, sides):
-        """`Facts` to infer options from."""
         texts = [] if self.shards else self.pairs  # shards have no texts
         return Facts(texts, len(self.pairs), sides.symbols, sides.source, sides.target)
 
@@ -150,7 +149,6 @@ def training_batches(plan, workers):
 
 
 def _unknown_characters(plan, shard):
-    """The `UnknownCharacters` of a training."""
     from keras_bahdanau.data.rows import UnknownCharacters
     from keras_bahdanau.text.alignments import WORD_START
     from keras_bahdanau.text.copies import copied_ids
@@ -273,7 +271,6 @@ def _check_alignments(plan):
 
 
 def _check_shards(plan, pairs):
-    """Check that no option needs the text of shards."""
     options = plan.options
     needs_text = {
         "subword_sampling": options.subword_sampling,

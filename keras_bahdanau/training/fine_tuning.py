@@ -85,7 +85,6 @@ class Adaptation:
         return source, target
 
     def give_weights(self, model, source, target):
-        """Give a model the weights of the old one."""
         before, after = self.model.weights, model.weights
         rows = _rows(model, self.source.subwords, source.subwords, self.target, target)
         values = []

@@ -111,7 +111,6 @@ class InitialModel(NamedTuple):
         return [name for name in (*MODEL_OPTIONS, *_TEXT_OPTIONS) if name not in fixed]
 
     def check(self, requested):
-        """Raise ValueError if an option contradicts the model."""
         names = _names_of_model(requested.update_vocabulary)
         for name, value in requested.explicit().items():
             if name not in names:
@@ -136,7 +135,6 @@ class InitialModel(NamedTuple):
 
 
 def _names_of_model(update_vocabulary):
-    """Names of the options that a model fixes."""
     return (*MODEL_OPTIONS, *(() if update_vocabulary == "replace" else _TEXT_OPTIONS))
 
 
@@ -181,7 +179,6 @@ def initial_model(run, path):
 
 
 def _read(path):
-    """The `InitialModel` of a path."""
     path = find_translator(path)
     card = read_card(path)
     run = Run(path.parent)

@@ -177,7 +177,6 @@ class _Training:
         return Progress()
 
     def _resume(self):
-        """Restore model and optimizer from the checkpoint; return the `Progress` in it."""
         restore(self.run.checkpoint, self.model)
         progress = self.run.progress()
         self.say(f"resuming at epoch {progress.epoch + 1}, batch {progress.step}")

@@ -115,7 +115,6 @@ def _new_optimizer(plan, rate, variables):
 
 
 def _is_exempt(variable):
-    """True for embeddings, biases and gains, which weight decay exempts."""
     # a GRU of Keras has its biases as (2, 3 * units)
     return len(variable.shape) < 2 or variable.path.endswith(("embeddings", "positions", "bias"))
 

@@ -58,11 +58,9 @@ class TrainingPlan(NamedTuple):
         return max(self.options.max_length, (self.initial or {}).get("cached_steps", 0))
 
     def batches(self, workers):
-        """(training batches, validation batches): see `training_batches`."""
         return training_batches(self, workers)
 
     def sides_card(self):
-        """Dictionary of source and target for the card of a run."""
         from keras_bahdanau.sources.named_source import serialized_sides
 
         return {} if self.source is None else serialized_sides(self.source, self.target)
@@ -104,7 +102,6 @@ def plan_training(
 
 
 def _draft(options, sides, data=None):
-    """A plan with the sides that the user gives."""
     return TrainingPlan(options, sides.source, sides.target, data, symbols=sides.symbols)
 
 

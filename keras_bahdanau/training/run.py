@@ -201,7 +201,6 @@ class Run:
 
 
 def _arrays(file):
-    """Yield (name, array) of the numbers in an open HDF5 file."""
     names = []
     file.visit(names.append)
     for name in names:

@@ -102,13 +102,11 @@ class ValidateAndSave(keras.callbacks.Callback):
         )
 
     def _give_weights(self):
-        """Give the pipeline that is validated the weights of the model that is trained."""
         if self.translator.model is not self.model:
             self.translator.model.set_weights(self.model.get_weights())
 
     @contextlib.contextmanager
     def _saved_weights(self, epoch):
-        """The pipeline with the weights that are validated and saved."""
         with contextlib.ExitStack() as block:
             block.enter_context(averaged_weights(self.model))
             if self.average is not None:
@@ -139,7 +137,6 @@ class ValidateAndSave(keras.callbacks.Callback):
         return f", {self.judge.label} {logs[f'val_{self.judge.name}']:.2f}"
 
     def _validate(self):
-        """Results on the validation pairs, as logs."""
         results = self.translator.model.evaluate(
             self.validation.epoch(0), return_dict=True, verbose=0
         )

@@ -199,7 +199,6 @@ def _replica_index():
 
 
 def _all_reduced(tensors):
-    """The sums of tensors, in the context of a replica."""
     context = tf.distribute.get_replica_context()
     placed = [tf.identity(tensor) for tensor in tensors]  # on the device of the replica
     return context.all_reduce(tf.distribute.ReduceOp.SUM, placed)

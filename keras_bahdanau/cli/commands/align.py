@@ -124,7 +124,6 @@ def _warn(pipeline, search, source, result, prefixes):
 
 
 def _input(model, argument):
-    """The sentence or the path of an argument, by what the model reads."""
     if model.inputs == "lines":
         from keras_bahdanau.cli.inputs import decoded
 

@@ -88,7 +88,6 @@ def calibrate(arguments):
 
 
 def _calibrate(model, pairs, arguments):
-    """Fit, print how good the fit is, and write it."""
     load_tensorflow()
     from keras_bahdanau.cli.inputs import prepare_source
     from keras_bahdanau.evaluation import calibrate

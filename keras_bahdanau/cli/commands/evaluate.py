@@ -147,7 +147,6 @@ def evaluate(arguments, search_options):
 
 
 def _check_outputs(arguments):
-    """Raise an error unless all outputs can be written."""
     for name in ("json", "hypotheses", "plot"):
         check_writable(getattr(arguments, name), name)
     check_different(
@@ -160,7 +159,6 @@ def _check_outputs(arguments):
 
 
 def _compared_system(model, pairs, arguments, search_options):
-    """The `ComparedSystem`, or None."""
     if arguments.compare is None:
         return None
     from keras_bahdanau.cli.compared_system import ComparedSystem
@@ -169,7 +167,6 @@ def _compared_system(model, pairs, arguments, search_options):
 
 
 def _write(measured, arguments, comparisons=None):
-    """Write texts, figures and a picture; of comparisons the figures alone, again."""
     from keras_bahdanau.files.whole_file import write_json, write_text
 
     if comparisons is not None:
@@ -187,7 +184,6 @@ def _write(measured, arguments, comparisons=None):
 
 
 def _warn_of_features(pairs, source):
-    """Warn of features in another place than the model's, or of missing ones."""
     from keras_bahdanau.cli.warnings import FeatureWarnings
 
     sources, features = [source for source, _ in pairs], FeatureWarnings(source)
@@ -213,7 +209,6 @@ def _warn_of_inputs(measured, pairs, translator, search, by_line):
 
 
 def _plot(measured, path):
-    """Draw the scores by length."""
     from keras_bahdanau.plotting import plot_lengths
     from keras_bahdanau.plotting.figures import save_picture
 
@@ -223,7 +218,6 @@ def _plot(measured, path):
 
 
 def _nbest_of(metrics, compare):
-    """The number of texts of a source that the metrics need; one for a comparison."""
     nbest = 1
     if metrics is not None:
         from keras_bahdanau.evaluation.corpus_metrics import metrics_of  # which loads sacreBLEU

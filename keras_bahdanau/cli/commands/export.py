@@ -158,7 +158,6 @@ def export(arguments):
 
 
 def _check_precision(format, precision):
-    """Raise ValueError if a format can't have a precision."""
     if precision is Precision.bfloat16 and format not in IN_BFLOAT16:
         raise ValueError(
             f"Only a SavedModel multiplies in bfloat16. Received: precision={precision.value!r}, "
@@ -203,14 +202,12 @@ def _new_exporter(format, specific, **settings):
 
 
 def _has(kind, setting):
-    """Return True if the exporters of a class have a setting."""
     return dataclasses.is_dataclass(kind) and any(
         field.name == setting for field in dataclasses.fields(kind)
     )
 
 
 def _check_settings(format, settings):
-    """Raise ValueError if a setting is for other formats alone."""
     for name, value in settings.items():
         having = [key for key, kind in exporters.FORMATS.items() if _has(kind, name)]
         if value is not None and format not in having:
@@ -222,7 +219,6 @@ def _check_settings(format, settings):
 
 
 def _check_output(format, out):
-    """Raise ValueError or FileExistsError if an export can't be written there."""
     kind = exporters.FORMATS.get(format)
     if out.is_file() or (kind and kind.writes_file):
         check_absent(out, "out")

@@ -149,7 +149,6 @@ def _corpus(kind, path, say, **settings):
 
 
 def _check_learnt(options, vocabulary):
-    """Raise ValueError if an option is for learning vocabularies, which are read from files."""
     for name in ("vocabulary_size", "model_type", "normalization", "joint", "symbols", "sample"):
         if name in options:
             raise ValueError(
@@ -159,7 +158,6 @@ def _check_learnt(options, vocabulary):
 
 
 def _vocabularies(paths, inputs):
-    """(source, target) vocabularies of files; None without files."""
     if not paths:
         return None
     if len(paths) > 2:

@@ -209,7 +209,6 @@ def train(arguments, options):
 
 
 def _inputs(kind, initial):
-    """The form of the inputs: see `Source.inputs_are`."""
     if initial is None:
         from keras_bahdanau.sources.named_source import inputs_by_name
 

@@ -156,7 +156,6 @@ def translate(arguments, search):
 
 
 def _kind_of_inputs(model, arguments):
-    """`_Files` or `_Sentences`, by what a model reads."""
     if model.inputs == "files":
         for name in OF_SENTENCES:
             if value := getattr(arguments, name):
@@ -314,7 +313,6 @@ class _Sentences:
 
 
 def _sentence_file(files):
-    """The file of sentences; None for standard input."""
     if files and len(files) > 1:
         raise ValueError(
             "Sentences are read from one file. Received: "
@@ -324,7 +322,6 @@ def _sentence_file(files):
 
 
 def _pair_file(arguments):
-    """The `PairFile` to write, or None."""
     if arguments.write_pairs is None:
         return None
     from keras_bahdanau.data.pair_file import PairFile
@@ -334,7 +331,6 @@ def _pair_file(arguments):
 
 
 def _exploration(arguments, prefix):
-    """The `Exploration` to write, or None."""
     explore, reference, models = arguments.explore, arguments.reference, arguments.model
     if explore is None and reference is not None:
         raise ValueError(
@@ -350,7 +346,6 @@ def _exploration(arguments, prefix):
 
 
 def _check_outputs(arguments):
-    """Raise an error unless a file of pairs can be made and the outputs go together."""
     write_pairs, alignment = arguments.write_pairs, arguments.alignment
     check_writable(write_pairs, "write_pairs")
     for name in ("reversed", "pair_tag", "scores"):

@@ -112,7 +112,6 @@ def tune(arguments):
 
 
 def _tune(model, pairs, values, arguments):
-    """Measure all searches, and keep the best of the simple ones."""
     load_tensorflow()
     from keras_bahdanau import evaluation
     from keras_bahdanau.cli.inputs import prepare_source
@@ -184,17 +183,14 @@ class _Table:
         ]
 
     def heading(self):
-        """The line with the names of the columns."""
         return "  ".join(f"{name:>{width}}" for name, width, _ in self.columns)
 
     def row(self, trial):
-        """The line of a trial."""
         self.rows += 1
         return "  ".join(f"{cell(trial):>{width}}" for _, width, cell in self.columns)
 
 
 def _numbers(name, text, kind):
-    """The numbers of a text, with commas between."""
     try:
         return [kind(number) for number in text.split(",")]
     except ValueError:
@@ -204,7 +200,6 @@ def _numbers(name, text, kind):
 
 
 def _check_metric(name):
-    """Raise ValueError unless a metric has this name; None is no metric."""
     if name is not None:
         from keras_bahdanau.evaluation.corpus_metrics import metrics_of  # which loads sacreBLEU
 
@@ -212,7 +207,6 @@ def _check_metric(name):
 
 
 def _check_values(beam_widths, length_penalties, length_normalizations=(), ctc_weights=()):
-    """Raise ValueError if a search does not allow one of them."""
     for width in beam_widths:
         SearchOptions(beam_width=width)
     for exponent in length_normalizations:

@@ -109,7 +109,6 @@ def _encoder(source, target, options):
 
 
 def _readers(options):
-    """The arguments of an encoder that make its readers."""
     if options.encoder == "transformer":
         blocks = SelfAttentionReader(
             options.encoder_units,
@@ -180,7 +179,6 @@ def _cell(options, cached_steps):
 
 
 def _symbols(source, target):
-    """The symbols that a model copies."""
     symbols = source.symbols(target)
     if symbols is None or max(symbols) <= END:
         raise ValueError(
