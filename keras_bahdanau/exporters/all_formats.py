@@ -33,26 +33,15 @@ def export_all(
 ):
     """Write all variants of all formats of `FORMATS`, and one table that compares them with Keras.
 
-    At present these are `1/` for TensorFlow Serving, as `export_saved_model` writes it, and
-    `model.float32.tflite`, `model.float16.tflite` and `model.int8.tflite` for phones, as
-    `export_litert` writes them; a SavedModel with ids only and a page are not among them.
-    `parity.json` and the card of each artefact hold the table: size, agreement, speed and, with
-    references, the pipeline's metrics, such as BLEU. No artefact gets its name before all of them
-    pass their checks.
+    These are `1/` for TensorFlow Serving, as `export_saved_model` writes it, and
+    `model.float32.tflite`, `model.float16.tflite` and `model.int8.tflite`, as `export_litert`
+    writes them. `parity.json` and each card hold the table of size, agreement, speed and, with
+    references, metrics such as BLEU. No artefact gets its name before all pass their checks.
 
-    Args:
-        pipeline: A `Pipeline`.
-        directory: Path of a directory, new or with numbered versions only.
-        max_source_length: Positive integer. Most source positions: 64 in the LiteRT files, and
-            those of the pipeline's search in the SavedModel, when left out.
-        max_target_length: Positive integer, of the LiteRT files, as in `export_litert`.
-        sentences: List of inputs of the source to compare on, after its edge cases.
-        references: List of their translations.
-        allow_differences: True to write them even if the SavedModel or the float32 file does
-            not answer as Keras does.
-        say: Function of one string, which reports the comparison; None for none.
-        signatures: Tuple of further signatures, as in `export_litert` and `export_saved_model`,
-            which takes those that it knows; their defaults when left out.
+    `directory` is new, or has numbered versions only. `max_source_length` is 64 in the LiteRT
+    files, and that of the pipeline's search in the SavedModel, by default; `max_target_length` is
+    for the LiteRT files. Each format takes the `signatures` that it has. Other arguments: as in
+    `export_litert`.
 
     Returns:
         List of the paths of the artefacts, in the order of `FORMATS`.
@@ -85,12 +74,7 @@ def export_all(
 def exporter_of(path):
     """The class of the exporter whose format an artefact has.
 
-    Args:
-        path: Path of the artefact.
-
-    Raises:
-        FileNotFoundError: If there is no such file or directory.
-        ValueError: If it is neither a file nor a directory, or a translator itself.
+    Raises FileNotFoundError if there is none, ValueError for other files and for a translator.
     """
     path = Path(path)
     if not path.exists():
@@ -122,9 +106,8 @@ def check(path):
     ```
 
     Args:
-        path: Path of a SavedModel (the directory of one version, or the
-            directory of its versions, of which the newest is taken), or of a
-            LiteRT file.
+        path: Path of a SavedModel (one version, or the directory of its versions, for the newest),
+            or of a LiteRT file.
 
     Returns:
         List of `Finding`, empty if nothing is wrong.
@@ -139,16 +122,9 @@ def check(path):
 
 
 def describe(path):
-    """Describe an artefact that `check` finds nothing wrong with: its card and metadata.
+    """Describe an artefact without findings of `check`: its card and metadata, in several lines.
 
-    Args:
-        path: Path of the artefact, as in `check`.
-
-    Returns:
-        String of several lines.
-
-    Raises:
-        ValueError: If the card lacks what an export writes.
+    Raises ValueError if the card lacks what an export writes.
     """
     try:
         text = exporter_of(path)().describe(Path(path))

@@ -1,9 +1,9 @@
 """Fields of an answer, that SavedModel and LiteRT share.
 
-Each hypothesis has its `confidence`, float32 in [0, 1]: see `Translation`. Where its tokens are an
-output, so are `token_log_probs` and `token_entropies`, float32 of the same shape, in nats, 0
-behind the last token; and `token_words`, int32, the number of the word of each, -1 for tokens of
-none: see `graph_word_numbers`.
+Each hypothesis has its `confidence`, float32 in [0, 1]: see `Translation`. With the tokens come
+`token_log_probs` and `token_entropies`, float32 of the same shape, in nats, 0 behind the last
+token; and `token_words`, int32, the number of each token's word, -1 for none: see
+`graph_word_numbers`.
 """
 
 import keras
@@ -27,13 +27,7 @@ def confidences(pipeline, result, features):
 
 
 def token_fields(pipeline, result, copies=None):
-    """The fields of the tokens of a result, but for their ids.
-
-    Args:
-        pipeline: A `Pipeline`.
-        result: `SearchResult`.
-        copies: From `graph_copies`, the words that the texts have in place of unknown tokens.
-    """
+    """The fields of a result's tokens, but for their ids; `copies` are from `graph_copies`."""
     target = pipeline.target
     parts = word_parts(target.tokens(range(target.vocabulary_size)))
     if pipeline.search.replace_unknown and pipeline.copies_characters:
@@ -71,16 +65,10 @@ def all_ids(pipeline, result, features):
 
 
 def graph_confidence(result, source_lengths, calibration=None):
-    """Confidence of each hypothesis: see `text_confidence`.
+    """Confidence of each hypothesis, float32 `(batch, beam)` in [0, 1]: see `text_confidence`.
 
-    Args:
-        result: `SearchResult`.
-        source_lengths: Int32 tensor `(batch,)`, positions of the memory.
-        calibration: `Calibration`, or None.
-
-    Returns:
-        Float32 tensor `(batch, beam)`, in [0, 1]; 1 for the empty text of an empty input, 0 for a
-        place of the beam that has no hypothesis.
+    `source_lengths` int32 `(batch,)` count positions of the memory. The confidence is 1 for the
+    empty text of an empty input, 0 for an empty place of the beam.
     """
     lengths = tf.cast(tf.maximum(result.lengths, 1), tf.float32)  # (batch, beam)
     log_probs = tf.reduce_sum(result.token_log_probs, axis=-1)

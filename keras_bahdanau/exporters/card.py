@@ -33,14 +33,12 @@ _FORMS = {
 def card_of(pipeline):
     """Dictionary that the cards of all formats hold: versions, search, vocabularies and source.
 
-    `inputs` is the form of an input, as `Source.inputs_are` says. `metrics` are the names of
-    those that judge it where none are asked for, and `reduction` is the number of positions of
-    the source for each column of an alignment. `calibration` has the coefficients of a calibrated
-    model: see `Calibration`. `quantization_aware` is true for a model that was trained with rounded
-    weights, those of the export `trained_for`, int8 if that is left out. `precision`
-    is that of weights and products, unless it is float32.
-    `source` has the settings of a source that has no assets, so that a host makes the same
-    features.
+    `inputs` is `Source.inputs_are`; `metrics` are the default names of `evaluate`; `reduction` is
+    the number of source positions for each column of an alignment; `calibration` has the
+    coefficients of a `Calibration`. `quantization_aware` is true for a model trained with rounded
+    weights, for the export `trained_for` (by default int8). `precision` is that of weights and
+    products, unless float32. `source` has the settings of a source without assets, so that a host
+    makes the same features.
     """
     import keras  # a card is read without them
     import tensorflow as tf
@@ -95,14 +93,7 @@ def _trained(options):
 
 
 def read_card(content):
-    """Read the card of an artefact.
-
-    Returns:
-        Dictionary, whose fields have the form that exports give them.
-
-    Raises:
-        Damage: If it is no card.
-    """
+    """Dictionary of a card, whose fields have the types of an export; else raises `Damage`."""
     card = parse_card(content)
     check_fields(card, {name: form for name, form in _FORMS.items() if name in card})
     return card
@@ -111,9 +102,7 @@ def read_card(content):
 def read_packed_card(path):
     """Read the card of a .tflite file, and nothing else of it.
 
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it holds no card.
+    Raises FileNotFoundError if there is no such file, ValueError if it holds no card.
     """
     try:
         with open(path, "rb") as file, opened(file) as archive:
@@ -128,13 +117,9 @@ def read_packed_card(path):
 
 
 def vocabulary_files(pipeline):
-    """The files of a pipeline that clients read, and the sides that they belong to.
+    """(files, vocabularies): a file name's bytes, and the file name of a side such as "source".
 
     One file serves both sides if both have the same vocabulary.
-
-    Returns:
-        (files, vocabularies): dictionaries from a file name to its bytes, and from "source",
-        "target" or another side to a file name.
     """
     files = dict(pipeline.source.assets)
     vocabularies = {name.partition(".")[0]: name for name in files}
@@ -169,10 +154,9 @@ def describe_source(card):
 
 
 def describe_parity(card):
-    """Lines of text with the table of parity of a card; fields of newer versions are left out.
+    """Lines of text with a card's table of parity, without fields of newer versions.
 
-    Raises:
-        Damage: If its rows are none.
+    Raises `Damage` if its rows have another form.
     """
     names = {field.name for field in dataclasses.fields(Parity)}
     try:

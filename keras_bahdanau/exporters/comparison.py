@@ -12,22 +12,11 @@ from keras_bahdanau.exporters.rounding import add_roundings
 class Comparison:
     """Answers of Keras to some sentences, which artefacts are compared with.
 
-    Each input is a request of its own, and timed. Keras answers once, on as many
-    threads as TensorFlow is set to; the artefacts run on one.
+    Each input is a request of its own, and timed. Keras answers once, on as many threads as
+    TensorFlow is set to; the artefacts run on one. `keras` is the `Parity` of Keras itself.
 
-    Args:
-        pipeline: A `Pipeline`.
-        sentences: List of inputs, compared on beside the edge cases of the source.
-        references: List of their texts, for the pipeline's own metrics, such as BLEU.
-        say: Function of one string, which reports progress; None for none.
-
-    Attributes:
-        keras: `Parity` of Keras itself: its size, speed and quality.
-        pipeline: The `Pipeline`.
-        say: The function; one that does nothing for None.
-
-    Raises:
-        ValueError: If there are not as many references as sentences.
+    The edge cases of the source are compared before the `sentences`. `references`, as many, are
+    for the pipeline's own metrics. `say` is a function of one string for progress, or None.
     """
 
     def __init__(self, pipeline, sentences=None, references=None, say=None):
@@ -51,11 +40,7 @@ class Comparison:
         )
 
     def row(self, exporter, path):
-        """Compare an artefact with Keras; sentences that are too long for it are counted.
-
-        Returns:
-            `Parity`.
-        """
+        """`Parity` of an artefact; sentences that are too long for it are counted."""
         from keras_bahdanau.models.precision import precision_of
 
         self._begin(exporter.artefact)
@@ -143,8 +128,8 @@ class Comparison:
     def _measured(self, answers, seconds):
         """Speed and quality, as fields of a `Parity`.
 
-        On the user's sentences, or on the edge cases if there are none; a
-        sentence that was refused counts as one with an empty translation.
+        They are on the sentences, or without any on the edge cases. A sentence that was refused
+        counts as an empty translation.
         """
         rows = range(self._edge_cases, len(self._sentences)) or range(self._edge_cases)
         taken = [seconds[row] for row in rows if row in seconds]

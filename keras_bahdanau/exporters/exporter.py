@@ -1,9 +1,8 @@
 """The protocol that every export format implements, and the records that its methods return.
 
 A format is a subclass of `Exporter` with an entry in `exporters.all_formats.FORMATS`; see
-`docs/adding_one.md`. The smallest one is `PhraseBook` in `tests/exporters/test_exporter.py`. Such
-a class loads TensorFlow or LiteRT inside its methods, since the command line reads the list of
-formats first.
+`docs/adding_one.md`, and `PhraseBook` in `tests/exporters/test_exporter.py` for the smallest one.
+It loads TensorFlow or LiteRT inside its methods, since the command line reads the list first.
 """
 
 import abc
@@ -18,7 +17,7 @@ MOST_LISTED = 64  # inputs whose lists of hypotheses are compared
 
 
 class Finding(NamedTuple):
-    """One thing in an artefact that would fail where it is deployed; as a string, one sentence.
+    """One fault of an artefact that would fail where it is deployed; as a string, one sentence.
 
     Attributes:
         runtime: Program that would fail, such as "TensorFlow Serving".
@@ -37,76 +36,50 @@ class Finding(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """One hypothesis of an artefact for one input.
-
-    Attributes:
-        text: String.
-        score: Float.
-        alignment: Float32 array `(target tokens, source tokens)`; None if it was not requested.
-        token_log_probs: Float32 array `(target tokens,)`, likewise.
-        token_entropies: Float32 array `(target tokens,)`, likewise.
-        confidence: Float, likewise.
-    """
+    """One hypothesis of an artefact for one input; a field that was not requested is None."""
 
     text: str
     score: float
-    alignment: Any = None
-    token_log_probs: Any = None
-    token_entropies: Any = None
+    alignment: Any = None  # float32 (target_time, source_time)
+    token_log_probs: Any = None  # float32 (target_time,)
+    token_entropies: Any = None  # float32 (target_time,)
     confidence: float | None = None
 
 
 class Listed(NamedTuple):
-    """All hypotheses of an artefact for one input.
+    """All hypotheses of an artefact for one input."""
 
-    Attributes:
-        row: Integer, the place of the input among those that were asked.
-        prefix: String that each text was to begin with; "" for none.
-        hypotheses: List of `Answer`, best first.
-    """
-
-    row: int
-    prefix: str
-    hypotheses: list
+    row: int  # index of the input
+    prefix: str  # that each text was to begin with; "" for none
+    hypotheses: list  # of `Answer`, best first
 
 
 class Answers(NamedTuple):
-    """All answers of an artefact to some inputs, one entry an input in each of the first lists.
+    """Answers of an artefact to some inputs: in `received` and `seconds` an entry for each."""
 
-    Attributes:
-        received: List of lists of `Answer`, the one to the input alone first; an empty list
-            for an input that is too long for the artefact.
-        seconds: List of floats, the time of the input alone; None for one that is too long.
-        longest: Integer, most target tokens that the artefact gives; None without such a limit.
-        longest_source: Integer, most source positions that it reads; None for the pipeline's own.
-        lists: List of `Listed`; an empty one of an artefact that gives one text alone.
-    """
-
-    received: list
-    seconds: list
-    longest: int | None = None
-    longest_source: int | None = None
-    lists: Sequence = ()
+    received: list  # lists of `Answer`, that to the input alone first; empty for one too long
+    seconds: list  # for the input alone; None for one that is too long
+    longest: int | None = None  # most target tokens; None without such a limit
+    longest_source: int | None = None  # most source positions; None for the pipeline's own
+    lists: Sequence = ()  # of `Listed`; empty for an artefact that gives one text alone
 
 
 class Exporter(abc.ABC):
     """One export format, with the settings of an export.
 
     An export calls, in this order, `require`, `place`, `compared`, `write`, `damage`,
-    `check`, `answers`, `add_parity` and `publish`. Nothing stands at the place that the
-    user named before `publish`.
+    `check`, `answers`, `add_parity` and `publish`. Before `publish` nothing exists at the path that
+    the user named.
 
     A format with settings is a dataclass, whose fields the command line fills, and its
     `variants` accepts the settings of `export_all`.
 
     Attributes:
-        purpose: String, what the format is for, in the help of `export --format`.
+        purpose: String, for the help of `export --format`.
         artefact: String, the name of the artefact in the table that compares it with Keras.
         exact: True if the artefact must give the same texts, scores and alignments as Keras.
-        file_name: String, the name of the artefact in the directory of `export_all`; empty if it
-            is a version in that directory itself.
-        writes_file: True if nothing may stand at the place of the artefact; False if it is a
-            version in a directory of versions.
+        file_name: String, the name in the directory of `export_all`; empty for a version.
+        writes_file: True for a new file or directory, False for one of several versions.
         suffix: String, the end of the name of a file; empty for a directory.
         check_loads_tensorflow: True if `check` needs TensorFlow, which takes seconds to load.
     """
@@ -123,9 +96,8 @@ class Exporter(abc.ABC):
     def variants(cls, **settings):
         """List of the exporters of this format that `export_all` runs, each with its settings.
 
-        Args:
-            **settings: Settings of `export_all`: `max_source_length`, `max_target_length`,
-                `signatures`. A format ignores those that it does not have.
+        `settings` are `max_source_length`, `max_target_length` and `signatures`; a format ignores
+        those that it does not have.
         """
         return [cls()]
 
@@ -135,10 +107,7 @@ class Exporter(abc.ABC):
         """True if something that exists at a path can be an artefact of this format."""
 
     def require(self, pipeline):
-        """Raise ValueError or ImportError if this format can't hold a pipeline.
-
-        It is called before anything is traced or written.
-        """
+        """Raise ValueError or ImportError, before any work, if a pipeline does not fit."""
         require_exportable(pipeline)
 
     def compared(self, pipeline):
@@ -156,21 +125,16 @@ class Exporter(abc.ABC):
 
     @abc.abstractmethod
     def destination(self, path):
-        """Path that the artefact gets, for the path that the user named.
+        """Path of the artefact, for the path that the user named.
 
-        Raises:
-            FileExistsError: If something else stands there.
-            ValueError: If its name has another end.
+        Raises FileExistsError if it is occupied, ValueError if its name has another suffix.
         """
 
     @abc.abstractmethod
     def write(self, pipeline, path):
-        """Write a whole artefact, with a card that holds no comparison yet.
+        """Write a whole artefact to a new `path` of a draft, its card without a comparison.
 
-        Args:
-            pipeline: A `Pipeline`.
-            path: Path that does not exist in a draft directory; its last two names are those
-                of the final path.
+        The last two names of `path` are those of the final path.
         """
 
     def damage(self, path):
@@ -179,23 +143,14 @@ class Exporter(abc.ABC):
 
     @abc.abstractmethod
     def check(self, path):
-        """List of `Finding`: what the runtimes would refuse, without running the artefact.
-
-        It is called if `damage` finds nothing.
-        """
+        """List of `Finding`: what the runtimes would refuse, if `damage` finds nothing."""
 
     @abc.abstractmethod
     def answers(self, path, pipeline, inputs):
-        """The `Answers` of an artefact, by the runtime that it is made for, on one thread.
+        """The `Answers` of an artefact, in its own runtime, on one thread.
 
-        Args:
-            path: Path of the artefact.
-            pipeline: The `Pipeline` that it was made from: its source turns inputs into
-                requests.
-            inputs: List of inputs of the source.
-
-        Raises:
-            RuntimeError: If the runtime refuses the artefact or a request.
+        The source of `pipeline` turns `inputs` into requests. Raises RuntimeError if the runtime
+        refuses the artefact or a request.
         """
 
     @abc.abstractmethod
@@ -207,19 +162,14 @@ class Exporter(abc.ABC):
         """String of several lines: the card of an artefact, or a line that it has none."""
 
     def publish(self, written, path):
-        """Give a written artefact its name in one step, after all of it has reached the disk.
-
-        Returns:
-            Path that it got.
-        """
+        """Rename a written artefact, after all of it has reached the disk; returns its path."""
         return publish(written, path)
 
 
 def require_exportable(pipeline):
     """Raise ValueError if no artefact could answer as the pipeline does.
 
-    An artefact gets inputs of the source and nothing else, draws nothing at random, and has
-    weights that are numbers.
+    An artefact has inputs of the source alone, no random draws, and finite weights.
     """
     if not pipeline.model.exportable:
         raise ValueError(

@@ -20,29 +20,27 @@ class Parity:
 
     Attributes:
         artefact: Name, such as "SavedModel" or "LiteRT float32".
-        sentences: Integer, number of sentences that it was given.
-        refused: Integer, how many of them it refused, as too long for it.
+        sentences: Integer, number of sentences.
+        refused: Integer, how many of them were too long for it.
         equal: Float, the share of the rest with the same text.
-        ties: Integer, how many of these have another text, which Keras gives, too, once its
-            weights are rounded otherwise, or which it scores as high: see `rounding`.
+        ties: Integer, how many of these have another text of the same score, or one that Keras
+            gives with its weights rounded otherwise: see `rounding`.
         unstable: Integer, how many got another text alone than in a batch, or than in another one.
         nbest: Float, the share of hypotheses that are among those of Keras, in lists of the best
-            few and of those with a prefix; None if the artefact gives no lists.
+            few and of those with a prefix; None without lists.
         score: Float, the largest difference of a score, where the texts are equal.
-        alignment: Float, the largest difference of a weight, where the texts are equal.
-        tokens: Float, the largest difference of a token's log-probability or entropy, or of a
-            confidence, likewise; None if the artefact gives none.
+        alignment: Float, likewise of a weight.
+        tokens: Float, likewise of a token's log-probability or entropy, or a confidence; or None.
         megabytes: Float, size in millions of bytes, to two decimals; of Keras, that of its weights.
         milliseconds: Float, median time of one sentence at a time.
         bleu: Float, sacreBLEU's BLEU with the user's references; None without any, and if it is
             not one of the pipeline's own metrics.
         chrf: Float, sacreBLEU's chrF, likewise.
-        quality: Dictionary, labels of the pipeline's other metrics, such as "WER", to scores,
-            likewise.
-        exact: True if this artefact must give the same texts, scores and alignments. One with
-            weights or products in fewer bits need not.
-        misses: Tuple of strings: each names an input and what of its answer is further from Keras
-            than rounding explains. Empty unless `exact`.
+        quality: Dictionary, labels of other metrics, such as "WER", to scores, likewise.
+        exact: True if this artefact must give the same texts, scores and alignments; False with
+            weights or products in fewer bits.
+        misses: Tuple of strings: each names an input and a difference that rounding does not
+            explain. Empty unless `exact`.
     """
 
     artefact: str
@@ -81,22 +79,13 @@ class Parity:
 
 
 class Case(NamedTuple):
-    """Answers to one request: by Keras, by an artefact, and by Keras with its weights rounded.
+    """Answers to one request: by Keras, by an artefact, and by Keras with its weights rounded."""
 
-    Attributes:
-        source: The input.
-        expected: List of `Translation` of Keras: the best one, or all, best first.
-        received: List of `Answer`: all answers with the best text, from several batches, or one
-            list of hypotheses.
-        prefix: String that each text of a list begins with; None for best texts.
-        rounded: List of lists like `expected`, one for each rounding; empty before `rounding`.
-    """
-
-    source: object
-    expected: list
-    received: list
-    prefix: str | None = None
-    rounded: tuple = ()
+    source: object  # the input
+    expected: list  # of `Translation` of Keras: the best one, or all, best first
+    received: list  # of `Answer`: the best text from several batches, or one list of hypotheses
+    prefix: str | None = None  # that each text of a list begins with; None for best texts
+    rounded: tuple = ()  # lists like `expected`, one for each rounding; empty before `rounding`
 
     def compared(self):
         """(pairs, others): pairs of a hypothesis of Keras and an equal answer, and the rest."""
@@ -129,10 +118,10 @@ class Case(NamedTuple):
         return all(len(_paired(self.expected, texts)[0]) >= least for texts in self.rounded)
 
     def is_tie(self, answer):
-        """True for an answer with another text that Keras may give, too.
+        """True for another text that Keras may give, too.
 
-        That is one of another rounding, one that Keras scores as high, or any where Keras has
-        another text at each rounding, as a model that has hardly learnt.
+        That is one of another rounding, one of equal score, or any text where Keras has another one
+        at each rounding, as a model that has hardly learnt.
         """
         if not self.is_steady():
             return True
@@ -217,7 +206,7 @@ def _floats(values):
 def _paired(hypotheses, answers):
     """(pairs, others): pairs of a hypothesis and an equal answer, each at most once, and the rest.
 
-    Of several with one text, split into other tokens, the one with the nearest score is taken.
+    Of several answers with one text, in other tokens, the one with the nearest score is paired.
     """
     unused, pairs, different = dict(enumerate(hypotheses)), [], []
     for answer in answers:
@@ -231,12 +220,7 @@ def _paired(hypotheses, answers):
 
 
 def require(parity, allow_differences):
-    """Raise ValueError if a comparison failed that must not.
-
-    Args:
-        parity: `Parity`.
-        allow_differences: True if it may fail all the same.
-    """
+    """Raise ValueError if a comparison failed that must not, unless `allow_differences`."""
     if not parity.holds and not allow_differences:
         more = len(parity.misses) - _MOST_SHOWN
         misses = "; ".join(parity.misses[:_MOST_SHOWN]) + (f"; and {more} more" if more > 0 else "")
@@ -267,11 +251,7 @@ LEGEND = (
 
 
 def table(rows):
-    """The rows as text, one under the other, headed by what their columns are, and a legend.
-
-    Args:
-        rows: List of `Parity`, that of Keras first.
-    """
+    """A list of `Parity`, that of Keras first, as lines of text with a heading and a legend."""
     headings = [
         name
         for name, (field, _) in _COLUMNS.items()

@@ -23,19 +23,9 @@ def export(
     allow_differences=False,
     say=None,
 ):
-    """Write a pipeline in one format, once it is known to be good.
+    """Write a pipeline in one format, once it is known to be good: the path of the artefact.
 
-    Args:
-        exporter: `Exporter`.
-        pipeline: A `Pipeline`.
-        path: Path that the user named; `exporter.place` turns it into that of the artefact.
-        sentences: List of inputs of the source to compare on, after its edge cases.
-        references: List of their translations, or texts, for the pipeline's metrics.
-        allow_differences: True if it may be written if it does not answer as Keras does.
-        say: Function of one string, which reports the comparison; None for none.
-
-    Returns:
-        Path of the artefact.
+    `path` is the one that the user named. Other arguments: as in `export_litert`.
     """
     from keras_bahdanau.exporters.comparison import Comparison  # which loads NumPy
 
@@ -56,13 +46,13 @@ def export_together(artefacts, pipeline, comparison, draft, allow_differences, t
             the table. They are named in the opposite order: the first comes last.
         pipeline: A `Pipeline`.
         comparison: `Comparison` with Keras.
-        draft: Path to be unfinished beside, as in `unfinished`.
-        allow_differences: True if they may be named if one does not answer as Keras does.
-        table_path: Path of a JSON file for the table, or None for no such file.
+        draft: Path for `unfinished`.
+        allow_differences: True to name them even if one does not answer as Keras does.
+        table_path: Path of a JSON file for the table, or None.
 
     Returns:
-        List of the paths that the artefacts got, in the order of `artefacts`: a version has the
-        next number when it is named, which another export may have made a higher one.
+        List of the final paths, in the order of `artefacts`: another export at the same time
+        may give a version a higher number.
 
     Raises:
         ValueError: If a runtime would refuse one, or if one answers differently and
@@ -110,11 +100,7 @@ def require_clean(exporter, path):
 
 
 def publish(written, path):
-    """Rename a whole file or directory, after all of it has reached the disk.
-
-    Returns:
-        The path.
-    """
+    """Rename a whole file or directory, after all of it has reached the disk; returns the path."""
     for part in [*written.rglob("*"), written]:
         if part.is_dir() and os.name == "nt":  # Windows opens no directory
             continue
@@ -126,11 +112,7 @@ def publish(written, path):
 
 
 def publish_version(written, directory):
-    """Rename a whole version to the next number, whatever else is exported at the same time.
-
-    Returns:
-        Path of the version.
-    """
+    """Rename a whole version to the next number, whatever else is exported; returns its path."""
     while True:
         target = _after_the_newest(directory)
         try:
@@ -150,11 +132,7 @@ def require_absent(path):
 
 
 def next_version(directory):
-    """Path of the version to write.
-
-    Raises:
-        FileExistsError: If the directory holds something else than versions.
-    """
+    """Path of the version to write; FileExistsError if the directory holds other names."""
     if not directory.exists():
         return directory / "1"
     names = [path.name for path in directory.iterdir()] if directory.is_dir() else [""]
@@ -189,10 +167,10 @@ _DRAFT = "draft"  # name that is owned in a directory that is not finished
 
 @contextlib.contextmanager
 def unfinished(path):
-    """Make a directory beside a path, to write to first and to rename from.
+    """Make a draft directory next to a path, to write to first and to rename from.
 
-    It is removed in the end with what is left in it, and so is the directory around it if that
-    is new and nothing is in it. First those are removed whose process was killed.
+    It is removed in the end, with a new, empty directory around it; those of killed processes
+    are removed first.
     """
     around = path.parent
     # no number and a dot first: a server does not take it for a version
@@ -223,11 +201,7 @@ def _remove_abandoned(directory):
 
 @contextlib.contextmanager
 def reserved(artefacts):
-    """Own the files among the artefacts for as long as the block lasts.
-
-    Raises:
-        BlockingIOError: If another process writes one of them.
-    """
+    """Own the files among the artefacts for a block; BlockingIOError if another process does."""
     with contextlib.ExitStack() as block:
         for path, exporter in artefacts.items():
             if exporter.writes_file:

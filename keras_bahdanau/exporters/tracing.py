@@ -8,10 +8,7 @@ from keras_bahdanau.exporters.saved_model.graph_check import GUARD
 
 
 def traced(pipeline, function, arguments, most_rows=None):
-    """Trace `function(pipeline, **arguments)` for the specs of its arguments.
-
-    The graph refuses a request of more than `most_rows` rows; None for any number.
-    """
+    """Trace `function(pipeline, **arguments)` for the specs of arguments, to `most_rows` rows."""
     specs = {
         name: tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in arguments.items()
     }
@@ -29,7 +26,7 @@ def traced(pipeline, function, arguments, most_rows=None):
 def _guarded(tensors, specs, most_rows):
     """The arguments of a request that has their shapes, as many rows in each, and not too many.
 
-    A server sees to that before it merges requests, so no request fails by those of others.
+    A server checks that before it merges requests, so no request fails by those of others.
     """
     with tf.name_scope(GUARD):
         # which looks at the tensor that came, not at what the graph was promised
@@ -73,9 +70,6 @@ class SearchedOnce:
     """A `Pipeline` for signatures that call one graph of its search, traced by the first of them.
 
     The search for a prefix is another one, which a single signature needs.
-
-    Args:
-        pipeline: The `Pipeline`, which gives all else.
     """
 
     def __init__(self, pipeline):
@@ -110,8 +104,7 @@ _NO_ROOM = (tf.errors.OutOfRangeError, tf.errors.ResourceExhaustedError)  # Tens
 def write_graph(module, path, functions):
     """Save the signatures of a graph, and the weights that they read, as a SavedModel.
 
-    Raises:
-        OSError: If the disk is full, or does not take files of that size.
+    Raises OSError if the disk is full, or does not take files of that size.
     """
     with whole(path):
         tf.saved_model.save(module, str(path), signatures=functions)
@@ -119,11 +112,7 @@ def write_graph(module, path, functions):
 
 @contextlib.contextmanager
 def whole(path):
-    """Turn TensorFlow's errors of a disk into those of Python.
-
-    Raises:
-        OSError: If the disk is full, or does not take files of that size.
-    """
+    """Turn TensorFlow's errors of a full disk, or of too large a file, into OSError."""
     try:
         yield
     except _NO_ROOM as error:

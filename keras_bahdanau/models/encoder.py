@@ -60,12 +60,11 @@ class Encoder(keras.Model):
         front_end: A front end: see `layers.front_ends`.
         readers: List of readers, called one after another: see `layers.readers`.
         symbols: For a decoder that copies: sequence of `vocabulary_size` integers, the target id
-            that each source id is copied as, -1 for none, from `Source.symbols`. None for no
-            copying.
+            that each source id is copied as, -1 for none, from `Source.symbols`; or None.
 
     A front end or reader with the attribute `reduction` makes ceil(n / reduction) vectors of n.
-    The encoder's `reduction` is their product; position j of the memory begins at the source's
-    position `reduction * j`.
+    The encoder's `reduction` is their product: position j of the memory begins at
+    `reduction * j` of the source.
 
     Call arguments:
         features: Features of the source for the front end: for text an int tensor

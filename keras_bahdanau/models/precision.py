@@ -29,9 +29,8 @@ def cast_model(model, precision):
     """The same model with weights and products in "float32" or "bfloat16".
 
     Softmax, scores and the encoder's mean stay in float32. Weights and logits are in the
-    precision: no step of a search has to cast them. All layers get it, whatever they were made
-        with;
-    and while the model is built, layers of other threads. A bfloat16 has the range of float32 and 8
+    precision: no step of a search has to cast them. All layers get it, and so do, while
+    the model is built, layers of other threads. A bfloat16 has the range of float32 and 8
     significant bits (Kalamkar et al. 2019, "A study of BFLOAT16 for deep learning training").
 
     `model` is a built `Seq2Seq` or `Ensemble`; the result is of the same class, with copies of the

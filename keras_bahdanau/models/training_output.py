@@ -34,7 +34,7 @@ class TrainingOutput(NamedTuple):
 
 
 def is_tensor(field):
-    """True for a tensor, False for the () that stands for none."""
+    """True for a tensor, False for ()."""
     return not isinstance(field, tuple)
 
 

@@ -53,10 +53,9 @@ def add_ctc(step, state, log_probs, mask, weight, end):
 
 
 def forced_log_probs(log_probs, mask, target_in, target_out, end):
-    """Log-probabilities that CTC adds for given targets: float32 `(batch, target_time)`.
+    """Log-probabilities that CTC adds for given targets: float32, 0 at padding.
 
-    `target_in` and `target_out` are int32 `(batch, target_time)`, the latter right-padded with 0;
-    the result is 0 there.
+    `target_in` and `target_out` are int32 `(batch, target_time)`, the latter right-padded with 0.
     """
     prefixes = CtcPrefixes(log_probs, mask, end)
 

@@ -1,4 +1,4 @@
-"""Search trees: every hypothesis that a beam search has held, those that it dropped included."""
+"""Search trees: all hypotheses of a beam search, dropped ones included."""
 
 from typing import Any, NamedTuple
 

@@ -39,20 +39,18 @@ class BrowserExporter(LiteRTExporter):
     """A page that runs a model where it is read, later without a network.
 
     A visitor types a text; draws or chooses an image; records sound or chooses a file; or writes by
-    pen: whatever the source of the model takes.
+    pen: whatever the source of the model is.
 
     The directory holds `index.html` with its modules, the model as `export_litert` writes it,
-    LiteRT.js, and `site.json` with the size and the sha256 of each file. Any web server that
-    gives files serves it. Suggestions and a prefix are there if the model has their signatures.
+    LiteRT.js, and `site.json` with the size and the sha256 of each file. Any static web server
+    serves it. The signatures "nbest" and "prefix" add suggestions and a prefix.
 
     Args:
-        quantization: As in `export_litert`.
-        max_source_length: Likewise.
-        max_target_length: Likewise.
-        signatures: Likewise.
         litert_js: Path of the directory in which npm installed `@litertjs/core`, the one that
             holds `node_modules`.
         title: String, the heading of the page, of 1 to 200 characters that can be printed.
+
+    Other arguments: as in `export_litert`.
 
     Raises:
         ValueError: If a setting is not one of these.
@@ -79,8 +77,7 @@ class BrowserExporter(LiteRTExporter):
 
     @classmethod
     def variants(cls, **settings):
-        """None: LiteRT.js is needed for a page, and all formats are written without it."""
-        return []
+        return []  # a page needs LiteRT.js
 
     @staticmethod
     def recognizes(path):
@@ -176,10 +173,7 @@ class BrowserExporter(LiteRTExporter):
 
 
 def _say_source(path):
-    """Write into the page of which source its model is: so it shows the right fields at once.
-
-    The page stands among the modules as one of text, whose cards name no source.
-    """
+    """Write the source of the model into the page, which shows a field of text by default."""
     name = read_packed_card(path / MODEL).get("source", {}).get("class_name")
     if name is not None:
         page = (path / PAGE).read_text("utf-8")
@@ -207,11 +201,7 @@ def _import_by_path(module):
 
 
 def _read_site(path):
-    """The list of the files of a site.
-
-    Raises:
-        Damage: If it is none.
-    """
+    """The list of the files of a site; raises `Damage` if it is none."""
     site = parse_card((path / SITE).read_bytes())
     check_fields(site, _FORMS)
     return site

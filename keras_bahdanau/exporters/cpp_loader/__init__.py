@@ -1,13 +1,11 @@
 """A SavedModel as TensorFlow Serving runs it: in its C++ loader, without Python TensorFlow.
 
-The model server is a C++ program: no Keras, no Python function and no XLA compiler stand behind
-an artefact there. `run_in_clean_process` runs a SavedModel under the same conditions, in a new
-process that calls TensorFlow's C library and imports neither `tensorflow` nor `keras`.
-That process is this package as a program:
+The model server is a C++ program, without Keras, Python functions or an XLA compiler.
+`run_in_clean_process` runs a SavedModel under the same conditions, in a new process that calls
+TensorFlow's C library, and needs the standard library and NumPy alone. That process is this
+package as a program:
 
     python -m keras_bahdanau.exporters.cpp_loader SAVED_MODEL < REQUESTS > ANSWERS
-
-Nothing here needs more than the standard library and NumPy.
 """
 
 from keras_bahdanau.exporters.cpp_loader.clean_process import (

@@ -1,7 +1,4 @@
-"""TensorFlow's C library through `ctypes`, with XLA disabled as in the model server.
-
-Its functions, and its tensors as NumPy arrays.
-"""
+"""TensorFlow's C library through `ctypes`, with XLA disabled as in the model server."""
 
 import ctypes
 import functools
@@ -109,11 +106,7 @@ def load_text_operations():
 
 
 def find_library():
-    """Path of TensorFlow's C library.
-
-    Raises:
-        RuntimeError: If it is not there.
-    """
+    """Path of TensorFlow's C library; raises RuntimeError if it is missing."""
     home = _find_package("tensorflow")
     name = "libtensorflow_cc.2.dylib" if sys.platform == "darwin" else "libtensorflow_cc.so.2"
     if home is None or not (home / name).exists():

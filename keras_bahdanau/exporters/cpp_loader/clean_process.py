@@ -55,20 +55,10 @@ def run_in_clean_process(directory, requests, python=sys.executable):
 def timed_in_clean_process(
     directory, requests, python=sys.executable, threads=None, text_operations=True
 ):
-    """The same with the time that each request took.
+    """The answers of `run_in_clean_process`, and a list of the seconds of each request.
 
-    Args:
-        directory: Path of the SavedModel.
-        requests: As in `run_in_clean_process`.
-        python: Likewise.
-        threads: Integer, processor threads; as many as there are processors when left out.
-        text_operations: False to load TensorFlow without the operations of tensorflow-text.
-
-    Returns:
-        The answers, and a list of the seconds of each request.
-
-    Raises:
-        RuntimeError: As in `run_in_clean_process`.
+    `threads` is the number of processor threads, by default all; without `text_operations` the
+    operations of tensorflow-text are not loaded.
     """
     limits = {} if threads is None else dict.fromkeys(_THREADS, str(threads))
     # files without a name: nothing is left of them, however this process ends
@@ -108,7 +98,7 @@ def timed_in_clean_process(
 def _write(file, signature, arrays, seconds=0.0):
     """Write a call, `{name: array}` of a signature, without pickle: strings as bytes and lengths.
 
-    Before it stands how many bytes it is, since the file may be a pipe that stays open.
+    The number of bytes comes first, since the file may be a pipe that stays open.
     """
     fields = {"signature": np.array(signature), "seconds": np.array(seconds, np.float64)}
     for name, value in arrays.items():
@@ -152,10 +142,9 @@ def _split(array, lengths):
 
 
 def main():
-    """Answer the requests on standard input on standard output.
+    """Answer the requests on standard input on standard output, until the input ends.
 
-    One line on standard error and exit code 1 if that fails. When the standard input ends, the
-    process that asked has ended, and so does this one.
+    A failure is one line on standard error and exit code 1.
     """
     parser = argparse.ArgumentParser(
         prog=f"python -m {_MODULE}", description="Run requests in TensorFlow's C++ loader."

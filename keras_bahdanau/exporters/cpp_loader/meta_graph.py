@@ -1,8 +1,7 @@
 """Read the signatures of a SavedModel from the bytes of its `MetaGraphDef`.
 
-The message's Python class can't be had without importing `tensorflow`, so the few fields needed
-are read by their numbers: once published, these never change (meta_graph.proto,
-tensor_shape.proto).
+The message's Python class would import `tensorflow`, so the few fields needed are read by their
+numbers, which never change once published (meta_graph.proto, tensor_shape.proto).
 """
 
 from typing import NamedTuple
@@ -13,17 +12,11 @@ from keras_bahdanau.exporters.cpp_loader.c_library import DTYPES
 
 
 class TensorSpec(NamedTuple):
-    """One argument or result of a signature.
+    """One argument or result of a signature."""
 
-    Attributes:
-        tensor: Name of the tensor in the graph, such as `"serving_default_text:0"`.
-        dtype: NumPy dtype, `object` for strings; None if this module can't carry the type.
-        shape: Tuple with None for each unknown dimension; None if the rank is unknown.
-    """
-
-    tensor: str
-    dtype: np.dtype | None
-    shape: tuple[int | None, ...] | None
+    tensor: str  # name in the graph, such as "serving_default_text:0"
+    dtype: np.dtype | None  # object for strings; None if this module can't carry the type
+    shape: tuple[int | None, ...] | None  # None for an unknown dimension, or rank
 
 
 class Signature(NamedTuple):

@@ -22,19 +22,11 @@ class SavedModelSession:
     """A SavedModel in TensorFlow's C++ loader, with XLA disabled as in the model server.
 
     Only for a process that has not imported `tensorflow`, since XLA is disabled for the whole
-    process: elsewhere call `run_in_clean_process`.
+    process: elsewhere call `run_in_clean_process`. `signatures` is a dictionary from a name to its
+    `Signature`. Without `text_operations` no operation of tensorflow-text is registered.
 
-    Args:
-        directory: Path of the SavedModel, the directory that holds `saved_model.pb`.
-        tags: Tags of the graph to load.
-        text_operations: False to register no operation of tensorflow-text.
-
-    Attributes:
-        signatures: Dictionary from a signature's name to its `Signature`.
-
-    Raises:
-        RuntimeError: If Python TensorFlow is imported already, if TensorFlow's C++ library is
-            missing, or if the SavedModel can't be loaded.
+    Raises RuntimeError if Python TensorFlow is imported already, if TensorFlow's C++ library is
+    missing, or if the SavedModel can't be loaded.
 
     Example:
         with SavedModelSession("models/en-de/1") as session:
@@ -71,15 +63,10 @@ class SavedModelSession:
             library.TF_DeleteBuffer(buffer)
 
     def run(self, signature, /, **inputs):
-        """Run one signature.
+        """Run one signature: a dictionary from a result's name to its array, strings as `bytes`.
 
-        Args:
-            signature: Name of the signature.
-            **inputs: One array for each argument of the signature, with exactly its dtype;
-                for a string argument an array or list of `str` or `bytes`. Any rank.
-
-        Returns:
-            Dictionary from a result's name to its array; strings are `bytes` in an object array.
+        Each input is an array of any rank, with exactly the dtype of the signature; for strings an
+        array or list of `str` or `bytes`.
 
         Raises:
             ValueError: If the signature or the names of the arguments are not the model's.

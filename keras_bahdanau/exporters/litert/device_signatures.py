@@ -1,6 +1,6 @@
 """Answers of a LiteRT file: functions of a `Pipeline`, ready to be traced.
 
-All are for one input, with fixed shapes, and have int32 and float32 at their border.
+All are for one input, with fixed shapes, and have int32 and float32 inputs and outputs.
 """
 
 import keras
@@ -51,9 +51,8 @@ def decode_nbest_on_device(pipeline, time, prefix=None, prefix_length=None, **fe
 def encode(pipeline, **features):
     """For a phone that drives the loop itself: the input of `decode_step` for the first token.
 
-    Features of one input -> the tensors of the encoded source, called `prepared_0`,
-    `prepared_1`, ..., and those of the decoder's first state, called `state_0`, `state_1`, ...
-    Each is float32 or int32; a mask is 0 or 1.
+    Tensors of the encoded source, `prepared_0`, `prepared_1`, ..., and of the decoder's first
+    state, `state_0`, `state_1`, ..., float32 or int32; a mask is 0 or 1.
     """
     prepared = pipeline.model.encode(_known(pipeline, features))
     state = pipeline.model.initial_state(prepared)
@@ -63,8 +62,8 @@ def encode(pipeline, **features):
 def decode_step(pipeline, tokens, **fields):
     """One target step: `tokens` int32 `(1,)`, the token chosen last, and the result of `encode`.
 
-    Gives `log_probs` float32 `(1, vocabulary)`, `weights` float32
-    `(1, source_time)` and the next `state_0`, `state_1`, ...
+    Gives `log_probs` float32 `(1, vocabulary)`, `weights` float32 `(1, source_time)` and the next
+    `state_0`, `state_1`, ...
     """
     model = pipeline.model
     with tf.init_scope():  # outside of the graph: only their structure and dtypes count

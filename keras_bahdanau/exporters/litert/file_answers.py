@@ -16,13 +16,10 @@ from keras_bahdanau.settings.greetings import without_greetings
 
 
 def answers_of(path, pipeline, inputs):
-    """The texts of a file, and the time of each: see `Exporter.answers`.
+    """`Answers` of a file: see `Exporter.answers`.
 
     Each input that is short enough is a request of its own. Lists of hypotheses are those of the
     first inputs, if the file has the signatures.
-
-    Returns:
-        `Answers`.
     """
     on_device = OnDevicePipeline(path)
     with without_greetings():  # of the first call, which is slow, and does not count

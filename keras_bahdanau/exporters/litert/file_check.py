@@ -28,11 +28,7 @@ _DTYPES = {"BOOL", "FLOAT32", "INT8", "INT32", "INT64", "UINT8"}  # that its buf
 
 
 def check_litert(path):
-    """The findings in a LiteRT file: a list of `Finding`.
-
-    Raises:
-        ImportError: If `ai-edge-litert` is not installed.
-    """
+    """List of `Finding` in a LiteRT file; raises ImportError without `ai-edge-litert`."""
     schema = load_schema()
     from ai_edge_litert.interpreter import Interpreter
 

@@ -37,11 +37,10 @@ def export_litert(
 
     Its main signature `decode`, of a `Translator` `translate`, takes the features of one input,
     for text `source` int32 `(1, max_source_length)`, right-padded with 0, and gives the outputs
-    of `device_signatures.decode_on_device`. Beside it stand those that `signatures` asks for. All
-    shapes are fixed, and every tensor is float32 or int32: `finished` and masks are 0 or 1.
-    The file describes itself in LiteRT's standard metadata, and the SentencePiece models and a
-    card (`card.json`) are packed behind the model, as a zip archive that `zipfile` and the LiteRT
-    metadata libraries read.
+    of `device_signatures.decode_on_device`. All shapes are fixed, and every tensor is float32 or
+    int32: `finished` and masks are 0 or 1. The file has LiteRT's standard metadata; the
+    SentencePiece models and a card (`card.json`) are packed behind the model, as a zip archive that
+    `zipfile` and the LiteRT metadata libraries read.
 
     Args:
         pipeline: A `Pipeline`.
@@ -50,22 +49,21 @@ def export_litert(
             "int8" for weights of 8 bits and activations in float32 (dynamic range): a matrix
             product rounds each row of its input to 8 bits, a convolution none. "int4" is the same
             with matrices of 4 bits and a scale for each output: see `four_bits`. It costs some
-            answers, fewer of a model that was trained with `quantization_aware` and
-            `quantization="int4"`, and takes TensorFlow Lite 2.17 or LiteRT.
+            answers, fewer of a model trained with `quantization_aware` and
+            `quantization="int4"`, and needs TensorFlow Lite 2.17 or LiteRT.
         max_source_length: Positive integer. Most positions of a source, the end token of a text
-            included; what the source says if None, 64 tokens of a text.
+            included; by default the source's own, 64 tokens of a text.
         max_target_length: Positive integer. Most target tokens, the end token included.
         sentences: List of inputs of the source to compare on, after its edge cases.
         references: List of their translations, or texts, for the pipeline's metrics.
-        allow_differences: True if a float32 file may be written that does not
-            answer as Keras does; a quantized one is compared, and may differ.
+        allow_differences: True to write a float32 file that does not answer as Keras does; a
+            quantized one may always differ.
         say: Function of one string, which reports the comparison; None for none.
         signatures: Tuple of the further signatures: "greedy" for `translate_greedy`, a beam of 1;
             "nbest" for `translate_nbest` and "prefix" for `translate_prefix`, the best few texts,
             and those that begin with a prefix, by `device_signatures.decode_nbest_on_device`;
             "steps" for `encode` and `decode_step`, of hosts that drive the loop themselves. Each
-            takes some 20 kB beside the weights, which all share, and one to two seconds of the
-            conversion.
+            adds some 20 kB, since all share the weights, and one to two seconds of conversion.
 
     Returns:
         Path of the file.
@@ -89,14 +87,7 @@ def export_litert(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LiteRTExporter(Exporter):
-    """The format of `export_litert`.
-
-    Args:
-        quantization: As in `export_litert`.
-        max_source_length: Likewise.
-        max_target_length: Likewise.
-        signatures: Likewise.
-    """
+    """The format of `export_litert`, whose settings are its arguments."""
 
     quantization: str | None = None
     max_source_length: int | None = None

@@ -20,10 +20,9 @@ from keras_bahdanau.text.subwords import Subwords
 class LiteRTPipeline:
     """A .tflite file that `export_litert` wrote, with the methods of a `Pipeline`.
 
-    The file reads one input at a time, by the search that it was exported with. An input that is
-    too long for it is cut, and `truncated` says so. Its features are made by the source that the
-    card of the file describes, as in training; that loads TensorFlow. The file of a text needs
-    none: see `LiteRTTranslator`.
+    The file reads one input at a time, with its own search. An input that is too long for it is
+    cut, and `truncated` says so. The source that its card describes makes the features, as in
+    training; that loads TensorFlow. The file of a text does without: see `LiteRTTranslator`.
 
     ```python
     reader = LiteRTPipeline("formulas.tflite")
@@ -37,9 +36,9 @@ class LiteRTPipeline:
         source: The `Source`.
         target: `Subwords` of the target text.
         model: None: the file gives no probabilities of given texts.
-        metrics: Tuple of names of metrics, those of `evaluate` where none are asked for.
+        metrics: Tuple of names, the default metrics of `evaluate`.
         card: Dictionary, the card of the file.
-        needs_tensorflow: True if the features are made by TensorFlow.
+        needs_tensorflow: True if TensorFlow makes the features.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -109,7 +108,7 @@ class LiteRTPipeline:
         return self._longest
 
     def decode(self, inputs, batch_size=1, search=None, prefixes=None, say=None):
-        """The best text for each input.
+        """The best text for each input: a list of `Translation`.
 
         Args:
             inputs: List of inputs of the source. An empty one gives an empty text.
@@ -117,9 +116,6 @@ class LiteRTPipeline:
             search: None: the file has its own.
             prefixes: List of strings, one an input: the beginning of its text; "" for a free one.
             say: Function of one string, which reports progress; None for none.
-
-        Returns:
-            List of `Translation`, one an input.
 
         Raises:
             TypeError: If `inputs` is not a list of inputs.
@@ -132,18 +128,8 @@ class LiteRTPipeline:
     def decode_nbest(self, inputs, nbest=None, batch_size=1, search=None, prefixes=None, say=None):
         """The best few texts for each input, best first: a list of lists of `Translation`.
 
-        Args:
-            inputs: As in `decode`.
-            nbest: Integer; at most, and by default, as many as the file gives: the beam width of
-                its search, or 1 if its export left the signatures for more out.
-            batch_size: As in `decode`.
-            search: Likewise.
-            prefixes: Likewise.
-            say: Likewise.
-
-        Raises:
-            TypeError: As in `decode`.
-            ValueError: Likewise, or if `nbest` is out of range.
+        `nbest` is at most, and by default, the beam width of the file's search, or 1 if its export
+        left the signatures out; else ValueError. Other arguments and errors: as in `decode`.
         """
         check_fixed(search=search)
         if not hasattr(inputs, "__len__"):  # an iterator, which gives them once
@@ -195,14 +181,7 @@ class LiteRTPipeline:
 
 
 def check_fixed(**options):
-    """Check that nothing is asked of a .tflite file that its export has fixed.
-
-    Args:
-        **options: Values by name; None stands for what is not asked for.
-
-    Raises:
-        ValueError: If one is given.
-    """
+    """Raise ValueError unless all options, which the export has fixed, are None."""
     forbidden = ", ".join(
         f"{name}={value!r}" for name, value in options.items() if value is not None
     )
@@ -230,26 +209,16 @@ def _failing_in_one_line(path):
 class LiteRTTranslator(LiteRTPipeline):
     """A .tflite file that `export_litert` wrote, with the methods of a `Translator`.
 
-    The file translates one sentence at a time, by the search that it was exported with. A
-    sentence that is too long for it is cut, its end token kept, and `truncated` says so.
+    The file translates one sentence at a time, with its own search. A sentence that is too long for
+    it is cut, its end token kept, and `truncated` says so.
 
     ```python
     translator = LiteRTTranslator("en-de.tflite")
     print(translator.translate(["A man in an orange hat."])[0].text)
     ```
 
-    Args:
-        path: Path of the file.
-
-    Attributes:
-        source: The side of the text, with the methods of a `Source` that need no model.
-        target: `Subwords` of the target text.
-        model: None: the file gives no probabilities of given texts.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ImportError: If `ai-edge-litert` is not installed.
-        ValueError: If the file is damaged, or holds no translator.
+    Arguments, attributes and errors: as in `LiteRTPipeline`; the source needs no TensorFlow, and a
+    file without a translator raises ValueError.
     """
 
     verb = "translate"
@@ -273,12 +242,7 @@ class LiteRTTranslator(LiteRTPipeline):
 def runner_of(path):
     """The class that runs a .tflite file: `LiteRTTranslator` of texts, else `LiteRTPipeline`.
 
-    Args:
-        path: Path of the file.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it holds no card.
+    Raises FileNotFoundError if there is no such file, ValueError if it holds no card.
     """
     return LiteRTPipeline if "source" in read_packed_card(path) else LiteRTTranslator
 

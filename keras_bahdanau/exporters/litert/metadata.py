@@ -1,9 +1,8 @@
 """LiteRT's standard model metadata: the description inside of a .tflite file.
 
-It is a FlatBuffer of its own, root `ModelMetadata`, identifier "M001", in the
-buffer that the model's metadata entry "TFLITE_METADATA" points at. Its schema
-is `metadata_schema.fbs` 1.1.0 of TensorFlow Lite Support, whose writer is no
-longer maintained: the classes here are its tables, as far as they are used.
+It is a FlatBuffer of its own, root `ModelMetadata`, identifier "M001", in the buffer of the
+model's metadata entry "TFLITE_METADATA". The classes here are the tables in use of its schema,
+`metadata_schema.fbs` 1.1.0 of TensorFlow Lite Support, whose writer is no longer maintained.
 """
 
 from typing import NamedTuple
@@ -21,69 +20,40 @@ _RECORD = 64  # bytes that an entry of a vector counts for
 
 
 class AssociatedFile(NamedTuple):
-    """A file in the zip archive behind the model.
+    """A file in the zip archive behind the model."""
 
-    Attributes:
-        name: String, its name in the archive.
-        description: String.
-        type: Integer: `DESCRIPTIONS`, `VOCABULARY`, or 0 for neither.
-    """
-
-    name: str = ""
+    name: str = ""  # in the archive
     description: str = ""
-    type: int = 0
+    type: int = 0  # `DESCRIPTIONS`, `VOCABULARY`, or 0 for neither
 
 
 class TensorMetadata(NamedTuple):
-    """An input or output.
+    """An input or output."""
 
-    Attributes:
-        name: String, as in the signature.
-        description: String.
-        dimension_names: Tuple of strings, one an axis; or empty.
-        associated_files: Tuple of `AssociatedFile`: what its values mean.
-    """
-
-    name: str = ""
+    name: str = ""  # as in the signature
     description: str = ""
-    dimension_names: tuple = ()
-    associated_files: tuple = ()
+    dimension_names: tuple = ()  # one an axis; or empty
+    associated_files: tuple = ()  # of `AssociatedFile`: the meaning of its values
 
 
 class SubGraphMetadata(NamedTuple):
-    """A signature's subgraph.
+    """A signature's subgraph, with its inputs and outputs in their order."""
 
-    Attributes:
-        name: String, the signature's.
-        description: String.
-        input_tensor_metadata: Tuple of `TensorMetadata`, in the order of the subgraph's inputs.
-        output_tensor_metadata: Tuple of `TensorMetadata`, in the order of its outputs.
-    """
-
-    name: str = ""
+    name: str = ""  # of the signature
     description: str = ""
-    input_tensor_metadata: tuple = ()
-    output_tensor_metadata: tuple = ()
+    input_tensor_metadata: tuple = ()  # of `TensorMetadata`
+    output_tensor_metadata: tuple = ()  # of `TensorMetadata`
 
 
 class ModelMetadata(NamedTuple):
-    """The whole.
-
-    Attributes:
-        name: String.
-        description: String.
-        version: String.
-        subgraph_metadata: Tuple of `SubGraphMetadata`, in the order of the model's subgraphs.
-        associated_files: Tuple of `AssociatedFile`.
-        min_parser_version: String, version of the schema that a reader must know.
-    """
+    """The whole, with the subgraphs in the order of the model."""
 
     name: str = ""
     description: str = ""
     version: str = ""
-    subgraph_metadata: tuple = ()
-    associated_files: tuple = ()
-    min_parser_version: str = PARSER_VERSION
+    subgraph_metadata: tuple = ()  # of `SubGraphMetadata`
+    associated_files: tuple = ()  # of `AssociatedFile`
+    min_parser_version: str = PARSER_VERSION  # version of the schema that a reader must know
 
 
 # the number of each field in its table of the schema, and what it holds
@@ -120,11 +90,7 @@ def encode_metadata(metadata):
 
 
 def decode_metadata(content):
-    """The `ModelMetadata` of a FlatBuffer.
-
-    Raises:
-        ValueError: If it is none, or holds more than any export writes.
-    """
+    """The `ModelMetadata` of a FlatBuffer; ValueError if it is none, or more than an export's."""
     content = bytes(content)
     if len(content) < 8 or not flatbuffers.util.BufferHasIdentifier(content, 0, IDENTIFIER):
         raise ValueError(

@@ -1,9 +1,9 @@
 """A .tflite file as it is shipped: model, metadata, and the files packed behind them.
 
-The file begins with the model, a FlatBuffer. Behind it, up to the end, lies a
-zip archive, uncompressed as LiteRT's metadata libraries demand. "The model" of
-a card's sha256 is every byte before that archive. The comment that ends the
-archive, and so the file, is the seal: the sha256 of every byte before it.
+The file begins with the model, a FlatBuffer. Behind it, up to the end, is a zip archive,
+uncompressed as LiteRT's metadata libraries demand. The sha256 of a card is that of every byte
+before the archive. The comment at the end of the archive, and so of the file, is the seal: the
+sha256 of every byte before it.
 """
 
 import io
@@ -27,11 +27,7 @@ _SEAL = 64  # bytes at the end, hexadecimal digits
 
 
 def load_schema():
-    """The module of LiteRT's Python package, an optional one, with the tables of a .tflite file.
-
-    Raises:
-        ImportError: If `ai-edge-litert` is not installed.
-    """
+    """LiteRT's module of the tables of a .tflite file, or ImportError without `ai-edge-litert`."""
     try:
         from ai_edge_litert import schema_py_generated
     except ImportError:
@@ -43,19 +39,12 @@ def load_schema():
 
 
 class Contents(NamedTuple):
-    """The parts of a file.
+    """The parts of a file."""
 
-    Attributes:
-        model: Bytes before the archive.
-        files: Dictionary of the packed files' bytes, by name.
-        compressed: List of the names that are not stored as they are.
-        seal_fits: Bool, True if the last bytes are the seal of all others.
-    """
-
-    model: bytes
-    files: dict
-    compressed: list
-    seal_fits: bool = False
+    model: bytes  # before the archive
+    files: dict  # from a packed file's name to its bytes
+    compressed: list  # names that are compressed
+    seal_fits: bool = False  # True if the last bytes are the seal of all others
 
 
 def pack(model, files, card):
@@ -76,11 +65,7 @@ def pack(model, files, card):
 
 
 def unpack(content):
-    """The `Contents` of a file's bytes.
-
-    Raises:
-        Damage: If there is no archive, or it is damaged.
-    """
+    """The `Contents` of a file's bytes; raises `Damage` without a whole archive."""
     with opened(io.BytesIO(content)) as archive:
         entries = archive.infolist()
         return Contents(
@@ -94,11 +79,9 @@ def unpack(content):
 
 
 def add_metadata(model, name, content):
-    """A model with one more entry in its metadata.
+    """A model with one more entry in its metadata; its other bytes stay unchanged and shared.
 
-    All that it holds stays where it is, byte for byte, and shared as it was: a
-    FlatBuffer points forward only, so a new root in front of the old one can
-    point at everything behind it.
+    A FlatBuffer points forward only, so a new root in front can point at everything behind it.
     """
     model += bytes(-len(model) % ALIGNMENT)
     old = _root(model)

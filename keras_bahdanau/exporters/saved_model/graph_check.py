@@ -1,6 +1,6 @@
 """Check of a SavedModel for what TensorFlow Serving would refuse.
 
-Known operations are those that a stock TensorFlow Serving image runs on a CPU.
+Known operations run on a CPU in a stock TensorFlow Serving image.
 """
 
 import re
@@ -202,24 +202,18 @@ def harm_of(operation):
 
 
 def all_operations(graph):
-    """The names of all operations of a `GraphDef` and of its functions.
-
-    A node may also have the name of one of the graph's own functions; these are left out.
-    """
+    """The names of all operations of a `GraphDef` and its functions, without its own functions."""
     functions = graph.library.function
     nodes = [*graph.node, *(node for function in functions for node in function.node_def)]
     return {node.op for node in nodes} - {function.signature.name for function in functions}
 
 
 def reached_operations(graph, signature):
-    """The names of the operations that a request to a signature runs.
+    """Set of the names of the operations that a request to a signature runs.
 
-    The saver stands in the same graph, and it must read files and write
-    variables: so only what the outputs come from is taken, with the functions
-    called on the way. `_XlaMustCompile` is among the names if one of these is compiled.
-
-    Returns:
-        Set of strings, without what refuses a request as a whole before any of its rows is read.
+    The saver in the same graph reads files and writes variables, so only ancestors of the outputs
+    count, with the functions that they call; `_XlaMustCompile` is among them if one is compiled,
+    and checks that refuse a request as a whole are not.
     """
     outputs = [name for tensor in signature.outputs.values() for name in _tensor_names(tensor)]
     waiting = _ancestors(graph.node, outputs)
@@ -238,7 +232,7 @@ def reached_operations(graph, signature):
 
 
 def _tensor_names(tensor):
-    """The tensors that a `TensorInfo` stands for."""
+    """The tensors of a `TensorInfo`."""
     encoding = tensor.WhichOneof("encoding")
     if encoding == "coo_sparse":
         return [name for _, name in tensor.coo_sparse.ListFields()]

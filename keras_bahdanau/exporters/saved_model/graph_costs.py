@@ -1,7 +1,7 @@
 """The memory and the work of a graph, from the shapes of its tensors.
 
-A runtime keeps no tensor longer than its batch lasts, and most of them a moment, so their sum is a
-bound of memory. Work is counted in operations on one number, which are as many on any machine.
+A runtime keeps no tensor longer than its batch lasts, so their sum is a bound of memory. Work is
+counted in operations on one number, which are as many on any machine.
 """
 
 import functools
@@ -50,31 +50,21 @@ class Unbounded(ValueError):
 
 
 def graph_bytes(graph, unknown):
-    """Bytes of all tensors of a graph: those of a function once for each of its calls.
+    """Bytes of all tensors of a graph with shapes: those of a function once for each of its calls.
 
-    A loop's body counts for one round; its lists have all of them.
-
-    Args:
-        graph: A `GraphDef` with shapes.
-        unknown: Integer, what an unknown dimension counts as.
+    A loop's body counts for one round, its lists for all; an unknown dimension is `unknown`.
     """
     return _total(graph, unknown, _bytes, lambda *_: 1)
 
 
 def graph_operations(graph, unknown):
-    """Operations on one number that a graph takes at most.
+    """Operations on one number that a graph with shapes takes at most.
 
     Those of a product of matrices or of a convolution are its multiplications and additions.
-    Any other operation of the graph takes one for each number that it reads or makes, whichever
-    are more, be it a copy, a sum, a comparison or an exponential; some steps each a softmax, a
-    normalization, a sort and a Fourier transform. Loops take as many rounds as they can.
-
-    Args:
-        graph: A `GraphDef` with shapes.
-        unknown: Integer, what an unknown dimension counts as.
-
-    Raises:
-        Unbounded: If the rounds of a loop, or the work of an operation, have no known bound.
+    Any other operation counts one for each number of its inputs or outputs, whichever are more;
+    a softmax, a normalization, a sort and a Fourier transform some steps each. Loops take as many
+    rounds as they can. `unknown` is the size of an unknown dimension. Raises `Unbounded` if the
+    rounds of a loop, or the work of an operation, have no known bound.
     """
     return _total(graph, unknown, _operations, _runs)
 

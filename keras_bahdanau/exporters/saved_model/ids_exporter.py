@@ -13,10 +13,9 @@ from keras_bahdanau.files.integrity import Damage
 class IdsSavedModelExporter(SavedModelExporter):
     """SavedModels for clients that split text themselves.
 
-    The graph has no operation of tensorflow-text: TensorFlow's C library runs it as it is, from
-    Java, Go, Rust or Triton. The SentencePiece models stand in `assets.extra`, and `card.json`
-    beside them names the one of each side. The signatures are those of
-    `served_signatures.served_ids`.
+    The graph has no operation of tensorflow-text: TensorFlow's C library runs it from Java, Go,
+    Rust or Triton. The SentencePiece models are in `assets.extra`, and `card.json` there names each
+    side's. The signatures are those of `served_signatures.served_ids`.
 
     Example:
         >>> export(IdsSavedModelExporter(), translator, "models/en-de-ids")
@@ -29,8 +28,7 @@ class IdsSavedModelExporter(SavedModelExporter):
 
     @classmethod
     def variants(cls, **settings):
-        """None: `export_all` writes one SavedModel, the one that takes raw inputs."""
-        return []
+        return []  # `export_all` writes the SavedModel of raw inputs
 
     @staticmethod
     def recognizes(path):

@@ -56,13 +56,12 @@ def export_saved_model(
     Args:
         pipeline: A `Pipeline`; its search options are frozen in the graph.
         directory: Path of the model; its versions are "1", "2", ... in it.
-        sentences: List of inputs of the source to compare on, after its edge cases.
-        references: List of their translations, or texts, for the pipeline's metrics.
-        allow_differences: True if a version may be published that does not
-            answer as Keras does.
-        say: Function of one string, which reports the comparison; None for none.
+        sentences: As in `export_litert`.
+        references: As in `export_litert`.
+        allow_differences: True to publish a version that does not answer as Keras does.
+        say: As in `export_litert`.
         max_source_length: Integer from 1 to 100,000. Most source positions, the end token of a
-            text included; that of the pipeline's search when left out. Of a text no more than
+            text included; by default that of the pipeline's search. Of a text no more than
             32 bytes a position, or 512 if that is more, are read.
         signatures: Tuple of further signatures: "prefix" for `translate_prefix`, the best few
             texts that begin with a given one; "alignments" for `translate_nbest_with_alignment`
@@ -84,12 +83,7 @@ def export_saved_model(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SavedModelExporter(Exporter):
-    """The format of `export_saved_model`.
-
-    Args:
-        max_source_length: As in `export_saved_model`.
-        signatures: Likewise.
-    """
+    """The format of `export_saved_model`, whose settings are its arguments."""
 
     max_source_length: int | None = None
     signatures: tuple = ()
@@ -179,10 +173,9 @@ class SavedModelExporter(Exporter):
         return check_saved_model(path)
 
     def answers(self, path, pipeline, inputs):
-        """Each input is sent alone, in a batch of 64, and in another batch in another order.
+        """Answers to each input alone, in a batch of 64, and in another batch in another order.
 
-        Lists of hypotheses are those of the first inputs, without and with a prefix. The warm-up
-        is sent first: it must not fail.
+        Lists are those of the first inputs, without and with a prefix. The warm-up is sent first.
         """
         from keras_bahdanau.exporters.cpp_loader import timed_in_clean_process
         from keras_bahdanau.exporters.saved_model.version import warmup_requests

@@ -16,19 +16,12 @@ class SavedModelPipeline:
 
     Only for a process that has not imported `tensorflow`: see `SavedModelSession`. Inputs are
     texts, or the content of files, for the source is in the graph; the search is that of the
-    export.
+    export. `card` is the card of the version; `source` is the object itself.
 
     ```python
     translator = SavedModelPipeline("models/en-de/1")
     print(translator.decode(["A man in an orange hat."])[0].text)
     ```
-
-    Args:
-        path: Path of the version.
-
-    Attributes:
-        card: Dictionary, the card of the version.
-        source: The object itself: it checks its inputs.
 
     Raises:
         Damage: If its card is none.
@@ -53,12 +46,9 @@ class SavedModelPipeline:
         (self._text,) = _TEXTS & {*signature.outputs}
 
     def check(self, name, inputs):
-        """Raise an error unless all inputs are texts, bytes or paths, of files that it reads.
+        """Raise an error unless all inputs are texts, bytes or paths of readable files.
 
-        Raises:
-            OSError: If a file can't be read.
-            TypeError: If an input is of another type.
-            ValueError: If a recording is FLAC, which the graph does not decode.
+        OSError for an unreadable file, TypeError for another type, ValueError for FLAC.
         """
         reads_files = self.card.get("inputs") == "files"
         for content in inputs:
@@ -74,18 +64,9 @@ class SavedModelPipeline:
                 )
 
     def decode(self, inputs, batch_size=64, search=None):
-        """The best text for each input.
+        """The best text for each input, strings, bytes or paths: a list of `Translation`.
 
-        Args:
-            inputs: List of strings, bytes or paths of files.
-            batch_size: Positive integer; the card's `max_rows` bounds it.
-            search: None: the graph has its own.
-
-        Returns:
-            List of `Translation`, one an input.
-
-        Raises:
-            RuntimeError: If the graph fails.
+        The card's `max_rows` bounds `batch_size`. Raises RuntimeError if the graph fails.
         """
         inputs = [source.encode() if isinstance(source, str) else source for source in inputs]
         size = min(batch_size, self.card.get("max_rows", batch_size))

@@ -3,8 +3,8 @@
 Every output's first axis is the batch, and every function is total: any bytes and any numbers in, a
 well-formed answer out, since one failing row would fail all the requests that a server merged into
 its batch. So a row that is too long is cut, for itself alone, and marked in the output `truncated`,
-bool `(batch,)`: an input that has more positions than `max_source_length`, or a given target or
-prefix that has more than `max_length` tokens. `answer_fields` says what the other outputs are.
+bool `(batch,)`: an input of more than `max_source_length` positions, or a target or prefix of more
+than `max_length` tokens. `answer_fields` describes the other outputs.
 """
 
 import functools
@@ -36,7 +36,7 @@ LENGTH = tf.TensorSpec((None,), tf.int32)
 def decode(pipeline, **inputs):
     """A request -> the best text, `score`, `confidence` and `truncated`, all `(batch,)`.
 
-    The text, a string, is called by the pipeline's noun, such as `translation`.
+    The name of the text, a string, is the pipeline's noun, such as `translation`.
     """
     inputs, features, truncated = _cut(pipeline, inputs)
     result = pipeline.search_features(features)
@@ -50,12 +50,11 @@ def decode(pipeline, **inputs):
 
 
 def decode_with_alignment(pipeline, **inputs):
-    """The same, and all that an alignment is drawn from.
+    """The outputs of `decode`, and those of an alignment.
 
-    `source_tokens` `(batch, source_time)` and `target_tokens`
-    `(batch, target_time)` strings, "" behind `source_length` and
-    `target_length`; `alignment` float32 `(batch, target_time, source_time)`;
-    `finished` bool `(batch,)`.
+    `source_tokens` `(batch, source_time)` and `target_tokens` `(batch, target_time)` strings, ""
+    behind `source_length` and `target_length`; `finished` bool `(batch,)`; `alignment` float32
+    `(batch, target_time, source_time)`.
     """
     inputs, features, truncated = _cut(pipeline, inputs)
     result = pipeline.search_features(features)
@@ -114,10 +113,9 @@ def score_pair(pipeline, target, **inputs):
 def decode_ids(pipeline, **inputs):
     """For clients with the vocabularies: features in, ids out.
 
-    Gives `ids` `(batch, target_time)`, `length`, `score`, `finished`, ... `(batch,)`. For text
-    the features are `source` int32 `(batch, source_time)`, of which `source_length` int32
-    `(batch,)` count, since a server pads with a row's first id. Ids outside of the vocabulary
-    count as unknown.
+    Gives `ids` `(batch, target_time)`, `length`, `score`, `finished`, ... `(batch,)`. For text the
+    features are `source` int32 `(batch, source_time)` and `source_length` int32 `(batch,)`, since a
+    server pads with a row's first id. Ids outside of the vocabulary count as unknown.
     """
     features, truncated = _cut_features(pipeline, inputs)
     result = pipeline.search_features(features)
@@ -137,10 +135,10 @@ def decode_ids_with_alignment(pipeline, **inputs):
 
 
 def decode_ids_nbest(pipeline, aligned=False, **inputs):
-    """The same, all hypotheses, best first: `ids` `(batch, beam, target_time)`, ...
+    """All hypotheses, best first: `ids` `(batch, beam, target_time)`, ...
 
-    With `aligned` there are also `alignment` float32 `(batch, beam, target_time, source_time)`
-    and `source_length`.
+    With `aligned` also `alignment` float32 `(batch, beam, target_time, source_time)` and
+    `source_length`.
     """
     features, truncated = _cut_features(pipeline, inputs)
     result = pipeline.search_features(features)
@@ -148,10 +146,9 @@ def decode_ids_nbest(pipeline, aligned=False, **inputs):
 
 
 def decode_ids_prefix(pipeline, prefix, prefix_length, aligned=False, **inputs):
-    """The same of hypotheses that begin with given ids.
+    """The outputs of `decode_ids_nbest` for hypotheses that begin with given ids.
 
-    `prefix` int32 `(batch, prefix_time)` has no end token; of it `prefix_length` int32 `(batch,)`
-    count, none for a free hypothesis.
+    `prefix` int32 `(batch, prefix_time)` has no end token; `prefix_length` is int32 `(batch,)`.
     """
     features, truncated = _cut_features(pipeline, inputs)
     ids = requested_ids(prefix, prefix_length, pipeline.target.vocabulary_size)

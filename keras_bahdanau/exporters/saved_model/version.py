@@ -1,13 +1,11 @@
 """One version of a SavedModel on the disk: the graph, and what a server reads beside it.
 
-The first request of each signature is slow, and users should not be the ones
-to send it. TensorFlow Serving replays the file
+The first request of each signature is slow, so TensorFlow Serving replays the file
 `assets.extra/tf_serving_warmup_requests` of a version, a TFRecord of
 `tensorflow.serving.PredictionLog`, and refuses the version if one fails.
 
-The card bounds the memory and the work of any batch. A signature's graph has unknown dimensions;
-traced for the largest batch there is, each tensor has a known size, and each loop a known number
-of rounds.
+The card bounds the memory and the work of any batch: traced for the largest batch, each tensor of
+a signature's graph has a known size, and each loop a known number of rounds.
 """
 
 import contextlib
@@ -92,16 +90,7 @@ def warmup_requests(exporter, pipeline):
 
 
 def write_warmup(path, name, requests):
-    """Write the records of a warm-up.
-
-    Args:
-        path: Path of the file.
-        name: The model's name.
-        requests: List of (signature, {argument: array}).
-
-    Raises:
-        OSError: If the disk is full.
-    """
+    """Write the records of a warm-up, from a list of (signature, {argument: array})."""
     with whole(path), tf.io.TFRecordWriter(str(path)) as writer:
         for signature, arguments in requests:
             writer.write(_prediction_log(name, signature, arguments))
@@ -133,16 +122,12 @@ _COPIES = 8  # of each word, from the text to the answer
 
 
 def largest_batch(pipeline, rows, prefix=False):
-    """Bounds for any batch, beside the loaded model and the request itself.
+    """Bounds for any batch, beside the loaded model and the request: a dictionary for the card.
 
-    Both are those of the search, or of the scoring of given targets if that is more. To replace
-    unknown words, the text is copied for each position, and some words for each token; other
-    strings are not counted, nor is the work on any. The memory that it takes to read the request
-    is the source's own figure.
-
-    Returns:
-        Dictionary for the card: `max_batch_bytes`, see `graph_bytes`, and `max_batch_operations`,
-        see `graph_operations`, unless a layer of your own has none that is known.
+    `max_batch_bytes`, see `graph_bytes`, and `max_batch_operations`, see `graph_operations`, unless
+    a layer of your own has no known bound: the maximum of the search and of the scoring of targets.
+    To replace unknown words, the text is copied for each position, and some words for each token;
+    other strings do not count, nor the work on any. A source states its own memory.
     """
     longest, options = pipeline.longest(), pipeline.search
     search, forced = largest_graphs(pipeline, rows, prefix)

@@ -1,7 +1,7 @@
 """The card of a SavedModel's version, and the sha256 of each of its files.
 
 `assets.extra/card.json` holds the hashes of all other files of the version, and
-`card.json.sha256` beside it, in the form of `sha256sum`, that of the card.
+`card.json.sha256` its own, in the form of `sha256sum`.
 """
 
 import json
@@ -27,23 +27,16 @@ def write_card(path, card):
 
 
 def load_card(path):
-    """Load the card of a version.
-
-    Returns:
-        Dictionary; None if the version has no card.
-
-    Raises:
-        Damage: If it is no card.
-    """
+    """The card of a version, a dictionary, or None without one; `Damage` if it is no card."""
     if not (path / CARD_PATH).is_file():
         return None
     return read_card(_head_of(path / CARD_PATH))
 
 
 def find_damage(path):
-    """The files of a version that are not as they were exported: a list of `Finding`.
+    """The files of a version that have changed since the export: a list of `Finding`.
 
-    Without a card, or by one of version 0.1.0, which has no hashes, nothing is found.
+    Empty without a card, or for a card of version 0.1.0, which has no hashes.
     """
     try:
         card = load_card(path)

@@ -1,15 +1,14 @@
-"""Filters of convolutions kept in 8 bits beside floats, and large tables put into 8 bits.
+"""Filters of convolutions and large tables in 8 bits, in a model of floats.
 
 With 8 bits, the converter lets a convolution round its input at run time, by one scale for all
 positions: a far value anywhere makes all others coarse. (A matrix product has a scale for each
-row.) Here convolutions keep filters of 8 bits, which are made floats when the model is loaded; so
-are large tables that are added to something, such as the places of a grid, which the converter
-leaves in 32 bits.
+row.) So filters of 8 bits are made floats when the model is loaded, and so are large tables that
+are added, such as the places of a grid, which the converter leaves in 32 bits.
 
-A matrix product rounds its input at run time, too, in 255 equal steps from the least to the
-largest number of a row. Where the row is joined of several vectors, such as [s; c; y] before a
-readout, the widest of them decides how coarse all are. So each has a product of its own here, and
-so have its positive and its negative numbers, whose steps then are half as wide:
+A matrix product rounds its input at run time, too, in 255 equal steps from the minimum to the
+maximum of a row. Where the row joins several vectors, such as [s; c; y] before a readout, the
+widest decides the steps of all. So each has a product of its own here, and so have its positive
+and its negative numbers, whose steps then are half as wide:
 
 W [s; c; y] = W_s max(s, 0) + W_s min(s, 0) + W_c max(c, 0) + ...
 
@@ -54,10 +53,7 @@ def use_float_filters(tree, graph, schema):
 
 
 def round_tables(tree, schema):
-    """Keep large tables of floats that are added, and used for nothing else, in 8 bits.
-
-    Each index of the last axis has a scale of its own.
-    """
+    """Round large tables that are only added to 8 bits, with a scale for each last index."""
     uses = {}  # names of the operations that take a buffer
     for graph in tree.subgraphs:
         for operator in graph.operators:
@@ -144,10 +140,7 @@ def _factors(tree, graph, matrix, parts, columns, schema):
 
 
 def _split(tree, graph, product, parts, factors, halves, schema):
-    """Put the products of the parts, and their sum, in the place of a product.
-
-    An earlier product of a part may have made its `halves`.
-    """
+    """Replace a product by the sum of its parts' products, with `halves` of earlier products."""
     joined, _, *bias = product.inputs
     (result,) = product.outputs
     floats = schema.TensorType.FLOAT32

@@ -6,13 +6,12 @@ output:
 W = diag(s) N,   N = round(diag(s)^-1 W) in -7 ... 7
 
 where s_i is, of the parts of max_j |W_ij| / 7 from 1 down to a half, that with the least squared
-error of a row. So `training.rounded_weights` rounds with 4 bits. Each row of the input is rounded
-to 8 bits at run time, as with a matrix of 8 bits. The converter has no such precision, so it leaves
-floats, which are rounded here.
+error of a row, as in `training.rounded_weights`. Each row of the input is rounded to 8 bits at
+run time. The converter has no such precision, so it leaves floats, which are rounded here.
 
-A large table that is looked up is such a matrix, whether a product shares it or not: rows of N are
-looked up, and their scales by a second operation. A small one has 8 bits and one scale; a filter
-has 8 bits and a scale for each channel, and is made floats when the model is loaded.
+A large table that is looked up is such a matrix: one operation looks up rows of N, a second one
+their scales. A small one has 8 bits and one scale; a filter has 8 bits and a scale for each
+channel, and is made floats when the model is loaded.
 """
 
 import numpy as np
@@ -38,10 +37,7 @@ _PLACES = {"FULLY_CONNECTED": 1, "GATHER": 0} | dict.fromkeys(_CHANNELS, 1)  # o
 
 
 def round_weights(tree, schema):
-    """Round the large weights of a model of floats; a number of 4 bits still takes a byte.
-
-    `join_pairs` gives those the form that a runtime reads.
-    """
+    """Round the large weights of a model of floats, 4 bits in a byte until `join_pairs`."""
     uses = {}  # from a weight, as the number of its graph and its own, to (operation, name)
     for number, graph in enumerate(tree.subgraphs):
         for operator in graph.operators:

@@ -1,7 +1,4 @@
-"""The operations, tensors and constants of a .tflite model, read and added to.
-
-A tree is a `ModelT` of LiteRT's schema, with all that it holds as Python objects.
-"""
+"""The operations, tensors and constants of a .tflite model: a `ModelT` of LiteRT's schema."""
 
 from typing import NamedTuple
 
@@ -43,7 +40,7 @@ def name_of(tree, operator, schema):
 
 
 def operands_of(operator):
-    """The tensors that an operation takes; -1 stands for one left out."""
+    """The inputs of an operation; -1 for a missing one."""
     return [] if operator.inputs is None else [index for index in operator.inputs if index >= 0]
 
 

@@ -1,15 +1,14 @@
 """A converted model with fewer bytes: without names, and each equal part written once.
 
-The converter gives each tensor between two operations a name and a buffer of its own, and
-writes each shape again; no runtime reads the names, and in a model of 300,000 weights this is a
-third of the file. The zeros that a loop begins with are constants, too: of a long source, as
-many bytes as a matrix.
+The converter gives each tensor between two operations a name and a buffer, and writes each shape
+again; no runtime reads the names, and in a model of 300,000 weights this is a third of the file.
+The zeros at the beginning of a loop are constants, too: for a long source, as large as a matrix.
 
 The converter also writes the encoder and the search anew for each signature. A loop is a subgraph
 for its condition and one for its body; where those of two signatures are equal, both run the
 first. The runtime gives each subgraph one piece of memory, so a loop never shares with one within
-it. What is around the loops stays in each signature. There tensors are numbered in the order of
-their use, so that equal operations are equal tables, which are written once.
+it. Outside of loops, tensors are numbered in the order of their use, so that equal operations are
+equal tables, which are written once.
 """
 
 import copy
@@ -39,17 +38,12 @@ _LEAST_FILLED = 512  # bytes of a constant that is worth two operands and an ope
 
 
 def rewritten(model, quantization=None):
-    """Rewrite a converted model to fewer bytes.
+    """Rewrite the bytes of a converted model to fewer bytes.
 
-    A model of floats answers the same, bit for bit. In a model with weights of 8 bits,
-    convolutions and products of joined vectors come closer to those of floats, and large tables
-    are rounded, too.
-
-    Args:
-        model: Bytes of a model, as `tf.lite.TFLiteConverter` gives them.
-        quantization: None or "float16" to round nothing; "int8" for a model whose weights the
-            converter has rounded; "int4" to round the weights of a model of floats: see
-            `four_bits`. The types of the tensors do not tell: int8 constants need not be weights.
+    With `quantization` None or "float16" the model answers the same, bit for bit. "int8" is for
+    weights that the converter has rounded: convolutions and products of joined vectors come closer
+    to those of floats, and large tables are rounded, too. "int4" rounds the weights of a model of
+    floats: see `four_bits`. int8 constants alone do not tell, since they need not be weights.
     """
     schema = load_schema()
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
@@ -128,8 +122,7 @@ def _forget_empty_buffers(tree):
 class _SharingBuilder(flatbuffers.Builder):
     """A builder that writes equal short vectors and tables once, and aligns what buffers hold.
 
-    Most tensors are such tables: only their place in a graph's list differs. The
-    values of a table are kept until it ends, since its own bytes depend on where it lies.
+    The values of a table are kept until it ends, since its own bytes depend on its position.
     """
 
     def __init__(self, size):
@@ -174,10 +167,7 @@ _TENSORS = ("inputs", "outputs", "intermediates")  # of an operation, and of a g
 
 
 def share_loops(tree):
-    """Merge the equal buffers of a `ModelT`, then its equal subgraphs, until no two are equal.
-
-    One that holds a loop equals another one only after their loops have been merged.
-    """
+    """Merge the equal buffers of a `ModelT`, then its equal subgraphs, inner loops first."""
     _share_buffers(tree)
     for number in range(len(tree.subgraphs)):
         _number_by_use(tree, number)
@@ -224,7 +214,7 @@ def _share_buffers(tree):
 
 
 def _number_by_use(tree, number):
-    """Number the tensors of a subgraph as they are used, and leave out those that are not."""
+    """Number the tensors of a subgraph in the order of their use, without unused ones."""
     graph = tree.subgraphs[number]
     operators = graph.operators or []
     used = [index for operator in operators for name in _TENSORS for index in _list(operator, name)]

@@ -1,8 +1,7 @@
 """An exported LiteRT file at work: text in, text and alignment out, without TensorFlow.
 
-This folder needs `ai-edge-litert`, `sentencepiece` and NumPy only, and nothing else of this
-package: copied beside a .tflite file, it runs as it is. Its modules import each other by relative
-names, which hold in a copy, too.
+This folder needs `ai-edge-litert`, `sentencepiece` and NumPy only: a copy of it runs without the
+rest of this package, so its modules import each other by relative names.
 """
 
 from .on_device_pipeline import OnDevicePipeline, OnDeviceTranslation

@@ -24,15 +24,9 @@ def encoded(vocabulary, text):
 
 
 def surfaces_of(vocabulary, text):
-    """Parts of a text that unknown tokens may copy: its own unknown tokens, if it has any.
+    """Parts of a text, without spaces, that unknown tokens may copy; () without unknown tokens.
 
-    Args:
-        vocabulary: SentencePiece processor of the source.
-        text: String, or bytes in UTF-8.
-
-    Returns:
-        List, for each token of the text its part, a string without spaces; None for a token that
-        can't be copied.
+    One for each token of the text, None for a token that can't be copied.
     """
     content = text.encode() if isinstance(text, str) else text
     pieces = vocabulary.encode(content, out_type="proto").pieces
@@ -45,16 +39,9 @@ def surfaces_of(vocabulary, text):
 
 
 def text_of(vocabulary, target, alignment, surfaces):
-    """The text of ids; an unknown one stands for the character that it attends to.
+    """The text of `target` ids; an unknown one becomes the part of the source that it attends to.
 
-    Args:
-        vocabulary: SentencePiece processor of the target.
-        target: List of ids.
-        alignment: Float array `(target_time, source_time)`.
-        surfaces: List from `surfaces_of`; () to copy none.
-
-    Returns:
-        String.
+    `alignment` is `(target_time, source_time)`; `surfaces` are from `surfaces_of`, () to copy none.
     """
     steps = [step for step, token in enumerate(target) if token not in (PAD, START, END)]
     ids = [target[step] for step in steps]

@@ -15,8 +15,7 @@ _TOKENS = ("token_log_probs", "token_entropies", "token_words")  # which older f
 class OnDeviceTranslation(NamedTuple):
     """One translation; the fields of `keras_bahdanau.Translation`, and the words of its tokens.
 
-    `token_words`, int32 `(len(target_tokens),)`, has the number of the word of each target token,
-    from 0, and -1 for tokens of none, such as the end token.
+    `token_words`, int32 `(len(target_tokens),)`, numbers the word of each token, -1 for none.
     """
 
     text: str
@@ -43,24 +42,22 @@ class OnDevicePipeline:
     Args:
         path: Path of the file.
         threads: Positive integer. Processor threads to use.
-        greedy: True to take the best token at each step in `decode`, instead of the search of
-            the file.
+        greedy: True for the best token at each step in `decode`, instead of the file's search.
 
     Attributes:
         card: Dictionary, the card of the file.
-        files: Dictionary from the names of the files packed in it to their bytes.
-        most: Integer, the most texts that `decode_nbest` gives: the beam width of the file's
-            search, or 1 if its export left the signatures for more out.
-        longest_prefix: Integer, the most tokens of a prefix; 0 if it left that signature out.
+        files: Dictionary from the names of the packed files to their bytes.
+        most: Integer, the most texts of `decode_nbest`: the beam width of the file's search, or 1
+            without its signature.
+        longest_prefix: Integer, the most tokens of a prefix; 0 without its signature.
         copies: Bool. True if its texts have characters of the source for unknown tokens.
-        reduction: Integer, the number of positions of the source for each column of an alignment:
-            1, but of encoders that join some, such as "pyramidal".
+        reduction: Integer, the number of source positions for each column of an alignment.
 
     Raises:
         ImportError: If `ai-edge-litert` is not installed.
         OSError: If the file can't be read.
         ValueError: If the file holds no vocabulary, is not as it was exported, holds what the
-            installed packages can't load, or lacks the greedy search that is asked for.
+            installed packages can't load, or lacks the greedy search of `greedy=True`.
     """
 
     def __init__(self, path, threads=1, greedy=False):
@@ -106,9 +103,7 @@ class OnDevicePipeline:
     def vocabulary(self, side):
         """The SentencePiece processor of a side, "source" or "target".
 
-        Raises:
-            ValueError: If the file has none, as only the source of a translator is text; or if
-                SentencePiece can't load it.
+        Raises ValueError if the file has none, as for a source that is no text, or a damaged one.
         """
         names = self.card["vocabularies"]
         if side not in names:
@@ -125,27 +120,17 @@ class OnDevicePipeline:
             ) from None
 
     def surfaces(self, text):
-        """Parts of a text that unknown tokens of its answer may copy; () if the search copies none.
-
-        Args:
-            text: String, or bytes in UTF-8.
-
-        Returns:
-            List of strings, for each token of the text its part, without spaces.
-        """
+        """Part of a text for each token that its answer may copy; () if the search copies none."""
         return () if self._copied_from is None else surfaces_of(self._copied_from, text)
 
     def decode(self, features, labels, surfaces=()):
-        """The best text for the features of one input.
+        """The best text for the features of one input: an `OnDeviceTranslation`.
 
         Args:
             features: Dictionary from the names of the inputs of the file to arrays, without a
                 batch: `(source_time, ...)`, or a scalar such as a length. They are padded.
             labels: List of strings, the names of the real positions of the source.
             surfaces: Parts of the source that unknown tokens may copy, from `surfaces`.
-
-        Returns:
-            `OnDeviceTranslation`.
 
         Raises:
             ValueError: If an array has another shape or kind of numbers than the file was made
@@ -156,24 +141,15 @@ class OnDevicePipeline:
         return self._read(labels, outputs, surfaces)
 
     def decode_nbest(self, features, labels, nbest=None, prefix="", surfaces=()):
-        """The best few texts for the features of one input, best first.
+        """The best few texts for one input, best first: a list of `OnDeviceTranslation`.
 
-        A prefix is split into subwords and stays as it is; a character that the vocabulary lacks
-        counts as unknown. An empty input has one text, which is empty, whatever the prefix.
-
-        Args:
-            features: As in `decode`.
-            labels: Likewise.
-            nbest: Integer, from 1 to `most`, which it is when left out.
-            prefix: String that each text begins with; "" for none.
-            surfaces: As in `decode`.
-
-        Returns:
-            List of `OnDeviceTranslation`: fewer where there are fewer hypotheses.
+        `nbest` is from 1 to `most`, the default. Each text begins with `prefix`, which is split
+        into subwords and stays as it is; a character that the vocabulary lacks counts as unknown.
+        An empty input has one empty text, whatever the prefix. Other arguments: as in `decode`.
 
         Raises:
-            ValueError: As in `decode`; or if `nbest` is out of range, the prefix has more tokens
-                than the file was made for, or the file has not the signature.
+            ValueError: As in `decode`; or if `nbest` is out of range, the prefix has too many
+                tokens for the file, or the file has not the signature.
         """
         nbest = self.most if nbest is None else nbest
         self.check_nbest(nbest)

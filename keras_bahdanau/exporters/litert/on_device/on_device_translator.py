@@ -20,16 +20,9 @@ class OnDeviceTranslator(OnDevicePipeline):
         self._source = self.vocabulary("source")
 
     def translate(self, sentences):
-        """The best translation of each sentence.
+        """The best translation of each sentence: a list of `OnDeviceTranslation`.
 
-        Args:
-            sentences: List of strings.
-
-        Returns:
-            List of `OnDeviceTranslation`.
-
-        Raises:
-            ValueError: If a sentence has more tokens than the file was made for.
+        Raises ValueError if a sentence has more tokens than the file was made for.
         """
         return [
             self.decode(*self._features(sentence), surfaces=self.surfaces(sentence))
@@ -37,24 +30,14 @@ class OnDeviceTranslator(OnDevicePipeline):
         ]
 
     def translate_nbest(self, sentences, nbest=None, prefixes=None):
-        """The best few translations of each sentence, best first: see `decode_nbest`.
+        """The best few translations of each sentence, best first: a list of lists.
 
         ```python
         (suggestions,) = translator.translate_nbest(["A man in a hat."], 3, prefixes=["Ein M"])
         ```
 
-        Args:
-            sentences: List of strings.
-            nbest: Integer, from 1 to `most`, which it is when left out.
-            prefixes: List of strings, one a sentence: the beginning of its translations; "" for
-                a free one.
-
-        Returns:
-            List of lists of `OnDeviceTranslation`.
-
-        Raises:
-            ValueError: As in `translate` and `decode_nbest`, or if there are not as many prefixes
-                as sentences.
+        `prefixes`, one a sentence, are the beginnings of its translations, "" for a free one.
+        `nbest` and errors: as in `decode_nbest`.
         """
         prefixes = [""] * len(sentences) if prefixes is None else prefixes
         if len(prefixes) != len(sentences):
