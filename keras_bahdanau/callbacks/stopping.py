@@ -35,8 +35,7 @@ class EndInTime(keras.callbacks.Callback):
 
     After each epoch the callback estimates how many epochs the time allows: see
     `Progress.epochs_in`. The schedule's last step becomes the end of the last epoch, and the
-    warm-up keeps its share of the steps. So a training of ten minutes ends with small steps on any
-    machine.
+    warm-up keeps its share of the steps. So a short training ends with small steps on any machine.
 
     Place it after `Checkpoint` and other callbacks that take time at the end of an epoch.
 

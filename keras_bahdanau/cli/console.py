@@ -19,8 +19,7 @@ def ends_well(on_interrupt=""):
     """Decorator that ends a command with one line and an exit code for each kind of failure.
 
     An error of this package with "Received: ...", or of the operating system, is bad input. Any
-    other exception is a bug and keeps its traceback. `on_interrupt` is printed after an
-    interruption.
+    other exception is a bug and keeps its traceback. An interruption prints `on_interrupt`.
     """
 
     def decorate(function):

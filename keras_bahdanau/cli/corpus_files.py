@@ -20,8 +20,7 @@ FORM = "NAME=FILES:WEIGHT:TAG"
 class CorpusOption(NamedTuple):
     """One corpus of the command line.
 
-    `files` is one path (a TSV, a manifest, or a directory of shards) or two (source and target
-    lines).
+    `files` is one path (a TSV, a manifest, or shards) or two (source and target lines).
     """
 
     name: str

@@ -17,8 +17,7 @@ PATIENCE = 5.0  # seconds without a report
 class Exploration:
     """The first inputs of a command, which become a page.
 
-    `reference` is the path of a text with a target for each input, `prefix` the beginning of each
-    text.
+    `reference` is a file with a target for each input, `prefix` the beginning of each text.
     """
 
     def __init__(self, path, reference=None, labels=("output",), prefix=None):

@@ -133,7 +133,7 @@ def distill(
 class DistillationPlan(NamedTuple):
     """Arguments of `distill` with existing models.
 
-    `paths` are the files of the teacher, () with hypotheses; `resolved` are the options with all
+    `paths` are the teacher's files, () with hypotheses; `resolved` are the options with all
     defaults.
     """
 

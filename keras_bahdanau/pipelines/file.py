@@ -85,8 +85,7 @@ def write_pipeline(
 def read_pipeline(file, precision=None):
     """Read what `write_pipeline` wrote: (source, model, target, search, metrics).
 
-    `file` is a `PipelineFile` or a path; `precision` that of the model (`cast_model`), None for its
-    own.
+    `file` is a `PipelineFile` or a path, `precision` the model's (`cast_model`), None for its own.
     """
     import keras
 
@@ -135,8 +134,7 @@ def halve_weights(path):
     """Store the float32 weights of a `.keras` archive as float16, compressed, in the same file.
 
     Keras loads them into float32 variables. A weight keeps 11 significant bits: relative error at
-    most 2^-11, below 2^-14 absolute error at most 2^-25. ValueError if one is too large for
-    float16.
+    most 2^-11, below 2^-14 absolute error at most 2^-25. ValueError if one is too large.
     """
     with zipfile.ZipFile(path) as archive:
         members = {entry: archive.read(entry) for entry in archive.namelist()}

@@ -252,8 +252,8 @@ class Pipeline(GraphPipeline):
         """`sources.Picture` of an input as far as it is read, for `plot_alignment`.
 
         None if the source has none, as text, or the input is empty. `search` replaces the
-        pipeline's own `SearchOptions`. TypeError or ValueError if `example` is no input of the
-        source.
+        pipeline's own `SearchOptions`. TypeError or ValueError if the source does not accept
+        `example`.
 
         Example:
             >>> kb.plot_alignment(pipeline.decode([example])[0], pipeline.picture(example))

@@ -18,13 +18,13 @@ def plot_attention_maps(result, picture, *, words=None, smooth=True, most=48):
     """Draw an image, then the same image for each token of its text, with the weights over it.
 
     As figure 3 of Xu et al. 2015, "Show, attend and tell". Attended parts are orange, the
-    background is dim. Each map is relative to the largest weight of its token; uniform weights stay
+    background dim. Each map is relative to the largest weight of its token; uniform weights stay
     pale.
 
     Args:
         result: A `Translation`, or anything as in `plot_alignment`.
         picture: `Picture` of the input, from `pipeline.picture`.
-        words: Boolean. True for one image a word, the mean of its subwords. None as in
+        words: Boolean. True for one image a word, the mean of its subwords; None as in
             `plot_alignment`.
         smooth: Boolean. False for cells with sharp edges.
         most: Integer from 1 to 400. Largest number of tokens to draw.
@@ -34,8 +34,7 @@ def plot_attention_maps(result, picture, *, words=None, smooth=True, most=48):
 
     Raises:
         TypeError: If `result` or `picture` is something else.
-        ValueError: If the alignment does not fit the picture and the tokens, or `most` is out of
-            range.
+        ValueError: If the alignment does not fit the picture and the tokens, or for another `most`.
     """
     check_result(result)
     check_picture(picture)

@@ -53,9 +53,8 @@ class SummedStep:
 
     L_p, the loss of part p, is the mean over its C_p real tokens (or sentences), so g is the
     gradient of the whole batch. A worker computes its parts in turn, then one sum runs over all
-    workers. Clipping and the optimizer get the whole gradient. The loss of guided alignment is
-    weighted by all tokens of a part. `spec` is the `tf.TensorSpec` of a batch `(inputs, targets,
-    weight)`.
+    workers. Clipping and the optimizer get the whole gradient. All tokens of a part weight its loss
+    of guided alignment. `spec` is the `tf.TensorSpec` of a batch `(inputs, targets, weight)`.
     """
 
     def __init__(self, model, spec, workers, parts):

@@ -21,8 +21,7 @@ class Adaptation:
 
     A piece that both vocabularies have keeps its row bit for bit. A new piece gets the mean of the
     rows of the pieces that the old vocabulary splits it into; without any, such as for a new
-    letter, the initializer's value. The optimizer starts anew, so no momentum belongs to another
-    row.
+    letter, the initializer's value. The optimizer starts anew: no momentum belongs to another row.
 
     `card` holds all that a run needs of the old model to resume without its file.
     """
@@ -134,7 +133,7 @@ def freeze(model, names):
     """Freeze parts of a built model.
 
     `names`, separated by commas, are weights, layers ("encoder", "attention", "embeddings") or
-    paths ("decoder/cell"). A shared embedding is the encoder's. Running means of features still
+    paths ("decoder/cell"). The encoder has a shared embedding. Running means of features still
     update.
     """
     for name in filter(None, names.split(",")):

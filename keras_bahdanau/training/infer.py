@@ -50,8 +50,7 @@ class Facts(NamedTuple):
 class Inference(NamedTuple):
     """Options that a rule infers, and a line of report or "".
 
-    `otherwise` replaces values that contradict other options; None raises the contradiction's
-    error.
+    `otherwise` replaces values that contradict other options; None raises that error.
     """
 
     values: dict

@@ -99,8 +99,8 @@ class InitialModel(NamedTuple):
     def _inherited_names(self, requested):
         """Names of the options that the model gives if they are left out.
 
-        Not guided alignment, which belongs to the pairs; not those of a vocabulary that an explicit
-        option learns anew.
+        Not guided alignment, which belongs to the pairs; not a side's option if that of both sides
+        is given, nor `joint` with a side's option.
         """
         names = {*requested.explicit()}
         fixed = {f"{side}_{name}" for side in ("source", "target") for name in names}
