@@ -1,8 +1,4 @@
-"""A `Pipeline`, such as a `Translator`, as an artefact that runs without Keras.
-
-The names are loaded on first use: `cpp_loader` and `litert.on_device` must work
-in a process without TensorFlow.
-"""
+"""A `Pipeline`, such as a `Translator`, as an artefact that runs without Keras."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

@@ -33,23 +33,15 @@ def export_all(
 ):
     """Write all variants of all formats of `FORMATS`, and one table that compares them with Keras.
 
-    These are `1/` for TensorFlow Serving, as `export_saved_model` writes it, and
-    `model.float32.tflite`, `model.float16.tflite` and `model.int8.tflite`, as `export_litert`
-    writes them. `parity.json` and each card hold the table of size, agreement, speed and, with
-    references, metrics such as BLEU. No artefact gets its name before all pass their checks.
+    These are `1/` for TensorFlow Serving and `model.float32.tflite`, `model.float16.tflite` and
+    `model.int8.tflite`. `parity.json` and each card hold the table of size, agreement, speed and,
+    with references, metrics such as BLEU. No artefact gets its name before all pass their checks.
 
-    `directory` is new, or has numbered versions only. `max_source_length` is 64 in the LiteRT
-    files, and that of the pipeline's search in the SavedModel, by default; `max_target_length` is
-    for the LiteRT files. Each format takes the `signatures` that it has. Other arguments: as in
-    `export_litert`.
-
-    Returns:
-        List of the paths of the artefacts, in the order of `FORMATS`.
-
-    Raises:
-        FileExistsError: If the directory holds something else than versions.
-        ImportError: If `ai-edge-litert` is not installed.
-        ValueError: As in `export_saved_model` and `export_litert`.
+    `directory` is new, or has numbered versions only, else FileExistsError. `max_source_length` is
+    64 in the LiteRT files, and that of the pipeline's search in the SavedModel, by default;
+    `max_target_length` is for the LiteRT files. Each format takes the `signatures` that it has.
+    Other arguments and errors: as in `export_saved_model` and `export_litert`. Returns the paths,
+    in the order of `FORMATS`.
     """
     from keras_bahdanau.exporters.comparison import Comparison  # which loads NumPy
 
@@ -72,10 +64,7 @@ def export_all(
 
 
 def exporter_of(path):
-    """The class of the exporter whose format an artefact has.
-
-    Raises FileNotFoundError if there is none, ValueError for other files and for a translator.
-    """
+    """The class of the exporter of an artefact; FileNotFoundError or ValueError if it has none."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(
@@ -105,27 +94,17 @@ def check(path):
         print(finding)
     ```
 
-    Args:
-        path: Path of a SavedModel (one version, or the directory of its versions, for the newest),
-            or of a LiteRT file.
-
-    Returns:
-        List of `Finding`, empty if nothing is wrong.
-
-    Raises:
-        FileNotFoundError: If there is no such file or directory.
-        ImportError: If a LiteRT file is given and `ai-edge-litert` is not installed.
-        ValueError: If it is neither a file nor a directory.
+    `path` is a SavedModel (one version, or the directory of its versions, for the newest) or a
+    LiteRT file. Returns a list of `Finding`, empty if nothing is wrong. Raises FileNotFoundError if
+    it does not exist; ImportError for a LiteRT file without `ai-edge-litert`; ValueError if it is
+    neither a file nor a directory.
     """
     exporter = exporter_of(path)()
     return exporter.damage(Path(path)) or exporter.check(Path(path))
 
 
 def describe(path):
-    """Describe an artefact without findings of `check`: its card and metadata, in several lines.
-
-    Raises ValueError if the card lacks what an export writes.
-    """
+    """The card and metadata of an undamaged artefact, in lines; ValueError for another card."""
     try:
         text = exporter_of(path)().describe(Path(path))
     except (Damage, KeyError, OverflowError) as error:

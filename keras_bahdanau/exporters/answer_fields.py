@@ -1,9 +1,8 @@
 """Fields of an answer, that SavedModel and LiteRT share.
 
-Each hypothesis has its `confidence`, float32 in [0, 1]: see `Translation`. With the tokens come
-`token_log_probs` and `token_entropies`, float32 of the same shape, in nats, 0 behind the last
-token; and `token_words`, int32, the number of each token's word, -1 for none: see
-`graph_word_numbers`.
+`confidence` float32 in [0, 1]: see `Translation`. `token_log_probs` and `token_entropies`, float32,
+in nats, are 0 behind the last token; `token_words`, int32, the number of each token's word, is -1
+for none.
 """
 
 import keras
@@ -65,11 +64,7 @@ def all_ids(pipeline, result, features):
 
 
 def graph_confidence(result, source_lengths, calibration=None):
-    """Confidence of each hypothesis, float32 `(batch, beam)` in [0, 1]: see `text_confidence`.
-
-    `source_lengths` int32 `(batch,)` count positions of the memory. The confidence is 1 for the
-    empty text of an empty input, 0 for an empty place of the beam.
-    """
+    """Confidence of each hypothesis, float32 `(batch, beam)`; 1 for the text of an empty input."""
     lengths = tf.cast(tf.maximum(result.lengths, 1), tf.float32)  # (batch, beam)
     log_probs = tf.reduce_sum(result.token_log_probs, axis=-1)
     if calibration is None:

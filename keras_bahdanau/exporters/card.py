@@ -33,12 +33,9 @@ _FORMS = {
 def card_of(pipeline):
     """Dictionary that the cards of all formats hold: versions, search, vocabularies and source.
 
-    `inputs` is `Source.inputs_are`; `metrics` are the default names of `evaluate`; `reduction` is
-    the number of source positions for each column of an alignment; `calibration` has the
-    coefficients of a `Calibration`. `quantization_aware` is true for a model trained with rounded
-    weights, for the export `trained_for` (by default int8). `precision` is that of weights and
-    products, unless float32. `source` has the settings of a source without assets, so that a host
-    makes the same features.
+    `reduction` is the number of source positions for each column of an alignment. `precision` is
+    that of weights and products, unless float32. `source` has the settings of a source without
+    assets, so that a host makes the same features.
     """
     import keras  # a card is read without them
     import tensorflow as tf
@@ -100,10 +97,7 @@ def read_card(content):
 
 
 def read_packed_card(path):
-    """Read the card of a .tflite file, and nothing else of it.
-
-    Raises FileNotFoundError if there is no such file, ValueError if it holds no card.
-    """
+    """Read the card of a .tflite file alone; ValueError if it holds none."""
     try:
         with open(path, "rb") as file, opened(file) as archive:
             if CARD not in archive.namelist():
@@ -117,10 +111,7 @@ def read_packed_card(path):
 
 
 def vocabulary_files(pipeline):
-    """(files, vocabularies): a file name's bytes, and the file name of a side such as "source".
-
-    One file serves both sides if both have the same vocabulary.
-    """
+    """(files, vocabularies): name -> bytes, and side -> name; equal sides share a file."""
     files = dict(pipeline.source.assets)
     vocabularies = {name.partition(".")[0]: name for name in files}
     equal = [name for name, content in files.items() if content == pipeline.target.model]
@@ -154,10 +145,7 @@ def describe_source(card):
 
 
 def describe_parity(card):
-    """Lines of text with a card's table of parity, without fields of newer versions.
-
-    Raises `Damage` if its rows have another form.
-    """
+    """Lines of text with a card's table of parity; `Damage` if its rows have another form."""
     names = {field.name for field in dataclasses.fields(Parity)}
     try:
         rows = [

@@ -10,13 +10,10 @@ from keras_bahdanau.exporters.rounding import add_roundings
 
 
 class Comparison:
-    """Answers of Keras to some sentences, which artefacts are compared with.
+    """Answers of Keras to edge cases of the source and to `sentences`, to compare artefacts with.
 
     Each input is a request of its own, and timed. Keras answers once, on as many threads as
     TensorFlow is set to; the artefacts run on one. `keras` is the `Parity` of Keras itself.
-
-    The edge cases of the source are compared before the `sentences`. `references`, as many, are
-    for the pipeline's own metrics. `say` is a function of one string for progress, or None.
     """
 
     def __init__(self, pipeline, sentences=None, references=None, say=None):
@@ -126,11 +123,7 @@ class Comparison:
         return expected
 
     def _measured(self, answers, seconds):
-        """Speed and quality, as fields of a `Parity`.
-
-        They are on the sentences, or without any on the edge cases. A sentence that was refused
-        counts as an empty translation.
-        """
+        """Speed and quality as fields of a `Parity`; a refused sentence counts as empty."""
         rows = range(self._edge_cases, len(self._sentences)) or range(self._edge_cases)
         taken = [seconds[row] for row in rows if row in seconds]
         measured = {"milliseconds": 1000 * statistics.median(taken) if taken else None}

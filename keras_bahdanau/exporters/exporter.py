@@ -1,8 +1,7 @@
-"""The protocol that every export format implements, and the records that its methods return.
+"""The protocol of export formats: subclasses of `Exporter` in `exporters.all_formats.FORMATS`.
 
-A format is a subclass of `Exporter` with an entry in `exporters.all_formats.FORMATS`; see
-`docs/adding_one.md`, and `PhraseBook` in `tests/exporters/test_exporter.py` for the smallest one.
-It loads TensorFlow or LiteRT inside its methods, since the command line reads the list first.
+See `docs/adding_one.md`, and `PhraseBook` in `tests/exporters/test_exporter.py` for the smallest
+one. Methods import TensorFlow or LiteRT, since the command line reads the list first.
 """
 
 import abc
@@ -23,7 +22,7 @@ class Finding(NamedTuple):
         runtime: Program that would fail, such as "TensorFlow Serving".
         part: The part of the artefact, such as "PyFunc in signature 'serving_default'".
         why: The fault: the sentence that begins with `part`, without the full stop.
-        remedy: Remedy: a sentence.
+        remedy: A sentence.
     """
 
     runtime: str
@@ -125,17 +124,11 @@ class Exporter(abc.ABC):
 
     @abc.abstractmethod
     def destination(self, path):
-        """Path of the artefact, for the path that the user named.
-
-        Raises FileExistsError if it is occupied, ValueError if its name has another suffix.
-        """
+        """Path of the artefact; FileExistsError if occupied, ValueError for a wrong suffix."""
 
     @abc.abstractmethod
     def write(self, pipeline, path):
-        """Write a whole artefact to a new `path` of a draft, its card without a comparison.
-
-        The last two names of `path` are those of the final path.
-        """
+        """Write a whole artefact, without its comparison, to a draft that is named like it."""
 
     def damage(self, path):
         """List of `Finding`: what has changed since the export, by the card, without TensorFlow."""
@@ -147,10 +140,9 @@ class Exporter(abc.ABC):
 
     @abc.abstractmethod
     def answers(self, path, pipeline, inputs):
-        """The `Answers` of an artefact, in its own runtime, on one thread.
+        """The `Answers` of an artefact to requests of `inputs`, in its own runtime, on one thread.
 
-        The source of `pipeline` turns `inputs` into requests. Raises RuntimeError if the runtime
-        refuses the artefact or a request.
+        Raises RuntimeError if the runtime refuses the artefact or a request.
         """
 
     @abc.abstractmethod
@@ -167,10 +159,7 @@ class Exporter(abc.ABC):
 
 
 def require_exportable(pipeline):
-    """Raise ValueError if no artefact could answer as the pipeline does.
-
-    An artefact has inputs of the source alone, no random draws, and finite weights.
-    """
+    """Raise ValueError for inputs beside the source, random draws, or infinite weights."""
     if not pipeline.model.exportable:
         raise ValueError(
             "An exported translator must need nothing but the source sentence, and no request "

@@ -118,11 +118,7 @@ class Case(NamedTuple):
         return all(len(_paired(self.expected, texts)[0]) >= least for texts in self.rounded)
 
     def is_tie(self, answer):
-        """True for another text that Keras may give, too.
-
-        That is one of another rounding, one of equal score, or any text where Keras has another one
-        at each rounding, as a model that has hardly learnt.
-        """
+        """True for a text of equal score or of another rounding, or if all roundings differ."""
         if not self.is_steady():
             return True
         bound = self.bounds()["score"]
@@ -204,10 +200,7 @@ def _floats(values):
 
 
 def _paired(hypotheses, answers):
-    """(pairs, others): pairs of a hypothesis and an equal answer, each at most once, and the rest.
-
-    Of several answers with one text, in other tokens, the one with the nearest score is paired.
-    """
+    """(pairs, others): pairs of a hypothesis and its nearest equal answer, and the rest."""
     unused, pairs, different = dict(enumerate(hypotheses)), [], []
     for answer in answers:
         equal = [rank for rank, hypothesis in unused.items() if _equal(hypothesis, answer)]

@@ -39,24 +39,12 @@ def export(
 
 
 def export_together(artefacts, pipeline, comparison, draft, allow_differences, table_path=None):
-    """Write artefacts of one pipeline, compare all, and only then name each of them.
+    """Write artefacts of one pipeline, compare all, and only then name each; a list of final paths.
 
-    Args:
-        artefacts: Dictionary from the path of each artefact to its `Exporter`, in the order of
-            the table. They are named in the opposite order: the first comes last.
-        pipeline: A `Pipeline`.
-        comparison: `Comparison` with Keras.
-        draft: Path for `unfinished`.
-        allow_differences: True to name them even if one does not answer as Keras does.
-        table_path: Path of a JSON file for the table, or None.
-
-    Returns:
-        List of the final paths, in the order of `artefacts`: another export at the same time
-        may give a version a higher number.
-
-    Raises:
-        ValueError: If a runtime would refuse one, or if one answers differently and
-            `allow_differences` is False.
+    `artefacts` maps the path of each artefact to its `Exporter`, in the order of the table; the
+    first is named last. `comparison` is a `Comparison` with Keras, `table_path` that of a JSON file
+    for the table. Raises ValueError if a runtime would refuse one, or if one answers differently
+    and `allow_differences` is False.
     """
     with unfinished(draft) as directory:
         written = {
@@ -167,11 +155,7 @@ _DRAFT = "draft"  # name that is owned in a directory that is not finished
 
 @contextlib.contextmanager
 def unfinished(path):
-    """Make a draft directory next to a path, to write to first and to rename from.
-
-    It is removed in the end, with a new, empty directory around it; those of killed processes
-    are removed first.
-    """
+    """Make a draft directory to write to first and to rename from; it is removed in the end."""
     around = path.parent
     # no number and a dot first: a server does not take it for a version
     draft = path.with_name(f".unfinished-{os.getpid()}-{secrets.token_hex(4)}-{path.name}")

@@ -1,12 +1,10 @@
 """Answers of Keras with other roundings: how far float32 alone may move an answer.
 
-Runtimes and processors add the terms of a product in another order, and compute exp and tanh by
-other polynomials. The effect depends on the model and the input: small where an image is read
-with confidence, large where it is noise. A product of n float32 terms loses about sqrt(n) units
-in the last place, 64 for n = 4,096, as if its weights had been off by so much (backward error;
-Wilkinson 1963). So Keras is asked again with weights that are off by up to 64 units, each by a
-random part, and an artefact may be as far from Keras as Keras then is from itself. An error of
-the export is larger: weights of 8 bits are off by 32,000 units, those of 16 by 4,000.
+Runtimes add the terms of a product in another order, and compute exp and tanh by other polynomials.
+A product of n float32 terms loses about sqrt(n) units in the last place, 64 for n = 4,096, as if
+its weights had been off by so much (backward error; Wilkinson 1963). So Keras is asked again with
+weights that are off by up to 64 units, each by a random part, and an artefact may be as far from
+Keras as Keras then is from itself. Weights of 8 bits are off by 32,000 units, those of 16 by 4,000.
 """
 
 import numpy as np
@@ -17,10 +15,7 @@ MOST = 64  # requests that are looked into; more than these do not differ by rou
 
 
 def add_roundings(cases, pipeline, search):
-    """Add Keras' answers with other roundings to each `Case` that differs visibly.
-
-    The weights of the model change meanwhile, and are restored. `search` has the artefact's limits.
-    """
+    """Add Keras' answers with weights rounded otherwise to each `Case` that differs visibly."""
     suspects = [number for number, case in enumerate(cases) if case.is_suspect()][:MOST]
     if not suspects:
         return cases

@@ -24,10 +24,7 @@ def traced(pipeline, function, arguments, most_rows=None):
 
 
 def _guarded(tensors, specs, most_rows):
-    """The arguments of a request that has their shapes, as many rows in each, and not too many.
-
-    A server checks that before it merges requests, so no request fails by those of others.
-    """
+    """Check shapes and equal, limited rows, before a server merges a request with others."""
     with tf.name_scope(GUARD):
         # which looks at the tensor that came, not at what the graph was promised
         tensors = {
@@ -67,10 +64,7 @@ def _switched(model, name, value):
 
 
 class SearchedOnce:
-    """A `Pipeline` for signatures that call one graph of its search, traced by the first of them.
-
-    The search for a prefix is another one, which a single signature needs.
-    """
+    """A `Pipeline` whose signatures, but one for a prefix, call one graph of its search."""
 
     def __init__(self, pipeline):
         self._pipeline = pipeline
@@ -102,10 +96,7 @@ _NO_ROOM = (tf.errors.OutOfRangeError, tf.errors.ResourceExhaustedError)  # Tens
 
 
 def write_graph(module, path, functions):
-    """Save the signatures of a graph, and the weights that they read, as a SavedModel.
-
-    Raises OSError if the disk is full, or does not take files of that size.
-    """
+    """Save the signatures of a graph and their weights; OSError if the disk is full."""
     with whole(path):
         tf.saved_model.save(module, str(path), signatures=functions)
 

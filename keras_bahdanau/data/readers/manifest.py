@@ -12,12 +12,10 @@ def read_manifest(path: str | os.PathLike) -> list[tuple[Path, str]]:
     """Read a TSV of paths and texts, `path<TAB>text`, as a list of (path, text).
 
     It is UTF-8, plain or (named `.gz`) compressed. A relative path counts from the directory of the
-    manifest. A `Source` opens the files when it needs them.
-
-    Raises:
-        FileNotFoundError: If the manifest, or a file that it names in a line, does not exist.
-        ValueError: If the manifest is not text in UTF-8, empty, or a damaged `.gz`; or if a line
-            has not two columns, or its first one is no file.
+    manifest. A `Source` opens the files when it needs them. Raises FileNotFoundError if the
+    manifest, or a file that it names in a line, does not exist; ValueError if the manifest is not
+    text in UTF-8, empty, or a damaged `.gz`; or if a line has not two columns, or its first one is
+    no file.
 
     Example:
         >>> pairs = read_manifest("train.tsv")

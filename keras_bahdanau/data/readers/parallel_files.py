@@ -60,9 +60,8 @@ def read_alignments(path: str | os.PathLike) -> tuple[list[frozenset], list[froz
         `(sure, possible)`, two lists of sets of links `(source, target)`, one for each line, for
         `BatchedPairs` and `alignment_error_rate`. Sure links are possible, too.
 
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is not text, or a line, which the message names, holds something else.
+    Raises FileNotFoundError if there is no such file; ValueError if it is not text, or a line,
+    which the message names, holds something else.
 
     Example:
         >>> sure, possible = read_alignments("train.links.gz")

@@ -124,8 +124,7 @@ class Shards(Pairs):
     def shard(self, number):
         """(source, target) of one shard, on disk until used: `IdRows`, or `FileRows` of files.
 
-        Raises:
-            ValueError: If its files are missing, or do not fit the card.
+        Raises ValueError if its files are missing, or do not fit the card.
         """
         entry = self.entries[number]
         return tuple(self._rows(entry, side) for side in SIDES)

@@ -39,15 +39,13 @@ class BrowserExporter(LiteRTExporter):
     """A page that runs a model where it is read, later without a network.
 
     A visitor types a text; draws or chooses an image; records sound or chooses a file; or writes by
-    pen: whatever the source of the model is.
-
-    The directory holds `index.html` with its modules, the model as `export_litert` writes it,
-    LiteRT.js, and `site.json` with the size and the sha256 of each file. Any static web server
-    serves it. The signatures "nbest" and "prefix" add suggestions and a prefix.
+    pen: whatever the source of the model is. The directory holds `index.html` with its modules, the
+    model as `export_litert` writes it, LiteRT.js, and `site.json` with the size and the sha256 of
+    each file. Any static web server serves it. The signatures "nbest" and "prefix" add suggestions
+    and a prefix.
 
     Args:
-        litert_js: Path of the directory in which npm installed `@litertjs/core`, the one that
-            holds `node_modules`.
+        litert_js: Path of the directory that holds `node_modules` with `@litertjs/core`.
         title: String, the heading of the page, of 1 to 200 characters that can be printed.
 
     Other arguments: as in `export_litert`.

@@ -1,9 +1,7 @@
 """A SavedModel as TensorFlow Serving runs it: in its C++ loader, without Python TensorFlow.
 
-The model server is a C++ program, without Keras, Python functions or an XLA compiler.
-`run_in_clean_process` runs a SavedModel under the same conditions, in a new process that calls
-TensorFlow's C library, and needs the standard library and NumPy alone. That process is this
-package as a program:
+`run_in_clean_process` starts a process that needs the standard library and NumPy alone. That
+process is this package as a program:
 
     python -m keras_bahdanau.exporters.cpp_loader SAVED_MODEL < REQUESTS > ANSWERS
 """

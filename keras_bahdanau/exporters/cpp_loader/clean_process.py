@@ -26,8 +26,7 @@ _THREADS = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
 def run_in_clean_process(directory, requests, python=sys.executable):
     """Run requests against a SavedModel in a new process without Python TensorFlow or Keras.
 
-    The process sees no GPU, as in the stock image of the model server: a graph that can only run
-    on one fails here.
+    The process sees no GPU, as in the stock image of the model server.
 
     Args:
         directory: Path of the SavedModel, the directory that holds `saved_model.pb`.
@@ -35,12 +34,8 @@ def run_in_clean_process(directory, requests, python=sys.executable):
             them. One or two of them are in memory at a time.
         python: Path of the Python whose TensorFlow is used, for another release of it.
 
-    Returns:
-        List with one dictionary from a result's name to its array for each request.
-
-    Raises:
-        RuntimeError: If loading the model or any request fails, with the last output of the
-            process.
+    Returns a list of dictionaries from a result's name to its array. Raises RuntimeError if loading
+    the model or any request fails, with the last output of the process.
 
     Example:
         ```python
@@ -55,11 +50,7 @@ def run_in_clean_process(directory, requests, python=sys.executable):
 def timed_in_clean_process(
     directory, requests, python=sys.executable, threads=None, text_operations=True
 ):
-    """The answers of `run_in_clean_process`, and a list of the seconds of each request.
-
-    `threads` is the number of processor threads, by default all; without `text_operations` the
-    operations of tensorflow-text are not loaded.
-    """
+    """(answers, seconds of each request) of `run_in_clean_process`, by default on all threads."""
     limits = {} if threads is None else dict.fromkeys(_THREADS, str(threads))
     # files without a name: nothing is left of them, however this process ends
     with tempfile.TemporaryFile() as answered, tempfile.TemporaryFile() as log:
@@ -96,10 +87,7 @@ def timed_in_clean_process(
 
 
 def _write(file, signature, arrays, seconds=0.0):
-    """Write a call, `{name: array}` of a signature, without pickle: strings as bytes and lengths.
-
-    The number of bytes comes first, since the file may be a pipe that stays open.
-    """
+    """Write a call without pickle, its size first: the file may be a pipe that stays open."""
     fields = {"signature": np.array(signature), "seconds": np.array(seconds, np.float64)}
     for name, value in arrays.items():
         array = to_numpy(value)
@@ -142,10 +130,7 @@ def _split(array, lengths):
 
 
 def main():
-    """Answer the requests on standard input on standard output, until the input ends.
-
-    A failure is one line on standard error and exit code 1.
-    """
+    """Answer the requests on standard input; a failure is one line and exit code 1."""
     parser = argparse.ArgumentParser(
         prog=f"python -m {_MODULE}", description="Run requests in TensorFlow's C++ loader."
     )

@@ -1,8 +1,4 @@
-"""Read the signatures of a SavedModel from the bytes of its `MetaGraphDef`.
-
-The message's Python class would import `tensorflow`, so the few fields needed are read by their
-numbers, which never change once published (meta_graph.proto, tensor_shape.proto).
-"""
+"""Read the signatures of a SavedModel from the bytes of its `MetaGraphDef`, without TensorFlow."""
 
 from typing import NamedTuple
 

@@ -66,12 +66,9 @@ class SavedModelSession:
         """Run one signature: a dictionary from a result's name to its array, strings as `bytes`.
 
         Each input is an array of any rank, with exactly the dtype of the signature; for strings an
-        array or list of `str` or `bytes`.
-
-        Raises:
-            ValueError: If the signature or the names of the arguments are not the model's.
-            TypeError: If an argument has another dtype than the signature's.
-            RuntimeError: If the graph fails, with TensorFlow's own message.
+        array or list of `str` or `bytes`. Raises ValueError if the signature or the names of the
+        arguments are not the model's; TypeError if an argument has another dtype than the
+        signature's; RuntimeError if the graph fails, with TensorFlow's own message.
         """
         arrays = self._check(signature, inputs)
         arguments, results = self.signatures[signature]

@@ -16,11 +16,7 @@ from keras_bahdanau.settings.greetings import without_greetings
 
 
 def answers_of(path, pipeline, inputs):
-    """`Answers` of a file: see `Exporter.answers`.
-
-    Each input that is short enough is a request of its own. Lists of hypotheses are those of the
-    first inputs, if the file has the signatures.
-    """
+    """`Answers` of a file, one request an input, with lists of the first inputs."""
     on_device = OnDevicePipeline(path)
     with without_greetings():  # of the first call, which is slow, and does not count
         _timed_answer(on_device, pipeline, inputs[0])

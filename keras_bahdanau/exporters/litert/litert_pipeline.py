@@ -110,18 +110,11 @@ class LiteRTPipeline:
     def decode(self, inputs, batch_size=1, search=None, prefixes=None, say=None):
         """The best text for each input: a list of `Translation`.
 
-        Args:
-            inputs: List of inputs of the source. An empty one gives an empty text.
-            batch_size: Ignored: one input is read at a time.
-            search: None: the file has its own.
-            prefixes: List of strings, one an input: the beginning of its text; "" for a free one.
-            say: Function of one string, which reports progress; None for none.
-
-        Raises:
-            TypeError: If `inputs` is not a list of inputs.
-            ValueError: If `search` is given, an input is not valid, there are not as many
-                prefixes as inputs, one is too long for the file, or the file has not the
-                signature.
+        `inputs` are read one at a time: `batch_size` is ignored. `search` is None: the file has its
+        own. `prefixes` are strings, one an input: the beginning of its text; "" for a free one.
+        `say`, a function of one string, reports progress. Raises TypeError if `inputs` is not a
+        list of inputs; ValueError if `search` is given, an input is not valid, there are not as
+        many prefixes as inputs, one is too long for the file, or the file has not the signature.
         """
         return [best for (best,) in self.decode_nbest(inputs, 1, 1, search, prefixes, say)]
 
@@ -240,10 +233,7 @@ class LiteRTTranslator(LiteRTPipeline):
 
 
 def runner_of(path):
-    """The class that runs a .tflite file: `LiteRTTranslator` of texts, else `LiteRTPipeline`.
-
-    Raises FileNotFoundError if there is no such file, ValueError if it holds no card.
-    """
+    """The class that runs a .tflite file: `LiteRTTranslator` of texts, else `LiteRTPipeline`."""
     return LiteRTPipeline if "source" in read_packed_card(path) else LiteRTTranslator
 
 

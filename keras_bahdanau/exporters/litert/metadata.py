@@ -1,7 +1,6 @@
 """LiteRT's standard model metadata: the description inside of a .tflite file.
 
-It is a FlatBuffer of its own, root `ModelMetadata`, identifier "M001", in the buffer of the
-model's metadata entry "TFLITE_METADATA". The classes here are the tables in use of its schema,
+A FlatBuffer of its own in the metadata entry "TFLITE_METADATA"; the tables in use of
 `metadata_schema.fbs` 1.1.0 of TensorFlow Lite Support, whose writer is no longer maintained.
 """
 

@@ -1,9 +1,7 @@
-"""A .tflite file as it is shipped: model, metadata, and the files packed behind them.
+"""A .tflite file as it is shipped: a FlatBuffer, and behind it an uncompressed zip archive.
 
-The file begins with the model, a FlatBuffer. Behind it, up to the end, is a zip archive,
-uncompressed as LiteRT's metadata libraries demand. The sha256 of a card is that of every byte
-before the archive. The comment at the end of the archive, and so of the file, is the seal: the
-sha256 of every byte before it.
+The sha256 of a card is that of every byte before the archive. The comment at the end of the archive
+is the seal: the sha256 of every byte before it.
 """
 
 import io
@@ -79,10 +77,7 @@ def unpack(content):
 
 
 def add_metadata(model, name, content):
-    """A model with one more entry in its metadata; its other bytes stay unchanged and shared.
-
-    A FlatBuffer points forward only, so a new root in front can point at everything behind it.
-    """
+    """A model with one more entry in its metadata; its other bytes stay unchanged and shared."""
     model += bytes(-len(model) % ALIGNMENT)
     old = _root(model)
     builder = flatbuffers.Builder(len(model) + 2**16)

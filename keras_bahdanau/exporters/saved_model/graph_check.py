@@ -1,7 +1,4 @@
-"""Check of a SavedModel for what TensorFlow Serving would refuse.
-
-Known operations run on a CPU in a stock TensorFlow Serving image.
-"""
+"""Check of a SavedModel for what TensorFlow Serving would refuse, in its stock image on a CPU."""
 
 import re
 from pathlib import Path
@@ -209,11 +206,9 @@ def all_operations(graph):
 
 
 def reached_operations(graph, signature):
-    """Set of the names of the operations that a request to a signature runs.
+    """Names of the operations that a request to a signature runs: ancestors of the outputs.
 
-    The saver in the same graph reads files and writes variables, so only ancestors of the outputs
-    count, with the functions that they call; `_XlaMustCompile` is among them if one is compiled,
-    and checks that refuse a request as a whole are not.
+    `_XlaMustCompile` is among them if one is compiled.
     """
     outputs = [name for tensor in signature.outputs.values() for name in _tensor_names(tensor)]
     waiting = _ancestors(graph.node, outputs)

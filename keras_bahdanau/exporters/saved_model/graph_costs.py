@@ -1,8 +1,4 @@
-"""The memory and the work of a graph, from the shapes of its tensors.
-
-A runtime keeps no tensor longer than its batch lasts, so their sum is a bound of memory. Work is
-counted in operations on one number, which are as many on any machine.
-"""
+"""The memory and the work of a graph, from the shapes of its tensors: bounds on any machine."""
 
 import functools
 import math
@@ -50,21 +46,16 @@ class Unbounded(ValueError):
 
 
 def graph_bytes(graph, unknown):
-    """Bytes of all tensors of a graph with shapes: those of a function once for each of its calls.
-
-    A loop's body counts for one round, its lists for all; an unknown dimension is `unknown`.
-    """
+    """Bytes of all tensors of a graph; a loop's body counts for one round, its lists for all."""
     return _total(graph, unknown, _bytes, lambda *_: 1)
 
 
 def graph_operations(graph, unknown):
-    """Operations on one number that a graph with shapes takes at most.
+    """Operations on one number that a graph takes at most; `Unbounded` if there is no known bound.
 
-    Those of a product of matrices or of a convolution are its multiplications and additions.
-    Any other operation counts one for each number of its inputs or outputs, whichever are more;
-    a softmax, a normalization, a sort and a Fourier transform some steps each. Loops take as many
-    rounds as they can. `unknown` is the size of an unknown dimension. Raises `Unbounded` if the
-    rounds of a loop, or the work of an operation, have no known bound.
+    A matrix product or convolution counts its multiplications and additions; any other operation
+    one for each number of its inputs or outputs, whichever are more; a softmax, a normalization, a
+    sort and a Fourier transform some steps each. Loops take as many rounds as they can.
     """
     return _total(graph, unknown, _operations, _runs)
 

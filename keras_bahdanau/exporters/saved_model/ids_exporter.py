@@ -11,11 +11,10 @@ from keras_bahdanau.files.integrity import Damage
 
 
 class IdsSavedModelExporter(SavedModelExporter):
-    """SavedModels for clients that split text themselves.
+    """SavedModels for clients that split text themselves, in Java, Go, Rust or Triton.
 
-    The graph has no operation of tensorflow-text: TensorFlow's C library runs it from Java, Go,
-    Rust or Triton. The SentencePiece models are in `assets.extra`, and `card.json` there names each
-    side's. The signatures are those of `served_signatures.served_ids`.
+    The graph has no operation of tensorflow-text. The SentencePiece models are in `assets.extra`,
+    and `card.json` there names each side's. The signatures: see `served_signatures.served_ids`.
 
     Example:
         >>> export(IdsSavedModelExporter(), translator, "models/en-de-ids")

@@ -46,12 +46,10 @@ def export_saved_model(
 ):
     """Write the next version of a model for TensorFlow Serving, once it is known to be good.
 
-    It answers the signatures of `served_signatures.served`, up to 64 rows at a time. A row
-    that is too long is cut for itself alone, and marked in the output `truncated`.
-    The version is written beside its place, checked for what a server would
-    refuse, loaded with the server's C++ loader in a clean process, compared
-    with Keras, its warm-up replayed, and only then renamed to its number:
-    killed at any moment, an export leaves no version that a server could pick up.
+    It answers the signatures of `served_signatures.served`, up to 64 rows at a time. A row that is
+    too long is cut for itself alone, and marked in the output `truncated`. The version is checked
+    for what a server would refuse, loaded with the server's C++ loader in a clean process, compared
+    with Keras, its warm-up replayed, and only then renamed to its number.
 
     Args:
         pipeline: A `Pipeline`; its search options are frozen in the graph.
@@ -60,22 +58,21 @@ def export_saved_model(
         references: As in `export_litert`.
         allow_differences: True to publish a version that does not answer as Keras does.
         say: As in `export_litert`.
-        max_source_length: Integer from 1 to 100,000. Most source positions, the end token of a
-            text included; by default that of the pipeline's search. Of a text no more than
-            32 bytes a position, or 512 if that is more, are read.
-        signatures: Tuple of further signatures: "prefix" for `translate_prefix`, the best few
-            texts that begin with a given one; "alignments" for `translate_nbest_with_alignment`
-            and, beside "prefix", `translate_prefix_with_alignment`: their tokens and alignments,
-            too, in answers that are many times as large. A server pays for each at every start.
+        max_source_length: Integer from 1 to 100,000. Most source positions, the end token of a text
+            included; by default that of the pipeline's search. Of a text no more than 32 bytes a
+            position, or 512 if that is more, are read.
+        signatures: Tuple of further signatures: "prefix" for `translate_prefix`, the best few texts
+            that begin with a given one; "alignments" for `translate_nbest_with_alignment` and,
+            beside "prefix", `translate_prefix_with_alignment`: their tokens and alignments, too, in
+            answers that are many times as large.
 
-    Returns:
-        Path of the new version.
+    Returns the path of the new version.
 
     Raises:
         FileExistsError: If `directory` holds something else than versions.
         ValueError: If a signature is unknown, or `references` are not as many as `sentences`; if
-            the version would be refused by a server, or answers differently and
-            `allow_differences` is False.
+            the version would be refused by a server, or answers differently and `allow_differences`
+            is False.
     """
     exporter = SavedModelExporter(max_source_length=max_source_length, signatures=signatures)
     return export(exporter, pipeline, directory, sentences, references, allow_differences, say)
@@ -173,10 +170,7 @@ class SavedModelExporter(Exporter):
         return check_saved_model(path)
 
     def answers(self, path, pipeline, inputs):
-        """Answers to each input alone, in a batch of 64, and in another batch in another order.
-
-        Lists are those of the first inputs, without and with a prefix. The warm-up is sent first.
-        """
+        """Answers to each input alone, in a batch of 64, and in another order; and lists."""
         from keras_bahdanau.exporters.cpp_loader import timed_in_clean_process
         from keras_bahdanau.exporters.saved_model.version import warmup_requests
 

@@ -15,19 +15,9 @@ class SavedModelPipeline:
     """A version that `export_saved_model` wrote, in TensorFlow's C++ loader, as a server runs it.
 
     Only for a process that has not imported `tensorflow`: see `SavedModelSession`. Inputs are
-    texts, or the content of files, for the source is in the graph; the search is that of the
-    export. `card` is the card of the version; `source` is the object itself.
-
-    ```python
-    translator = SavedModelPipeline("models/en-de/1")
-    print(translator.decode(["A man in an orange hat."])[0].text)
-    ```
-
-    Raises:
-        Damage: If its card is none.
-        RuntimeError: If Python TensorFlow is imported already, or the version can't be loaded.
-        ValueError: If it has no card, no signature of one tensor of strings, or a calibration of
-            another form.
+    texts, or the content of files; the search is that of the export. Raises `Damage` if its card is
+    none; RuntimeError if Python TensorFlow is imported, or the version can't be loaded; ValueError
+    without a card or a signature of one tensor of strings.
     """
 
     def __init__(self, path):
@@ -46,10 +36,7 @@ class SavedModelPipeline:
         (self._text,) = _TEXTS & {*signature.outputs}
 
     def check(self, name, inputs):
-        """Raise an error unless all inputs are texts, bytes or paths of readable files.
-
-        OSError for an unreadable file, TypeError for another type, ValueError for FLAC.
-        """
+        """Raise an error unless all are texts, bytes or paths of readable files; no FLAC."""
         reads_files = self.card.get("inputs") == "files"
         for content in inputs:
             if not isinstance(content, str | bytes | Path):
@@ -64,10 +51,7 @@ class SavedModelPipeline:
                 )
 
     def decode(self, inputs, batch_size=64, search=None):
-        """The best text for each input, strings, bytes or paths: a list of `Translation`.
-
-        The card's `max_rows` bounds `batch_size`. Raises RuntimeError if the graph fails.
-        """
+        """The best text for each input, strings, bytes or paths: a list of `Translation`."""
         inputs = [source.encode() if isinstance(source, str) else source for source in inputs]
         size = min(batch_size, self.card.get("max_rows", batch_size))
         results = [None] * len(inputs)

@@ -1,11 +1,8 @@
 """One version of a SavedModel on the disk: the graph, and what a server reads beside it.
 
-The first request of each signature is slow, so TensorFlow Serving replays the file
-`assets.extra/tf_serving_warmup_requests` of a version, a TFRecord of
-`tensorflow.serving.PredictionLog`, and refuses the version if one fails.
-
-The card bounds the memory and the work of any batch: traced for the largest batch, each tensor of
-a signature's graph has a known size, and each loop a known number of rounds.
+TensorFlow Serving replays `assets.extra/tf_serving_warmup_requests`, a TFRecord of
+`tensorflow.serving.PredictionLog`, and refuses a version if one fails. The card bounds the memory
+and the work of any batch.
 """
 
 import contextlib
@@ -126,8 +123,6 @@ def largest_batch(pipeline, rows, prefix=False):
 
     `max_batch_bytes`, see `graph_bytes`, and `max_batch_operations`, see `graph_operations`, unless
     a layer of your own has no known bound: the maximum of the search and of the scoring of targets.
-    To replace unknown words, the text is copied for each position, and some words for each token;
-    other strings do not count, nor the work on any. A source states its own memory.
     """
     longest, options = pipeline.longest(), pipeline.search
     search, forced = largest_graphs(pipeline, rows, prefix)

@@ -1,8 +1,4 @@
-"""The card of a SavedModel's version, and the sha256 of each of its files.
-
-`assets.extra/card.json` holds the hashes of all other files of the version, and
-`card.json.sha256` its own, in the form of `sha256sum`.
-"""
+"""A SavedModel version's `assets.extra/card.json`, with the sha256 of each of its other files."""
 
 import json
 from pathlib import Path
@@ -34,10 +30,7 @@ def load_card(path):
 
 
 def find_damage(path):
-    """The files of a version that have changed since the export: a list of `Finding`.
-
-    Empty without a card, or for a card of version 0.1.0, which has no hashes.
-    """
+    """The files of a version that have changed since the export: a list of `Finding`."""
     try:
         card = load_card(path)
     except Damage as error:

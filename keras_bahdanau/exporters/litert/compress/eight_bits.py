@@ -1,18 +1,14 @@
 """Filters of convolutions and large tables in 8 bits, in a model of floats.
 
 With 8 bits, the converter lets a convolution round its input at run time, by one scale for all
-positions: a far value anywhere makes all others coarse. (A matrix product has a scale for each
-row.) So filters of 8 bits are made floats when the model is loaded, and so are large tables that
-are added, such as the places of a grid, which the converter leaves in 32 bits.
+positions: a far value anywhere makes all others coarse. So filters of 8 bits are made floats when
+the model is loaded, and so are large tables that are added, which the converter leaves in 32 bits.
 
-A matrix product rounds its input at run time, too, in 255 equal steps from the minimum to the
-maximum of a row. Where the row joins several vectors, such as [s; c; y] before a readout, the
-widest decides the steps of all. So each has a product of its own here, and so have its positive
-and its negative numbers, whose steps then are half as wide:
+A matrix product rounds each row of its input, too, in 255 equal steps from its minimum to its
+maximum. Of joined vectors, such as [s; c; y], the widest decides the steps of all. So each has a
+product of its own here, and so have its positive and its negative numbers:
 
 W [s; c; y] = W_s max(s, 0) + W_s min(s, 0) + W_c max(c, 0) + ...
-
-The numbers of the matrix and their scale stay unchanged.
 """
 
 import copy

@@ -1,17 +1,13 @@
 """Matrices of products and large tables in 4 bits, and all other weights in 8.
 
-A product of floats and a matrix of 4 bits has a scale for each row of the matrix, that of one
-output:
-
 W = diag(s) N,   N = round(diag(s)^-1 W) in -7 ... 7
 
 where s_i is, of the parts of max_j |W_ij| / 7 from 1 down to a half, that with the least squared
-error of a row, as in `training.rounded_weights`. Each row of the input is rounded to 8 bits at
-run time. The converter has no such precision, so it leaves floats, which are rounded here.
+error of a row, as in `training.rounded_weights`. Each row of the input is rounded to 8 bits at run
+time. The converter has no such precision: it leaves floats, which are rounded here.
 
 A large table that is looked up is such a matrix: one operation looks up rows of N, a second one
-their scales. A small one has 8 bits and one scale; a filter has 8 bits and a scale for each
-channel, and is made floats when the model is loaded.
+their scales.
 """
 
 import numpy as np

@@ -1,14 +1,10 @@
 """A converted model with fewer bytes: without names, and each equal part written once.
 
-The converter gives each tensor between two operations a name and a buffer, and writes each shape
-again; no runtime reads the names, and in a model of 300,000 weights this is a third of the file.
-The zeros at the beginning of a loop are constants, too: for a long source, as large as a matrix.
-
-The converter also writes the encoder and the search anew for each signature. A loop is a subgraph
-for its condition and one for its body; where those of two signatures are equal, both run the
-first. The runtime gives each subgraph one piece of memory, so a loop never shares with one within
-it. Outside of loops, tensors are numbered in the order of their use, so that equal operations are
-equal tables, which are written once.
+The converter gives each tensor a name and a buffer, a third of the file of 300,000 weights. It also
+writes the encoder and the search anew for each signature: where the loops of two are equal, both
+run the first. The runtime gives each subgraph one piece of memory, so a loop never shares with one
+within it. Outside of loops, tensors are numbered in the order of their use, so that equal
+operations are equal tables.
 """
 
 import copy
@@ -40,10 +36,9 @@ _LEAST_FILLED = 512  # bytes of a constant that is worth two operands and an ope
 def rewritten(model, quantization=None):
     """Rewrite the bytes of a converted model to fewer bytes.
 
-    With `quantization` None or "float16" the model answers the same, bit for bit. "int8" is for
-    weights that the converter has rounded: convolutions and products of joined vectors come closer
-    to those of floats, and large tables are rounded, too. "int4" rounds the weights of a model of
-    floats: see `four_bits`. int8 constants alone do not tell, since they need not be weights.
+    With `quantization` None or "float16" the model answers the same, bit for bit. "int8" rounds
+    large tables, too, and brings products closer to floats; "int4" rounds the weights of a model of
+    floats.
     """
     schema = load_schema()
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
@@ -120,10 +115,7 @@ def _forget_empty_buffers(tree):
 
 
 class _SharingBuilder(flatbuffers.Builder):
-    """A builder that writes equal short vectors and tables once, and aligns what buffers hold.
-
-    The values of a table are kept until it ends, since its own bytes depend on its position.
-    """
+    """A builder that writes equal short vectors and tables once, and aligns what buffers hold."""
 
     def __init__(self, size):
         super().__init__(size)

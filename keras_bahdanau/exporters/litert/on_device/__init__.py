@@ -1,7 +1,6 @@
 """An exported LiteRT file at work: text in, text and alignment out, without TensorFlow.
 
-This folder needs `ai-edge-litert`, `sentencepiece` and NumPy only: a copy of it runs without the
-rest of this package, so its modules import each other by relative names.
+A copy of this folder runs without the rest of this package, so its imports are relative.
 """
 
 from .on_device_pipeline import OnDevicePipeline, OnDeviceTranslation

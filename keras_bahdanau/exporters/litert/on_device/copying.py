@@ -24,10 +24,7 @@ def encoded(vocabulary, text):
 
 
 def surfaces_of(vocabulary, text):
-    """Parts of a text, without spaces, that unknown tokens may copy; () without unknown tokens.
-
-    One for each token of the text, None for a token that can't be copied.
-    """
+    """Parts of a text that unknown tokens may copy, None for a token that can't be; or ()."""
     content = text.encode() if isinstance(text, str) else text
     pieces = vocabulary.encode(content, out_type="proto").pieces
     copied = [piece.id == UNKNOWN for piece in pieces]
@@ -39,10 +36,7 @@ def surfaces_of(vocabulary, text):
 
 
 def text_of(vocabulary, target, alignment, surfaces):
-    """The text of `target` ids; an unknown one becomes the part of the source that it attends to.
-
-    `alignment` is `(target_time, source_time)`; `surfaces` are from `surfaces_of`, () to copy none.
-    """
+    """The text of `target` ids; an unknown one becomes the part of the source it attends to."""
     steps = [step for step, token in enumerate(target) if token not in (PAD, START, END)]
     ids = [target[step] for step in steps]
     if not surfaces or UNKNOWN not in ids:

@@ -13,10 +13,7 @@ _TOKENS = ("token_log_probs", "token_entropies", "token_words")  # which older f
 
 
 class OnDeviceTranslation(NamedTuple):
-    """One translation; the fields of `keras_bahdanau.Translation`, and the words of its tokens.
-
-    `token_words`, int32 `(len(target_tokens),)`, numbers the word of each token, -1 for none.
-    """
+    """A `keras_bahdanau.Translation`, and `token_words`, int32, the word of each token or -1."""
 
     text: str
     score: float
@@ -101,10 +98,7 @@ class OnDevicePipeline:
             )
 
     def vocabulary(self, side):
-        """The SentencePiece processor of a side, "source" or "target".
-
-        Raises ValueError if the file has none, as for a source that is no text, or a damaged one.
-        """
+        """The SentencePiece processor of a side; ValueError if it is missing or damaged."""
         names = self.card["vocabularies"]
         if side not in names:
             raise ValueError(
@@ -146,10 +140,8 @@ class OnDevicePipeline:
         `nbest` is from 1 to `most`, the default. Each text begins with `prefix`, which is split
         into subwords and stays as it is; a character that the vocabulary lacks counts as unknown.
         An empty input has one empty text, whatever the prefix. Other arguments: as in `decode`.
-
-        Raises:
-            ValueError: As in `decode`; or if `nbest` is out of range, the prefix has too many
-                tokens for the file, or the file has not the signature.
+        Raises ValueError as in `decode`; or if `nbest` is out of range, the prefix has too many
+        tokens for the file, or the file has not the signature.
         """
         nbest = self.most if nbest is None else nbest
         self.check_nbest(nbest)

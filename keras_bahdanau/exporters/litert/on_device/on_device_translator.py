@@ -32,10 +32,6 @@ class OnDeviceTranslator(OnDevicePipeline):
     def translate_nbest(self, sentences, nbest=None, prefixes=None):
         """The best few translations of each sentence, best first: a list of lists.
 
-        ```python
-        (suggestions,) = translator.translate_nbest(["A man in a hat."], 3, prefixes=["Ein M"])
-        ```
-
         `prefixes`, one a sentence, are the beginnings of its translations, "" for a free one.
         `nbest` and errors: as in `decode_nbest`.
         """
