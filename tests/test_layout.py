@@ -201,7 +201,7 @@ def test_files_are_named_by_what_they_hold():
     )
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "module",
     [

@@ -11,6 +11,7 @@ from keras_bahdanau.optimizers import Cosine
 from keras_bahdanau.training import Progress
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_the_batch_is_named_and_no_checkpoint_is_made_of_it(tmp_path, value):
     path, progress, targets = tmp_path / "checkpoint.weights.h5", Progress(epoch=2), Y.copy()
@@ -24,6 +25,7 @@ def test_the_batch_is_named_and_no_checkpoint_is_made_of_it(tmp_path, value):
     assert all(np.isfinite(weights).all() for weights in kept.get_weights())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("bad", "told"), [(2, 4), (4, 5)])
 def test_of_several_batches_at_once_the_last_one_is_named(tmp_path, bad, told):
     progress, model, targets = Progress(), new(), Y[:5].copy()
@@ -39,6 +41,7 @@ def test_a_training_that_goes_well_goes_on():
     assert len(fit(new(), callbacks=[StopAtDivergence(progress)], epochs=2).epoch) == 2
 
 
+@pytest.mark.slow
 def test_the_likely_causes_are_named():
     model = new(policy="mixed_float16")
     with pytest.raises(

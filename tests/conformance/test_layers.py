@@ -86,6 +86,7 @@ def test_every_public_layer_and_model_has_a_row():
     assert classes - BASES - NEVER_CALLED <= {name.partition(",")[0] for name in TABLE}
 
 
+@pytest.mark.few(11)
 @EVERY
 def test_its_config_round_trips_through_json(row):
     layer = row.new(name="mine", dtype="mixed_bfloat16", trainable=False)
@@ -119,6 +120,7 @@ PASSED_ON = {  # arguments that are in the configs of parts, or that no instance
 }
 
 
+@pytest.mark.few(8)
 @EVERY
 def test_its_config_has_each_of_its_arguments(row):
     layer = row.new()
@@ -158,7 +160,7 @@ class Holder(keras.Model):
         """All that there is to build is the layer, which is built already."""
 
 
-@pytest.mark.few(24)
+@pytest.mark.few(6)
 @EVERY
 @pytest.mark.parametrize(
     "policy", ["float32", pytest.param("mixed_float16", marks=pytest.mark.slow)]
@@ -187,7 +189,7 @@ def test_mixed_precision_computes_in_half_and_keeps_float32_where_promised(row, 
     assert_close(outputs, exact, atol=0.2)
 
 
-@pytest.mark.few(20)
+@pytest.mark.few(5)
 @those(lambda row: row.padding is not None)
 def test_further_padding_changes_nothing(row):
     layer = ready(row)
@@ -200,6 +202,7 @@ def test_further_padding_changes_nothing(row):
     assert_close(cut, expected, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.few(18)
 @EVERY  # so that the tests of one layer need no graph
 @pytest.mark.parametrize("mode", [modes.graph, pytest.param(modes.xla, marks=pytest.mark.slow)])
 def test_a_graph_and_xla_compute_what_eager_does(row, mode):
@@ -208,6 +211,7 @@ def test_a_graph_and_xla_compute_what_eager_does(row, mode):
     assert_close(mode(call(layer), *row.inputs), expected, atol=1e-5)
 
 
+@pytest.mark.few(14)
 @those(lambda row: row.learns)
 def test_every_weight_gets_a_gradient(row):
     layer = ready(row)
@@ -228,6 +232,7 @@ def test_each_weight_has_a_path_of_its_own(row):
     assert len(set(paths)) == len(paths)
 
 
+@pytest.mark.few(6)
 @those(lambda row: row.drops)
 def test_dropout_is_for_training_only(row):
     layer = ready(row)

@@ -212,6 +212,7 @@ def test_together_they_answer_alike_in_a_saved_model(name, subwords, tmp_path):
         np.testing.assert_allclose(shown, expected.alignment, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @those(TOGETHER, slow=TOGETHER.keys() - {*FAST_EXPORTS})
 def test_together_they_answer_alike_in_litert(option, subwords):

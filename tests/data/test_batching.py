@@ -143,6 +143,7 @@ def test_epoch_depends_on_seed_and_number_alone(data, subwords):
     assert not same(arrays(other.epoch(0)), epochs[0])
 
 
+@pytest.mark.slow
 def test_first_step_skips_exactly_the_batches_before(data):
     whole = arrays(data.epoch(2))
     for step in (0, 1, data.steps - 1, data.steps):
@@ -151,6 +152,7 @@ def test_first_step_skips_exactly_the_batches_before(data):
         assert same(arrays(rest), whole[step:])
 
 
+@pytest.mark.slow
 def test_each_iteration_of_the_dataset_is_the_next_epoch(data, subwords):
     dataset = batches(PAIRS, subwords, subwords, 60, buckets=3)
     assert dataset.cardinality().numpy() == data.steps
@@ -158,6 +160,7 @@ def test_each_iteration_of_the_dataset_is_the_next_epoch(data, subwords):
         assert same(arrays(dataset), arrays(data.epoch(number)))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_an_epoch_passes_over_few_pairs_until_it_has_the_least_steps(subwords, shuffle):
     settings = {"batch_sentences": 8, "shuffle": shuffle, "seed": 2}

@@ -352,6 +352,7 @@ def test_one_english_sentence_has_one_french_sentence_whatever_the_seed(examples
         assert french.setdefault(example.source, example.target) == example.target
 
 
+@pytest.mark.slow
 def test_links_are_in_range_and_sure_links_are_possible(examples):
     for example in examples:
         source, target = example.source.split(" "), example.target.split(" ")

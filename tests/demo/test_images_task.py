@@ -49,6 +49,7 @@ def test_there_is_ink_in_the_boxes_alone(parts):
         assert (caption.image[paper] == 255).all()
 
 
+@pytest.mark.slow
 def test_the_test_has_compositions_of_its_own(parts):
     texts = [{one.text for one in part} for part in images_task.split(2000, 200, 400)]
     assert not texts[2] & (texts[0] | texts[1])

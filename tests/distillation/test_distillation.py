@@ -266,6 +266,7 @@ def test_a_student_that_cannot_be_made_is_refused_before_the_teacher_translates(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("vocabulary", ["student", "teacher"])
 @pytest.mark.parametrize("preset", ["characters", "ssru-student"])
 def test_a_student_that_can_be_made_is_not_refused(toy_translator, preset, vocabulary):

@@ -200,6 +200,7 @@ def test_a_file_that_cannot_be_written_stays_as_it_is(saved):
     assert [path.name for path in saved.parent.iterdir()] == ["a.keras"]
 
 
+@pytest.mark.slow
 def test_references_without_a_token_are_tuned_on(toy_translator):
     pairs = [("one two", "<skipped>"), ("four", "<skipped>")]  # which BLEU takes for no text
     (trial,) = tune(toy_translator, pairs, [OWN])

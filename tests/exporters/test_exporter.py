@@ -71,6 +71,7 @@ def formats(monkeypatch):
     return FORMATS
 
 
+@pytest.mark.slow
 def test_a_new_format_is_one_class(toy_translator, tmp_path, formats):
     path = tmp_path / "phrases.json"
     said = []
@@ -90,6 +91,7 @@ def test_every_format_of_the_list_is_in_the_common_table(toy_translator, tmp_pat
     ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("book", "message"),
     [(WrongBook, "as Keras does. Received: phrase book: 0.00%"), (EmptyBook, "book is empty")],

@@ -39,6 +39,7 @@ def test_a_known_alignment_is_in_no_request(export, name, past, subwords, tmp_pa
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.few(3)
 @EXPORTS
 @pytest.mark.parametrize("draws", [{"temperature": 0.5}, {"top_k": 3}, {"top_p": 0.9}])
 def test_an_artefact_draws_nothing_at_random(export, name, draws, subwords, tmp_path):

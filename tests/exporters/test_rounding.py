@@ -78,6 +78,7 @@ def sensitive(toy_translator):
     return kb.Translator(toy_translator.source, model, toy_translator.target, search)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("lists", [False, True])
 def test_rounding_is_no_difference_however_far_it_moves_an_answer(sensitive, lists):
     comparison = Comparison(sensitive, SENTENCES)
@@ -86,6 +87,7 @@ def test_rounding_is_no_difference_however_far_it_moves_an_answer(sensitive, lis
     assert row.holds, row.misses
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("lists", [False, True])
 def test_weights_of_8_bits_are_a_difference(toy_translator, lists):
     comparison = Comparison(toy_translator, SENTENCES)

@@ -51,7 +51,7 @@ def test_each_command_with_a_numeric_option_is_attacked():
     assert {command for command, _ in numeric_options()} <= {*ARGUMENTS}
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", QUICK)
 def test_a_few_cases_survive_or_are_refused_in_one_line(quick_world, name):
     assert bad(ATTACKS[name].cases(quick_world, ATTACKS[name].few)) == []

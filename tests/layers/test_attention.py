@@ -76,6 +76,7 @@ def test_without_a_mask_every_value_counts(run):
     np.testing.assert_allclose(unmasked[1], masked[1], atol=1e-6)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("query", [QUERIES, QUERIES[:, 0]], ids=["3-D", "2-D"])
 def test_a_sentence_of_padding_alone_gets_nothing_and_finite_gradients(policy, query):

@@ -30,6 +30,7 @@ def test_the_real_part_is_turned_around_and_padding_stays(run):
     np.testing.assert_array_equal(found[..., 1], 10 * np.array(expected))
 
 
+@pytest.mark.few(1)
 @modes.eager_is_slow
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_each_row_is_read_as_if_it_were_alone(run, cell):

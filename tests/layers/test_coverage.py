@@ -174,6 +174,7 @@ def test_a_loop_of_xla_gives_the_same_and_every_weight_learns(kind):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", COVERAGES)
 def test_a_step_runs_in_litert(kind):
     layer = built(kind)

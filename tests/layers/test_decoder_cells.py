@@ -106,6 +106,7 @@ def oracle_step(cell, when, row, state):
     return states[0], states, context, alpha
 
 
+@pytest.mark.few(2)
 @eager_is_slow
 @CELLS
 def test_a_step_is_that_of_the_equations(run, kind, when, query):
@@ -310,6 +311,7 @@ def test_context_and_state_lose_the_same_places_at_all_steps_of_a_sentence(when)
     np.testing.assert_array_equal(contexts[0], prepared.dropout_masks.context.numpy() == 0)
 
 
+@pytest.mark.few(1)
 @NOT_BLOCKS
 def test_a_cell_that_is_given_whole_drops_its_state_in_training(when):
     cell = built(GRUCell(7, recurrent_dropout=0.5), when)
@@ -350,6 +352,7 @@ def test_a_target_read_at_once_gives_what_its_steps_give(options):
         np.testing.assert_allclose(one, other, atol=1e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["ssru", "sru", "min-gru", "min-lstm"])
 def test_in_float64_a_target_read_at_once_is_what_its_steps_give(kind):
     """To about 1e-7, and not further: the softmax is in float32 under every policy."""

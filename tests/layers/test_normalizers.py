@@ -313,6 +313,7 @@ def test_each_row_of_a_beam_is_aligned_as_it_is_alone(run, kind):
             np.testing.assert_allclose(after[:, n], one[1], atol=1e-6)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("training", [False, True])
 def test_gradients_are_finite_and_none_comes_from_padding(kind, training):
@@ -337,6 +338,7 @@ def test_gradients_are_finite_and_none_comes_from_padding(kind, training):
     assert all(np.isfinite(gradient) and gradient != 0 for gradient in by_weights)
 
 
+@pytest.mark.slow
 def test_gradients_of_the_soft_alignment_are_those_of_finite_differences():
     function = alignment(monotonic())
 
@@ -385,6 +387,7 @@ def test_a_loop_of_xla_draws_new_noise_at_each_step():
     assert all(np.all(np.isfinite(gradient)) for gradient in gradients)
 
 
+@pytest.mark.slow
 @pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_step_runs_in_litert(kind):
@@ -408,6 +411,7 @@ def test_weights_are_float32_under_every_policy(kind, policy):
     assert all(leaf.dtype == "float32" for leaf in tf.nest.flatten((weights, after)))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_written_down_and_read_back(kind):
     options = {} if kind in STATELESS else {"score_noise": 0.5, "offset": -2.0}

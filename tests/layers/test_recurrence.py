@@ -64,12 +64,14 @@ def test_it_keeps_what_each_step_of_a_loop_shows(run):
         assert_all_close(tf.nest.map_structure(lambda s, t=t: s[:, t], found), expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_its_gradient_is_that_of_a_loop(run):
     found = run(gradients(scan), INPUTS, FIRST, KERNEL)
     expected = gradients(python_loop)(*map(tf.constant, (INPUTS, FIRST, KERNEL)))
     assert_all_close(found, expected, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_its_gradient_is_that_of_finite_differences():
     inputs, h, kernel = (tf.constant(array, "float64") for array in (INPUTS, FIRST, KERNEL))
     _, found = gradients(scan)(inputs, h, kernel)

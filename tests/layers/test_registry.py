@@ -59,6 +59,7 @@ def test_a_new_process_loads_a_model_whose_classes_are_not_imported(tmp_path):
     assert answer.stdout.strip() == "LuongAttention 2", answer.stderr
 
 
+@pytest.mark.slow
 def test_one_attention_imports_few_modules():
     program = (
         "import sys, keras_bahdanau as kb; kb.layers.BahdanauAttention(8); "

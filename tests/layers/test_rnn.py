@@ -58,6 +58,7 @@ def test_keras_layers_compute_the_equations(run, cell, step):
             np.testing.assert_allclose(found, h, atol=1e-5)
 
 
+@pytest.mark.few(1)
 @modes.eager_is_slow
 @pytest.mark.parametrize("cell", ["layer-norm-gru", "layer-norm-lstm", keras.layers.LSTMCell(5)])
 def test_a_scanned_cell_gives_what_it_says_step_by_step(run, cell):
@@ -113,6 +114,7 @@ def test_recurrent_dropout_is_one_choice_for_all_steps():
     assert 0.3 < kept.mean() < 0.7
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("recurrent_dropout", [0.0, 0.5])
 @pytest.mark.parametrize("cell", STOCK)
 def test_nothing_random_is_left_in_an_inference_graph(cell, recurrent_dropout):

@@ -160,6 +160,7 @@ def test_keys_have_the_width_that_the_score_tells(name, run):
     assert run(score.project, row.values).shape == (BATCH, PLACES, score.key_units)
 
 
+@pytest.mark.few(9)
 @every_score
 @pytest.mark.parametrize("policy", POLICIES)
 def test_scores_are_summed_in_float32(name, policy):
@@ -245,6 +246,7 @@ def test_a_phone_gives_the_same_scores_with_built_in_operations(name):
     np.testing.assert_allclose(found, score(**inputs), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.few(3)
 @every_score
 def test_a_saved_score_is_the_same(name, tmp_path):
     row = TABLE[name]

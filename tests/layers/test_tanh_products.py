@@ -65,6 +65,7 @@ def test_half_precision_is_near_and_its_scores_are_float32(run, case):
         assert_allclose(np.asarray(one, "float32"), other, rtol=0.1, atol=0.1)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("case", ["one query", "a sentence"])
 def test_shapes_may_be_unknown(case):
     arrays = [tf.constant(one, "float32") for one in drawn(case)]

@@ -196,6 +196,7 @@ def test_a_loop_of_xla_gives_the_same_and_the_same_gradients(kind):
         np.testing.assert_allclose(one, other, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", WINDOWS)
 def test_a_step_runs_in_litert(kind):
     window = built(kind)

@@ -83,6 +83,7 @@ def assert_same_beam(name, width, folder=GOLDEN):
         np.testing.assert_allclose(found.scores[row], log_probs, atol=1e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", SOME_SLOW)
 def test_logits_are_those_of_the_old_program(name):
     assert_same_logits(name)

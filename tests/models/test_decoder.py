@@ -88,6 +88,7 @@ def one_by_one(decoder):
     return function
 
 
+@pytest.mark.few(1)
 @KINDS
 def test_logits_and_alignment_are_those_of_the_equations(run, options):
     decoder = built(**options)
@@ -111,7 +112,7 @@ def test_one_step_after_the_other_equals_all_at_once(run, options):
         np.testing.assert_allclose(found, one, atol=1e-5)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @OPTIONS
 def test_every_option_is_saved_loaded_and_the_same_step_by_step(tmp_path, options):
     decoder = built(**options)
@@ -181,6 +182,7 @@ def test_a_row_is_decoded_alone_as_in_a_batch(run):
         np.testing.assert_allclose(found, logits[alone], atol=1e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policy", ["float32", "mixed_float16", "mixed_bfloat16"])
 def test_without_a_real_source_token_it_decodes_with_finite_gradients(policy):
     decoder = built(dtype=policy, attention=BahdanauAttention(3, dtype=policy))
@@ -244,7 +246,7 @@ def test_attention_is_as_wide_as_the_decoder_when_left_out():
     assert new_decoder(7, 5, 8).cell.attention.units == 8
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @KINDS
 @pytest.mark.parametrize("policy", ["float32", "mixed_float16"])
 def test_it_is_saved_and_loaded_without_custom_objects(tmp_path, options, policy):
@@ -308,6 +310,7 @@ def cells():
     yield ConditionalCell(8, attention, query=("state", "task"), name="step")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cell", [*cells()], ids=lambda cell: type(cell).__name__)
 def test_a_decoder_cell_is_given_whole_and_saved_with_the_decoder(tmp_path, cell):
     decoder = Decoder(7, 5, cell=cell, readout="plain")

@@ -46,7 +46,7 @@ OPTIONS = {
 EACH = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 @pytest.mark.parametrize("depth", [1, 2])
 def test_each_sentence_is_encoded_as_if_it_were_alone(run, cell, depth):
@@ -92,6 +92,7 @@ def test_the_order_of_a_batch_means_nothing(run):
         np.testing.assert_allclose(one[::-1], other, atol=1e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_an_empty_sentence_is_encoded_as_nothing_with_finite_gradients(policy):
     encoder = built(dtype=policy)
@@ -124,6 +125,7 @@ def test_dropout_is_for_training_only(run):
     assert not values[~real].any()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
 def test_it_is_saved_and_loaded_without_custom_objects(tmp_path, policy):
     encoder = built(cell="lstm", depth=2, dropout=0.1, dtype=policy)
@@ -134,6 +136,7 @@ def test_it_is_saved_and_loaded_without_custom_objects(tmp_path, policy):
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @EACH
 def test_each_form_encodes_a_sentence_as_if_it_were_alone(run, options):
@@ -150,7 +153,7 @@ def test_each_form_encodes_a_sentence_as_if_it_were_alone(run, options):
             np.testing.assert_allclose(found[row], expected, atol=1e-5)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @EACH
 @pytest.mark.parametrize("policy", ["float32", "mixed_float16", "bfloat16"])
 def test_each_form_takes_an_empty_sentence(options, policy):
@@ -170,7 +173,7 @@ def test_each_form_takes_an_empty_sentence(options, policy):
         assert np.all(np.isfinite(gradient)) and np.any(gradient), weight.path
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @EACH
 def test_each_form_says_its_shapes_and_widths(options):
     encoder = built(**options)
@@ -181,7 +184,7 @@ def test_each_form_says_its_shapes_and_widths(options):
         assert symbol.dtype == keras.backend.standardize_dtype(field.dtype)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @EACH
 def test_each_form_is_saved_and_loaded_without_custom_objects(tmp_path, options):
     encoder = built(**options)
@@ -245,6 +248,7 @@ def test_residual_layers_add_what_comes_in_from_the_second_one_up(run, kind):
     np.testing.assert_allclose(found[SOURCE != 0], np.asarray(values)[SOURCE != 0], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_summary_is_the_mean_or_what_a_direction_ends_with(run):
     found = {name: run(built(summary=name), SOURCE) for name in ("mean", "last", "backward")}
     values = found["mean"].values
@@ -273,6 +277,7 @@ def test_word_dropout_hides_whole_tokens_in_training_only(run):
     np.testing.assert_array_equal(run(built(kind="convolutional"), SOURCE).values, plain.values)
 
 
+@pytest.mark.few(1)
 @graph_is_slow
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_what_the_embedding_of_padding_holds_reaches_nothing(run, value):

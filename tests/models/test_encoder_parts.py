@@ -44,6 +44,7 @@ SHORTHANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("name", SHORTHANDS)
 def test_shorthand_and_whole_parts_are_one_encoder(run, name):

@@ -132,6 +132,7 @@ def test_what_is_no_ensemble_is_refused():
         Ensemble([one, member(target=9)])
 
 
+@pytest.mark.slow
 def test_an_ensemble_of_built_members_is_saved_with_their_weights(tmp_path):
     ensemble = Ensemble(members())
     ensemble.save(tmp_path / "ensemble.keras")

@@ -94,6 +94,7 @@ def stops_of(weights):
     return np.where(stopped, last, -1)
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("name", CASES)
 def test_frames_behind_the_place_of_a_stop_change_no_step_up_to_it(name):

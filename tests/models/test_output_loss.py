@@ -176,6 +176,7 @@ def batch():
     return (source, target_in), target_out, weights
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("tie", [False, True])
 @pytest.mark.parametrize(

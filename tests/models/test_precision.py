@@ -39,6 +39,7 @@ def log_probs_of(model):
     return distribution.log_probs, weights
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", MODELS)
 def test_the_nearest_weights_give_nearly_the_same_probabilities(name):
     model = MODELS[name]()

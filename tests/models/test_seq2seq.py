@@ -90,6 +90,7 @@ def test_a_pair_gives_the_same_alone_padded_and_in_any_batch(run):
     all_close(turned, (logits[::-1], weights[::-1]), atol=1e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policy", ["float32", "mixed_float16", "mixed_bfloat16"])
 def test_an_empty_sentence_gives_finite_log_probs_and_gradients(policy):
     model = built(policy=policy)
@@ -137,7 +138,7 @@ def test_embeddings_of_different_shapes_cannot_be_shared(name):
         Seq2Seq(Encoder(**sizes), new_decoder(**{**sizes, name: 9}), share_embeddings=True)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 @pytest.mark.parametrize(("tie", "share"), [(False, False), (True, False), (True, True)])
 def test_it_is_saved_and_loaded_without_custom_objects(tmp_path, cell, tie, share):
@@ -145,6 +146,7 @@ def test_it_is_saved_and_loaded_without_custom_objects(tmp_path, cell, tie, shar
     assert_saved(model, tmp_path / "model.keras")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
 def test_a_precision_survives_the_file(tmp_path, policy):
     model = built(policy=policy, share=True, tie=True)
@@ -285,6 +287,7 @@ SENTENCE_WEIGHTS = np.array([0.5, 0.0, 2.0], "float32")
 TARGETS = np.array([[5, 1, 3], [3, 3, 0], [3, 0, 0]])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "loss", [TokenCrossentropy(0.1), keras.losses.SparseCategoricalCrossentropy(from_logits=True)]
 )

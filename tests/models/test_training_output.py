@@ -101,7 +101,7 @@ def test_two_passes_stand_along_the_first_axis():
     assert_allclose(output.readout[0], output.readout[1], atol=1e-6)  # there is no dropout
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("r_drop", [0.0, 1.0])
 @pytest.mark.parametrize("tie", [False, True])
 def test_logits_are_made_of_the_record(r_drop, tie):
@@ -142,6 +142,7 @@ def test_nothing_is_kept_on_the_model_between_calls():
     assert vars(model) == before and model.losses == []
 
 
+@pytest.mark.slow
 def test_outputs_of_two_calls_are_independent():
     x, y, weight = batch()
     model = new(TokenCrossentropy())
@@ -174,7 +175,7 @@ def test_without_weights_every_token_counts():
         assert_allclose(found, loss(y, model(x)), rtol=1e-5)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("loss", [TokenCrossentropy(), FromLogits()])
 @pytest.mark.parametrize("r_drop", [0.0, 1.0])
 def test_losses_that_are_added_count_once(loss, r_drop):
@@ -215,6 +216,7 @@ def test_a_second_pass_or_guidance_does_not_get_lost(option):
     model.compute_loss(x, y, logits, weight, training=False)
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("loss", [TokenCrossentropy(), FromLogits()])
 def test_metrics_are_updated_once_with_the_loss(loss):

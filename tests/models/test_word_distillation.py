@@ -90,6 +90,7 @@ def test_a_loss_of_keras_a_hard_student_and_ctc_get_the_same_share():
     assert_allclose(some, 0.75 * tokens + 0.25 * alone, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_an_ensemble_teaches_its_mean():
     members = new(2), new(3)
     model = student(Ensemble(members))
@@ -113,6 +114,7 @@ def test_nothing_of_a_teacher_is_trained_or_saved(tmp_path):
     assert_array_equal(loaded(INPUTS), model(INPUTS))
 
 
+@pytest.mark.slow
 def test_a_regularizer_counts_once_and_whole():
     teacher = new(2)
     plain, model = student(teacher), student(teacher)
@@ -129,6 +131,7 @@ def divergence(teacher, model):
     return total_of(losses) / WEIGHT.sum()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("share", [1.0, 0.0])
 def test_a_student_that_is_as_its_teacher_learns_from_the_share_of_the_targets_alone(share):
     teacher = new(2)
@@ -151,6 +154,7 @@ def test_a_student_of_the_whole_share_comes_to_the_teacher_and_not_to_the_target
     assert (divergence(teacher, model) < 0.1 * before) == (share == 1)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("reduction, units", [("sum", 1), ("sum_over_batch_size", WEIGHT.size)])
 def test_the_share_is_reduced_as_the_loss_is(reduction, units):
     teacher = new(2, units=8)
@@ -192,6 +196,7 @@ def test_what_cannot_teach_is_refused():
         model.word_distillation = WordDistillation(other, 0.5)
 
 
+@pytest.mark.slow
 def test_a_teacher_has_no_dropout_and_reads_the_inputs():
     teacher = new(2, dropout=0.5)
     model = student(teacher)

@@ -17,6 +17,7 @@ def average(history, momentum=0.9):
     return found
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policy", [None, "mixed_float16"])
 def test_the_average_is_in_place_for_as_long_as_the_block_lasts(policy):
     model, record = new(policy=policy), Record()

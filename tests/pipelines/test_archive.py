@@ -176,6 +176,7 @@ def test_version_that_is_no_version_is_not_printed(changed):
     assert one_line(error).isprintable()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "source",
     [
@@ -204,6 +205,7 @@ def test_model_that_keras_refuses_gets_one_line(saved, changed, config):
     assert "\x1b" not in one_line(error)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("value", [None, {}])
 def test_model_whose_weights_keras_does_not_read_is_refused(changed, value):
     path = changed()
@@ -232,6 +234,7 @@ def test_changed_bit_of_a_header_gets_one_line_or_changes_nothing(saved, tmp_pat
             assert "Received: " in str(error)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", [CARD, "config.json", "model.weights.h5"])
 def test_archive_that_unfolds_to_much_is_refused(saved, tmp_path, monkeypatch, name):
     monkeypatch.setattr(integrity, "SPARE", 2**20)
@@ -257,6 +260,7 @@ def test_two_members_of_one_name_are_refused(saved, tmp_path):
         read_card(path)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("bytes_left", [0, 5000])
 def test_full_disk_gets_one_line_and_leaves_the_last_file(toy_translator, tmp_path, bytes_left):
     path = tmp_path / "toy.keras"

@@ -153,6 +153,7 @@ def test_a_card_with_another_calibration_is_refused(change):
     assert calibration_of({}) is None
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("load", [Translator.load, load_pipeline])
 def test_a_file_keeps_its_calibration(toy_translator, tmp_path, load):
     path = tmp_path / "toy.keras"

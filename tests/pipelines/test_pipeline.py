@@ -66,6 +66,7 @@ def test_given_texts_have_the_scores_that_the_search_gave_them(pipeline):
     np.testing.assert_allclose(read.alignment.sum(axis=1), 1, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_result_begins_with_its_prefix_and_can_be_traced(pipeline):
     (result,) = pipeline.decode(INPUTS[:1], prefixes=["d a"])
     assert result.target_tokens[:2] == ["▁d", "▁a"]
@@ -100,6 +101,7 @@ def test_its_trace_has_the_picture(pipeline):
     assert empty.picture is None and kb.plot_trace(empty).axes
 
 
+@pytest.mark.slow
 def test_draws_depend_on_the_seed_and_the_frames_alone(pipeline):
     options = kb.SearchOptions(beam_width=2, max_length=6, temperature=2.0, seed=5)
     drawn = pipeline.decode(INPUTS, search=options)

@@ -51,6 +51,7 @@ def new_translator(model_type):
     return kb.Translator(target, model, target, search)
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("model_type", list(PREFIXES))
 def test_a_text_begins_with_the_whole_tokens_of_its_prefix(model_type):

@@ -185,7 +185,7 @@ def given(subwords, target):
     return kb.Translation(target, 0.0, *tokens, alignment=None, finished=True), ids
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_mechanism_gives_step_by_step_what_it_gives_at_once(subwords, name):
     translator = new_translator(subwords, **MECHANISMS[name])

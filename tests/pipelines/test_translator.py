@@ -350,6 +350,7 @@ def test_what_needs_attention_weights_is_refused_without_them(toy_translator, op
         )
 
 
+@pytest.mark.slow
 def test_what_can_be_read_once_is_translated(toy_translator):
     texts, prefixes = ["one two", "three"], ["eins", ""]
     expected = toy_translator.translate(texts, prefixes=prefixes)

@@ -58,6 +58,7 @@ def test_words_join_subwords():
     np.testing.assert_array_equal(ax.images[0].get_array(), [[1, 0], [0, 1]])
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("source", "target", "expected"),
     [
@@ -121,6 +122,7 @@ def test_a_very_long_word_is_cut():
     assert labels(figure.axes[0].xaxis) == ["a" * 59 + "…", "b"]
 
 
+@pytest.mark.slow
 def test_very_long_sentences_stay_drawable():
     figure = plot_alignment(translation(["▁a"] * 1000, ["▁b"] * 3))
     assert max(figure.get_size_inches()) * figure.dpi < 2**16

@@ -96,6 +96,7 @@ def test_characters_have_no_mark_and_spaces_are_seen():
     assert {"gar", "…den", "2", "<s> 2 0 ␣"} <= {*shown} and "…x: a piece" in shown[-1]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("probability", "words"),
     [
@@ -189,6 +190,7 @@ def test_the_gate_of_a_model_that_copies_is_told_of_each_step():
     assert not any("p_{gen}" in text for text in texts(plot_trace(trace_of(RED_CAR, ["▁la"]))))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("source", "target"), [([], []), (RED_CAR, []), ([], VOITURE)])
 def test_an_empty_translation_gives_a_picture(source, target):
     assert min(drawn(plot_trace(trace_of(source, target))).bbox.size) > 0
@@ -228,6 +230,7 @@ def maps_of(figure, step):
     return [(image.get_extent(), image.get_array()) for image in images[2 * step : 2 * step + 2]]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("shape", "stacked"), [((40, 40), False), ((10, 60), True)])
 def test_a_picture_stands_in_the_place_of_source_tokens(shape, stacked):
     weights = np.eye(3, 8)
@@ -262,6 +265,7 @@ def test_the_map_of_scores_goes_from_the_lowest_to_the_highest():
         np.testing.assert_array_equal(pixels, overlay(picture, [shares]))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("target", [[], VOITURE])
 def test_a_picture_that_is_not_attended_to_is_drawn(target):
     zeros = np.zeros((len(target), 4))

@@ -67,7 +67,7 @@ def test_the_text_stands_above():
     assert [written.get_text() for written in figure.texts] == ["yes $5$ or _no^"]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("frames", "tokens"), [(1, 5), (3000, 40), (30, 1), (3000, 5), (30, 40), (1, 400)]
 )

@@ -62,7 +62,7 @@ def assert_found(result, row, rank, chain, hypothesis, number=None):
     assert not result.alignment[row, rank, length:].any()
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @EACH_CASE
 def test_greedy_search_keeps_to_them(run, case):
     chain = Chain(len(LIMITS), seed=1)
@@ -88,7 +88,7 @@ def test_beam_search_keeps_to_them(run, case):
         assert (result.scores[row, rest] == -1e9).all() and not result.ids[row, rest].any()
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @EACH_CASE
 def test_a_wide_beam_finds_every_hypothesis_that_keeps_to_them_and_no_other(case):
     chain, rows = Chain(len(LIMITS), seed=3), slice(3, None)
@@ -123,7 +123,7 @@ def test_a_beam_of_one_equals_greedy_search(case):
         np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @EACH_CASE
 def test_a_row_is_the_same_in_any_batch_and_buffer(case):
     chain, order = Chain(len(LIMITS), seed=5), np.array([3, 8, 0, 4, 6])
@@ -133,7 +133,7 @@ def test_a_row_is_the_same_in_any_batch_and_buffer(case):
     assert_same_rows(whole, order, turned)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("width", "prefix"), [(1, None), (3, PREFIX), (3, None), (1, PREFIX)], ids=str
 )

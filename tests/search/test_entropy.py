@@ -89,6 +89,7 @@ def model_of(seed, **options):
     return extract.randomize(model, seed)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "make",
     [

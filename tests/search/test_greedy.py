@@ -8,6 +8,7 @@ from toy import END, Language, assert_found, assert_same_rows, run_search
 from keras_bahdanau.search import SearchOptions, greedy_search
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("exponent", [0.0, 1.0, 0.6])
 def test_it_takes_the_most_probable_token_each_time(run, exponent):
     language, limits = Language(8), [4, 4, 4, 4, 3, 2, 1, 0]

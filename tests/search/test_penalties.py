@@ -52,6 +52,7 @@ def test_a_source_token_that_got_nothing_costs_much_and_stays_finite(run):
     assert np.isfinite(penalty).all() and penalty[0, 0] < -30 and penalty[1, 0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("masked", [True, False])
 def test_the_coverage_penalty_ranks_whole_hypotheses_again(run, masked):

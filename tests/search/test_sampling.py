@@ -62,6 +62,7 @@ def test_extreme_settings_and_log_probs_draw_what_is_possible(run, settings):
     assert (gained >= -1.0).all()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("settings", [{"temperature": 1.0}, {"temperature": 0.7, "top_p": 0.8}])
 def test_whole_hypotheses_come_as_often_as_they_should(settings):
     """Chi-square over all of them; a right sampler fails at five deviations once in a million."""

@@ -36,7 +36,7 @@ def searching(options, seen):
     return function
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("width", [1, 3])
 @pytest.mark.parametrize("settings", [{}, {"temperature": 1.0, "seed": 2}, {"min_length": 2}])
 def test_a_graph_that_leaves_rows_out_finds_what_all_rows_find(width, settings):
@@ -45,6 +45,7 @@ def test_a_graph_that_leaves_rows_out_finds_what_all_rows_find(width, settings):
     assert_same_rows(found, slice(None), whole)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("width", [1, 3])
 def test_rows_are_left_out_soon_after_their_end(width):
     options = SearchOptions(beam_width=width)
@@ -65,7 +66,7 @@ def test_rows_are_left_out_soon_after_their_end(width):
             assert (computed == len(LIMITS)).all() and not (4 * alive > 3 * computed).all()
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("width", [1, 2])
 @pytest.mark.parametrize("limits", [[], [0], [0, 0, 0], [3], [0, 2]])
 def test_batches_without_rows_or_of_empty_ones(width, limits):

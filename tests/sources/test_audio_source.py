@@ -114,7 +114,7 @@ def test_flac_needs_its_library(monkeypatch):
     SOURCE.check("sounds", [b"RIFF", b""])
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rate", [16_000, 44_100])
 @pytest.mark.parametrize("frames", [0, 99, 100, 101])
 def test_a_long_sound_is_cut_for_itself_alone_on_both_sides(rate, frames):

@@ -76,6 +76,7 @@ def test_a_request_by_features_gives_these_features(source, inputs, features):
     assert_same(graph(source.feature_requests(features)), features)
 
 
+@pytest.mark.few(3)
 def test_padding_behind_the_lengths_of_a_request_counts_for_nothing(source, features):
     """A server pads rows with anything."""
     request = source.feature_requests(features)
@@ -115,7 +116,7 @@ def test_rows_can_be_taken_in_any_order_and_padded(source, inputs):
     np.testing.assert_array_equal(source.lengths(found)[:3], rows.lengths[members])
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("longest", [1, 2, 5])
 def test_both_sides_cut_each_input_for_itself_alone(source, inputs, longest):
     whole = source.rows(inputs).lengths
@@ -165,6 +166,7 @@ def test_names_and_structure_of_features_are_inverse(source, features):
     assert type(source.packed(named)) is type(features)
 
 
+@pytest.mark.few(3)
 def test_no_input_has_features_one_position_wide(source):
     assert source.rows([]).lengths.shape == (0,)
     request = {
@@ -179,6 +181,7 @@ def test_no_input_has_features_one_position_wide(source):
     assert source.labels(padded(source, [])) == source.words([]) == []
 
 
+@pytest.mark.few(2)
 def test_an_empty_input_has_no_position(source):
     assert source.rows(source.edge_cases[:1]).lengths.tolist() == [0]
     features = source.features(**source.requests(source.edge_cases[:1]))

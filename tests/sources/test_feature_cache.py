@@ -86,6 +86,7 @@ def test_a_file_that_changes_is_decoded_anew(tmp_path):
         np.testing.assert_array_equal(source.batch([path]).values[0, :, :30], pixels)
 
 
+@pytest.mark.slow
 def test_another_source_has_files_of_its_own(tmp_path):
     for source in (IMAGE, ImageSource(16, 48, ink="light")):
         same(source.cached(tmp_path).batch(PNGS), source.batch(PNGS))

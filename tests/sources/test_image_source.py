@@ -71,6 +71,7 @@ def test_colours_are_kept_or_become_their_luma():
     np.testing.assert_allclose(grey[..., 0], image @ [0.299, 0.587, 0.114], atol=1.5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("settings", [{}, {"quality": 95, "progressive": True}])
 def test_jpeg_files_are_read_as_another_library_reads_them(settings):
     smooth = np.add.outer(np.arange(16), 3 * np.arange(32)).astype(np.uint8)
@@ -80,6 +81,7 @@ def test_jpeg_files_are_read_as_another_library_reads_them(settings):
     np.testing.assert_allclose(values[0], np.float64(expected), atol=6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("byte_order", ["<", ">"])
 @pytest.mark.parametrize("side", [16, 32])
 def test_photographs_are_turned_as_their_camera_asks(byte_order, side):
@@ -214,6 +216,7 @@ def test_a_header_is_that_of_the_whole_file_and_needs_its_beginning_alone(tmp_pa
     assert lengths[6:] == SOURCE.features(tf.constant(cases[6:])).lengths.numpy().tolist()
 
 
+@pytest.mark.slow
 def test_the_edge_cases_of_an_export_leave_standard_error_empty(capfd):
     source = ImageSource(16, 64)
     lengths = source.features(tf.constant(source.edge_cases[:6])).lengths.numpy().tolist()
@@ -264,6 +267,7 @@ def test_what_stands_behind_a_photo_does_not_count():
         assert np.any(one)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("new_bombs", [png_bombs, jpeg_bombs])
 def test_bombs_are_empty_rows_at_little_cost(new_bombs):
     good = np.zeros((16, 16), np.uint8)

@@ -6,6 +6,7 @@ import pytest
 from keras_bahdanau.sources import AudioSource, FeatureSource, ImageSource, InkSource, Picture
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("longest", [None, 3])
 def test_a_picture_shows_the_positions_that_are_read(source, inputs, longest):
     for one in inputs:

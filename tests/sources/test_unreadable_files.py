@@ -22,6 +22,7 @@ KINDS = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.few(1)
 @KINDS
 def test_a_file_that_can_not_be_read_is_an_empty_row_and_is_named(tmp_path, source, kind):
     good = tmp_path / "good"

@@ -102,6 +102,7 @@ def test_a_run_of_unknown_words_is_copied_as_the_one_token_that_it_is(replaced):
     assert replaced(subwords, text, alignment, [UNKNOWN, END]) == "Zorblax Qux"
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("normalization", ["none", "nmt_nfkc"])
 @pytest.mark.parametrize("text", ["drÖei", "zw ☃Qi", "ei Ö"])  # a run of unknown ones is one token
 def test_a_character_is_copied_without_the_rest_of_its_word(replaced, normalization, text):
@@ -116,6 +117,7 @@ def test_a_character_is_copied_without_the_rest_of_its_word(replaced, normalizat
     assert replaced(subwords, text, unattended, [UNKNOWN, END], characters=True) == "⁇"
 
 
+@pytest.mark.few(1)
 def test_characters_that_the_vocabulary_has_are_copied_only_where_it_has_all(replaced):
     subwords = Subwords.train(["eins zwei"], 20, model_type="char", exact=False)
     for text, shares, copy in (
@@ -158,6 +160,7 @@ def test_the_words_of_tokens_with_copies_are_those_of_the_text(model_type):
     assert spans[ids.tolist().index(UNKNOWN)] == ([1, 2] if model_type == "word" else [1, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 def test_the_end_token_and_no_attention_at_all_leave_the_unknown_sign(replaced, subwords):
     text = "one Zorblax"

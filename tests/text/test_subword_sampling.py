@@ -125,6 +125,7 @@ def chi_square(left, right):
     return sum((left[one] - right[one]) ** 2 / sums[one] for one in often), len(often) - 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("alpha", [0.1, 0.6])
 def test_draws_are_as_frequent_as_sentencepieces_own(subwords, alpha):
     processor = sentencepiece.SentencePieceProcessor(model_proto=subwords.model)
@@ -244,6 +245,7 @@ def test_no_sentence_grows_beyond_the_longest(subwords):
     assert all(batch[0].shape[1] <= 7 for number in range(3) for batch in epoch(data, number))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("source, target", [(7, 20), (20, 7)])
 def test_each_side_has_a_bound_of_its_own(subwords, source, target):
     limits = {"max_length": target, "max_source_length": source}

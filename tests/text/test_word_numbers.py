@@ -54,6 +54,7 @@ def assert_same(subwords, rows, answer):
     return found
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "model_type, normalization",
     [*((name, "nmt_nfkc") for name in SIZES), ("char", "none"), ("char", "nfd")],

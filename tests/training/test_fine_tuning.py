@@ -195,6 +195,7 @@ def test_the_weights_of_a_frozen_part_are_not_trained(model_file):
     assert all(path.startswith(("encoder/", "decoder/readout/")) for path in frozen)
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "alone, longest, window", [(False, None, 200), (True, 150, 200), (True, 300, 300)]

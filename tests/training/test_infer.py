@@ -468,6 +468,7 @@ def test_models_that_copy_no_single_letters_have_no_unknown_letters(name, value)
     assert unknown_rate(FORMS, **{name: value}) == 0.0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "settings, rate",
     [

@@ -206,6 +206,7 @@ def weights_of(model):
     return {variable.path: variable.numpy() for variable in model.trainable_variables}
 
 
+@pytest.mark.slow
 def test_first_weights_are_those_of_appendix_b_1():
     model = presets.rnnsearch(*separate_sides(), seed=1, units=64, embedding_units=100)
     deviations = {"orthogonal": 0, "zero": 0, 0.001: 0, 0.01: 0}
@@ -225,6 +226,7 @@ def test_first_weights_are_those_of_appendix_b_1():
     assert deviations == {"orthogonal": 4, "zero": 6, 0.001: 2, 0.01: 9}
 
 
+@pytest.mark.slow
 def test_first_weights_of_luong_are_uniform():
     model = presets.luong(*separate_sides(), seed=1, units=32, embedding_units=32)
     drawn = np.concatenate([weight.ravel() for weight in weights_of(model).values()])
@@ -232,6 +234,7 @@ def test_first_weights_of_luong_are_uniform():
     assert drawn.std() == pytest.approx(0.2 / 12**0.5, rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [draw_as_bahdanau, draw_as_luong])
 def test_first_weights_are_the_seeds_and_no_two_are_alike(draw):
     model = presets.small(*separate_sides(), dropout=0.0, **SIZES)
@@ -255,7 +258,7 @@ def test_gains_of_layer_normalization_are_not_drawn():
     assert len(gains) > 4 and all((gain == 1).all() for gain in gains)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", presets.PRESETS)
 def test_each_preset_gives_a_model_of_the_sizes_asked_for(name):
     model = presets.new_model(name, *separate_sides(), **SIZES)
@@ -369,6 +372,7 @@ def test_the_small_shares_one_matrix_three_times_where_there_is_one_vocabulary()
     assert separate.decoder.embedding is not separate.encoder.front_end.embedding
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["rnnsearch", "luong", "conditional_gru"])
 def test_presets_with_two_vocabularies_can_share_an_embedding(name):
     make = getattr(presets, name)
@@ -394,6 +398,7 @@ def test_the_small_can_have_any_encoder(encoder):
     model.build()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("longest", "window"), [(40, 128), (200, 200)])
 def test_a_transformer_keeps_as_many_steps_as_a_target_of_its_training_has(longest, window):
     """But 128 at least. One block sees no further, so a forgotten token changes nothing."""
@@ -416,6 +421,7 @@ def test_an_override_that_is_no_setting_of_a_model_is_named():
         presets.rnnsearch(*separate_sides(), units=0)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", presets.PRESETS)
 def test_no_layer_of_a_preset_stays_unbuilt(name):
     """Keras on JAX would trace the model anew at each `fit`, and predict without compiling."""

@@ -573,6 +573,7 @@ def test_the_penalty_is_on_all_weights_and_in_the_loss():
     assert not compiled().losses
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "parts", [{}, {"cell": "layer-norm-gru", "tie_embeddings": False}, {"encoder": "convolutional"}]
 )

@@ -37,6 +37,7 @@ def trained(tmp_path_factory):
     return train(PAIRS, PAIRS[:20], out, options=options(), verbose=0)
 
 
+@pytest.mark.slow
 def test_letters_that_no_pair_had_are_copied(trained):
     translator = kb.Translator.load(trained)
     assert translator.search.replace_unknown
@@ -86,6 +87,7 @@ def test_a_source_that_is_no_text_is_refused(tmp_path):
         train(pairs, pairs[:1], tmp_path / "run", options=given, source=source, verbose=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "types, copies",
     [
@@ -108,6 +110,7 @@ def test_a_pointer_generator_of_characters_begins_with_a_search_that_copies(type
     assert not initial_search(plan._replace(options=plain)).replace_unknown
 
 
+@pytest.mark.slow
 def test_a_space_is_never_unknown():
     pairs = PairList([("a b", "a b")])
     subwords, _ = Subwords.train_pair(pairs, 20, model_type="char", exact=False)
@@ -123,6 +126,7 @@ def test_a_space_is_never_unknown():
     assert {frozenset(one) for one in hidden} == {frozenset(one) for one in ("", "a", "b")}
 
 
+@pytest.mark.slow
 def test_two_workers_have_the_batches_of_one():
     pairs = PairList(PAIRS[:30])
     subwords, _ = Subwords.train_pair(pairs, 20, model_type="char", exact=False)

@@ -48,6 +48,7 @@ def rows_of(shards, side):
     return [row.tolist() for one in rows for row in np.split(one.flat(), one.lengths.cumsum())[:-1]]
 
 
+@pytest.mark.slow
 def test_the_vocabulary_is_the_same_in_any_order_of_the_corpus(tmp_path):
     rng, letters = np.random.default_rng(0), list("abcdefghij")
     words = ["".join(rng.choice(letters, size)) for size in rng.integers(2, 7, 60)]

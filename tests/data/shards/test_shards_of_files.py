@@ -175,6 +175,7 @@ def test_a_card_says_what_its_source_reads(corpus, tmp_path):
             Shards(tmp_path)
 
 
+@pytest.mark.few(1)
 def test_damage_at_any_byte_gives_features_or_one_clear_line(corpus, tmp_path):
     _, source, shards = corpus
     directory = shutil.copytree(shards.directory, tmp_path / "shards")

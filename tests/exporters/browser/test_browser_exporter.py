@@ -221,6 +221,7 @@ def test_the_page_has_the_module_by_which_a_source_says_that_it_is_entered(sourc
     assert f'"./{source.page_entry}"' in (MODULES / "app.mjs").read_text("utf-8")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["formulas/models/ink", "an4/models/an4"])
 def test_the_page_says_of_which_source_it_is(name, packages, tmp_path, monkeypatch):
     model = CHECKOUT / "examples" / f"{name}.tflite"

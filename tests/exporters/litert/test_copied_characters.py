@@ -39,6 +39,7 @@ def texts(lists):
     return [[one.text for one in row if one.target_tokens] for row in lists]
 
 
+@pytest.mark.slow
 def test_a_file_writes_the_texts_of_keras(translator, path):
     given = dataclasses.replace(translator.search, max_length=10)
     expected = texts(translator.translate_nbest(SHORT, search=given))
@@ -51,6 +52,7 @@ def test_a_file_writes_the_texts_of_keras(translator, path):
     assert texts(LiteRTTranslator(path).translate_nbest(SHORT)) == expected
 
 
+@pytest.mark.slow
 def test_a_copied_character_is_part_of_the_word_around_it(translator, path):
     for row in translator.translate_nbest(SHORT):
         for one in row:
@@ -62,6 +64,7 @@ def test_a_copied_character_is_part_of_the_word_around_it(translator, path):
             )
 
 
+@pytest.mark.slow
 def test_a_text_that_is_cut_copies_nothing_behind_its_end(translator, path):
     long = ["eÄ" * 30]
     search = dataclasses.replace(translator.search, max_source_length=20)
@@ -124,6 +127,7 @@ def copies():
     ]
 
 
+@pytest.mark.slow
 def test_python_copies_the_first_of_equal_weights_and_nothing_of_none():
     subwords, cases = copies()
     vocabulary = sentencepiece.SentencePieceProcessor(model_proto=subwords.model)
@@ -131,6 +135,7 @@ def test_python_copies_the_first_of_equal_weights_and_nothing_of_none():
         assert text_of(vocabulary, ids, np.array(alignment), surfaces) == text
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
 def test_javascript_copies_the_first_of_equal_weights_and_nothing_of_none(tmp_path):
     subwords, cases = copies()
@@ -148,6 +153,7 @@ def test_javascript_copies_the_first_of_equal_weights_and_nothing_of_none(tmp_pa
     assert json.loads(line) == [one[3] for one in cases]
 
 
+@pytest.mark.slow
 def test_words_and_decomposed_letters_are_refused(translator, tmp_path):
     for settings in ({"model_type": "word"}, {"model_type": "char", "normalization": "nfd"}):
         other = Subwords.train(["가나 a"], 20, exact=False, **settings)

@@ -66,6 +66,7 @@ def test_file_of_builtin_operations_is_clean(tmp_path, converted):
     assert check(repack(tmp_path / "model.tflite", converted)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("function", "operation", "options"),
@@ -180,6 +181,7 @@ def test_one_changed_bit_in_the_model_is_found(toy_litert, tmp_path, place):
     assert found(path) == [(HOST, "'model' in the file")]
 
 
+@pytest.mark.slow
 def test_every_changed_bit_behind_the_model_is_found(toy_litert, tmp_path):
     content, path = toy_litert.read_bytes(), tmp_path / "model.tflite"
     archive = len(unpack(content).model)

@@ -93,7 +93,7 @@ def interlaced(image):
     )
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("ink", ["dark", "light"])
 def test_png_files_of_the_height_have_the_pixels_of_training(channels, ink, tmp_path):
@@ -106,6 +106,7 @@ def test_png_files_of_the_height_have_the_pixels_of_training(channels, ink, tmp_
         assert_same(source, path, found)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("channels", [1, 3])
 def test_images_of_any_size_have_the_pixels_of_training_but_for_rounding(channels, tmp_path):
     source, draw = ImageSource(16, 48, channels=channels), np.random.default_rng(1)
@@ -122,6 +123,7 @@ def test_images_of_any_size_have_the_pixels_of_training_but_for_rounding(channel
         assert_same(source, None, found, given=image, atol=1)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("channels", "ink"), [(1, "dark"), (3, "light")])
 def test_png_files_of_any_size_and_form_have_the_pixels_of_training(channels, ink, tmp_path):
     source = ImageSource(16, 48, channels=channels, ink=ink)

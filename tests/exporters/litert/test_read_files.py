@@ -108,6 +108,7 @@ def test_sounds_of_any_rate_width_and_channels_have_the_samples_of_training(prog
         assert_same_features(program, path, AudioSource(20), 70, rounding=2e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("channels", "ink"), [(1, "dark"), (3, "light")])
 def test_images_of_any_size_and_form_have_the_pixels_of_training_but_for_rounding(
     program, tmp_path, channels, ink

@@ -89,6 +89,7 @@ def answer(request):
     return steps.litert if request.param == "in LiteRT" else lambda function, *args: function(*args)
 
 
+@pytest.mark.slow
 def test_the_signature_for_a_prefix_gives_the_hypotheses_of_keras(toy_translator, answer):
     sentence, prefix = "three one two", "vier"
     source = toy_translator.source.rows([sentence]).padded([0], (1, 6))

@@ -53,7 +53,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(kit):
     assert [*lines] == ["one", "\ufefftwo"]
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", hostile.ANSWERS)
 def test_a_hostile_answer_is_refused_in_one_line(kit, capsys, name):
     with hostile.hostile_server(hostile.ANSWERS[name]) as port:
@@ -164,6 +164,7 @@ def test_ids_of_more_than_32_bits_are_refused(kit):
             kit["client_rest"].to_rows("decode_ids", [line])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["closes at once", "is a page", "answers no row"])
 def test_a_load_with_failures_ends_with_1(kit, capsys, name):
     with hostile.hostile_server(hostile.ANSWERS[name]) as port:
@@ -258,6 +259,7 @@ GRPC = {
 }
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", GRPC)
 def test_a_hostile_answer_over_grpc_is_refused_in_one_line(kit, capsys, name, monkeypatch):
     monkeypatch.setattr(kit["client_grpc"], "ANSWER_LIMIT", 2**20)

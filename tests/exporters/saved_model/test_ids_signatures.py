@@ -123,6 +123,7 @@ def words_of(result):
     return (numbers.get(place, -1) for place in range(len(result.target_tokens)))
 
 
+@pytest.mark.slow
 def test_a_client_gets_the_texts_and_alignments_of_keras(answers, client, toy_translator):
     plain, aligned = answers["serving_default"], answers["decode_ids_with_alignment"]
     for row, result in enumerate(toy_translator.translate(SENTENCES)):
@@ -148,6 +149,7 @@ def test_a_client_gets_the_texts_and_alignments_of_keras(answers, client, toy_tr
         assert not alignment[length:].any() and not alignment[:, sources:].any()
 
 
+@pytest.mark.slow
 def test_a_client_gets_all_hypotheses_of_keras(answers, client, toy_translator):
     found = answers["decode_ids_nbest"]
     assert found["ids"].shape[:2] == (len(SENTENCES), toy_translator.search.beam_width)
@@ -159,6 +161,7 @@ def test_a_client_gets_all_hypotheses_of_keras(answers, client, toy_translator):
             assert found["finished"][row, rank] == hypothesis.finished
 
 
+@pytest.mark.slow
 def test_a_client_gets_the_scores_of_keras(answers, toy_translator):
     best = [result.text for result in toy_translator.translate(SENTENCES)]
     for name, texts in {"score best": best, "score wrong": WRONG}.items():
@@ -195,6 +198,7 @@ def test_no_row_and_no_column_get_an_empty_answer(answers, rows, columns, name):
     assert not answer["lengths" if "lengths" in answer else "length"].any()
 
 
+@pytest.mark.slow
 def test_the_warm_up_asks_every_signature_and_is_answered(toy_ids_model, answers):
     asked = dict(warm_up(toy_ids_model))
     assert {name: set(arguments) for name, arguments in asked.items()} == SIGNATURES

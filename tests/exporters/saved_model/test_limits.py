@@ -82,6 +82,7 @@ def test_a_row_that_is_too_long_is_answered_as_its_beginning(toy_saved_model, re
     assert_same_bits(without_mark(long), without_mark(cut))
 
 
+@pytest.mark.slow
 def test_a_row_with_too_many_bytes_is_cut_before_it_is_split(answers, toy_translator):
     (expected,) = toy_translator.translate([BYTES])
     found = answers["bytes"]
@@ -164,6 +165,7 @@ with SavedModelSession(sys.argv[1], text_operations=False) as session:
 """
 
 
+@pytest.mark.slow
 def test_a_request_of_other_shapes_or_too_many_rows_is_refused_as_a_whole(toy_ids_model):
     done = subprocess.run(
         [sys.executable, "-c", REFUSED, toy_ids_model], capture_output=True, text=True, check=True

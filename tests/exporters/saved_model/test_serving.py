@@ -172,6 +172,7 @@ def test_the_version_brings_its_own_batching(model):
     assert not own.HasField("enable_large_batch_splitting")  # the parts would differ in width
 
 
+@pytest.mark.slow
 def test_both_labels_are_served_from_the_start(ports):
     for label in ("stable", "canary"):
         status, answer = get(ports, f"/v1/models/translator/labels/{label}/metadata")
@@ -237,7 +238,7 @@ def test_the_warm_up_is_answered(ports, model):
             assert stub.Predict(request).outputs
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("signature", LINES)
 def test_a_client_prints_what_the_model_answers(client, offline, signature, tmp_path, capsys):
     file = tmp_path / "lines"
@@ -381,6 +382,7 @@ def test_many_clients_at_once_get_their_own_answers(kit, ports, offline):
     grpc.close()
 
 
+@pytest.mark.slow
 def test_ids_of_any_width_can_share_a_batch(kit, ports, offline):
     server = kit["client_rest"].RestServer(f"http://localhost:{ports['rest']}", "translator")
     rows = [kit["client_rest"].to_rows("decode_ids", [line])[0] for line in LINES["decode_ids"]]

@@ -100,7 +100,7 @@ def test_every_weight_gets_a_gradient(name):
     assert gradients and all(np.any(gradient) for gradient in gradients)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @every_cell
 def test_a_phone_takes_the_same_step_with_built_in_operations(name):
     cell, states = built(name)

@@ -74,7 +74,7 @@ def test_what_stands_behind_a_length_reaches_no_vector_and_no_gradient(value, no
         assert np.isfinite(gradient).all()
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("convolutions", [(), (2,), (2, 2), (2, 2, 2)])
 def test_any_length_becomes_its_part_whatever_is_padded(convolutions):
     layer = built(convolutions)

@@ -64,6 +64,7 @@ def test_columns_behind_an_image_do_not_change_it():
     np.testing.assert_allclose(padded[:, :, :20], plain, atol=1e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("strength, mean, least", [(0.3, 0.995, 0.9), (1.0, 0.98, 0.8)])
 def test_the_ink_stays_on_the_paper_however_wide_the_batch_is(strength, mean, least):
     real, count = 96, 200

@@ -60,7 +60,7 @@ def rounded_to_4_bits(matrix):
     return tried[best, :, np.arange(len(best))].T
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "inputs,outputs,rows", [(301, 40, 4), (16, 1100, 1), (300, 40, 1), (129, 9, 2)]
 )
@@ -84,6 +84,7 @@ def test_a_product_has_a_matrix_of_4_bits_with_a_scale_for_each_output(
     assert read_metadata(new)["min_runtime_version"].rstrip(b"\0") == b"2.17.0"
 
 
+@pytest.mark.slow
 def test_zeros_and_small_matrices_stay(tmp_path):
     small, matrix = np.eye(31, dtype=np.float32), RANDOM.normal(size=(31, 40)).astype(np.float32)
     matrix[:, 3] = 0  # an output without a scale
@@ -105,6 +106,7 @@ def tied_to(table):
     return tied
 
 
+@pytest.mark.slow
 def test_a_small_table_that_is_looked_up_has_8_bits_also_in_a_product(tmp_path):
     new = rewritten(floats_of(tmp_path, tied_to(TABLE), IDS), "int4")
     ids = np.array([[1, 89, 0, 5, 5, 40]], np.int32)
@@ -128,6 +130,7 @@ def test_a_large_table_that_is_looked_up_has_4_bits_and_a_scale_for_each_row(tmp
     assert read_metadata(new)["min_runtime_version"].rstrip(b"\0") == b"2.17.0"
 
 
+@pytest.mark.slow
 def test_a_large_table_that_no_product_shares_has_its_scales_once(tmp_path):
     table = RANDOM.normal(size=(20000, 8)).astype(np.float32)
     before = floats_of(tmp_path, lambda x, _: tf.gather(table, x[0]), IDS)
@@ -138,6 +141,7 @@ def test_a_large_table_that_no_product_shares_has_its_scales_once(tmp_path):
     assert len(new) < table.size // 2 + 20000 * 4 + 4096  # numbers, scales, and the graph
 
 
+@pytest.mark.slow
 def test_a_joined_vector_is_split_also_where_no_table_has_8_bits(tmp_path):
     table, matrix = (RANDOM.normal(size=size).astype(np.float32) for size in ((1400, 48), (96, 40)))
 
@@ -156,7 +160,7 @@ def test_a_joined_vector_is_split_also_where_no_table_has_8_bits(tmp_path):
     assert products == 4  # of two vectors and of both signs
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "axis,shape", [(0, (1400, 49)), (1, (48, 1400)), (0, (70000,)), (0, (60, 40, 32))]
 )
@@ -170,6 +174,7 @@ def test_a_large_table_has_8_bits_if_it_has_no_rows_of_whole_bytes(axis, shape, 
     assert sizes(new) == [("int8", table.size)]
 
 
+@pytest.mark.slow
 def test_a_convolution_has_a_filter_of_8_bits_and_rounds_no_input(tmp_path):
     def convolved(x, _):
         return tf.nn.conv1d(x, FILTER, stride=1, padding="VALID")
@@ -183,6 +188,7 @@ def test_a_convolution_has_a_filter_of_8_bits_and_rounds_no_input(tmp_path):
     assert sizes(new) == [("int8", FILTER.size)]
 
 
+@pytest.mark.slow
 def test_a_translator_in_4_bits_answers_nearly_as_its_keras_model_with_rounded_weights(
     toy_translator, tmp_path
 ):

@@ -91,6 +91,7 @@ def test_a_convolution_of_8_bits_rounds_its_filter_alone(convolution):
     assert len(rewritten(convolution, "int8")) < len(convolution)  # the filter is still of 8 bits
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("per_channel", [True, False])
 def test_parts_of_a_joined_vector_and_their_signs_are_rounded_apart(per_channel, tmp_path):
@@ -116,6 +117,7 @@ def test_parts_of_a_joined_vector_and_their_signs_are_rounded_apart(per_channel,
     assert len(after) < len(before) + 1000
 
 
+@pytest.mark.slow
 def test_a_joined_vector_of_floats_keeps_its_product(tmp_path):
     before = converted(tmp_path, projected, ROW)
     x = np.random.default_rng(5).normal(size=(1, 300)).astype(np.float32)

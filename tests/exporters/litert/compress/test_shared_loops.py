@@ -112,6 +112,7 @@ class Alike(tf.Module):
         return {"y": y, "more": tf.concat([x, y], axis=1) * 3.0}
 
 
+@pytest.mark.slow
 def test_equal_operations_of_two_signatures_are_written_once(tmp_path):
     model, path = Alike(), str(tmp_path / "saved")
     tf.saved_model.save(model, path, signatures={"short": model.short, "long": model.long})
