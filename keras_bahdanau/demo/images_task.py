@@ -103,7 +103,7 @@ def _drawn(rng, digits, count, new, distorted=False):
 
 
 def _is_unseen(layout, chosen):
-    """True for one composition of five, by a hash."""
+    """True if a hash puts this composition into the fifth that only the test has."""
     number = LAYOUTS.index(layout)
     for digit in chosen:
         number = number * 31 + digit

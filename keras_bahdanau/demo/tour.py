@@ -22,7 +22,7 @@ def run(out="demo", options=None, verbose="auto", say=print, task="text"):
         options: `TrainingOptions` in place of the task's own.
         verbose: As in `keras.Model.fit`.
         say: Function of one string, which reports progress.
-        task: "text", "images" or "speech".
+        task: String, a name of `TASKS`.
 
     Returns:
         Dictionary, as in `report.json`: the figures of the task, `agreement` (the share of

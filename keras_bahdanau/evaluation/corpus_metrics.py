@@ -20,7 +20,7 @@ class MetricKind(NamedTuple):
 
 
 def _top(most):
-    settings = {"hits": True, "nbest": most}
+    settings = {"hits": True, "nbest": most, "counts_texts": True}
     return MetricKind(
         f"top-{most}",
         True,
@@ -37,7 +37,7 @@ def _exprate(most):
         label,
         True,
         lambda rates, _, lowercase: rates.Rate(
-            label, rates.within(most), f"formula-{most}", lowercase, hits=True
+            label, rates.within(most), f"formula-{most}", lowercase, hits=True, counts_texts=True
         ),
     )
 
@@ -59,12 +59,16 @@ METRICS = {
         "CER", False, lambda rates, _, lc: rates.Rate("CER", rates.edits, "character", lc)
     ),
     "ser": MetricKind(
-        "SER", False, lambda rates, _, lc: rates.Rate("SER", rates.difference, "sentence", lc)
+        "SER",
+        False,
+        lambda rates, _, lc: rates.Rate("SER", rates.difference, "sentence", lc, counts_texts=True),
     ),
     "exact": MetricKind(
         "exact",
         True,
-        lambda rates, _, lc: rates.Rate("exact", rates.equality, "sentence", lc, hits=True),
+        lambda rates, _, lc: rates.Rate(
+            "exact", rates.equality, "sentence", lc, hits=True, counts_texts=True
+        ),
     ),
     **{f"top{most}": _top(most) for most in (2, 3, 5, 10)},
     **{f"exprate{most or ''}": _exprate(most) for most in range(4)},

@@ -23,12 +23,15 @@ class Rate(Metric):
         lowercase: Bool. True to ignore case.
         hits: Bool. True for hits instead of errors.
         nbest: Positive integer, texts of which the best counts.
+        counts_texts: Bool. True if each text is right or wrong, which is compared by a sign test.
     """
 
     by_source = True
     separator = "\0"  # of the texts of an n-best list, one string for sacreBLEU
 
-    def __init__(self, label, counts, unit, lowercase=False, *, hits=False, nbest=1):
+    def __init__(
+        self, label, counts, unit, lowercase=False, *, hits=False, nbest=1, counts_texts=False
+    ):
         super().__init__()
         self.label = label
         self.counts = counts
@@ -36,11 +39,7 @@ class Rate(Metric):
         self.lowercase = lowercase
         self.hits = hits
         self.nbest = nbest
-
-    @property
-    def counts_texts(self):
-        """True if each text is right or wrong."""
-        return self.counts not in (edits, word_edits)
+        self.counts_texts = counts_texts
 
     def get_signature(self):
         signature = super().get_signature()

@@ -90,7 +90,7 @@ class BatchTranslator:
         return {**rows, **columns} if isinstance(rows, dict) else rows.assign(**columns)
 
     def frames(self, frames):
-        """Iterator over the output for each pandas `DataFrame`, for Spark's `mapInPandas`."""
+        """Apply the translator to an iterator of DataFrames, as Spark's `mapInPandas` requires."""
         return map(self, frames)
 
     def columns_of(self, rows):

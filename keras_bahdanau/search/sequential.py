@@ -176,7 +176,7 @@ def _tempered(log_probs, temperature):
 
 
 def _nucleus(odds, share):
-    """The fewest of the odds, which fall, that hold a share of their sum; 0 for the others."""
+    """Nucleus (top-p) filter: the smallest prefix of the sorted odds that holds `share`; else 0."""
     heights = ops.cumsum(odds, axis=-1)
     # the sum of those before, against a share (..., 1) of the whole sum
     return ops.where(ops.less(heights - odds, share * heights[..., -1:]), odds, 0.0)

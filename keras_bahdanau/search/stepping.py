@@ -134,7 +134,7 @@ def _merge_rows(whole, state, rows):
 
 
 def _put(new, old, index, among, axis):
-    """`new` at its `index` along an axis where `among`, and `old` elsewhere."""
+    """Write `new` at `index` along the axis where `among` is true; keep `old` elsewhere."""
     shape = [1] * len(old.shape)
     shape[axis] = -1
     return ops.where(ops.reshape(among, shape), ops.take(new, index, axis=axis), old)

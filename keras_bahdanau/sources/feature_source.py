@@ -49,8 +49,11 @@ class FeatureSource(Source):
         )
         self.assets = {}
         self.descriptions = {
-            "values": ("Frames, and anything behind them.", ("batch", "source_time", "size")),
-            "lengths": ("Number of frames that count.", ("batch",)),
+            "values": (
+                "Frames, padded at the end with any values.",
+                ("batch", "source_time", "size"),
+            ),
+            "lengths": ("Number of valid frames.", ("batch",)),
         }
         random = np.random.default_rng(0)
         self.edge_cases = [

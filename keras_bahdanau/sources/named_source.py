@@ -21,8 +21,8 @@ def parsed_source(text):
         )
     if name not in NAMES or (settings and name == "text"):
         raise ValueError(
-            f"A source must be one of {', '.join(NAMES)}; behind the others may stand settings, "
-            f"such as image:height=64. Received: source={text!r}"
+            f"A source must be one of {', '.join(NAMES)}; {' and '.join(sources.NAMED)} take "
+            f"settings after a colon, such as image:height=64. Received: source={text!r}"
         )
     return name, settings
 

@@ -276,7 +276,7 @@ class Source(abc.ABC):
         """Features of a request, given by its tensors; source_time is at least 1."""
 
     def features_from(self, **feature_inputs):
-        """Features of a request that holds features, likewise."""
+        """Features of a request that already holds features; see `feature_inputs`."""
         return self.sanitize(self.packed(feature_inputs))
 
     def graph_truncate(self, longest, **inputs):

@@ -19,12 +19,9 @@ class Trained(NamedTuple):
     case: Case
 
 
-SLOW = {"text", "images", "ink", "audio", "features"}  # each is trained, which takes long
-
-
 @pytest.fixture(
-    scope="module",
-    params=[pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in CASES],
+    scope="module",  # slow, since each case is trained
+    params=[pytest.param(name, marks=pytest.mark.slow) for name in CASES],
 )
 def trained(request, toy_source):
     """Trained by `fit`, saved and loaded."""

@@ -11,6 +11,7 @@ import code_blocks
 import pytest
 
 import keras_bahdanau as kb
+from keras_bahdanau.layers.names import SCORES
 
 GENERATOR = code_blocks.ROOT / "docs" / "generator"
 
@@ -46,7 +47,8 @@ def test_names_of_the_top_are_names_of_a_part(reference):
 
 def test_a_family_of_layers_stands_there_with_its_names(reference):
     pages = "".join(reference.api_pages().values())
-    assert "`location`, `pair`, `pair-tanh`, `scaled-dot`. `SCORES.get(name)` makes" in pages
+    names = ", ".join(f"`{name}`" for name in SCORES)
+    assert f"{names}. `SCORES.get(name)` makes" in pages
     assert " object at 0x" not in pages  # an address tells nothing, and no two builds are equal
 
 

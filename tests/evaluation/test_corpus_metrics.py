@@ -1,5 +1,6 @@
 """Metrics of a corpus: by hand, by a table of edit distances, and by sacreBLEU."""
 
+import re
 import unicodedata
 
 import numpy as np
@@ -141,6 +142,11 @@ def test_the_same_sentences_have_the_best_score(name):
     lines = ["one two three four five", "six seven eight nine ten"]
     best = 100 if metric.higher_is_better else 0
     assert metric.corpus_score(lines, lines) == pytest.approx(best)
+
+
+def test_shares_of_right_texts_are_the_metrics_of_right_or_wrong_texts():
+    texts = {metric.name for metric in metrics_of(METRICS) if metric.counts_texts}
+    assert texts == {"ser", "exact", *(name for name in METRICS if re.match("top|exprate", name))}
 
 
 def test_expression_rates_count_wrong_tokens():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_bahdanau.sources import TextSource
+from keras_bahdanau.sources import NAMED, TextSource
 from keras_bahdanau.sources.named_source import (
     NAMES,
     inputs_by_name,
@@ -20,9 +20,10 @@ def test_settings_are_numbers_where_they_can_be():
     assert parsed_source(given) == ("speech", settings)
 
 
-@pytest.mark.parametrize("text", ["", "video", "text:height=3", "Image"])
+@pytest.mark.parametrize("text", ["", "no-such", "text:height=3", "Image"])
 def test_an_unknown_source_is_refused(text):
-    with pytest.raises(ValueError, match="A source must be one of text, image, speech"):
+    told = f"A source must be one of {', '.join(NAMES)}; {' and '.join(NAMED)} take settings"
+    with pytest.raises(ValueError, match=told):
         parsed_source(text)
 
 

@@ -5,6 +5,7 @@ import dataclasses
 import inspect
 import typing
 
+import code_blocks
 import pytest
 
 from keras_bahdanau import layers
@@ -155,8 +156,8 @@ def test_sides_that_differ_have_no_joint_vocabulary(sides):
     assert resolved(**sides, **{name: both[name] for name in both.keys() - sides.keys()}).joint
 
 
-def test_the_help_of_dropout_names_the_presets_in_which_other_rates_follow():
-    (field,) = [one for one in dataclasses.fields(TrainingOptions) if one.name == "dropout"]
+def test_the_page_of_mechanisms_names_the_presets_in_which_other_rates_follow():
+    page = (code_blocks.ROOT / "docs" / "mechanisms.md").read_text("utf-8")
 
     def named(rate, share):
         """The presets whose rate is so much of the dropout that was asked for."""
@@ -166,14 +167,14 @@ def test_the_help_of_dropout_names_the_presets_in_which_other_rates_follow():
         return " and ".join(filter(None, [", ".join(found[:-1]), *found[-1:]]))
 
     told = "Embeddings: 2/3 of it in small, characters and speech, 1/2 in images, fixed in "
-    assert told in field.metadata["help"]
+    assert told in page
     assert named("embedding_dropout", 2 / 3) == "small, characters and speech"
     assert named("embedding_dropout", 1 / 2) == "images"
     for name in ("conditional-gru", "ink"):
         one = TrainingOptions(preset=name, dropout=0.9).resolved()
         assert one.embedding_dropout == TrainingOptions(preset=name).resolved().embedding_dropout
     told = "States: 4/9 in small and characters. Whole words: 2/9 in small, 1/3 in ssru-student and"
-    assert told in field.metadata["help"]
+    assert told in page
     assert named("recurrent_dropout", 4 / 9) == "small and characters"
     assert named("word_dropout", 2 / 9) == "small"
     assert named("word_dropout", 1 / 3) == "ssru-student and transformer-tiny"

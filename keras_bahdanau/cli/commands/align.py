@@ -48,7 +48,7 @@ class AlignArguments:
         str | None,
         typer.Option(
             metavar="FIRST-LAST",
-            help=f"Steps that --trace draws in place of those, such as 9-11; {MOST_STEPS} at most.",
+            help=f"Decoding steps that --trace draws, such as 9-11; at most {MOST_STEPS}.",
             show_default=False,
         ),
     ] = None

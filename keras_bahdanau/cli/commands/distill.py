@@ -22,6 +22,7 @@ from keras_bahdanau.cli.options import (
 from keras_bahdanau.distillation import Distillation
 from keras_bahdanau.settings.limits import WORKERS
 from keras_bahdanau.settings.option import check_value
+from keras_bahdanau.sources.named_source import NAMES
 from keras_bahdanau.training.options import DEFAULTS, TrainingOptions
 
 
@@ -57,7 +58,7 @@ class DistillArguments:
         str | None,
         typer.Option(
             "--source",
-            help="Source of the student: text, image or speech. Settings may follow, as in "
+            help=f"Source of the student: {', '.join(NAMES)}. Settings may follow, as in "
             "train.  [default: that of the teacher]",
             show_default=False,
         ),

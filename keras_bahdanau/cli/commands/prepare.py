@@ -15,6 +15,7 @@ from keras_bahdanau.cli.output import check_absent, check_different, check_writa
 from keras_bahdanau.data.shards.preparation import WORKERS, Preparation
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.settings.option import check_value
+from keras_bahdanau.sources.named_source import NAMES
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -34,7 +35,7 @@ class PrepareArguments:
         str,
         typer.Option(
             "--source",
-            help="Source: text, image or speech. Settings may follow, as in train.",
+            help=f"Source: {', '.join(NAMES)}. Settings may follow, as in train.",
         ),
     ] = "text"
     out: Annotated[

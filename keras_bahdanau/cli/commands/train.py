@@ -16,6 +16,7 @@ from keras_bahdanau.cli.options import (
     ValidTargetOption,
     command,
 )
+from keras_bahdanau.sources.named_source import NAMES
 from keras_bahdanau.training.options import DEFAULTS, TrainingOptions
 
 
@@ -36,7 +37,7 @@ class TrainArguments:
         str | None,
         typer.Option(
             "--source",
-            help="Source: text, image or speech. Settings may follow, such as "
+            help=f"Source: {', '.join(NAMES)}. Settings may follow, such as "
             "image:height=64,width=640: the arguments of ImageSource or AudioSource.  "
             "[default: text, or that of the model of --from]",
             show_default=False,
@@ -57,7 +58,7 @@ class TrainArguments:
     valid_corpus: Annotated[
         list[str] | None,
         typer.Option(
-            help="Validation files of the --corpus of that name, NAME=FILES; they get its tag.",
+            help="Validation files of one --corpus, as NAME=FILES; its tag is prepended.",
             show_default=False,
         ),
     ] = None

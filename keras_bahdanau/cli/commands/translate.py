@@ -184,8 +184,8 @@ class _Files:
 
         if not arguments.files:
             raise ValueError(
-                "A model that reads files needs some. Received: "
-                f"model={str(model.path)!r} without files. Give files, or a manifest."
+                "This model reads files, and none was given. Received: "
+                f"model={str(model.path)!r} without files. Pass files or a manifest (.tsv)."
             )
         self.prefix = decoded(arguments.prefix, "PREFIX")
         self.paths = [path for file in arguments.files for path in _paths(file)]

@@ -57,8 +57,8 @@ class MultiHeadAttention(ComposedAttention):
         self.attentions = [self._copy(f"head_{index}") for index in range(heads)]
         if not self.has_weights:
             raise ValueError(
-                "Several heads need an attention that learns where to look. Received: "
-                f"{type(self.inner).__name__}(...). Give another, or no heads."
+                "MultiHeadAttention needs an attention with weights. Received: "
+                f"{type(self.inner).__name__}(...). Use another attention, or heads=1."
             )
         self.queries, self.keys, self.values = [], [], []
 

@@ -107,8 +107,8 @@ class CellRegistry(Registry):
             **kwargs: Further arguments of the cell, such as `dtype` and `name`.
 
         Raises:
-            ValueError: If there is no cell of this name, or a Keras cell has another width or gets
-                dropout.
+            ValueError: If there is no cell of this name, if a Keras cell has another width, or if
+                `recurrent_dropout` is given with a Keras cell.
             TypeError: If `identifier` is neither a name nor a Keras cell.
         """
         if isinstance(identifier, str):

@@ -50,7 +50,7 @@ class ModelOptions:
     )
     encoder_units: int | None = model_field(
         WIDTH,
-        "Width of each encoder direction; half of `units`, or all of it in the presets of papers.",
+        "Units per encoder direction: `units` / 2 by default, `units` in the presets of papers.",
         lambda options: options.units,
     )
     encoder_cell: str | None = model_field(
@@ -149,11 +149,8 @@ class ModelOptions:
     )
     dropout: float | None = model_field(
         RATE,
-        "Dropout rate of the encoder's values, of the readout, and in blocks of self-attention. "
-        "Other rates that are left out follow from it, as the preset says. Embeddings: 2/3 of it "
-        "in small, characters and speech, 1/2 in images, fixed in conditional-gru and ink, else "
-        "the same. States: 4/9 in small and characters. Whole words: 2/9 in small, 1/3 in "
-        "ssru-student and transformer-tiny.",
+        "Dropout rate of the encoder's values, of the readout, and in blocks of self-attention; "
+        "the rates left out below follow from it, as the preset defines.",
         0.0,
     )
     embedding_dropout: float | None = model_field(

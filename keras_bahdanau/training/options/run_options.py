@@ -47,7 +47,7 @@ class RunOptions:
         1.0,
     )
     label_smoothing: float | None = training_field(
-        RATE, "Probability that is spread over all tokens alike.", 0.0
+        RATE, "Probability mass spread uniformly over the vocabulary.", 0.0
     )
     word_distillation: float | None = training_field(
         number(0, 1),
@@ -56,12 +56,12 @@ class RunOptions:
         0.0,
     )
     l2: float | None = training_field(
-        WEIGHT, "Factor of the sum of all squared weights, which is added to the loss.", 0.0
+        WEIGHT, "Coefficient of the L2 penalty (sum of squared weights) in the loss.", 0.0
     )
     weight_decay: float | None = training_field(
         WEIGHT,
-        "Part of each weight, times the learning rate, that each step takes off beside the loss; "
-        "embeddings, biases and norms keep theirs.",
+        "Decoupled weight decay: each step subtracts this fraction of a weight, times the learning "
+        "rate. Embeddings, biases and norms are exempt.",
         0.0,
     )
     loss_mean: str | None = training_field(
@@ -125,15 +125,17 @@ class RunOptions:
         "constant",
     )
     warmup: float | None = training_field(
-        RATE, "Part of all steps in which the learning rate rises.", 0.0
+        RATE, "Fraction of all steps used for learning-rate warm-up.", 0.0
     )
     halving_after: int | None = training_field(
         COUNT,
-        'Epochs before the first one with half the learning rate, for the schedule "halving".',
+        "Epochs at the full learning rate before `halving` starts.",
         5,
     )
     clip_norm: float | None = training_field(
-        number(0, 1_000_000_000, "(]"), "Longest gradient, over all weights.", 5.0
+        number(0, 1_000_000_000, "(]"),
+        "Maximum global norm of the gradient; larger gradients are scaled down.",
+        5.0,
     )
     ema_momentum: float | None = training_field(
         RATE,
@@ -156,13 +158,13 @@ class RunOptions:
     )
     best_by: str | None = training_field(
         _JUDGE,
-        "Judge of the best epoch: {choices}. A metric decodes the validation pairs greedily "
-        "after each epoch, which top-k accuracy can't judge; texts of few words, such as speech, "
-        "can get better by it long after their perplexity has.",
+        "Validation metric that selects the best epoch: {choices}. A metric decodes the "
+        "validation pairs greedily after each epoch, which top-k accuracy can't judge; texts of "
+        "few words, such as speech, can get better by it long after their perplexity has.",
         "perplexity",
     )
     patience: int | None = training_field(
-        COUNT, "Epochs that are not better than the best before training ends.", 5
+        COUNT, "Stop after this many epochs without improvement.", 5
     )
     checkpoint_steps: int | None = training_field(
         integer(1, 1_000_000_000), "Batches between checkpoints.", 100

@@ -271,7 +271,7 @@ def model_files(directory, good):
         "Is a directory": directory,
         "its vocabulary packed inside": plain,
         "its last 64 bytes are not its sha256": archive,
-        "unfolds to more than its size": large,
+        "its archive decompresses to more bytes than the file holds": large,
         "it is a .keras file: `keras-bahdanau export` makes": GOLDEN / "translator.keras",
         "that LiteRT can load": packed_anew(directory / "model.tflite", good, b"no model"),
         "that SentencePiece can load": packed_anew(

@@ -39,7 +39,7 @@ def _read(file):
                 "`keras-bahdanau translate`, `read` and `transcribe` take it as it is"
             )
         if sum(entry.file_size for entry in entries) > size:
-            raise ValueError("it unfolds to more than its size")
+            raise ValueError("its archive decompresses to more bytes than the file holds")
         files = {entry.filename: archive.read(entry) for entry in entries}
     card = json.loads(files.get("card.json", b"null"))
     _check_card(card, files)
@@ -63,7 +63,7 @@ def _check_card(card, files):
         if type(value) is not int or not 1 <= value <= _MOST_POSITIONS:
             raise ValueError(f"its card.json states {name}={value!r:.40}")
     if not isinstance(card.get("sha256", {}), dict):
-        raise ValueError("its card.json has hashes that are none")
+        raise ValueError("`sha256` in its card.json is not a dictionary")
 
 
 def _check_hashes(card, files, file, model_size):
