@@ -1,7 +1,4 @@
-"""Layers in `keras.ops`: attention, cells, one decoder step, the loop over time.
-
-Names load on first use, each with its own module.
-"""
+"""Layers in `keras.ops`, loaded on first use: attention, cells, a step, the loop over time."""
 
 import sys
 

@@ -12,9 +12,7 @@ from keras_bahdanau.settings.limits import MOST_OF_A_STATE
 class Bridge(keras.layers.Layer):
     """Base of the bridges: all initial states of a decoder, in the structure of its cell.
 
-    `sizes` are the widths of the states: a tuple of positive integers or of such tuples, as a
-    cell's `state_sizes`, or ValueError. A summary `(batch, summary_units)` gives float tensors
-    `(batch, size)` in that structure.
+    A summary `(batch, summary_units)` gives tensors `(batch, size)`; `sizes` are those of the cell.
     """
 
     def __init__(self, sizes, **kwargs):
@@ -33,12 +31,7 @@ class Bridge(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class StateBridge(Bridge):
-    """Dense layer from the encoder's summary to the decoder's initial states.
-
-    s_0 = tanh(W summary + b)          (Bahdanau et al. 2015, appendix A.2.2)
-
-    One product gives all states, each element in (-1, 1).
-    """
+    """s_0 = tanh(W summary + b), one product for all states (Bahdanau et al. 2015, app. A.2.2)."""
 
     def __init__(self, sizes, **kwargs):
         super().__init__(sizes, **kwargs)
@@ -70,12 +63,7 @@ class ZeroBridge(Bridge):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class IdentityBridge(Bridge):
-    """The encoder's summary as initial state, without weights.
-
-    s_0 = summary          (Sutskever et al. 2014; the decoders of TensorFlow's tutorials)
-
-    Several states are parts of the summary, which must be as wide as all of them together.
-    """
+    """s_0 = summary, cut into several states (Sutskever et al. 2014; TensorFlow's tutorials)."""
 
     def build(self, summary_shape):
         width = sum(keras.tree.flatten(self.sizes))

@@ -15,19 +15,13 @@ FORBIDDEN = -1e30
 class Distribution(NamedTuple):
     """Distribution over a vocabulary: log p_k = logits_k - log_total.
 
-    Attributes:
-        logits: Float32 tensor `(..., vocabulary)`. A search finds the best tokens in them, and
-            needs the log-probabilities of these alone.
-        log_total: Float32 tensor `(..., 1)`.
-        entropy: Float32 tensor `(...)`, in nats.
-        unwritten: Tuple of integers, tokens of no text, which are not chosen, but count in
-            `log_total` and in the entropy.
+    A search finds the best tokens in the logits, and the log-probabilities of these alone.
     """
 
-    logits: Any
-    log_total: Any
-    entropy: Any
-    unwritten: tuple = ()
+    logits: Any  # float32 (..., vocabulary)
+    log_total: Any  # float32 (..., 1)
+    entropy: Any  # float32 (...), in nats
+    unwritten: tuple = ()  # tokens of no text: not chosen, but part of `log_total` and entropy
 
     @property
     def log_probs(self):
@@ -47,9 +41,6 @@ def softmax_distribution(logits):
     """`Distribution` of finite float32 logits `(..., vocabulary)`.
 
     log p_k = l_k - log Z,   H = -sum_k p_k log p_k = log Z - 1/Z sum_k exp(l_k) l_k
-
-    with Z = sum_k exp(l_k) (Shannon 1948) and l_k as a difference from the largest, so that one
-    exponential serves both.
     """
     # eagerly, Keras refuses the maximum of a batch without rows if it has no `initial`
     largest = ops.max(logits, axis=-1, keepdims=True, initial=-LARGEST)
@@ -66,8 +57,7 @@ def softmax_distribution(logits):
 def as_distribution(log_probs):
     """`Distribution` of float32 log-probabilities `(..., vocabulary)`; one stays unchanged.
 
-    Tokens that a constraint forbids count for nothing in the entropy, and what a share of CTC makes
-    of the log-probabilities is a distribution again.
+    Forbidden tokens count for nothing in the entropy; with a share of CTC, p is normalized again.
     """
     if isinstance(log_probs, Distribution):
         return log_probs
@@ -80,26 +70,18 @@ NOTHING = -1e9  # log-probability of copying a token that the source does not ha
 
 
 class Copying(NamedTuple):
-    """Gate, weights and source symbols of a pointer-generator.
+    """Gate, weights and source symbols of a pointer-generator."""
 
-    Attributes:
-        generation: Float32 tensor `(batch, [n])`, p_gen.
-        weights: Float32 tensor `(batch, [n,] source_time)`, alpha_i.
-        symbols: Int32 tensor `(batch, source_time)`, x_j as an id of the target; -1 for none.
-    """
-
-    generation: Any
-    weights: Any
-    symbols: Any
+    generation: Any  # float32 (batch, [n]), p_gen
+    weights: Any  # float32 (batch, [n,] source_time), alpha_i
+    symbols: Any  # int32 (batch, source_time), x_j as an id of the target; -1 for none
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class PointerGenerator(keras.layers.Layer):
-    """Probability that a step generates its token, and does not copy one of the source.
+    """Probability, float32 `(...)`, that a step generates its token, and does not copy one.
 
     p_gen = sigmoid(w_h c_i + w_s s_i + w_x y_{i-1} + b)      (See et al. 2017, eq. 8)
-
-    `state` s_i, `context` c_i and `embedded` y_{i-1}, `(..., units)` each, give float32 `(...)`.
     """
 
     def __init__(self, **kwargs):
@@ -124,11 +106,9 @@ def log_mixture(logits, copying):
     p(w) = g_i P_vocab(w) + (1 - p_gen) sum_{j: x_j = w} alpha_ij     (See et al. 2017, eq. 9)
     g_i  = 1 - (1 - p_gen) sum_{j: x_j known} alpha_ij
 
-    P_vocab is the softmax of the float32 logits `(batch, [n,] vocabulary)`. Where the weights sum
-    to 1 and the target has every x_j, g_i is p_gen, as in the paper. Otherwise the weight of
-    positions without a symbol, or missing weight, is added to g_i. So p sums to 1, and is P_vocab
-    for a source with nothing real. Logarithms stay finite: a g_i below 1e-30 counts as 1e-30, and
-    less is not copied.
+    P_vocab is the softmax of the float32 logits. g_i is p_gen, as in the paper, where the weights
+    sum to 1 and the target has every x_j; other weight is added to g_i, so that p sums to 1. A g_i
+    below 1e-30 counts as 1e-30, and less is not copied: logarithms stay finite.
     """
     symbols = copying.symbols
     if len(logits.shape) == 3:

@@ -12,10 +12,7 @@ ORTHOGONAL = "keras_bahdanau>Orthogonal"  # as a string each layer draws values 
 
 @contextlib.contextmanager
 def replaced_at_once():
-    """Make orthogonal matrices zero, for weights that a file's values replace.
-
-    Drawing them is most of the time that a model of 1000 units takes to load.
-    """
+    """Make orthogonal matrices zero, for weights that a file replaces: drawing is slow."""
     token = _REPLACED.set(True)
     try:
         yield
@@ -25,11 +22,7 @@ def replaced_at_once():
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Orthogonal(keras.initializers.Orthogonal):
-    """Keras' orthogonal matrix, drawn in float32 whatever the variable's dtype.
-
-    Its factorization does not exist in bfloat16, so Keras can't build a recurrent layer under the
-    pure "bfloat16" policy. In float32 the values are Keras' own.
-    """
+    """Keras' orthogonal matrix, drawn in float32: bfloat16 has no factorization."""
 
     def __call__(self, shape, dtype=None):
         dtype = dtype or keras.config.floatx()
@@ -40,11 +33,9 @@ class Orthogonal(keras.initializers.Orthogonal):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class BlockOrthogonal(keras.initializers.Initializer):
-    """Square orthogonal matrices side by side, one a gate.
+    """Square orthogonal matrices side by side, one a gate (Bahdanau et al. 2015, appendix B.1).
 
-    U, U_z and U_r each start orthogonal (Bahdanau et al. 2015, appendix B.1);
-    `keras.initializers.Orthogonal` makes one such matrix of all blocks together. With `seed=None`
-    each matrix differs from the last.
+    With `seed=None` each matrix differs from the last.
     """
 
     def __init__(self, seed=None):

@@ -35,29 +35,16 @@ class Memory(NamedTuple):
 
 
 class ProjectedMemory(NamedTuple):
-    """Memory with its projections, computed once per source for all decoder steps.
+    """Memory with its projections, computed once per source; the batch axis of all comes first."""
 
-    All tensors have the batch as their first axis: a search takes some rows of them.
-
-    Attributes:
-        memory: `Memory`.
-        keys: The values as the attention's scores want them: its own structure of tensors.
-        dropout_masks: Dropout masks drawn once a sentence, or ().
-        alignment: Float tensor `(batch, target_time, source_time)`, weights given from
-            outside, or ().
-    """
-
-    memory: Any
-    keys: Any
-    dropout_masks: Any = ()
-    alignment: Any = ()
+    memory: Any  # `Memory`
+    keys: Any  # as the attention's scores want them: its own structure of tensors
+    dropout_masks: Any = ()  # drawn once a sentence
+    alignment: Any = ()  # float (batch, target_time, source_time), weights given from outside
 
 
 def masked_mean(values, mask):
-    """Mean `(batch, values_units)` of the real values, zero for a sentence without any.
-
-    It is summed in float32. Padding may be NaN; `mask` is None or bool `(batch, source_time)`.
-    """
+    """Mean `(batch, values_units)` of real values, in float32; 0 without any. Padding: NaN too."""
     # mask (batch, source_time, 1), values (batch, source_time, values_units)
     real = ops.where(ops.expand_dims(mask, axis=-1), ops.cast(values, "float32"), 0.0)
     # -> (batch, 1)
@@ -91,15 +78,10 @@ def _at_position(values, positions):
 
 
 class Summary(NamedTuple):
-    """Function that sums up a source in one vector, and its width.
+    """Function that sums up a source in one vector, and its width."""
 
-    Attributes:
-        make: Function `(reader, values, mask) -> summary`, float `(batch, summary_units)`.
-        units: Function `(reader) -> summary_units`.
-    """
-
-    make: Callable
-    units: Callable
+    make: Callable  # (reader, values, mask) -> (batch, summary_units)
+    units: Callable  # (reader) -> summary_units
 
 
 def _mean(reader, values, mask):

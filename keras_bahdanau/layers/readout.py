@@ -10,11 +10,7 @@ from keras_bahdanau.settings import checks
 
 
 class ReadoutBase(keras.layers.Layer):
-    """Base of the readouts: t_i from s_i, c_i and y_{i-1}, for all steps at once.
-
-    `state` s_i (or the decoder cell's output), `context` c_i and `embedded` y_{i-1}, `(..., width)`
-    each, give `(..., units)`; `dropout` is the share of t_i dropped in training.
-    """
+    """Base of the readouts: t_i `(..., units)` from s_i, c_i and y_{i-1}, for all steps at once."""
 
     def __init__(self, units, dropout=0.0, **kwargs):
         super().__init__(**kwargs)
@@ -37,10 +33,7 @@ class ReadoutBase(keras.layers.Layer):
 
 
 class ProjectedReadout(ReadoutBase):
-    """Base of the readouts that are one product of the vectors of a step.
-
-    `dense` are the arguments of the product, `pieces` is the number of products for an output.
-    """
+    """Base of the readouts of one product, `dense` its arguments, `pieces` products an output."""
 
     dense = {"activation": "tanh"}
     pieces = 1
@@ -66,10 +59,7 @@ class ProjectedReadout(ReadoutBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Readout(ProjectedReadout):
-    """t_i = tanh(W_s s_i + W_c c_i + W_y y_{i-1} + b).
-
-    The deep output of Pascanu et al. 2014 with tanh in place of maxout, as in Nematus.
-    """
+    """t_i = tanh(W_s s_i + W_c c_i + W_y y_{i-1} + b): Pascanu et al. 2014 with tanh (Nematus)."""
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -102,10 +92,7 @@ class AttentionalReadout(ProjectedReadout):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class PlainReadout(ReadoutBase):
-    """t_i is the output of the decoder cell, such as the attentional vector of `InputFeedingCell`.
-
-    `units` must be the width of the state.
-    """
+    """t_i is the output of the decoder cell, such as `InputFeedingCell`'s; `units` is its width."""
 
     def build(self, state_shape, context_shape, embedded_shape):
         if state_shape[-1] != self.units:
@@ -120,19 +107,12 @@ class PlainReadout(ReadoutBase):
 
 
 class Emitted(NamedTuple):
-    """Record of a step, for the probability of the token that is then chosen.
+    """Record of a step, for the probability of the token that is then chosen."""
 
-    Attributes:
-        sums: Float tensor `(batch, [n,] units)`, W [s_i; y_{i-1}] + b.
-        dropout_masks: Tuple of the dropout mask of the step, `(batch, units)`, or ().
-        log_normalizers: Float32 tensor `(batch, [n,] source_time)`, log Z_ij.
-        steps: Float32 tensor `(batch, [n])`, 0 before the first step, 1 after it.
-    """
-
-    sums: Any
-    dropout_masks: Any
-    log_normalizers: Any
-    steps: Any
+    sums: Any  # (batch, [n,] units), W [s_i; y_{i-1}] + b
+    dropout_masks: Any  # the mask of the step, (batch, units), or ()
+    log_normalizers: Any  # float32 (batch, [n,] source_time), log Z_ij
+    steps: Any  # float32 (batch, [n]), 0 before the first step, 1 after it
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -184,13 +164,8 @@ class Emission(ReadoutBase):
     def mixture(self, log_prior, sums, keys, output, dropout_masks=(), training=None):
         """Predict a step: (float32 log p(y_i = k | y_<i) `(batch, [n,] vocabulary)`, `Emitted`).
 
-        Args:
-            log_prior: Float32 tensor `(batch, [n,] source_time)`, log f_i.
-            sums: From `sums`, `(batch, [n,] units)`.
-            keys: From `project`, without the axis n.
-            output: Pair of tensors `(vocabulary, units)` and `(vocabulary,)`, O and o.
-            dropout_masks: Tuple of a tensor `(batch, units)` that scales all t_ij, or ().
-            training: Python bool. True if the gradient makes anew what it needs.
+        `log_prior` is log f_i, `(batch, [n,] source_time)`, `output` (O, o), `(vocabulary, units)`
+        and `(vocabulary,)`; in training the gradient makes anew what it needs.
         """
         mixed = keras.remat(_mixed) if training else _mixed
         log_probs, log_normalizers = mixed(log_prior, sums, keys, *output, *dropout_masks)
@@ -198,11 +173,7 @@ class Emission(ReadoutBase):
         return log_probs, Emitted(sums, dropout_masks, log_normalizers, steps)
 
     def token_log_likelihoods(self, tokens, emitted, keys, output):
-        """Log p(y_i | a_i = j, y_<i) of chosen tokens `(batch, [n])`; 0 before the first step.
-
-        The result is float32 `(batch, [n,] source_time)`. `emitted` is that of step i; `keys` and
-        `output` are as in `mixture`.
-        """
+        """Logarithm of p(y_i | a_i = j, y_<i), float32 `(batch, [n,] source_time)`; 0 at first."""
         # one row of O and o for all places: (batch, [n,] 1, units), (batch, [n,] 1)
         kernel, bias = (ops.expand_dims(ops.take(weight, tokens, axis=0), -1) for weight in output)
         kernel = ops.cast(ops.swapaxes(kernel, -1, -2), "float32")

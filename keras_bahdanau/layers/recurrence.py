@@ -13,11 +13,7 @@ _OPEN_LOOPS = []
 
 
 class StepSeedGenerator(keras.random.SeedGenerator):
-    """Seed generator for draws inside `recurrence.loop`.
-
-    JAX runs a loop without side effects, so a generator cannot advance in it. There the seed of a
-    step is the generator's state plus the number of the step; it advances after the loop.
-    """
+    """Seed generator for `recurrence.loop`: on JAX its state plus the step, advanced afterwards."""
 
     def next(self, ordered=True):
         """The seed of the next draw."""
@@ -84,20 +80,12 @@ STEPS_AT_ONCE = 4  # of a loop on a GPU, which starts the work of a pass anew
 
 
 def scan(step, state, inputs, template, steps=None):
-    """Run `step` along time and keep the output of each step.
+    """Run `step` along time and keep the output of each step, `(batch, time, ...)`.
 
-    Args:
-        step: Function `(state, input) -> (output, state)`, the state always of the same structure,
-            shapes and dtypes.
-        state: The first state: a structure of tensors `(batch, ...)`.
-        inputs: Structure of tensors `(batch, time, ...)`, one slice a step.
-        template: Structure of tensors with the dtype and shape `(batch, ...)` of one step's output;
-            their values are not read.
-        steps: Int32 scalar, the number of steps that count: the loop may end there, and the outputs
-            behind them mean nothing. All steps for None.
-
-    Returns:
-        The outputs: the structure of `template`, of tensors `(batch, time, ...)`.
+    `step` is a function `(state, input) -> (output, state)`, the state always of the same
+    structure, shapes and dtypes; `inputs` are tensors `(batch, time, ...)`, one slice a step;
+    `template` has the structure, dtype and shape `(batch, ...)` of one step's output. Behind
+    `steps`, an int32 scalar, the loop may end, and outputs mean nothing; None for all.
     """
     outputs, _ = loop(step, state, tree.map_structure(_swap, inputs), template, steps)
     return tree.map_structure(_swap, outputs)
@@ -167,11 +155,7 @@ def _steps_at_once():
 
 
 def custom_gradient(function):
-    """`keras.ops.custom_gradient` of a function `(*tensors) -> (outputs, gradient)`.
-
-    On torch Keras supports one output only, and calls the gradient with other arguments. There
-    autograd gives the same gradient with more memory.
-    """
+    """`keras.ops.custom_gradient` of `(*tensors) -> (outputs, gradient)`; autograd's on torch."""
     if keras.backend.backend() != "torch":
         return ops.custom_gradient(function)
 

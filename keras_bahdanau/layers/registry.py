@@ -65,11 +65,7 @@ def resolve_layer(value):
 
 
 def untrack_sublayer(layer, sublayer):
-    """Remove a sublayer that will not be built from the tracked layers of another.
-
-    Keras takes a layer with an unbuilt sublayer for one without weights yet: on JAX it traces the
-    model anew at each `fit`, and runs `predict_on_batch` without compiling it.
-    """
+    """Remove a sublayer that will not be built: Keras on JAX would trace again at each `fit`."""
     layer._tracker.untrack(sublayer)
 
 
@@ -101,13 +97,8 @@ class Registry(Mapping):
     ```
 
     A class of your own has the name under which Keras has registered it, such as
-    "my_scores>ReluScore", and gets the same arguments as the others.
-
-    Args:
-        family: String. Name of the family, for errors.
-        table: Dictionary of `layers.names`, from a name to a class name, or to (class name,
-            arguments).
-        method: Name of the class method that makes the layer; None for the constructor.
+    "my_scores>ReluScore", and gets the same arguments. `family` is a name for errors, `table` one
+    of `layers.names`; `method` makes the layer, None for the constructor.
     """
 
     def __init__(self, family, table, method=None):

@@ -14,11 +14,9 @@ EPSILON = 1e-6
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class WordDropout(keras.layers.Layer):
-    """Dropout of whole tokens: training sets their embeddings `(..., embedding_units)` to zero.
+    """Dropout of whole tokens, `(..., embedding_units)`; the others are scaled by 1 / (1 - rate).
 
-    The others are scaled by 1 / (1 - rate), so that their mean stays. (Gal and Ghahramani 2016,
-    section 4.2; per token, not per type, as Sennrich et al. 2016, "Edinburgh neural machine
-    translation systems for WMT 16".) `rate` is in [0, 1), or ValueError.
+    (Gal and Ghahramani 2016, section 4.2; per token, as Sennrich et al. 2016, Edinburgh.)
     """
 
     def __init__(self, rate, seed=None, **kwargs):
@@ -46,9 +44,7 @@ class WordDropout(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class FeedForward(keras.layers.Layer):
-    """Position-wise feed-forward network.
-
-    FFN(x) = W_2 max(0, W_1 x + b_1) + b_2      (Vaswani et al. 2017, eq. 2)
+    """FFN(x) = W_2 max(0, W_1 x + b_1) + b_2      (Vaswani et al. 2017, eq. 2).
 
     W_1 x is `inner_units` wide, the output `units`; `dropout` is the share of inner values dropped.
     """
@@ -98,13 +94,10 @@ def layer_norm(policy, name):
 
 
 def dot_product_attention(queries, keys, values, mask, dropout=lambda weights: weights):
-    """Scaled dot-product attention of each head, with a softmax in float32.
-
-    softmax(Q K^T / sqrt(d)) V      (Vaswani et al. 2017, eq. 1)
+    """softmax(Q K^T / sqrt(d)) V of each head, the softmax in float32 (Vaswani et al. 2017, eq. 1).
 
     Queries `(batch, heads, n, d)`, keys and values `(batch, heads, m, d)`, and a bool mask that
-    broadcasts to `(batch, heads, n, m)` give `(batch, heads, n, d)` in the dtype of the values;
-    zero where a query has no key. `dropout` is a function of the weights.
+    broadcasts to `(batch, heads, n, m)`; zero where a query has no key.
     """
     scale = 1 / math.sqrt(queries.shape[-1])
     queries, keys = ops.cast(queries, "float32"), ops.cast(keys, "float32")
@@ -114,12 +107,9 @@ def dot_product_attention(queries, keys, values, mask, dropout=lambda weights: w
 
 
 def sinusoids(positions, units):
-    """Float32 sines and cosines `(..., units)` of positions `(...)`.
+    """Float32 sines, then cosines `(..., units)` of positions (Vaswani et al. 2017, section 3.5).
 
-    p_j[2k] = sin(j / 10000^(2k / units)),   p_j[2k + 1] = cos(...)
-                                                        (Vaswani et al. 2017, section 3.5)
-
-    All sines come before all cosines: the same up to the order of the units.
+    p_j[2k] = sin(j / 10000^(2k / units)),   p_j[2k + 1] = cos(...), up to the order of the units
     """
     rates = [10000.0 ** (-2 * k / units) for k in range(-(-units // 2))]
     angles = ops.expand_dims(ops.cast(positions, "float32"), axis=-1) * ops.convert_to_tensor(

@@ -122,12 +122,7 @@ class BahdanauAttention(Attention):
     context, weights = attention(query, values, mask=mask, return_attention_scores=True)
     ```
 
-    Args:
-        units: Positive integer. Width of the space in which query and values meet (the paper's n').
-        dropout: Float in [0, 1). Share of the weights dropped in training.
-        **kwargs: `window`, `normalizer` and `coverage` of `Attention`.
-
-    Call arguments, output and errors: see `AttentionBase`.
+    `units` is the paper's n'. Other arguments: as in `Attention`; calls: see `AttentionBase`.
     """
 
     def __init__(self, units, dropout=0.0, **kwargs):
@@ -151,9 +146,7 @@ class LuongAttention(Attention):
     attention = keras_bahdanau.layers.LuongAttention(window="local-p")
     ```
 
-    Args:
-        score: "general", "dot", "concat" or "location", or any other of `layers.SCORES`.
-        **kwargs: `units`, `window`, `normalizer`, `coverage` and `dropout` of `Attention`.
+    `score` is "general" or another of `layers.SCORES`. Other arguments: as in `Attention`.
     """
 
     def __init__(self, score="general", **kwargs):

@@ -12,9 +12,8 @@ from keras_bahdanau.layers.recurrence import scan
 class AttentionPart(keras.layers.Layer):
     """Base of scores, windows, normalizers, coverage, and of the attentions made of them.
 
-    A part that depends on earlier steps carries a state: `initial_state` gives the first one, and
-    each step the next. Scores, weights and positions are float32 under every dtype policy; with
-    `autocast` Keras casts float inputs to the compute dtype.
+    A part that depends on earlier steps carries a state. Scores, weights and positions are float32
+    under every dtype policy; with `autocast` Keras casts float inputs to the compute dtype.
     """
 
     def __init__(self, autocast=False, **kwargs):
@@ -32,29 +31,19 @@ class AttentionPart(keras.layers.Layer):
 
 
 class Attended(NamedTuple):
-    """Result of one query, or of many.
+    """Result of one query, or of many."""
 
-    Attributes:
-        context: Float tensor `(batch, [n,] context_units)`, c_i.
-        weights: Float32 tensor `(batch, [n,] source_time)`, alpha_i.
-        scores: Float32 tensor `(batch, [n,] source_time)`, e_i, before mask and softmax.
-        state: State of the attention for the next step: a structure of tensors.
-    """
-
-    context: Any
-    weights: Any
-    scores: Any
-    state: Any
+    context: Any  # (batch, [n,] context_units), c_i
+    weights: Any  # float32 (batch, [n,] source_time), alpha_i
+    scores: Any  # float32 (batch, [n,] source_time), e_i, before mask and softmax
+    state: Any  # of the attention for the next step: a structure of tensors
 
 
 class AttentionBase(AttentionPart):
     """Base of all attentions; a subclass writes `attend`, and the other methods as needed.
 
-    The axis n is the beam of a search, or absent.
-
     Call arguments:
-        query: Float tensor `(batch, query_units)`, or `(batch, target_time, query_units)` for all
-            steps.
+        query: Float tensor `(batch, query_units)`, or `(batch, target_time, query_units)`.
         values: Float tensor `(batch, source_time, values_units)`.
         mask: Bool tensor `(batch, source_time)`, True where a value is real, or None where all are.
             The implicit mask of Keras is not read.
@@ -62,14 +51,12 @@ class AttentionBase(AttentionPart):
         training: Python bool. True to apply dropout.
 
     Output:
-        The context `(batch, context_units)`, or `(batch, target_time, context_units)`; with
-        `return_attention_scores=True` the pair (context, weights), the weights in float32,
-        `(batch, source_time)` or `(batch, target_time, source_time)`. A sentence of padding alone
-        gets all-zero weights and context.
+        The context `(batch, [target_time,] context_units)`; with `return_attention_scores=True` the
+        pair (context, weights), the weights float32 `(batch, [target_time,] source_time)`. A
+        sentence of padding alone gets all-zero weights and context.
 
-    Raises:
-        ValueError: If an argument of an attention is not as documented, or the mask has not the
-            first two axes of the values.
+    An argument that is not as documented, and a mask that does not fit the values, raise
+    ValueError.
     """
 
     exportable = True  # True if it needs nothing but the source sentence
@@ -88,10 +75,10 @@ class AttentionBase(AttentionPart):
         return ()
 
     def attend(self, query, prepared, state, training=None):
-        """Compute one step: an `Attended`.
+        """Compute one step: an `Attended`; n is the beam of a search, or absent.
 
         `query` is `(batch, [n,] query_units)`, `prepared` a `ProjectedMemory` without the axis n,
-        `state` is `initial_state(memory)` or that of the step before, with the axis n.
+        `state` that of the step before, with the axis n.
         """
         raise NotImplementedError
 

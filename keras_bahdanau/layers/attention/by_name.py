@@ -19,26 +19,17 @@ class AttentionRegistry(Registry):
     """
 
     def get(self, identifier, /, *args, **kwargs):
-        """Return the attention of an identifier: see `Registry`.
-
-        A score, or its name, makes an `Attention` with it.
-        """
+        """Return the attention of an identifier: see `Registry`; a score makes an `Attention`."""
         layer = super().get(identifier, *args, **kwargs)
         return self.make(layer, *args, **kwargs) if isinstance(layer, Score) else layer
 
     def make(self, name, /, units=256, heads=1, past=0, **kwargs):
         """Make an attention by its name.
 
-        Args:
-            name: None for the fixed context, "bahdanau", "forced" for known alignments, or a score:
-                a name of `layers.SCORES`, a registered name, or a layer.
-            units: Positive integer. Width of the score, where it has one, shared by the heads.
-            heads: Positive integer. See `MultiHeadAttention`.
-            past: Integer. Number of the decoder's earlier states to attend to: see `PastAttention`.
-            **kwargs: `window`, `normalizer`, `coverage`, `dropout` of `Attention`; `name`, `dtype`.
-
-        Raises ValueError for an unknown name, for parts of scores without a score, and for several
-        heads without attention or with known alignments.
+        `name` is None for the fixed context, "bahdanau", "forced", or a score: a name or a layer.
+        Each of the `heads` has a score of `units`. `past` is the number of the decoder's earlier
+        states to attend to. Unknown names, parts of scores without a score, and several heads
+        without attention or with known alignments raise ValueError.
         """
         if name in (None, "forced"):
             _refuse_parts_of_scores(name, {"heads": heads, **kwargs})

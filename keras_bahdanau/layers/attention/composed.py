@@ -40,14 +40,9 @@ class MultiHeadAttention(ComposedAttention):
     )
     ```
 
-    Args:
-        attention: The attention that each head copies; it is not used itself. TypeError if it is
-            not a layer.
-        heads: Positive integer. Number of heads.
-
-    Call arguments, output and errors: see `AttentionBase`. Each head, with its Q, K and V, is
-    values_units / heads wide, rounded down: the context is as wide as the values, or a little
-    narrower. Weights and scores are the mean over the heads.
+    The heads copy `attention`, a layer, or TypeError. Each, with its Q, K and V, is values_units /
+    heads wide, rounded down: the context is as wide as the values, or a little narrower. Weights
+    and scores are the mean over the heads. Calls: see `AttentionBase`.
     """
 
     def __init__(self, attention, heads, **kwargs):
@@ -143,13 +138,9 @@ class PastAttention(ComposedAttention):
     c'_i = [c_i; d_i]            (the intra-decoder attention of Paulus et al. 2018, section 2.2;
                                   the queries are the decoder's states; P makes them `units` wide)
 
-    The decoder attends to the last `length` queries, in a buffer of fixed shape. d_1 is zero.
-    Weights and scores are those over the source.
-
-    Args:
-        attention: The attention over the source.
-        length: Positive integer. Number of queries in the buffer.
-        units: Positive integer. Width of the score over them, and of d_i.
+    The decoder attends to the last `length` queries, in a buffer of fixed shape; the score over
+    them is `units` wide, too. d_1 is zero. Weights and scores are those of `attention`, over the
+    source.
     """
 
     def __init__(self, attention, length=64, units=128, **kwargs):

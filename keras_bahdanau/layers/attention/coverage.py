@@ -10,16 +10,9 @@ from keras_bahdanau.settings import checks
 class CoverageBase(AttentionPart):
     """Base of the coverages: a feature vector for each source position, added to its key.
 
-    A subclass writes `features` and `remember`. The axis n is the beam of a search, or absent.
-    Arguments that are not as documented raise ValueError.
-
-    Call arguments:
-        keys: Float tensor `(batch, source_time, key_units)`.
-        state: Float32 tensor `(batch, [n,] source_time)`: `initial_state(memory)`, or the result of
-            `remember` in the step before.
-
-    Output:
-        Keys with their features, float tensor `(batch, [n,] source_time, key_units)`.
+    A subclass writes `features` and `remember`. Keys `(batch, source_time, key_units)` and a state,
+    float32 `(batch, [n,] source_time)`, give keys `(batch, [n,] source_time, key_units)`; n is the
+    beam of a search, or absent. Arguments that are not as documented raise ValueError.
     """
 
     def initial_state(self, memory):
@@ -44,10 +37,7 @@ class CoverageBase(AttentionPart):
 
 
 def at_each_position(layer, inputs):
-    """Apply a layer of vectors to `(..., units)`.
-
-    The product is flat: one of more axes has no gradient in a loop under XLA.
-    """
+    """Apply a layer of vectors to `(..., units)`, flat: in XLA's loops only that has a gradient."""
     # (..., units) -> (positions, units) -> (positions, output_units)
     outputs = layer(ops.reshape(inputs, (-1, inputs.shape[-1])))
     return ops.reshape(outputs, (*ops.shape(inputs)[:-1], outputs.shape[-1]))
@@ -99,12 +89,8 @@ class LocationConvolution(CoverageBase):
     f_i  = F * alpha_{i-1},  alpha_0 = 0
     e_ij = v^T tanh(W s_{i-1} + V h_j + U f_ij)      (Chorowski et al. 2015, section 2.2)
 
-    `features` is U f_ij, the state alpha_{i-1}. `GridCoverage` convolves the sum of all weights.
-
-    Args:
-        filters: Positive integer. Number of filters of F; 10 in the paper.
-        kernel_size: Positive integer. Positions that a filter spans; 201 frames of speech in the
-            paper.
+    `features` is U f_ij, the state alpha_{i-1}. F has `filters` (10 in the paper) that span
+    `kernel_size` positions (201 frames). `GridCoverage` convolves the sum of all weights.
     """
 
     def __init__(self, filters=10, kernel_size=15, **kwargs):
@@ -147,16 +133,10 @@ class GridCoverage(Coverage):
     e_ij = v^T tanh(W s_{i-1} + U h_j + U_f F_ij)      (Zhang et al. 2017, "Watch, attend and
                                                         parse", section 3.2.2)
 
-    Q is a convolution of two axes over cells in column order: cell (column x, row y) is position
-    x * `grid_height` + y. Positions that are not real have no weight. With one row it is a
+    Q has `filters` of two axes, `kernel_size` columns and at most as many rows, over cells in
+    column order: cell (column x, row y) is position x * `grid_height` + y. With one row it is a
     convolution along a sequence that remembers all steps (Shen et al. 2018, section 2.2).
     `features` is U_f F_ij, the state the sum of the weights.
-
-    Args:
-        filters: Positive integer. Number of filters of Q.
-        kernel_size: Positive integer. Columns that a filter spans, and rows, at most from one
-            border to the other.
-        grid_height: Positive integer. Rows of the grid: `Source.grid_height`; 1 for a sequence.
     """
 
     def __init__(self, filters=16, kernel_size=5, grid_height=1, **kwargs):

@@ -34,10 +34,9 @@ class ForcedAlignment(AttentionBase):
 
     c_i = sum_j a_ij h_j, with a_ij from known alignments
 
-    It measures what learned attention loses or gains. The weights
-    `(batch, target_time, source_time)` are the third input of `Seq2Seq`, or, in a search, the
-    second argument of `Seq2Seq.encode`; the last row repeats. It can't be exported or called
-    without a decoder: a step without weights raises ValueError.
+    The weights `(batch, target_time, source_time)` are the third input of `Seq2Seq`, or the second
+    of `Seq2Seq.encode`; the last row repeats. A step without weights raises ValueError, so it can't
+    be exported or called without a decoder.
     """
 
     exportable = False

@@ -29,21 +29,12 @@ class HardAlignment(AttentionBase):
     order 1: softmax_j (e(s_i, h_j) + b_{j-j'}(s_i)),   b = U s_i + u
 
     Monotonic: the softmax is over j >= j' (Wu and Cotterell 2019, as is order 1). Their scores of
-    jumps replace e; here they add to e, and a jump beyond `reach` has the score of the farthest. U
-    and u begin at zero, as order 0. The position before the first token is the first one.
+    jumps replace e; here they add to e, and a jump beyond `reach`, at most 100, has the score of
+    the farthest. U and u begin at zero. The position before the first token is the first one.
 
     The weights are f_i, the belief about the position before its token is known. Nothing reads the
     context. A call without a decoder observes nothing; the state is log f_i, float32
-    `(batch, [n,] source_time)`.
-
-    Args:
-        score: A name of `layers.SCORES`, or a layer such as `AdditiveScore(256)`.
-        units: Positive integer. Width of a score called by a name, where it has one.
-        order: 0 or 1.
-        monotonic: Bool. True if no position lies before that of the last token.
-        reach: Positive integer, at most 100. Farthest jump with a score of its own.
-
-    Call arguments, output and errors: see `AttentionBase`.
+    `(batch, [n,] source_time)`. `score` and `units`: as in `Attention`; calls: see `AttentionBase`.
 
     Example:
         >>> attention = keras_bahdanau.layers.HardAlignment("general", order=1, monotonic=True)
@@ -139,10 +130,9 @@ class HardAlignment(AttentionBase):
 
 
 def gathered(numbers):
-    """Matrix `(..., n, n)` whose element (j', j) is the number of j - j'.
+    """Matrix `(..., n, n)` whose element (j', j) is the number of j - j'; faster than `skewed`.
 
-    `numbers` `(..., 2 n)`: those of -(n - 1) to n - 1, and one that is not read. The gradient is
-    faster than `skewed`'s.
+    `numbers` `(..., 2 n)` are those of -(n - 1) to n - 1, and one that is not read.
     """
     position = ops.arange(ops.shape(numbers)[-1] // 2, dtype="int32")
     difference = position - ops.expand_dims(position, axis=-1)

@@ -18,18 +18,13 @@ class Monotonic(Normalizer):
 
     The first step starts at position 0. A step that passes the last token without a stop attends to
     nothing: weights sum to 1 or less. The state is the last alignment, float32
-    `(batch, [n,] source_time)`.
+    `(batch, [n,] source_time)`. The learned r begins at `offset` (section 2.4): negative, so that
+    untrained scores let the attention reach the later positions.
 
-    Hard: outside of training a step stops, with weight 1, at the first position from the last one
+    `hard`: outside of training a step stops, with weight 1, at the first position from the last one
     on with p_ij > 0.5; where there is none, all weights are zero and the position stays (section
-    2.2, with a threshold for the paper's draw). Training always uses the expectation, of noisy
-    scores (section 2.5), which moves p_ij away from 0.5.
-
-    Args:
-        hard: Bool. True if inference stops at one position.
-        score_noise: Float, at least 0. Standard deviation of the noise on scores in training.
-        offset: Float. Initial value of the learned r (section 2.4): negative, so that untrained
-            scores let the attention reach the later positions.
+    2.2, with a threshold for the paper's draw). Training always uses the expectation, of scores
+    with noise of standard deviation `score_noise` (section 2.5), which moves p_ij away from 0.5.
     """
 
     def __init__(self, hard=False, score_noise=1.0, offset=-1.0, **kwargs):

@@ -10,18 +10,13 @@ from keras_bahdanau.settings.option import check_value, number
 class Normalizer(AttentionPart):
     """Base of the normalizers: weights alpha_ij from scores e_ij.
 
-    A subclass writes `align`, and `initial_state` if it carries a state from step to step. The axis
-    n is the beam of a search, or absent. Arguments that are not as documented raise ValueError.
+    A subclass writes `align`, and `initial_state` if it carries a state from step to step.
+    Arguments that are not as documented raise ValueError.
 
-    Call arguments:
-        scores: Float32 tensor `(batch, [n,] source_time)`.
-        mask: Bool tensor that broadcasts to `scores`, True at positions that may be attended to.
-        state: `initial_state(memory)`, or that of the step before, with the axis n.
-        training: Python bool.
-
-    Output:
-        (weights, state): float32 weights of the shape of `scores`, exactly 0 where the mask is
-        False, and the state of the next step.
+    A call gets `scores`, float32 `(batch, [n,] source_time)`, n the beam or absent; a bool `mask`
+    that broadcasts to them, True at positions that may be attended to; `state`, that of the step
+    before; and `training`. It gives (weights, state): float32 weights of the shape of the scores,
+    exactly 0 where the mask is False, and the next state.
     """
 
     def align(self, scores, mask, state, training=None):
@@ -42,12 +37,9 @@ def first_marked(marked):
 class Softmax(Normalizer):
     """alpha_ij = exp(beta e_ij) / sum_k exp(beta e_ik)      (Bahdanau et al. 2015, eq. 6).
 
-    With beta > 1 the weights are sharper: few positions of a long source, such as speech, get most
-    of them (Chorowski et al. 2015, section 2.3, sharpening). Weights sum to 1, or are all zero
-    where the mask is all False; the state is ().
-
-    Args:
-        beta: Float above 0 and up to 1000. Inverse temperature.
+    With `beta` in (1, 1000] the weights are sharper: few positions of a long source, such as
+    speech, get most of them (Chorowski et al. 2015, section 2.3, sharpening). Weights sum to 1, or
+    are all zero where the mask is all False; the state is ().
     """
 
     def __init__(self, beta=1.0, **kwargs):
@@ -78,10 +70,7 @@ class Sigmoid(Normalizer):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Hardmax(Normalizer):
-    """Weight 1 at the first of the largest scores, 0 elsewhere: the `hardmax` of Addons.
-
-    For models trained elsewhere: scores get no gradient from it.
-    """
+    """Weight 1 at the first of the largest scores, 0 elsewhere, without a gradient (TF Addons)."""
 
     def align(self, scores, mask, state, training=None):
         alpha = masked_softmax(scores, mask)
@@ -92,13 +81,8 @@ class Hardmax(Normalizer):
 def masked_softmax(scores, mask=None):
     """Softmax over the last axis, in float32, with exactly 0 at masked positions.
 
-    Args:
-        scores: Float tensor `(..., source_time)`.
-        mask: Bool tensor that broadcasts to `scores`, True where a position counts, or None.
-
-    Returns:
-        Float32 tensor of the shape of `scores`. Rows sum to 1, or are all zero without a real
-        position.
+    `scores` are float `(..., source_time)`, `mask` bool that broadcasts to them, True where a
+    position counts, or None. Rows sum to 1, or are all zero without a real position.
     """
     scores = ops.cast(scores, "float32")
     if mask is None:

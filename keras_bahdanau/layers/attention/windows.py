@@ -10,19 +10,14 @@ from keras_bahdanau.settings import checks
 class Window(AttentionPart):
     """Base of the windows: which positions a query may attend to, and with which factor.
 
-    A subclass writes `restrict`; `initial_state` if it carries a state from step to step; and
-    `remember` if that state depends on the weights. The axis n is the beam of a search, or absent.
-    Arguments that are not as documented raise ValueError.
+    A subclass writes `restrict`; `initial_state` if it carries a state; and `remember` if that
+    state depends on the weights. Arguments that are not as documented raise ValueError.
 
-    Call arguments:
-        query: Float tensor `(batch, [n,] query_units)`.
-        mask: Bool tensor `(batch, source_time)`, True where a token is real.
-        state: `initial_state(memory)`, or that of the step before, with the axis n.
-
-    Output:
-        (mask, gaussian, state). `mask`: bool tensor that broadcasts to `(batch, [n,] source_time)`,
-        never all False where the sentence has a real token. `gaussian`: float32 tensor of the same
-        shape, or 1.0, a factor of the weights. `state`: that of the next step.
+    A call gets `query`, float `(batch, [n,] query_units)`, n the beam or absent; `mask`, bool
+    `(batch, source_time)`, True where a token is real; and `state`, that of the step before. It
+    gives (mask, gaussian, state): a bool mask that broadcasts to `(batch, [n,] source_time)`, never
+    all False where the sentence has a real token; a float32 factor of the weights, of the same
+    shape or 1.0; and the next state.
     """
 
     def restrict(self, query, mask, state):
@@ -37,11 +32,7 @@ class Window(AttentionPart):
 
 
 class LocalWindow(Window):
-    """Base of the windows around one position p_t: the positions s with |s - p_t| <= D.
-
-    Args:
-        width: Positive integer. The paper's D, the distance to either side.
-    """
+    """Positions s with |s - p_t| <= D around one position p_t; `width` is the paper's D."""
 
     def __init__(self, width=10, **kwargs):
         super().__init__(**kwargs)
@@ -50,8 +41,7 @@ class LocalWindow(Window):
     def near(self, position, mask):
         """Mask of the real positions around a position `(batch, [n])`, and the distance of all.
 
-        Both are `(batch, [n,] source_time)`. A window without a real token, as in a mask with gaps,
-        gets the nearest one.
+        Without a real token, as in a mask with gaps, the window is the nearest one.
         """
         if len(position.shape) == 2:
             mask = ops.expand_dims(mask, axis=1)  # -> (batch, 1, source_time)
@@ -95,8 +85,7 @@ class LocalMonotonic(LocalWindow):
     p_t = t, at most the last real token      (Luong et al. 2015, section 3.2, local-m)
     mask: |s - p_t| <= D
 
-    Steps and positions count from 0. Arguments: see `LocalWindow`. The state is t, float32
-    `(batch, [n])`.
+    D is `width`; steps and positions count from 0. The state is t, float32 `(batch, [n])`.
     """
 
     def initial_state(self, memory):
@@ -116,9 +105,8 @@ class LocalPredictive(LocalWindow):
     gaussian = exp(-(s - p_t)^2 / (2 sigma^2)),  sigma = D / 2        (eq. 10)
     mask: |s - p_t| <= D
 
-    S is the number of real tokens; positions s count from 0. As in the paper, the weights are not
-    normalized again: they sum to less than 1. The factor alone gives p_t its gradient. Arguments:
-    see `LocalWindow`; the state is ().
+    S is the number of real tokens, D `width`; positions s count from 0. As in the paper, weights
+    are not normalized again: they sum to less than 1. Only the factor gives p_t a gradient.
     """
 
     def build(self, query_shape):
@@ -147,10 +135,9 @@ class LocalMedian(LocalWindow):
     p_i = min {j: sum_{k <= j} alpha_{i-1,k} >= 1/2 sum_k alpha_{i-1,k}},  p_1 = 0
     mask: |s - p_i| <= D               (Chorowski et al. 2015, section 2.3, windowing)
 
-    Positions s count from 0. For sources that are read in order, such as speech: a far position
-    gets no weight, so that sentences much longer than those of the training stay aligned. Where the
-    last weights are all zero, the window does not move. Arguments: see `LocalWindow`; the state is
-    p_i, float32 `(batch, [n])`.
+    For sources that are read in order, such as speech: sentences much longer than those of the
+    training stay aligned. D is `width`; positions s count from 0. Where the last weights are all
+    zero, the window does not move. The state is p_i, float32 `(batch, [n])`.
     """
 
     def __init__(self, width=25, **kwargs):

@@ -20,12 +20,8 @@ class SelfAttentionCell(Cell):
     output  = W_o [head_1; ...; head_n]       (Vaswani et al. 2017, sections 3.2.1 to 3.2.3)
 
     Three states of fixed shape begin with zeros: buffers of keys and values, `length * units` wide,
-    the newest last, and `length` marks, 1 for a written step. The softmax is in float32.
-
-    Args:
-        units: Positive integer. Width of the output.
-        heads: Positive integer that divides `units`.
-        length: Positive integer. Number of steps in the buffers; ValueError if they are too large.
+    the newest last, and `length` marks, 1 for a written step. The softmax is in float32. `heads`
+    must divide `units`; ValueError if it does not, or if the buffers are too large.
     """
 
     def __init__(self, units, heads=4, length=128, **kwargs):

@@ -15,12 +15,9 @@ class Cell(keras.layers.Layer):
     state) runs once for all steps, and only `step` stays in the loop. The context, known only in
     the loop, is a second input of `step`.
 
-    Subclasses have `state_sizes` and `output_units` and write `build` and `step`. Arguments that
-    are not as documented raise ValueError.
-
-    Attributes:
-        state_sizes: Tuple of the widths of the states; that of a stack is a tuple of such tuples.
-        output_units: Positive integer. Width of the output.
+    Subclasses have `state_sizes`, a tuple of the widths of the states (of a stack: of such tuples),
+    and `output_units`, and write `build` and `step`. Arguments that are not as documented raise
+    ValueError.
 
     Call arguments:
         inputs: Float tensor `(batch, [beam,] input_units)`.
@@ -44,8 +41,7 @@ class Cell(keras.layers.Layer):
     def sequence(self, projected, states, dropout_masks=(), steps=None):
         """Outputs `(batch, time, output_units)` from the projected inputs of all steps.
 
-        `states` are those before the first step. Only the first `steps` count (int32 scalar; None
-        for all); the outputs behind them mean nothing.
+        Only the first `steps` count (int32 scalar; None for all).
         """
         batch = ops.shape(projected)[0]
         return scan(
@@ -74,15 +70,13 @@ class Cell(keras.layers.Layer):
 
 
 class ProjectedCell(Cell):
-    """Base of the cells whose gates are blocks of `units`, side by side.
+    """Base of the cells whose `gates` are blocks of `units`, side by side: one product for all.
 
-    Each product (W x + b and, if there is a context, C c) gives all gates at once. Subclasses set
-    the class attributes `gates`, the number of blocks from the inputs, and `state_count`, and write
-    `move`. `kernel_initializer` is that of W and C.
+    Subclasses set `gates` and `state_count`, and write `move`.
     """
 
-    gates = 1
-    state_count = 1
+    gates = 1  # blocks from the inputs
+    state_count = 1  # the first state is the output
 
     def __init__(self, units, kernel_initializer="glorot_uniform", **kwargs):
         super().__init__(**kwargs)

@@ -11,26 +11,14 @@ from keras_bahdanau.settings import checks
 class RecurrentCell(ProjectedCell):
     """Base of the cells with a product of the state, U h, besides those of inputs and context.
 
-    Subclasses set the class attributes and write `advance`. With `recurrent_dropout` a mask, drawn
-    once a sentence, drops units of the state before its product, the same at all steps (Gal and
-    Ghahramani 2016); the carried state stays whole.
-
-    Args:
-        units: Positive integer. Width of each state.
-        recurrent_dropout: Float in [0, 1). Share of the state dropped in training.
-        kernel_initializer: A Keras initializer: that of W and C.
-        recurrent_initializer: A Keras initializer: that of U.
-        seed: Integer or None. Seed of the masks.
-
-    Attributes:
-        gates: Number of blocks from the inputs.
-        recurrent_gates: Number of blocks from U h.
-        recurrent_bias: Whether U h has a bias.
-        state_count: Number of states; the first is the output.
+    Subclasses write `advance`. With `recurrent_dropout` a mask, drawn once a sentence from `seed`,
+    drops that share of the state before its product, the same at all steps (Gal and Ghahramani
+    2016); the carried state stays whole. `kernel_initializer` is that of W and C,
+    `recurrent_initializer` that of U.
     """
 
-    recurrent_gates = 1
-    recurrent_bias = False
+    recurrent_gates = 1  # blocks from U h
+    recurrent_bias = False  # whether U h has one
 
     def __init__(
         self,
@@ -65,11 +53,7 @@ class RecurrentCell(ProjectedCell):
         return states[0], states
 
     def advance(self, projected, h, states):
-        """The new states, the first being the output.
-
-        `projected` is W x + b (and C c) `(..., gates * units)`, `h` the first state after dropout,
-        `states` the old ones, whole.
-        """
+        """The new states, the output first, from W x + b (+ C c), h after dropout, old states."""
         raise NotImplementedError
 
     def dropout_masks(self, batch, training):
@@ -114,7 +98,7 @@ class GRUCell(RecurrentCell):
     g = tanh(W x + r * (U h + b))
     h' = z * h + (1 - z) * g                  (Cho et al. 2014, with z and 1 - z exchanged)
 
-    Arguments and output: see `RecurrentCell`; one state.
+    `units` is the width of the state; other arguments: see `RecurrentCell`.
     """
 
     gates = 3
@@ -138,10 +122,7 @@ class ResetBeforeGRUCell(RecurrentCell):
     z = sigmoid(W_z x + U_z h + C_z c)
     r = sigmoid(W_r x + U_r h + C_r c)
     g = tanh(W x + U (r * h) + C c)
-    h' = z * h + (1 - z) * g
-
-    (Bahdanau et al. 2015, appendix A.1.1 and A.2.2, with z and 1 - z exchanged: the paper has s_i =
-    (1 - z_i) * s_{i-1} + z_i * s~_i.)
+    h' = z * h + (1 - z) * g      (Bahdanau et al. 2015, A.1.1 and A.2.2, z and 1 - z exchanged)
     """
 
     gates = 3
@@ -175,7 +156,7 @@ class LSTMCell(RecurrentCell):
     c' = f * c + i * g
     h' = o * tanh(c')                          (Gers et al. 2000; bias: Jozefowicz et al. 2015)
 
-    Arguments and output: see `RecurrentCell`; two states, (h, c).
+    Arguments: as in `GRUCell`; two states, (h, c).
     """
 
     gates = 4

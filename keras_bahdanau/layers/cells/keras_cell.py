@@ -13,20 +13,11 @@ from keras_bahdanau.settings import checks
 class KerasCell(Cell):
     """Any cell of `keras.layers.RNN`: one of Keras' own, or a user's.
 
-    Such a cell does all its work in one call, so nothing is projected beforehand: a cell of ours is
-    faster. The context follows the inputs, [x; c], as one input of the Keras cell.
-
-    Args:
-        cell: A Keras layer with `state_size` (an integer or a flat tuple of them) and
-            `call(inputs, states) -> (output, states)`. Its output is `output_size` wide, if it has
-            one, or as wide as the first state.
-
-    Call arguments and output: see `Cell`.
-
-    Raises:
-        TypeError: If `cell` is not a layer with a `state_size`.
-        ValueError: If a state's size is not a positive integer, or if the cell has dropout: Keras
-            draws such masks outside of the cell.
+    It does all its work in one call, so nothing is projected beforehand: a cell of ours is faster.
+    The context follows the inputs, [x; c]. `cell` is a Keras layer with `state_size` (an integer or
+    a flat tuple of them) and `call(inputs, states) -> (output, states)`, or TypeError; its output
+    is `output_size` wide, if it has one, or as wide as the first state. Another size, and dropout,
+    whose masks Keras draws outside of the cell, raise ValueError. Calls: see `Cell`.
     """
 
     def __init__(self, cell, **kwargs):
@@ -96,20 +87,12 @@ class CellRegistry(Registry):
     """The cells by name; a Keras cell is a pattern, and each call copies it."""
 
     def get(self, identifier, /, units, recurrent_dropout=0.0, **kwargs):
-        """Return the cell of an identifier.
+        """Return the cell of an identifier, of width `units`.
 
-        Args:
-            identifier: A name of this registry; or a Keras cell, one of ours, or its config: a
-                pattern, of which each call makes a new cell with its own weights.
-            units: Positive integer. Width of the state and of the output.
-            recurrent_dropout: Float in [0, 1). Rate at which training drops the state, the same
-                units at all steps of a sentence; 0 for a Keras cell.
-            **kwargs: Further arguments of the cell, such as `dtype` and `name`.
-
-        Raises:
-            ValueError: If there is no cell of this name, if a Keras cell has another width, or if
-                `recurrent_dropout` is given with a Keras cell.
-            TypeError: If `identifier` is neither a name nor a Keras cell.
+        `identifier` is a name, or a Keras cell, one of ours, or its config: a pattern, of which
+        each call makes a new cell. Training drops `recurrent_dropout` of the state, the same at all
+        steps; given with a Keras cell it raises ValueError, as an unknown name and another width do.
+        Anything else raises TypeError.
         """
         if isinstance(identifier, str):
             return self.make(identifier, units, recurrent_dropout=recurrent_dropout, **kwargs)

@@ -11,10 +11,9 @@ EPSILON = 1e-5
 
 
 class NormalizedDense(keras.layers.Layer):
-    """LN(W x; alpha, beta): a product with separately normalized blocks of the widths `sizes`.
+    """LN(W x; alpha, beta) in float32, each block of `sizes` by itself (Ba et al. 2016, 3.1).
 
-    LN(a; alpha, beta) = alpha * (a - mean(a)) / sqrt(variance(a) + 1e-5) + beta,
-    computed in float32 under every dtype policy       (Ba et al. 2016, section 3.1)
+    LN(a; alpha, beta) = alpha * (a - mean(a)) / sqrt(variance(a) + 1e-5) + beta
     """
 
     def __init__(self, sizes, kernel_initializer, **kwargs):
@@ -47,15 +46,13 @@ class NormalizedDense(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class LayerNormGRUCell(GRUCell):
-    """Layer-normalized gated recurrent unit, reset after the recurrent product.
+    """Layer-normalized GRU (Ba et al. 2016, supplementary material, z and 1 - z exchanged).
 
     (z, r) = sigmoid(LN(W_zr x) + LN(U_zr h))
     g = tanh(LN(W x) + r * LN(U h))
     h' = z * h + (1 - z) * g
 
-    (Ba et al. 2016, supplementary material, with z and 1 - z exchanged.) Each LN has its own gain
-    and bias; z and r are normalized together. The product of a context has its own LN and is added
-    to that of the input.
+    Each LN has its own gain and bias. LN of a context's product is added to that of the input.
     """
 
     def projection(self, name, gates, initializer, use_bias=True):
@@ -65,14 +62,11 @@ class LayerNormGRUCell(GRUCell):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class LayerNormLSTMCell(LSTMCell):
-    """Layer-normalized long short-term memory.
+    """Layer-normalized LSTM (Ba et al. 2016, supplementary material); two states, (h, c).
 
     (i, f, g, o) = LN(W x) + LN(U h), the four normalized together
     c' = sigmoid(f + 1) * c + sigmoid(i) * tanh(g)
     h' = sigmoid(o) * tanh(LN(c'))
-
-    (Ba et al. 2016, supplementary material.) LN and contexts as in `LayerNormGRUCell`; two states,
-    (h, c).
     """
 
     def __init__(self, units, **kwargs):

@@ -7,10 +7,9 @@ from keras_bahdanau.layers.cells.cell import ProjectedCell
 
 
 class ParallelCell(ProjectedCell):
-    """Base of the cells without a product of the state.
+    """Base of the cells without a product of the state: one product before the loop serves all.
 
-    One product before the loop serves all steps; a step adds and multiplies vectors.
-    `recurrent_dropout` must be 0, or ValueError: there is no product of the state to drop.
+    `recurrent_dropout` must be 0, or ValueError.
     """
 
     def __init__(self, units, recurrent_dropout=0.0, kernel_initializer="glorot_uniform", **kwargs):

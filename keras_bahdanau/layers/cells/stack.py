@@ -16,18 +16,10 @@ class CellStack(Cell):
     output, states = stack.step(stack.project(inputs), states, context)
     ```
 
-    Only the lowest cell has projected inputs and a context.
-
-    Args:
-        cells: Cells of any kinds, the lowest first.
-        residual: True if each layer but the lowest adds its input to its cell's output (Wu et al.
-            2016, section 3.1), as wide as it.
-
-    Call arguments and output: see `Cell`; the states are a tuple of the cells' tuples.
-
-    Raises:
-        TypeError: If something in `cells` is not a cell of this package.
-        ValueError: If there is no cell, or if `residual` cells differ in width.
+    Only the lowest cell, the first, has projected inputs and a context. With `residual` each layer
+    but the lowest adds its input to its cell's output (Wu et al. 2016, section 3.1), as wide as it.
+    The states are a tuple of the cells' tuples; calls: see `Cell`. What is not a cell of this
+    package raises TypeError; no cell, or `residual` cells of several widths, ValueError.
     """
 
     def __init__(self, cells, residual=False, **kwargs):

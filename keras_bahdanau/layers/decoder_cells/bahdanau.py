@@ -18,13 +18,8 @@ class DecoderCell(DecoderCellBase):
     c_i = sum_j alpha_ij h_j,   alpha_i from s_{i-1}      (Bahdanau et al. 2015, eq. 5, 6)
     s_i = f(s_{i-1}, y_{i-1}, c_i)                        (eq. 4)
 
-    Args:
-        units: Positive integer. Width of the decoder state.
-        attention: An attention layer or its name: see `DecoderCellBase`.
-        readout_state: "current", so that the readout reads s_i, or "previous" for s_{i-1}, as the
-            paper's appendix A.2.2 has it.
-        **kwargs: `cell`, `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`,
-            `context_dropout` and `context_gate` of `DecoderCellBase`.
+    The readout reads s_i with `readout_state` "current", and s_{i-1} with "previous", as the
+    paper's appendix A.2.2 has it. Other arguments: as in `DecoderCellBase`.
 
     Call arguments:
         inputs: Float tensor `(batch, input_units)`, the embedded y_{i-1}.
@@ -80,8 +75,7 @@ class ConditionalCell(DecoderCellBase):
     c_i  = sum_j alpha_ij h_j,   alpha_i from s'_i
     s_i  = f_2(s'_i, c_i)         (the conditional GRU of Sennrich et al. 2017, "Nematus", 3.1)
 
-    With `depth` above 1 the further cells follow the second one. Arguments, call arguments and
-    output: as in `DecoderCell`, without `readout_state`.
+    With `depth` above 1 the further cells follow the second one. Otherwise as `DecoderCell`.
     """
 
     def __init__(self, units, attention="bahdanau", **kwargs):

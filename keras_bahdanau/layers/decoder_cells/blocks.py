@@ -34,15 +34,10 @@ class BlockCell(DecoderCellBase):
     the recurrence of `cell`, which is elementwise in a parallel one ("ssru"). With a
     `SelfAttentionCell` it is the Transformer's decoder: positions p_i are added to its inputs.
 
-    Args:
-        units: Positive integer. Width of the blocks.
-        attention: The attention of the lowest block; the others have copies of it.
-        cell: As in `DecoderCellBase`.
-        feed_forward_units: Positive integer. Inner width of FFN; four times `units` if left out.
-        dropout: Float in [0, 1). Rate at which training drops the output of each sublayer.
-        **kwargs: `depth`, `bridge` and `recurrent_dropout` of `DecoderCellBase`.
-
-    Call arguments and output: as in `DecoderCell`. Other arguments raise ValueError.
+    FFN is `feed_forward_units` wide inside, by default four times `units`. Training drops the
+    output of each sublayer with the rate `dropout`. Of `DecoderCellBase` it has `attention` (copied
+    for each block), `cell`, `depth`, `bridge` and `recurrent_dropout`; others raise ValueError.
+    Calls: as in `DecoderCell`.
     """
 
     has_blocks = True
@@ -109,11 +104,7 @@ class BlockCell(DecoderCellBase):
         return x + ops.cast(sinusoids(ops.minimum(steps, furthest), self.units), x.dtype)
 
     def _through(self, x, recur, states, prepared, training):
-        """(`Step`, states of the attentions) of one step or of all: the mathematics.
-
-        `x` is `(batch, [n,] units)`, n the beam, the time, or absent; `recur` maps the index of a
-        block and its inputs to the cell's outputs.
-        """
+        """(`Step`, states of the attentions) of one step or of all, x `(batch, [n,] units)`."""
         after = []
         for index, (block, attention) in enumerate(zip(self.blocks, self.attentions, strict=True)):
             x = x + block.drop(recur(index, block.recurrence_norm(x)), training=training)

@@ -18,36 +18,24 @@ from keras_bahdanau.settings import checks
 class DecoderState(NamedTuple):
     """State that a step hands to the next; () where nothing is needed.
 
-    Attributes:
-        cell: Tuple of the layers' states, each a tuple of float tensors `(batch, units)`;
-            the first of the last layer is s_i.
-        attention: The attention's state.
-        context: Float tensor `(batch, context_units)`, c_i, if the next query is made of it.
-        output: Float tensor `(batch, units)`, if it is fed to the next step.
+    `cell` is a tuple of the layers' states, each a tuple of tensors `(batch, units)`; the first of
+    the last layer is s_i. `context` is c_i, if the next query is made of it.
     """
 
     cell: Any
-    attention: Any
-    context: Any = ()
-    output: Any = ()
+    attention: Any  # the attention's state
+    context: Any = ()  # (batch, context_units)
+    output: Any = ()  # (batch, units), if it is fed to the next step
 
 
 class Step(NamedTuple):
-    """Output of one step, for the readout and for traces.
+    """Output of one step, for the readout and for traces."""
 
-    Attributes:
-        output: Float tensor `(batch, units)`, what the readout reads as the state.
-        context: Float tensor `(batch, context_units)`, c_i.
-        weights: Float32 tensor `(batch, source_time)`, alpha_i.
-        scores: Float32 tensor `(batch, source_time)`, e_i, before mask and softmax.
-        query: Float tensor `(batch, query_units)`, of the attention.
-    """
-
-    output: Any
-    context: Any
-    weights: Any
-    scores: Any
-    query: Any
+    output: Any  # (batch, units), what the readout reads as the state
+    context: Any  # (batch, context_units), c_i
+    weights: Any  # float32 (batch, source_time), alpha_i
+    scores: Any  # float32 (batch, source_time), e_i, before mask and softmax
+    query: Any  # (batch, query_units), of the attention
 
 
 class DropoutMasks(NamedTuple):
@@ -228,10 +216,7 @@ class DecoderCellBase(keras.layers.Layer):
         )
 
     def project(self, inputs):
-        """Project the inputs of all steps at once, for `step`.
-
-        The inputs themselves follow where the query is made of them.
-        """
+        """Project the inputs of all steps for `step`; they follow where a query reads them."""
         return self._projector.project(inputs), inputs if "embedding" in self.query.parts else ()
 
     @property
@@ -271,8 +256,7 @@ class DecoderCellBase(keras.layers.Layer):
     def teacher_forced(self, inputs, prepared, return_weights, training=None):
         """`Step` of all steps of a known target, without scores and query.
 
-        `inputs` are the embedded y_0, y_1, ... `(batch, target_time, input_units)`, `prepared`
-        comes from `prepare(memory)`; with `return_weights` the weights are kept.
+        `inputs` are the embedded y_0, y_1, ... `(batch, target_time, input_units)`.
         """
         initial_state = self.initial_state(prepared)
 

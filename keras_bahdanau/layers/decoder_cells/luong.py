@@ -24,15 +24,12 @@ class InputFeedingCell(DecoderCellBase):
     h~_i = tanh(W [c_i; s_i])                    (eq. 5)
 
     Args:
-        units: Positive integer. Width of the decoder state.
-        attention: An attention layer or its name: see `DecoderCellBase`.
         input_feeding: Bool. True if the cell reads h~_{i-1} besides the token.
         attentional: Layer from [c_i; s_i] to h~_i, such as `keras.layers.Dense(256)`; None for
             tanh(W [c_i; s_i]) of `units`; or "context", so that h~_i is c_i itself.
         output: "attentional", so that the readout reads h~_i, or "state" for s_i.
-        **kwargs: As in `DecoderCell`.
 
-    Call arguments and output: as in `DecoderCell`; `Step.output` is h~_i, or s_i.
+    Other arguments: as in `DecoderCellBase`; calls: as in `DecoderCell`.
     """
 
     def __init__(
@@ -119,10 +116,8 @@ class UnfedCell(DecoderCellBase):
 
     (Luong et al. 2015, section 3, without the input feeding of section 3.3; the decoder of Wu et
     al. 2018, whose states do not depend on the alignment.) The context goes to the readout. In
-    training the cells read the whole target, one cell after the other, and then all steps attend at
-    once, unless a step of the attention depends on the one before.
-
-    Arguments, call arguments and output: as in `DecoderCell`, without `readout_state`.
+    training the cells read the whole target, and then all steps attend at once, unless a step of
+    the attention depends on the one before. Otherwise as `DecoderCell`, without `readout_state`.
     """
 
     def build(self, inputs_shape, state_shape=None, memory_shape=None):

@@ -49,13 +49,9 @@ class AudioFrames(FrontEnd):
             hidden parts of the spectrum.
         seed: Integer, for the same changes in each run.
 
-    Call arguments:
-        samples: `Samples`. The values behind a row's length may be anything, NaN too.
-        training: Python bool.
-
-    Output:
-        (vectors, mask), `(batch, ceil(frames / reduction), units)` and its first two axes. Changes
-        of speed make both a ninth longer in training.
+    `Samples`, anything behind a row's length, give (vectors, mask),
+    `(batch, ceil(frames / reduction), units)` and its first two axes; changes of speed make both a
+    ninth longer in training.
 
     Example:
         >>> samples = Samples(np.zeros((1, 16000), "float32"), np.array([100]))

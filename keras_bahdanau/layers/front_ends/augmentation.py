@@ -19,10 +19,9 @@ def moved_images(images, widths, strength, seed):
     x'(p) = x(A (p - t - c) + c),   A = [1 s] [cos a  -sin a] [z_x  0 ]
                                         [0 1] [sin a   cos a] [0   z_y]
 
-    The shear s, the angle a, the zooms z and the translation t are uniform draws: s up to 0.3, a up
-    to 3.6 degrees, z from 1 by up to 5 % in width and 15 % in height, t up to 2 % of the width and
-    10 % of the height, all times the strength, in (0, 1]. Zero comes in from outside, and pixels
-    are interpolated linearly. Columns behind the width of a row change nothing.
+    Uniform draws, times the strength in (0, 1]: shear s up to 0.3, angle a up to 3.6 degrees, zooms
+    z from 1 by up to 5 % in width and 15 % in height, translation t up to 2 % of the width and 10 %
+    of the height. Pixels are interpolated linearly, with zero outside.
 
     `images` float32 `(batch, height, width, channels)` are zero behind their `widths`, int32
     `(batch,)`; pixels moved out of these columns stay in the result.
@@ -63,11 +62,10 @@ _WIDEST = 27 / 80  # share of the bands in the widest mask
 def change_speed(values, lengths, strength, seed):
     """Sound that is faster or slower by a random factor, and higher or lower with it.
 
-    x'(i) = x(s i),   s from 1 - 0.1 strength to 1 + 0.1 strength
+    x'(i) = x(s i),   s from 1 - 0.1 strength to 1 + 0.1 strength      (Ko et al. 2015)
 
-    (Ko et al. 2015, "Audio augmentation for speech recognition".) Interpolation is linear. `values`
-    `(batch, samples)` are zero behind the end of each row, `lengths` `(batch,)` are frames. Both
-    results are a ninth longer, which the slowest sound fills.
+    `values` `(batch, samples)` are zero behind the end of each row, `lengths` `(batch,)` are
+    frames. Both results are a ninth longer, which the slowest sound fills.
     """
     batch, samples = ops.shape(values)[0], ops.shape(values)[1]
     change = FASTEST * strength
@@ -92,10 +90,9 @@ def change_speed(values, lengths, strength, seed):
 def visible_parts(lengths, time, bands, strength, seed):
     """Parts of spectra that no random mask hides: bool `(batch, time, bands)`.
 
-    (Park et al. 2019, "SpecAugment", with two masks of up to 27 of 80 bands; and Park et al. 2020,
-    "SpecAugment on large scale datasets": of n frames, as many masks as 0.04 n, at most 20, each up
-    to 0.04 n frames long.) The strength, in (0, 1], is a factor of the widths; `lengths` are
-    frames, int32 `(batch,)`.
+    (Park et al. 2019, "SpecAugment", two masks of up to 27 of 80 bands; Park et al. 2020, of n
+    frames as many masks as 0.04 n, at most 20, each up to 0.04 n long.) The strength, in (0, 1],
+    scales the widths; `lengths` are frames, int32 `(batch,)`.
     """
     frames = ops.expand_dims(ops.cast(lengths, "float32"), axis=1)  # -> (batch, 1)
     number = ops.minimum(ops.ceil(_SHARE * frames), float(_MOST))

@@ -26,15 +26,8 @@ class Frames(NamedTuple):
 class FrameProjection(FrontEnd):
     """Front end of frames: x_j = W frame_j + b.
 
-    Args:
-        frame_size: Positive integer. Number of values of a frame.
-        units: Positive integer. Width of a vector.
-
-    Call arguments:
-        frames: `Frames`. The values behind a row's length may be anything, NaN too.
-
-    Output:
-        (vectors, mask), `(batch, source_time, units)` and its first two axes.
+    `Frames` of `frame_size` numbers, anything behind a row's length, NaN too, give (vectors, mask),
+    `(batch, source_time, units)` and its first two axes.
     """
 
     def __init__(self, frame_size, units, **kwargs):
@@ -90,8 +83,7 @@ class FrameConvolutions(FrontEnd):
         surroundings: Bool. Add the `ShapeContext` of the frames, which are those of an `InkSource`.
         seed: Integer, for the same changes in each run.
 
-    Call arguments: as in `FrameProjection`, and `training`. Output: (vectors, mask),
-    `(batch, ceil(source_time / reduction), units)` and its first two axes.
+    Calls: as in `FrameProjection`; ceil(source_time / reduction) vectors.
 
     Example:
         >>> front_end = FrameConvolutions(8, units=128, convolutions=(64, 128))

@@ -9,10 +9,7 @@ MOST_CONVOLUTIONS = 12
 
 
 class FrontEnd(keras.layers.Layer):
-    """Layer from the features of a source to vectors for the readers: see `front_ends`.
-
-    A subclass writes `call` and `compute_output_shape`.
-    """
+    """Layer from features to vectors, see `front_ends`: `call` and `compute_output_shape`."""
 
     reduction = 1
 
@@ -72,13 +69,11 @@ def widths_of(convolutions, fewest=0):
 class GridCells(keras.layers.Layer):
     """Vectors of the cells of a grid with their positions, in column order.
 
-    v_xy = W g_yx + b + r_y + p_x
+    v_xy = W g_yx + b + r_y + p_x,   at position x * grid_height + y
 
     r_y is a learned embedding of the row: a source has a fixed number of rows. p_x is the sinusoid
     of Vaswani et al. 2017, section 3.5, of the column: a grid may be wider than any in training.
-
-    A grid `(batch, grid_height, columns, channels)` gives `(batch, columns * grid_height, units)`;
-    the cell of column x and row y is at x * grid_height + y.
+    `(batch, grid_height, columns, channels)` -> `(batch, columns * grid_height, units)`.
     """
 
     def __init__(self, grid_height, units, **kwargs):

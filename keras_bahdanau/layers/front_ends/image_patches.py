@@ -57,15 +57,11 @@ class ImagePatches(ImageFrontEnd):
             those beyond that keep the size.
         cell: 2, 4, 8, 16, 32 or 64. Height and width of a cell in pixels.
         augmentation: Float in [0, 1]. Strength of random shear, rotation, zoom and translation in
-            training, around the middle of each image: see `moved_images`.
+            training, around the middle of each image.
         seed: Integer, for the same changes in each run.
 
-    Call arguments:
-        pixels: `Pixels`. The values behind a row's length may be anything.
-        training: Python bool. True if images are changed at random.
-
-    Output:
-        (vectors, mask), `(batch, cells, units)` and its first two axes.
+    `Pixels`, anything behind a row's length, give (vectors, mask), `(batch, cells, units)` and its
+    first two axes.
 
     Example:
         >>> front_end = ImagePatches(height=64, channels=1, units=256)
@@ -146,11 +142,9 @@ class ImagePatches(ImageFrontEnd):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Stage(keras.layers.Layer):
-    """One stage of `ImagePatches`, from `inputs` and the number of `real` columns to both.
+    """One stage of `ImagePatches`, from (inputs, real columns, int32 `(batch,)`) to both.
 
-    `kernel_size` is that of the first convolution, `strides` 1 or 2; `residual` adds a second one
-    around a residual. Height and width are divided by `strides`; zeros follow `real`, int32
-    `(batch,)`.
+    `residual` adds a second convolution; height and width are divided by `strides`, 1 or 2.
     """
 
     def __init__(self, units, kernel_size, strides, residual, **kwargs):

@@ -17,15 +17,11 @@ class KerasGrid(ImageFrontEnd):
 
     Each image is padded with paper to the width of the model's input: its vectors do not depend on
     the batch, whatever the model does inside. The grid's channels are projected to `units`, with
-    the position of each cell: see `GridCells`.
+    the position of each cell: see `GridCells`. Calls: as in `ImagePatches`.
 
-    Args:
-        model: A built `keras.Model` from float images `(batch, height, width, channels)` of a fixed
-            size, with values from 0 to 255, to a grid `(batch, rows, columns, features)` of square
-            cells. Its weights are trained, unless `model.trainable` is False.
-        units: Positive integer. Width of a vector.
-
-    Call arguments and output: as in `ImagePatches`, at most of the model's width.
+    `model` is a built `keras.Model` from float images `(batch, height, width, channels)` of a fixed
+    size, with values from 0 to 255, to a grid `(batch, rows, columns, features)` of square cells.
+    Its weights are trained, unless `model.trainable` is False.
 
     Example:
         >>> model = keras.applications.MobileNetV3Small(

@@ -27,12 +27,10 @@ def log_mel(values, lengths, bands):
     e_t(b) = sum_k M(k, b) |X_t(k)|^2
     y_t(b) = log max(e_t(b) / 0.1, 1)
 
-    w is Hann's window and M `mel_filters`. So y is 0 in silence. An energy more than 80 dB below
-    the loudest of its row, where rounding errors begin, counts as that bound. The last frame is
-    padded with 0. All is float32: the range of |X|^2 is too wide for a half-precision type.
-
-    `values` `(batch, samples)`, zero behind the end of each row, and `lengths` int32 `(batch,)`
-    give `(batch, ceil(samples / 160), bands)`.
+    w is Hann's window, M `mel_filters`. An energy more than 80 dB below the loudest of its row,
+    where rounding errors begin, counts as that bound. Float32: |X|^2 is too wide for half
+    precision. `values` `(batch, samples)`, zero behind the end of each row, and `lengths` int32
+    `(batch,)` give `(batch, ceil(samples / 160), bands)`.
     """
     time = frames_of(ops.shape(values)[1])
     missing = (time + 2) * HOP - ops.shape(values)[1]
@@ -52,11 +50,7 @@ def log_mel(values, lengths, bands):
 
 
 def _never_quantized(matrix, lengths):
-    """The same matrix, hidden from LiteRT's converter as a constant.
-
-    The converter quantizes a product with a constant, powers included: eight bits hold 48 dB of the
-    90 dB of an energy.
-    """
+    """The matrix, hidden from LiteRT: 8 bits of a constant hold 48 dB of the 90 dB of an energy."""
     least = ops.min(ops.cast(lengths, "float32"), initial=0.0)
     return matrix * ops.minimum(1.0, 2.0 + ops.square(least))  # times 1
 
@@ -69,11 +63,7 @@ def hann():
 
 @functools.cache
 def mel_filters(bands):
-    """Triangles on Slaney's mel scale from 0 to 8 kHz, each of area 1 Hz, `(257, bands)`.
-
-    (Slaney 1998, "Auditory toolbox".) The scale is linear below 1 kHz, so that each of 80 triangles
-    holds some of the 257 frequencies. White noise has one level in all bands.
-    """
+    """Triangles of area 1 Hz on Slaney's mel scale, linear below 1 kHz, to 8 kHz `(257, bands)`."""
     edges = _hertz(np.linspace(0, _mel(RATE / 2), bands + 2))  # -> (bands + 2,)
     left, centre, right = edges[:-2], edges[1:-1], edges[2:]
     frequencies = np.arange(BINS)[:, np.newaxis] * RATE / POINTS  # -> (257, 1)

@@ -29,11 +29,8 @@ class ShapeContext(keras.layers.Layer):
 
     Ring k has the radius r_k, from 1/4 to 4 sizes of a stroke; e_a are 8 directions; one plane is
     the stroke of p, the second one all other strokes. (After Belongie et al. 2002, "Shape matching
-    and object recognition using shape contexts", section 3.1, with bins that overlap.) A fraction's
-    line knows the ink above it whenever that was written, as in an image. W_2 begins at zero.
-
-    `frames` of an `InkSource` `(batch, time, size)`, and a bool mask of its first axes or None,
-    give `(batch, ceil(time / every), units)`.
+    and object recognition using shape contexts", section 3.1, with bins that overlap.) W_2 begins
+    at zero. `frames` `(batch, time, size)` give `(batch, ceil(time / every), units)`.
     """
 
     def __init__(self, units, every=4, **kwargs):

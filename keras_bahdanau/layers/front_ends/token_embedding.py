@@ -11,11 +11,7 @@ PAD = 0
 
 
 def token_embedding(vocabulary_size, units, dtype):
-    """A `keras.layers.ReversibleEmbedding` whose rows have a length of about 1.
-
-    With `reverse=True` it projects back to the vocabulary with the same weights (Press and Wolf
-    2017); rows of length 1 give logits of the size of a fresh output layer.
-    """
+    """A `ReversibleEmbedding` with rows of length 1, so that logits begin as small as usual."""
     checks.positive_integer("vocabulary_size", "the number of tokens", vocabulary_size, MOST_TOKENS)
     checks.positive_integer("embedding_units", "the width of an embedding", units)
     return keras.layers.ReversibleEmbedding(
@@ -29,17 +25,10 @@ def token_embedding(vocabulary_size, units, dtype):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class TokenEmbedding(FrontEnd):
-    """Front end of text: one embedding for each token.
+    """Front end of text: one embedding for each of `vocabulary_size` tokens, id 0 being padding.
 
-    Args:
-        vocabulary_size: Positive integer. Number of tokens; id 0 is padding.
-        units: Positive integer. Width of an embedding.
-
-    Call arguments:
-        source: Int tensor `(batch, source_time)`, right-padded with 0.
-
-    Output:
-        (vectors, mask), `(batch, source_time, units)` and its first two axes.
+    Ids `(batch, source_time)` give (vectors, mask), `(batch, source_time, units)` and its first two
+    axes.
     """
 
     def __init__(self, vocabulary_size, units, **kwargs):

@@ -28,19 +28,12 @@ class ConvolutionalReader(StatelessReader):
     x^l   = (glu(conv(x^{l-1})) + x^{l-1}) / sqrt(2)       (Gehring et al. 2017b)
 
     ("A convolutional encoder model for neural machine translation" and "Convolutional sequence to
-    sequence learning".) Padding is zero before each convolution, so that the last token sees the
-    same in any batch. With kernels of width k a value depends on depth * (k - 1) / 2 tokens to each
-    side.
+    sequence learning".) Padding is zero before each convolution. With kernels of width k a value
+    depends on depth * (k - 1) / 2 tokens to each side.
 
-    Args:
-        units: Positive integer. Width of the values.
-        depth: Positive integer. Number of convolutions.
-        kernel_size: Positive integer. Tokens that a kernel spans.
-        activation: "glu" or "tanh".
-        positions: Positive integer. Number of position embeddings; later positions share the last.
-        dropout: Float in [0, 1). Share of each convolution's input dropped in training.
-
-    Call arguments, output and errors: see `RecurrentReader`; the output is `units` wide.
+    `depth` is the number of convolutions, `activation` "glu" or "tanh"; positions beyond
+    `positions` share the last embedding; `dropout` is the share of each convolution's input. Calls:
+    see `RecurrentReader`; the output is `units` wide.
     """
 
     stack_name = "convolutions"

@@ -22,10 +22,8 @@ STOCK = {  # the kinds of cells for which Keras has a layer: fast on CPU, some o
 def new_rnn(cell, units, recurrent_dropout=0.0, **kwargs):
     """Layer `(batch, time, input_units) -> (batch, time, units)`, left to right.
 
-    It is Keras' own layer where Keras has one and nothing is dropped between the steps. Keras'
-    recurrent dropout draws its masks in inference too, and leaves random operations in every
-    export: with it, our own cell is scanned. `cell` is a name of `layers.CELLS`, or a Keras cell,
-    which is copied.
+    Keras' own layer where it has one; its recurrent dropout draws masks in inference too, and so in
+    every export: with dropout our own cell is scanned.
     """
     if isinstance(cell, str) and cell in STOCK and not recurrent_dropout:
         options = {"return_sequences": True, "recurrent_initializer": ORTHOGONAL}
@@ -53,13 +51,9 @@ def state_sizes(layer):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ScannedRNN(keras.layers.Layer):
-    """Recurrent layer from left to right with one of our cells.
+    """h_t = f(x_t, h_{t-1}), h_0 = 0: a layer from left to right with one of our cells.
 
-    h_t = f(x_t, h_{t-1}),   h_0 = 0
-
-    The products with the inputs are taken for all steps at once, before the loop. Inputs
-    `(batch, time, input_units)` give the cell's output at each step; `initial_state`, a list of
-    tensors `(batch, size)`, replaces h_0 = 0.
+    `initial_state`, a list of tensors `(batch, size)`, replaces h_0 = 0.
     """
 
     def __init__(self, cell, **kwargs):
@@ -99,19 +93,12 @@ class RecurrentReader(keras.layers.Layer):
     needs a mask, which takes Keras' slow path on CPU, and each one runs on cuDNN where its cell
     can. Arguments that are not as documented raise ValueError.
 
-    Args:
-        units: Positive integer. Width of each direction.
-        cell: A name of `layers.CELLS`, or a Keras cell, which each direction copies.
-        recurrent_dropout: Float in [0, 1). Share of the state dropped in training, the same for all
-            steps of a sentence (Gal and Ghahramani 2016). The loop is then our own, not cuDNN's.
+    Each direction is `units` wide, with a copy of `cell`, a name of `layers.CELLS` or a Keras cell.
+    Training drops `recurrent_dropout` of the state, the same for all steps of a sentence (Gal and
+    Ghahramani 2016); the loop is then our own.
 
-    Call arguments:
-        inputs: Float tensor `(batch, time, input_units)`, right-padded.
-        lengths: Int32 tensor `(batch,)`, the number of real steps.
-        training: Python bool.
-
-    Output:
-        Float tensor `(batch, time, output_units)`, without meaning at padded steps.
+    Float inputs `(batch, time, input_units)`, right-padded, and int32 `lengths` `(batch,)` give
+    `(batch, time, output_units)`, without meaning at padded steps.
     """
 
     def __init__(self, units, cell="gru", recurrent_dropout=0.0, **kwargs):
@@ -162,10 +149,9 @@ class RecurrentReader(keras.layers.Layer):
 
 
 class StatelessReader(keras.layers.Layer):
-    """Base of the readers that read all steps at once, in one layer of some depth.
+    """Base of the readers that read all steps at once, in a layer `(units, depth, ..., dropout=)`.
 
-    A subclass has the constructor `(units, depth, ..., dropout=)` and writes `build` and `call`;
-    `stack_name` is the name of the layer that `stack` makes.
+    A subclass writes `build` and `call`; `stack_name` is the name of the layer that `stack` makes.
     """
 
     stack_name = None

@@ -9,10 +9,7 @@ from keras_bahdanau.layers.readers.reader import RecurrentReader
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class UnidirectionalRNN(RecurrentReader):
-    """Reader from the start of each source: h_j depends on the tokens up to j.
-
-    (Sutskever et al. 2014; Luong et al. 2015.) Arguments and output: see `RecurrentReader`.
-    """
+    """Reader from the start of each source (Sutskever et al. 2014): see `RecurrentReader`."""
 
     def __init__(self, units, cell="gru", recurrent_dropout=0.0, **kwargs):
         super().__init__(units, cell, recurrent_dropout, **kwargs)
@@ -48,11 +45,10 @@ def reverse_by_length(inputs, lengths):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class BidirectionalRNN(RecurrentReader):
-    """Reader from both ends of each source: h_j = [forward_j; backward_j].
+    """Reader from both ends: h_j = [forward_j; backward_j] (Bahdanau et al. 2015, section 3.2).
 
-    (Bahdanau et al. 2015, section 3.2.) The backward direction reads each row reversed by its own
-    length, so it too sees padding only behind the real tokens. Arguments and output: see
-    `RecurrentReader`; the output is `2 * units` wide.
+    The backward direction reads each row reversed by its own length, so it too sees padding only
+    behind the real tokens. See `RecurrentReader`; the output is `2 * units` wide.
     """
 
     def __init__(self, units, cell="gru", recurrent_dropout=0.0, **kwargs):

@@ -26,17 +26,10 @@ class SelfAttentionReader(StatelessReader):
     x   = x' + FFN(LN(x'))                                   `depth` times, a last LN on top
 
     (Vaswani et al. 2017, sections 3.1 to 3.5; normalized before each sublayer: Xiong et al. 2020.)
-    The softmax is in float32 under every dtype policy.
-
-    Args:
-        units: Positive integer. Width of the values.
-        depth: Positive integer. Number of blocks.
-        heads: Positive integer that divides `units`; None for heads of width 64.
-        feed_forward_units: Positive integer. Inner width of FFN; None for four times `units`.
-        dropout: Float in [0, 1). Rate at which training drops the output of each sublayer, the
-            weights of attention, and the inner values of FFN.
-
-    Call arguments, output and errors: see `RecurrentReader`; the output is `units` wide.
+    The softmax is in float32. `heads` must divide `units`; None for heads of width 64. FFN is
+    `feed_forward_units` wide inside, None for four times `units`. `dropout` is the rate of each
+    sublayer's output, of the weights, and of the inner values of FFN. Calls: see `RecurrentReader`;
+    the output is `units` wide.
     """
 
     stack_name = "self_attention"

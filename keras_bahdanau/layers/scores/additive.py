@@ -11,10 +11,7 @@ from keras_bahdanau.settings import checks
 
 
 def glorot_of_pair(query_shape, values_shape, units):
-    """Two initializers for the blocks W_s and W_h of one kernel W = [W_s, W_h].
-
-    Each draws as `GlorotUniform` does for the whole of W, which reads [s; h].
-    """
+    """Initializers for the blocks W_s and W_h of one kernel, as `GlorotUniform` of the whole."""
     limit = math.sqrt(6 / (query_shape[-1] + values_shape[-1] + units))
     return tuple(keras.initializers.RandomUniform(-limit, limit) for _ in range(2))
 
@@ -23,11 +20,8 @@ def glorot_of_pair(query_shape, values_shape, units):
 class AdditiveScore(Score):
     """e_ij = v^T tanh(W s_{i-1} + U h_j)      (Bahdanau et al. 2015, appendix A.1.2).
 
-    `project` computes U h_j once per sentence, `compare` the rest, for one query or for many.
-
-    Args:
-        units: Positive integer. Width n' of the space in which both meet.
-        use_bias: Bool. True for W s_{i-1} + U h_j + b inside the tanh.
+    `project` computes U h_j once per sentence, `compare` the rest. `units` is n'; `use_bias` adds b
+    inside the tanh.
     """
 
     def __init__(self, units, use_bias=False, **kwargs):
@@ -78,9 +72,8 @@ class ConcatScore(AdditiveScore):
 class PairScore(Score):
     """e_ij = f(w^T [s_{i-1}; h_j] + b): one fully-connected layer, straight into the softmax.
 
-    With f = tanh a softmax over n places gives none of them more than e^2 / (e^2 + n - 1). Without
-    it what the query and b add is the same for every j and falls out of the softmax: the weights
-    are then the same at each step, learned saliences of the values. `activation` is None or "tanh".
+    With f = tanh a softmax over n places gives none of them more than e^2 / (e^2 + n - 1). With
+    `activation` None the query and b fall out of the softmax: weights are the same at each step.
     """
 
     def __init__(self, activation=None, **kwargs):

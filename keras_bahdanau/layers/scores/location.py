@@ -13,9 +13,8 @@ FAR = -1e6  # large enough for a weight of exactly 0, small beside what a mask a
 class LocationScore(Score):
     """e_ij = (W s_i)_j      (Luong et al. 2015, eq. 8, "location").
 
-    The values only give the number of positions: the key of position j is row j of W. A position
-    beyond the last of the `positions` rows has a score so low that its weight is 0, unless the mask
-    has no nearer position: the end of a long sentence is ignored.
+    The key of position j is row j of W. A position beyond the last of the `positions` rows has a
+    score so low that its weight is 0, unless the mask has no nearer position.
     """
 
     def __init__(self, positions=256, **kwargs):

@@ -10,10 +10,7 @@ from keras_bahdanau.layers.scores.score import Score, keys_for, product
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class DotScore(Score):
-    """e_ij = s_i^T h_j      (Luong et al. 2015, section 3.1, "dot").
-
-    It has no weights; in `build`, query and values of different widths raise ValueError.
-    """
+    """e_ij = s_i^T h_j, without weights, of one width (Luong et al. 2015, section 3.1, "dot")."""
 
     def build(self, query_shape, values_shape):
         self.key_units = values_shape[-1]
@@ -34,10 +31,7 @@ class DotScore(Score):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ScaledDotScore(DotScore):
-    """e_ij = s_i^T h_j / sqrt(d), d their width      (Vaswani et al. 2017, eq. 1).
-
-    It has no weights; in `build`, query and values of different widths raise ValueError.
-    """
+    """e_ij = s_i^T h_j / sqrt(d), without weights, of one width d (Vaswani et al. 2017, eq. 1)."""
 
     def compare(self, query, keys):
         return super().compare(query, keys) / math.sqrt(self.key_units)
@@ -45,10 +39,7 @@ class ScaledDotScore(DotScore):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class GeneralScore(Score):
-    """e_ij = s_i^T W h_j      (Luong et al. 2015, section 3.1, "general").
-
-    `project` computes W h_j, as wide as the query, once per sentence.
-    """
+    """e_ij = s_i^T W h_j, W h_j once per sentence (Luong et al. 2015, section 3.1, "general")."""
 
     def build(self, query_shape, values_shape):
         self.key_units = query_shape[-1]
@@ -72,9 +63,7 @@ SMALLEST = 1e-6  # squared length below which a vector counts as this long: zero
 class CosineScore(GeneralScore):
     """e_ij = cos(s_i, W h_j) / T      (Graves et al. 2014, eq. 5 and 6, with 1/T for beta).
 
-    W maps the values to the query's width. The `temperature` T is learned, one number, positive as
-    the exponential of its weight. Every score lies in [-1/T, 1/T]; a zero vector's is 0, with
-    finite gradients.
+    The `temperature` T > 0 is learned. A zero vector's score is 0, with finite gradients.
     """
 
     def __init__(self, temperature=0.1, **kwargs):

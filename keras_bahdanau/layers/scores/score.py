@@ -115,9 +115,8 @@ class Score(AttentionPart):
 def check_shapes(score, query_shape, values_shape):
     """Raise ValueError unless a built score gives the shapes that attention and search rely on.
 
-    The axes of a model have no length yet, and one of the beam may happen to be as long as the
-    source. So the first score of each class runs once, on zeros whose axes all differ. Of both
-    shapes only the last size is read.
+    The first score of each class runs once, on zeros whose axes all differ: axes of a model have no
+    length yet, and a beam may be as long as the source.
     """
     if type(score) in _CHECKED:
         return
@@ -159,10 +158,7 @@ def keys_for(query, keys):
 
 
 def product(query, keys):
-    """q^T k for every pair, in float32: `(batch, [n,] source_time)`.
-
-    The axis n is absent, in the query, or in both.
-    """
+    """q^T k for every pair, float32 `(batch, [n,] source_time)`; n may be absent in the query."""
     query, keys = ops.cast(query, "float32"), ops.cast(keys, "float32")
     if len(query.shape) == len(keys.shape):  # all queries meet the same keys: one product
         return ops.matmul(query, ops.swapaxes(keys, -2, -1))  # -> (batch, n, source_time)
