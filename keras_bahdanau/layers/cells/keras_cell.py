@@ -91,7 +91,7 @@ class CellRegistry(Registry):
 
         `identifier` is a name, or a Keras cell, one of ours, or its config: a pattern, of which
         each call makes a new cell. Training drops `recurrent_dropout` of the state, the same at all
-        steps; given with a Keras cell it raises ValueError, as an unknown name and another width do.
+        steps; with a Keras cell it raises ValueError, as do an unknown name and another width.
         Anything else raises TypeError.
         """
         if isinstance(identifier, str):
