@@ -27,14 +27,14 @@ class BatchedPairs(Epochs):
     A batch is `((features, target_in), target_out, weight)`: the source's features, for text int32
     ids `(rows, source_time)`, then `(rows, target_time)` int32 ids and float32 weights. `target_in`
     begins with the start token, `target_out` ends with the end token, `weight` is 1 on real tokens
-    of `target_out` and 0 on padding. With `alignments` the inputs are `(features, target_in,
-    alignment)`, the last one `(rows, target_time, source_time)`: see `alignments.token_alignment`.
+    of `target_out` and 0 on padding. With `alignments` the inputs are
+    `(features, target_in, alignment)`, the last one `(rows, target_time, source_time)`: see
+    `alignments.token_alignment`.
 
-    - `batch_tokens`: batches by buckets of one fixed shape each. XLA compiles once per shape, so
-      there are at most `buckets` shapes. The rows of a bucket are spread evenly over its batches:
-      at most one row of a batch is empty (all padding).
+    - `batch_tokens`: at most `buckets` fixed shapes, since XLA compiles once per shape. The rows of
+    a bucket are spread evenly over its batches: at most one row of a batch is empty (all padding).
     - `batch_sentences`: Bahdanau et al. 2015, appendix B.2, fetch 20 batches of 80 pairs, sort them
-      by length, and split them again. Each batch has its own shape.
+    by length, and split them again. Each batch has its own shape.
 
     With `subword_sampling` each epoch splits the words anew, in the same number of steps. A bucket
     grows beyond `shapes` if an epoch has longer sentences than the first one; a sentence longer
@@ -53,8 +53,8 @@ class BatchedPairs(Epochs):
         max_length: Positive integer, most tokens of either side, the end token included. Longer
             pairs are left out and counted.
         max_source_length: Positive integer, most positions of the source; `max_length` for None.
-        alignments: List of sets of links `(source word, target word)`, one for each pair, such as
-            `read_alignments` gives; words are those of `sentence.split()`. An array of weights may
+        alignments: List of sets of links `(source word, target word)`, one for each pair, as from
+            `read_alignments`; words are those of `sentence.split()`. An array of weights may
             replace a set: see `text.word_weights`.
         subword_sampling: Float in [0, 1): the share of BPE's merges left out, or the smoothing of a
             unigram model's probabilities (see `SubwordSampler`); 0 for none. Excludes `alignments`.
@@ -62,20 +62,19 @@ class BatchedPairs(Epochs):
         shuffle: True for a random order of each pass.
         seed: Non-negative integer that, with the number of the epoch, decides its order.
         shard: Tuple (index, count) of a worker: it gets the rows index, index + count, ... of each
-            batch, at least one, which may be empty. All workers together have the batches of one.
+            batch, at least one, which may be empty.
 
     Attributes:
         used: Int array, the pairs that take part.
         skipped: `Skipped`, how many pairs were left out and why.
         too_long: Int array, the pairs that were left out as too long.
         source_lengths: Int array `(pairs,)`, positions of each source, of those left out too.
-        broken: Int array, pairs so far whose source decoded to nothing, though its header declared
-            more. Their weights are 0.
+        broken: Int array, pairs so far whose source decoded to nothing, against its header. Their
+            weights are 0.
         shapes: Sequence of bucket shapes `(rows, length)`, shortest first; empty with
             `batch_sentences`.
         steps: Integer, batches in each epoch.
-        tokens: Integer, real target tokens in a pass over the pairs, end tokens included; with
-            `subword_sampling` those of the first pass.
+        tokens: Integer, real target tokens in the first pass, end tokens included.
 
     Raises:
         TypeError: If a source is nothing that `source` reads.

@@ -1,7 +1,4 @@
-"""Groups of pairs that make a batch: by tokens, in buckets of one shape, or by sentences.
-
-Each part of the pairs is grouped by itself; parts for several workers get equally many batches.
-"""
+"""Groups of pairs that make a batch: by tokens, in buckets of one shape, or by sentences."""
 
 import dataclasses
 
@@ -13,8 +10,7 @@ MOST_LENGTHS = 1024  # that the bounds of buckets are chosen among
 class ByTokens:
     """Buckets of similar length, each with one fixed shape, filled evenly.
 
-    `members` are the pairs that take part, `lengths` the longer sides of all pairs. `shapes` and
-    `steps`, int `(buckets,)`, come from `bucket_shapes`.
+    `members` take part, `lengths` are the longer sides; `shapes`, `steps` from `bucket_shapes`.
     """
 
     def __init__(self, members, lengths, shapes, steps):
@@ -30,8 +26,8 @@ class ByTokens:
     def split(self, random, lengths=None):
         """List of (pairs, (rows, source_time, target_time)), the shortest first.
 
-        `random`, a `Generator`, mixes each bucket; None keeps its order. `lengths`, int `(2,
-        pairs)`, replace the first epoch's.
+        `random`, a `Generator`, mixes each bucket; None keeps its order. `lengths` int
+        `(2, pairs)`.
         """
         batches = []
         # (2, pairs) -> (pairs,), the longer side
@@ -58,9 +54,7 @@ class ByTokens:
 class BySentences:
     """Batches of `batch_sentences` pairs; `sort_batches` of them are fetched and sorted at once.
 
-    Bahdanau et al. 2015, appendix B.2. `members` take part; `lengths`, int `(2, pairs)`, are both
-    sides of all pairs. The rest is spread evenly over as few batches as it needs, or to `steps`
-    batches in all.
+    Bahdanau et al. 2015, appendix B.2. `members` take part; `lengths` are int `(2, pairs)`.
     """
 
     shapes = ()
@@ -103,10 +97,9 @@ class _Bucket:
 
 
 def bucket_shapes(counts, batch_tokens, buckets):
-    """Shapes of the buckets (rows, length), shortest first, and steps, int `(parts, buckets)`.
+    """(shapes, steps): (rows, length) of buckets, shortest first, and int `(parts, buckets)`.
 
     `counts`, int `(parts, workers, lengths)`, holds the number of pairs of each length from 0 on.
-    The steps are enough for each worker.
     """
     bounds = _bounds(counts.sum(axis=(0, 1)), batch_tokens, buckets)
     # pairs of each bucket: (parts, workers, buckets)

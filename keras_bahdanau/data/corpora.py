@@ -72,10 +72,9 @@ class Corpora(Pairs):
     An iteration leaves out the pairs of `Shards`, which hold no texts; `len(corpora)` counts all.
 
     Args:
-        corpora: List of `Corpus`, with weights for all of them or for none.
+        corpora: List of `Corpus`, with weights for all of them or for none; also an attribute.
 
     Attributes:
-        corpora: Tuple of them.
         weights: Tuple of their weights; None if they have none.
         tags: Tuple of the different tags.
 

@@ -28,9 +28,8 @@ class Skipped:
 class Epochs(abc.ABC):
     """Batches of all epochs of a training, wherever their pairs are.
 
-    `feature_spec` is the source's. `unknown`, such as `UnknownCharacters`, maps a batch, its step
-    and its pass to a batch; None for none. `steps` are the batches of an epoch: whole passes, until
-    there are `least_steps`.
+    `unknown`, such as `UnknownCharacters`, maps a batch, its step and its pass to a batch. `steps`
+    are the batches of an epoch: whole passes, until there are `least_steps`.
     """
 
     def __init__(self, steps, least_steps, feature_spec, aligned=False):
@@ -50,17 +49,9 @@ class Epochs(abc.ABC):
         """Yield the batches of one pass over the pairs, without the first ones."""
 
     def epoch(self, number: int, first_step: int = 0) -> tf.data.Dataset:
-        """The batches of one epoch, always the same for the same seed and number.
+        """The batches of one epoch from `first_step` on, the same for the same seed and number.
 
-        Args:
-            number: Non-negative integer, which epoch.
-            first_step: Integer from 0 to `steps`: the batches before it are not computed.
-
-        Returns:
-            A `tf.data.Dataset` of known length `steps - first_step`.
-
-        Raises:
-            ValueError: If `number` or `first_step` is out of range.
+        ValueError if `number` or `first_step` is out of range.
         """
         self._check_epoch(number, first_step)
         return self._dataset(lambda: self._batches(number, first_step), self.steps - first_step)
@@ -71,10 +62,9 @@ class Epochs(abc.ABC):
         return self._batches(number, first_step)
 
     def dataset(self, first_epoch: int = 0) -> tf.data.Dataset:
-        """A dataset whose every iteration is the next epoch, of known length `steps`.
+        """A dataset whose every iteration, even an interrupted one, is the next epoch.
 
-        An interrupted iteration counts: Keras takes the first batch to build a model. `first_epoch`
-        is the epoch of the first iteration; ValueError if it is negative.
+        Keras takes the first batch to build a model. ValueError if `first_epoch` is negative.
         """
         check_integers(0, first_epoch=first_epoch)
         numbers = itertools.count(first_epoch)
@@ -125,10 +115,7 @@ class Epochs(abc.ABC):
 
 
 def usable(lengths, max_length, max_source_length=None):
-    """(used, skipped): the pairs that take part, bool `(pairs,)`, and `Skipped`.
-
-    `lengths` are int arrays `(pairs,)` of sources and targets, end tokens included.
-    """
+    """(used bool `(pairs,)`, `Skipped`) by int `lengths` of both sides, end tokens included."""
     source, target = lengths
     empty = (source == 0) | (target <= 1)  # <= 1: only the end
     longest = max_length if max_source_length is None else max_source_length
@@ -139,8 +126,7 @@ def usable(lengths, max_length, max_source_length=None):
 def count_pathless(sides, used, reduction):
     """Number of the `used` pairs whose text CTC can't write into its source.
 
-    CTC needs a position for each label and between two equal ones: see `models.ctc_loss`. It has
-    one position for each `reduction` of the source. `sides` are rows of both sides.
+    CTC needs a position for each label and between two equal ones: see `models.ctc_loss`.
     """
     source, target = (rows.lengths for rows in sides)
     labels = target - 1  # without the end token
@@ -166,10 +152,7 @@ def require_usable(count, skipped, max_length, max_source_length=None):
 def check_batching(
     batch_tokens, batch_sentences, *, least_steps, seed, max_source_length, **counts
 ):
-    """Check the settings that all kinds of batches share; `counts` must be positive integers.
-
-    Returns `batch_tokens`, or None where sentences measure the batches.
-    """
+    """Check settings that all kinds of batches share; returns `batch_tokens`, None for others."""
     if batch_tokens is not None and batch_sentences is not None:
         raise ValueError(
             "Batches are measured either by `batch_tokens` or by `batch_sentences`. Received: "
@@ -207,11 +190,7 @@ def checked_worker(shard):
 
 
 def padded_batch(sides, members, shape):
-    """(features, target_in, target_out, weight) of one batch: see `BatchedPairs`.
-
-    `sides` are `Source.rows` of both sides, `shape` is (rows, source_time, target_time), rows >=
-    members.
-    """
+    """(features, target_in, target_out, weight) of one batch: see `BatchedPairs`."""
     rows, source_time, target_time = shape
     features = sides[0].padded(members, (rows, source_time))
     target_out = sides[1].padded(members, (rows, target_time))

@@ -18,10 +18,6 @@ def verdicts_of(filters, sources, targets, side=None):
     """The filter that drops each pair, duplicates aside: uint8 `(pairs,)`.
 
     `KEPT`, or 1 and the index of the filter in `FILTERS`. `side` makes a `TextSide` of the sources.
-
-    Example:
-        >>> verdicts_of(Filters(), ["a man", "", "OK"], ["ein Mann", "leer", "OK"])
-        array([0, 1, 5], dtype=uint8)
     """
     sides = (side or TextSide)(sources), TextSide(targets)
     verdicts = np.zeros(len(sources), np.uint8)
@@ -133,11 +129,7 @@ def _characters(pattern):
 
 
 class FilterReport:
-    """Pairs that were read and dropped, with the first ones as examples.
-
-    `noun` names what is counted, such as "hypotheses". `dropped` maps the name of a filter to the
-    number of pairs, `examples` to a list of (number of the pair from 1, source, target).
-    """
+    """Numbers of pairs, or of what `noun` names, that were read and dropped, with examples."""
 
     def __init__(self, names=FILTERS, noun="pairs"):
         self.noun, self.pairs = noun, 0

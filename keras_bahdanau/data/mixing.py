@@ -10,10 +10,9 @@ from keras_bahdanau.data.epochs import Epochs, Skipped
 class MixedBatches(Epochs):
     """The batches of several corpora, mixed batch by batch.
 
-    Each pass has the same number of batches of each corpus, in a random order that the seed and the
-    number of the pass decide. A corpus that ends begins its next epoch; one that does not end goes
-    on in the next pass. So no pair of a corpus comes more often than another. Each corpus keeps its
-    buckets and their shapes.
+    Each pass has the same number of batches of each corpus, in a random order. A corpus that ends
+    begins its next epoch; one that does not end goes on in the next pass. So no pair of a corpus
+    comes more often than another. Each corpus keeps its buckets and their shapes.
 
     Args:
         parts: List of `BatchedPairs` or `ShardedBatches`, one for each corpus, with different
@@ -25,10 +24,8 @@ class MixedBatches(Epochs):
     Attributes:
         counts: Int array `(corpora,)`, batches of each corpus in a pass.
         steps: Integer, batches in an epoch: one pass, or several with `least_steps`.
-        tokens: Integer, real target tokens in all corpora.
-        shapes: Sequence of `(rows, length)` of all corpora, shortest first.
-        skipped: `Skipped`, pairs of all corpora that were left out.
-        source_lengths, broken, too_long: Those of `BatchedPairs`, corpus after corpus.
+
+    Other attributes: those of `BatchedPairs`, of all corpora.
 
     Raises:
         ValueError: If there are not as many positive shares as parts.
@@ -103,9 +100,8 @@ def _batches_from(part, step):
 def shares_by_size(sizes, temperature: float = 1.0) -> np.ndarray:
     """Shares of corpora by their sizes, float64 `(corpora,)`: p_i ~ n_i^(1/T).
 
-    `sizes` are the batches n_i of a pass. T = 1 takes each pair once an epoch. A higher T lifts the
-    small corpora, up to equal shares for infinity (Devlin 2018, multilingual BERT, with 1/T = 0.7;
-    Arivazhagan et al. 2019, section 4.2, with T = 5).
+    `sizes` are the batches n_i of a pass. A higher T lifts the small corpora (Devlin 2018,
+    multilingual BERT, 1/T = 0.7; Arivazhagan et al. 2019, section 4.2, T = 5).
     """
     sizes = np.asarray(sizes, np.float64)
     shares = (sizes / sizes.max()) ** (1 / temperature)

@@ -1,8 +1,4 @@
-"""Translations as training data: the TSV file of back-translation and of self-training.
-
-Back-translation (Sennrich, Haddow and Birch 2016) translates text of the target language into new
-sources; self-training takes the model's own translations as new targets.
-"""
+"""Translations as training data: the TSV file of back-translation and of self-training."""
 
 import collections
 import gzip
@@ -26,12 +22,13 @@ class PairFile:
     token, "⁇", or no end, if the source was cut, or if it repeats one of the last 2^20 pairs.
 
     The file appears at the end of the `with` block. Until then its pairs are in `.unfinished-NAME`
-    in the same directory, which stays if the block fails, with all pairs of the first sources and
-    none of others. After a kill its last line may be incomplete.
+    in the same directory, which stays if the block fails. After a kill its last line may be
+    incomplete.
 
     Args:
         path: Path of the file; a name that ends in `.gz` is compressed.
-        reversed: Bool. True for back-translation: the translation is the source of the pair.
+        reversed: Bool. True for back-translation (Sennrich, Haddow and Birch 2016): the translation
+            is the source of the pair.
         tag: String before the source of each pair, such as "<bt>" (Caswell et al. 2019), or None.
         scores: Bool. True for a third column, the translation's score, which training ignores.
         say: Function of one string that reports what is left if the `with` block fails.

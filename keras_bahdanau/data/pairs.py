@@ -12,7 +12,7 @@ class Pairs(abc.ABC):
     """The members that a training uses of its pairs: `PairList`, `Shards` or `Corpora`.
 
     `in_memory` is True if an iteration gives all pairs. `fingerprint` is the same for the same
-    pairs. `corpora`, `tags` and `weights` are those of `Corpora`, empty or None for other pairs.
+    pairs.
     """
 
     in_memory = True
@@ -40,10 +40,7 @@ class Pairs(abc.ABC):
         temperature=1.0,
         **settings,
     ):
-        """The `Epochs` of a training, from the arguments of `BatchedPairs` and `shares_by_size`.
-
-        Arguments for other kinds of pairs are ignored.
-        """
+        """The `Epochs` of a training; arguments for other kinds of pairs are ignored."""
 
 
 class PairList(list, Pairs):
@@ -84,10 +81,7 @@ def _content(value):
 
 
 class SourceAnswers(NamedTuple):
-    """The different sources, in order; `references`, a list of answers to each.
-
-    `numbers` holds the index in `sources` for each pair.
-    """
+    """Different sources, in order; their `references`; `numbers`, the source of each pair."""
 
     sources: list
     references: list
@@ -106,10 +100,9 @@ class SourceAnswers(NamedTuple):
         return self
 
     def lines(self, texts, by_source=True):
-        """Hypotheses and references for `CorpusMetric.corpus_score`, equally many.
+        """Hypotheses and references for `CorpusMetric.corpus_score`, one a source or one a pair.
 
-        `texts` are decoded from the sources. A source counts once `by_source`, otherwise once for
-        each of its pairs. A blank line of a file is no source, unless there are no others.
+        A blank line of a file is no source, unless there are no others.
         """
         if by_source:
             rows = [*zip(texts, self.sources, self.references, strict=True)]

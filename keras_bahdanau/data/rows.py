@@ -10,11 +10,7 @@ from keras_bahdanau.text.word_weights import check_words, token_weights
 
 
 class SampledRows:
-    """Rows of both sides, split anew for each epoch.
-
-    Sources that are no text, and pairs left out of training, keep their rows. `longest`, a pair of
-    integers, bounds sampled rows: longer ones are split without sampling.
-    """
+    """Rows of both sides, split anew for each epoch; those beyond `longest` without sampling."""
 
     def __init__(self, pairs, used, source, target, rate, plain, longest, seed):
         members = set(used.tolist())
@@ -84,13 +80,10 @@ def _are_weights(links):
 class UnknownCharacters:
     """Replace one character of both sides by the unknown token in some pairs, wherever it is.
 
-    A new lemma may have a letter that the vocabulary lacks. A model that has met unknown tokens on
-    both sides writes one where it attends to one, and `replace_unknown` puts the letter of the
-    source there (after Luong et al. 2015, section 3.1, "copyable"). A doubled character stays: a
-    run of unknown characters is one token.
-
-    `copies` are the target ids of `text.copies.copied_ids`, `rate` is the share of the pairs. A
-    worker, `shard` (index, count), draws the same as the whole batch for its rows.
+    A model that has met unknown tokens on both sides writes one where it attends to one, and
+    `replace_unknown` puts the letter of the source there (after Luong et al. 2015, section 3.1,
+    "copyable"). A doubled character stays: a run of unknown characters is one token. `copies` are
+    from `text.copies.copied_ids`, `rate` is the share of the pairs.
     """
 
     def __init__(self, copies, rate, seed, shard=(0, 1)):

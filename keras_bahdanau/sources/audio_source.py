@@ -33,10 +33,8 @@ class AudioSource(Source):
     kHz; the mean of up to 64 channels), its path as `pathlib.Path`, or a pair (array, rate). With
     `soundfile` installed it may be FLAC, which is decoded before a request is made of it. Other
     bytes, and files that the system can't read, are a sound without a sample. A position is a frame
-    of 10 ms. A sound of more than `longest` positions, or 7,680 bytes for each, is cut.
-
-    Features are `Samples`: float32 values `(batch, samples)`, and int32 lengths `(batch,)`, the
-    number of positions.
+    of 10 ms. A sound of more than `longest` positions, or 7,680 bytes for each, is cut. Features
+    are `Samples`: float32 values `(batch, samples)`, and int32 lengths `(batch,)`, in positions.
 
     Args:
         bands: Positive integer. Number of mel bands of the front end.

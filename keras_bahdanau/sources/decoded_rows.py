@@ -38,15 +38,9 @@ def side_by_side(function, *lists):
 class DecodedRows(abc.ABC):
     """Rows of inputs whose headers are read at once; `padded` decodes the rest side by side.
 
-    Decoded values are kept only in the cache of the source (`Source.cached`). Features are a named
-    tuple of `values` and `lengths`. `headers` are those that `measured` takes, `longest` is the
-    most positions of a row. `broken` continues an array of the attribute; None for a new one.
-
-    Attributes:
-        lengths: Int array `(rows,)`, number of positions of each by its header.
-        truncated: Bool array `(rows,)`, which have more than those.
-        broken: Bool array `(rows,)`, which have positions by their headers, but decoded to nothing,
-            or whose file became unreadable.
+    `lengths`, int `(rows,)`, are positions by the headers, at most `longest`; `truncated`, bool,
+    marks the rows that have more; `broken`, bool, those that decoded to nothing against their
+    header, or whose file became unreadable.
     """
 
     blank = 0  # value of padding
@@ -63,10 +57,7 @@ class DecodedRows(abc.ABC):
 
     @abc.abstractmethod
     def decoded(self, raw, header, longest):
-        """The values of an input, unpadded, at most `longest` positions; none if it is broken.
-
-        OSError if the system can't read its file.
-        """
+        """At most `longest` values of an input, none if broken; OSError for an unreadable file."""
 
     @abc.abstractmethod
     def positions(self, array):
@@ -111,9 +102,8 @@ class FeatureCache:
     """Arrays of decoded inputs, one file each, which several processes may share.
 
     The name of a file is a hash of the source's config, of the versions that decode, and of the
-    input: the bytes, or the path, size and time of a file. Arrays as inputs are not written. A file
-    is written as a whole or not at all; a damaged or foreign one is replaced. Arguments and errors:
-    as in `Source.cached`.
+    input: the bytes, or the path, size and time of a file. A file is written as a whole or not at
+    all; a damaged one is replaced. Arguments and errors: as in `Source.cached`.
     """
 
     def __init__(self, source, directory, gigabytes=32, say=print):

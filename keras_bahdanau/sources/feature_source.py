@@ -17,16 +17,11 @@ LARGEST = 1e12  # of a value: neither its products with weights nor their square
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class FeatureSource(Source):
-    """Sequences of frames, each a vector of numbers.
+    """Sequences of frames, each a vector of `size` numbers.
 
     An input is a finite array `(time, size)`, clipped to ±1e12. Features are `Frames`: float32
-    values `(batch, source_time, size)` and int32 lengths `(batch,)`.
-
-    Args:
-        size: Positive integer. Number of values of a frame.
-
-    Raises:
-        ValueError: If `size` is not a positive integer.
+    values `(batch, source_time, size)` and int32 lengths `(batch,)`. Raises ValueError if `size` is
+    not a positive integer.
 
     Example:
         >>> source = FeatureSource(40)

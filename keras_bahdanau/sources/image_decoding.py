@@ -1,8 +1,7 @@
 """Bytes of a PNG or JPEG file to the pixels that a model reads, in a TensorFlow graph.
 
-The header refuses images that are too large or less than one pixel high or wide. Small files that
-unfold to much are refused, too: each scan of a JPEG file takes a pass over all pixels, and each
-compressed text of a PNG file may unfold to 8 MB.
+Small files that unfold to much are refused: each scan of a JPEG file takes a pass over all pixels,
+and each compressed text of a PNG file may unfold to 8 MB.
 """
 
 import functools
@@ -30,8 +29,7 @@ UPRIGHT = 1
 class ImageDecoder:
     """Functions of a TensorFlow graph: one image to pixels of a fixed height.
 
-    `width` is the most, a multiple of `cell`. `channels` is 1 for grey, 3 for colours. `ink` is
-    "dark" on light paper, or "light" on dark paper, which is inverted.
+    `width` is the most, a multiple of `cell`. "light" `ink` on dark paper is inverted.
     """
 
     def __init__(self, height, width, channels, cell, ink):

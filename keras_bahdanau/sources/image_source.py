@@ -30,12 +30,9 @@ _HIGHEST, _WIDEST = 1024, 16_384
 class ImageSource(Source):
     """Images, scaled to one height.
 
-    An input is
-
-    - the bytes of a PNG or JPEG file;
-    - its path, an `os.PathLike` such as `pathlib.Path`;
-    - an array `(high, wide)` or `(high, wide, 1 or 3)`, of uint8 from 0 to 255, or of floats from 0
-      to 1; 0 is black.
+    An input is the bytes of a PNG or JPEG file; its path, an `os.PathLike`; or an array
+    `(high, wide)` or `(high, wide, 1 or 3)`, of uint8 from 0 to 255, or of floats from 0 to 1; 0 is
+    black.
 
     An image that would be too wide is scaled to `width`, and centred in the height. Transparent
     pixels show the paper, and a JPEG file is turned by its EXIF orientation. Bytes that are no

@@ -24,19 +24,15 @@ class InkSource(FeatureSource):
 
     An input is a list of strokes, each an array `(points, 2)` of x and y, y downwards, in any unit
     and place. It is sampled at even distances along the path, in units of the mean size of a
-    stroke. A frame is
+    stroke. A frame (after Zhang et al. 2019, "Track, attend and parse", section 3.1) is
 
         x, y            place of the point, from the middle of the ink, a tenth of it
         dx, dy          movement to the next point, in the air too
         ddx, ddy        difference to the movement before
         on, up          1 if the pen stays on the paper; 1 if it goes up here
 
-    (After Zhang et al. 2019, "Track, attend and parse", section 3.1.) Features and requests are
-    those of `FeatureSource`.
-
-    Args:
-        surroundings: Bool. Let the model read the ink around each place, too: see
-            `layers.ShapeContext`.
+    Features and requests are those of `FeatureSource`. With `surroundings` the model reads the ink
+    around each place, too: see `layers.ShapeContext`.
 
     Example:
         >>> plus = [np.array([[0, 5], [10, 5]]), np.array([[5, 0], [5, 10]])]

@@ -7,10 +7,7 @@ NAMES = ("text", *sources.NAMED)
 
 
 def parsed_source(text):
-    """(name, settings) of a source such as `image:height=64,width=640`, read without TensorFlow.
-
-    ValueError if the name is not in `NAMES`, or a setting is not of the form `name=value`.
-    """
+    """(name, settings) of a source such as `image:height=64,width=640`; ValueError for others."""
     name, _, listed = text.partition(":")
     pairs = [_setting(text, setting) for setting in listed.split(",")] if listed else []
     settings = dict(pairs)

@@ -55,15 +55,10 @@ class Picture(NamedTuple):
         return cls(pixels, len(frames), axis=axis, scale=scale, colors="magma")
 
     def maps(self, alignment):
-        """Weights of each cell, float `(target_time, rows, columns)`, from an alignment.
+        """Weights of each cell, float `(target_time, rows, columns)`; the largest one counts.
 
-        Positions of a shortened memory share one weight. The largest weight in a cell counts.
-
-        Args:
-            alignment: Float array `(target_time, memory_time)`.
-
-        Raises:
-            ValueError: If the alignment is not that of so many positions.
+        `alignment` is float `(target_time, memory_time)`, else ValueError. Positions of a shortened
+        memory share one weight.
         """
         alignment = np.asarray(alignment)
         vectors = alignment.shape[1]

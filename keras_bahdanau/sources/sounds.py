@@ -30,10 +30,7 @@ BROKEN = SoundSize(RATES[0], 1, 0)
 
 
 def size_of(raw):
-    """The `SoundSize` of an input, from its header alone; no frame if it is broken.
-
-    OSError if the system can't read its file, here and in `wav_of` and `is_flac`.
-    """
+    """The `SoundSize` of an input, from its header; OSError for an unreadable file, as below."""
     if isinstance(raw, tuple | list):
         array, rate = pair_of(raw)
         return SoundSize(rate, array[:1].nbytes or 1, len(array))
@@ -48,10 +45,7 @@ def size_of(raw):
 
 
 def wav_of(raw, frames=None):
-    """Bytes of a WAV file of WAV, FLAC, their path, or a pair (array, rate); b"" for broken FLAC.
-
-    Its first `frames` suffice, if given.
-    """
+    """WAV bytes of WAV, FLAC, a path, or (array, rate), at least `frames`; b"" for broken FLAC."""
     if isinstance(raw, tuple | list):
         array, rate = pair_of(raw)
         return encoded(array[:frames], rate)

@@ -11,11 +11,9 @@ import numpy as np
 class Source(abc.ABC):
     """One kind of input: text, frames, images, speech.
 
-    There are three forms of an input:
-
-    - a raw input, as a Python object: a string, an array;
-    - a request: named tensors, the batch first, as a server receives them;
-    - features: the structure of tensors that the front end of an encoder takes.
+    A raw input is a Python object: a string, an array. A request is named tensors, the batch first,
+    as a server receives them. Features are the structure of tensors that the front end of an
+    encoder takes.
 
     A new source is one class with these members, registered with
     `keras.saving.register_keras_serializable`, and a front end that takes its features.
@@ -81,30 +79,19 @@ class Source(abc.ABC):
 
     @abc.abstractmethod
     def front_end(self, units, convolutions=None, augmentation=0.0):
-        """Return a front end for the features, with vectors of that width.
+        """Return a front end for the features, with vectors of width `units`.
 
-        Args:
-            units: Positive integer.
-            convolutions: Tuple of positive integers, the widths of the front end's convolutions;
-                None for its own.
-            augmentation: Float in [0, 1], strength of the random changes in training.
-
-        Returns:
-            Layer `(features, training=None) -> (vectors, mask)`, vectors `(batch, source_time,
-            units)` and mask `(batch, source_time)`, with the attributes `units` and `source_size`:
-            see `layers.front_ends`.
-
-        Raises:
-            ValueError: If the front end lacks the convolutions or random changes asked for.
+        A layer `(features, training=None) -> (vectors, mask)`, vectors
+        `(batch, source_time, units)` and mask `(batch, source_time)`, with the attributes `units`
+        and `source_size`: see `layers.front_ends`. `convolutions` are the widths of its
+        convolutions, None for its own; `augmentation`, in [0, 1], is the strength of the random
+        changes in training. Raises ValueError if it lacks those asked for.
         """
 
     # the structure of features
 
     def batch_spec(self, rows, source_time):
-        """`feature_spec` for a batch of so many rows and positions: no dimension is unknown.
-
-        Features of other shapes, such as `(batch, height, width, channels)`, override it.
-        """
+        """`feature_spec` for so many rows and positions; features of other shapes override it."""
 
         def sized(spec):
             shape = (rows, source_time, *spec.shape[2:])[: len(spec.shape)]
@@ -128,10 +115,9 @@ class Source(abc.ABC):
     # Python's side, with NumPy
 
     def symbols(self, target):
-        """Ids of a target, `Subwords`, as which the ids of the source can be copied.
+        """Ids of a target, `Subwords`, as which the ids of the source can be copied, or None.
 
-        List of `size` integers, -1 where the target has no equal token; None for a source without
-        tokens. See `Encoder`.
+        List of `size` integers, -1 where the target has no equal token. See `Encoder`.
         """
         return None
 
@@ -143,27 +129,20 @@ class Source(abc.ABC):
     def rows(self, inputs):
         """Features of a list of inputs, unpadded.
 
-        Returns:
-            Object with three members. `lengths`, an int array `(rows,)`, is the number of positions
-            of each row. `cut(longest)` gives the same rows with at most so many positions.
-            `padded(members, (rows, source_time))` gives arrays: the rows whose numbers are in the
-            int array `members`, right-padded, then empty rows. See `FeatureSource` and
-            `text.id_rows.IdRows`. Rows that are decoded late may have a fourth one, `broken`, bool
-            `(rows,)`: those that `padded` found empty, though their `lengths` are not 0. See
-            `DecodedRows`.
+        An object with three members. `lengths`, an int array `(rows,)`, is the number of positions
+        of each row. `cut(longest)` gives the same rows with at most so many positions.
+        `padded(members, (rows, source_time))` gives arrays: the rows whose numbers are in the int
+        array `members`, right-padded, then empty rows. Rows that are decoded late may have a fourth
+        one, `broken`, bool `(rows,)`: those that `padded` found empty, though their `lengths` are
+        not 0. See `text.id_rows.IdRows` and `DecodedRows`.
         """
 
     def cached(self, directory, gigabytes=32, say=print):
-        """A copy of the source that keeps on disk what it decodes: its rows read it from there.
+        """A copy of the source that keeps in `directory` what it decodes, for several processes.
 
-        Args:
-            directory: Path of a directory, which several processes may share.
-            gigabytes: Number, about as much of 10^9 bytes at most in all files.
-            say: Function of one string that reports when that is reached.
-
-        Raises:
-            OSError: If the directory can't be made.
-            ValueError: If its inputs are not files, or `gigabytes` is not from 0 to 1,000,000.
+        All files have about `gigabytes` of 10^9 bytes at most; `say` reports when that is reached.
+        Raises OSError if the directory can't be made; ValueError if its inputs are not files, or
+        `gigabytes` is not from 0 to 1,000,000.
 
         Example:
             >>> source = ImageSource().cached("cache")
@@ -184,11 +163,7 @@ class Source(abc.ABC):
         return raw
 
     def cut(self, inputs, longest):
-        """Cut each input to at most `longest` positions.
-
-        (inputs, rows, truncated): inputs from `truncate`, their rows, and bool `(rows,)`, the
-        longer ones.
-        """
+        """(inputs, rows, truncated): inputs cut to `longest`, their rows, bool `(rows,)`."""
         short = [self.truncate(raw, longest) for raw in inputs]
         rows = self.rows(short)
         shorter = [after is not before for after, before in zip(short, inputs, strict=True)]
@@ -222,9 +197,8 @@ class Source(abc.ABC):
     def sampled_rows(self, inputs, rate, seed):
         """Rows of randomly split inputs, for subword sampling; None if the source has none.
 
-        `rate` is above 0 and below 1: see `SubwordSampler`. `seed` is a sequence of non-negative
-        integers. Rows have one more member: `replaced(where, others)` takes those of `others` where
-        the bool array `where` `(rows,)` is True.
+        `rate`, in (0, 1): see `SubwordSampler`. `seed` is a sequence of integers. Another member,
+        `replaced(where, others)`, takes rows of `others` where the bool `where` `(rows,)` is True.
         """
         return None
 
@@ -241,10 +215,7 @@ class Source(abc.ABC):
         """Names of the real positions of each row: a list of lists of strings."""
 
     def words(self, inputs, longest=None):
-        """The first and the last word of each position, int `(source_time, 2)`, for each input.
-
-        A source without words counts positions. `longest` cuts the inputs; None for whole ones.
-        """
+        """The first and the last word of each position, int `(source_time, 2)`, for each input."""
         rows = self.rows(inputs) if longest is None else self.cut(inputs, longest)[1]
         return [np.repeat(np.arange(n, dtype=np.int32)[:, None], 2, axis=1) for n in rows.lengths]
 
@@ -264,8 +235,7 @@ class Source(abc.ABC):
         """Strings `(target_time,)`: the word of the input that each target token attends to.
 
         For a search with `replace_unknown`, which needs `subwords`. `alignment` is float
-        `(target_time, source_time)`. `characters` is True for the character of a token, not its
-        whole word.
+        `(target_time, source_time)`. `characters` is True for single characters.
         """
         raise NotImplementedError
 
@@ -280,10 +250,7 @@ class Source(abc.ABC):
         return self.sanitize(self.packed(feature_inputs))
 
     def graph_truncate(self, longest, **inputs):
-        """As `truncate`, in a graph: the tensors of a request, and bool `(batch,)`, which were cut.
-
-        The second is False if that never happens.
-        """
+        """As `truncate`, in a graph: (tensors, cut bool `(batch,)`, or False for never)."""
         return inputs, False
 
     @abc.abstractmethod
@@ -291,11 +258,7 @@ class Source(abc.ABC):
         """Features of at most `longest` positions, and bool `(batch,)`: which had more."""
 
     def cut_request(self, longest, **inputs):
-        """As `cut`, for a request in a graph.
-
-        (inputs, features, truncated): tensors from `graph_truncate`, their features, and bool
-        `(batch,)`, the longer rows.
-        """
+        """As `cut`, for a request in a graph: (inputs, features, truncated bool `(batch,)`)."""
         inputs, shorter = self.graph_truncate(longest, **inputs)
         features, longer = self.graph_cut(self.features(**inputs), longest)
         return inputs, features, shorter | longer

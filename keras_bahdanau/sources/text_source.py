@@ -44,16 +44,9 @@ class TextSource(HostText, Source):
     """Sentences, split into subwords.
 
     An input is a string, or bytes that need not be valid UTF-8. Features are an int32 tensor
-    `(batch, source_time)` of ids, right-padded with 0. A sentence without a token has no end token
-    either: its features are padding alone.
-
-    Args:
-        subwords: `Subwords`.
-        feature_place: "last" or "first": where the model reads features such as `<PST>`, behind the
-            text or before it. `train` finds it from the pairs.
-
-    Raises:
-        ValueError: If there is no such place.
+    `(batch, source_time)` of ids, right-padded with 0. A sentence without a token has no end token.
+    `feature_place`, "last" or "first", is where the model reads features such as `<PST>`, behind
+    the text or before it; ValueError for others. `train` finds it from the pairs.
 
     Example:
         >>> source = TextSource(Subwords.train(sentences))
@@ -176,11 +169,7 @@ class TextSource(HostText, Source):
 
 
 def changed_sides(expected, received):
-    """List the sides that differ: (name, expected side, received side).
-
-    Sides are (`Source`, `Subwords` of the target). A received source may be `Subwords`; None is no
-    side.
-    """
+    """The sides that differ: (name, expected side, received side); None is no side."""
     source, target = received
     if source is None:
         is_equal = True

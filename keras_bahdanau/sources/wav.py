@@ -23,8 +23,7 @@ _ROLL_OFF = 0.95  # of the highest frequency, from where on the spectrum fades
 class WavFormat(NamedTuple):
     """Place and kind of the samples of a file; all are int64 scalars.
 
-    `kind` is the index of a reader in `_KINDS`, `width` the bytes of a number, `start` the place of
-    the first one. `frames` counts samples of each channel in the file; 0 if it is broken.
+    `kind` indexes `_KINDS`, `width` and `start` are bytes; `frames` is 0 if the file is broken.
     """
 
     rate: Any
@@ -36,10 +35,7 @@ class WavFormat(NamedTuple):
 
 
 def wav_format(content, size):
-    """The `WavFormat` of a file of so many bytes, or of its beginning, with chunks in any order.
-
-    Content that is declared beyond the end of the file is missing.
-    """
+    """The `WavFormat` of the beginning of a file of `size` bytes, with chunks in any order."""
     end = tf.cast(tf.strings.length(content), tf.int64)  # the beginning may cut a name or a size
 
     def searching(step, position, form, start, length):
@@ -153,8 +149,8 @@ def resampled_length(samples, rate):
 def resampled(values, rate):
     """Resample float32 `(samples,)` to 16 kHz: -> `(ceil(samples * 16000 / rate),)`.
 
-    The spectrum of the whole sound is cut at the lower of both Nyquist frequencies, or padded with
-    0. It fades between 95 % and 100 % of that frequency.
+    The spectrum of the whole sound is cut at the lower Nyquist frequency, or padded with 0. It
+    fades between 95 % and 100 % of that frequency.
     """
     is_done = (rate == RATE) | (tf.size(values) == 0)
     return tf.cond(is_done, lambda: values, lambda: _resample(values, rate))

@@ -1,7 +1,4 @@
-"""Attention weights as word alignments: joining subwords, links, Pharaoh text, error rate.
-
-A link is a pair `(source, target)` of word positions, counted from 0. NumPy only.
-"""
+"""Attention weights as word alignments: links `(source, target)` of word positions from 0."""
 
 import re
 
@@ -17,8 +14,7 @@ def join_subwords(tokens):
 
     A piece with the mark `▁` starts a word, and so does the first piece. A mark alone belongs to
     the next word, and so does padding, "". A piece that ends with it, such as the symbol `<PST>▁`
-    of a text of characters, ends its word. The end token and an unknown token are words of their
-    own.
+    of a text of characters, ends its word. The end token and an unknown token are words.
 
     Example:
         >>> join_subwords(["▁The", "▁gar", "den", "er", "</s>"])
@@ -53,9 +49,8 @@ def join_alignment(alignment, source_tokens, target_tokens):
     """Turn an alignment `(target tokens, source tokens)` into one of words.
 
     Weights are summed over the pieces of a source word, since attention is shared out among them,
-    and averaged over those of a target word, each of which attends once. So rows that sum to 1
-    still do. Returns (float `(target words, source words)`, source words, target words); ValueError
-    if the shape of `alignment` is not that of the tokens.
+    and averaged over those of a target word. So rows that sum to 1 still do. Returns (float
+    `(target words, source words)`, source words, target words); ValueError for another shape.
     """
     alignment = check_alignment(alignment, source_tokens, target_tokens)
     source_words, source_groups = join_subwords(source_tokens)
@@ -68,10 +63,7 @@ def join_alignment(alignment, source_tokens, target_tokens):
 
 
 def join_targets(alignment, target_tokens):
-    """Average the weights of the pieces of each target word, for sources that have no words.
-
-    `(target tokens, memory_time)` -> (float `(target words, memory_time)`, list of target words)
-    """
+    """Average the pieces of each target word: (`(target words, memory_time)`, target words)."""
     words, groups = join_subwords(target_tokens)
     sizes = np.array([[len(group)] for group in groups]).reshape(-1, 1)  # (target words, 1)
     return _membership(groups, len(target_tokens)) @ alignment / sizes, words
@@ -86,11 +78,7 @@ def _membership(groups, length):
 
 
 def hard_links(alignment):
-    """Link each target position to the source position with the largest weight.
-
-    `alignment` is float `(target_time, source_time)`. Returns a frozenset of links `(source,
-    target)`; a row of zeros gives none.
-    """
+    """Link each target position to the source position with the largest weight, if any."""
     return frozenset(
         (int(row.argmax()), target) for target, row in enumerate(np.asarray(alignment)) if row.any()
     )
@@ -99,9 +87,8 @@ def hard_links(alignment):
 def word_links(source_tokens, target_tokens, alignment):
     """Link the words of a translation, for Pharaoh output: a frozenset, see `span_links`.
 
-    A mark `▁` that no letter follows is no word, so positions are those of `text.split()` where the
-    text was made of these tokens. `span_links` with `Subwords.words` knows more of a given text: a
-    source token can be several unknown words. Arguments and errors: as in `join_alignment`.
+    Positions are those of `text.split()` where the text was made of these tokens. `span_links` with
+    `Subwords.words` knows more of a given text. Arguments and errors: as in `join_alignment`.
     """
     alignment = check_alignment(alignment, source_tokens, target_tokens)
     return span_links(word_spans(source_tokens), word_spans(target_tokens), alignment)
@@ -110,12 +97,8 @@ def word_links(source_tokens, target_tokens, alignment):
 def word_spans(tokens):
     """The first and the last word of each token, int `(time, 2)`, as `Subwords.words` gives them.
 
-    They differ for a token with a mark in its middle. The end token, there or not, has the last
-    row: the number of words.
-
-    Example:
-        >>> word_spans(["▁The", "▁gar", "den", "</s>"])[:, 0]
-        array([0, 1, 1, 2])
+    They differ for a token with a mark in its middle. The last row, of the end token, there or not,
+    is the number of words.
     """
     words, groups = join_subwords(tokens)
     spans, count = [], 0
@@ -131,11 +114,7 @@ def word_spans(tokens):
 
 
 def words_of_pieces(sentence, pieces, end_of_empty=True):
-    """First and last word of `sentence.split()` of each piece and the end: int32 `(time, 2)`.
-
-    `pieces` come from SentencePiece's `encode(sentence, out_type="proto")`. Without `end_of_empty`
-    a sentence without pieces has no end token.
-    """
+    """First and last word of each of SentencePiece's `pieces` and the end: int32 `(time, 2)`."""
     if isinstance(sentence, bytes):
         sentence = sentence.decode("utf-8", "surrogateescape")
     words = re.findall(r"\s*\S+", sentence)
@@ -159,9 +138,8 @@ def _space_behind(piece):
 
 
 def span_links(source_words, target_words, alignment):
-    """Link the words that tokens cover: a frozenset of links `(source, target)`.
+    """Link each target word to the source word with the largest share of its tokens' weights.
 
-    A target word is linked to the source word that gets the largest share of its tokens' weights.
     The end token counts as "no word": a target word that attends to it most, and the target's own
     end token, have no link. Arguments: as in `word_weights`.
     """
@@ -183,11 +161,9 @@ def span_links(source_words, target_words, alignment):
 def token_alignment(links, source_words, target_words):
     """Spread links between words over their tokens: weights to learn from, float32.
 
-    A link joins every token of its source word to every token of its target word, and the end token
-    is linked to the end token. A target token shares its weight out evenly among its source tokens:
-    a row of `(target_time, source_time)` sums to 1, or is all zero without a link. `links` is a set
-    of `(source, target)`; the words are those of `word_weights`. ValueError if a link is to a
-    missing word.
+    A link joins every token of its source word to every token of its target word, the end token the
+    end token. Each row of `(target_time, source_time)` sums to 1, or is all zero without a link.
+    The words are those of `word_weights`. ValueError if a link is to a missing word.
 
     Example:
         >>> one_two = [[0, 0], [1, 1], [1, 1], [2, 2]]  # one token, two tokens, the end
@@ -234,12 +210,7 @@ def _inside(spans):
 
 
 def format_pharaoh(links):
-    """Write links in Pharaoh form, sorted.
-
-    Example:
-        >>> format_pharaoh({(1, 2), (0, 0)})
-        '0-0 1-2'
-    """
+    """Write links in Pharaoh form, sorted: "0-0 1-2"."""
     return " ".join(f"{source}-{target}" for source, target in sorted(links))
 
 
@@ -248,11 +219,6 @@ def parse_pharaoh(line):
 
     `1-2` is a sure link, `1?2` one that is only possible; other tools write `1s2` and `1p2`.
     ValueError for other items between the spaces.
-
-    Example:
-        >>> sure, possible = parse_pharaoh("0-0 1?2")
-        >>> sorted(sure), sorted(possible)
-        ([(0, 0)], [(0, 0), (1, 2)])
     """
     sure, possible = set(), set()
     for item in line.split():
@@ -273,9 +239,8 @@ def parse_pharaoh(line):
 def alignment_error_rate(predicted, sure, possible):
     """Compute the alignment error rate of a corpus (Och and Ney 2003), 0 if there are no links.
 
-    AER = 1 - (|A & S| + |A & P|) / (|A| + |S|), counted over all sentences together, with predicted
-    links A, sure links S and possible links P, which include S. Arguments are sequences of sets of
-    links, one set for each sentence pair; ValueError if their lengths differ.
+    AER = 1 - (|A & S| + |A & P|) / (|A| + |S|), with predicted links A, sure links S and possible
+    links P, which include S: one set for each sentence; ValueError if their lengths differ.
     """
     if not len(predicted) == len(sure) == len(possible):
         raise ValueError(

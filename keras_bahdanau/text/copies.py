@@ -26,10 +26,7 @@ def are_plain_characters(source, target):
 
 
 def decode_copying(target, ids, copies, characters=False):
-    """Text of target ids `(target_time,)` with a copy in place of each unknown token.
-
-    `copies` are as many strings, from `attended_words`; characters need no space before them.
-    """
+    """Text of target ids `(target_time,)` with `copies` in place of unknown tokens."""
     real = is_text(ids)
     unknown = real & (ids == UNKNOWN)
     if not unknown.any():
@@ -41,10 +38,7 @@ def decode_copying(target, ids, copies, characters=False):
 
 
 def copied_tokens(tokens, copies, characters=False):
-    """Tokens with copies in place of unknown ones, so that their words are those of the text.
-
-    ["▁eins", "<unk>"] with the copy "Zorblax Qux" gives ["▁eins", "▁Zorblax▁Qux"].
-    """
+    """Tokens with copies for unknown ones: "<unk>" and "Zorblax Qux" give "▁Zorblax▁Qux"."""
     pairs = zip(tokens, copies, strict=True)
     mark = "" if characters else "▁"
     return [f"{mark}{copy}".replace(" ", "▁") if token == NAME else token for token, copy in pairs]
@@ -56,10 +50,8 @@ def attended_words(source, sentence, alignment, characters=False):
     The word is taken from the source sentence, all of its tokens together (Jean et al. 2015,
     section 3.3; Luong et al. 2015), at most 512 bytes; "⁇" for none. A run of unknown words or
     characters, one token, is taken as a whole. If the sentence has unknown characters, only those
-    are taken: a model can write the others itself.
-
-    `alignment` is float `(target_time, source_time >= 1)`. `characters` is True for the character
-    of a token: see `are_characters`.
+    are taken: a model can write the others itself. `alignment` is float
+    `(target_time, source_time)`.
     """
     words, together = _words(source, sentence, alignment.shape[1], characters)
     weights = alignment @ together  # -> (target_time, source_time), for each token its whole word's
@@ -70,9 +62,8 @@ def attended_words(source, sentence, alignment, characters=False):
 def _words(source, sentence, source_time, characters):
     """The word `(source_time,)` of each source token, and the tokens that share one.
 
-    Each character is its own word. Tokens share a word where `together`, float32 `(source_time,
-    source_time)`, is 1. The end token, padding, and characters that must not be copied share with
-    none.
+    Tokens share a word where `together`, float32 `(source_time, source_time)`, is 1; the end token,
+    padding, and characters that must not be copied with none.
     """
     content = sentence if isinstance(sentence, bytes) else sentence.encode()
     pieces = source.pieces(sentence)[: source_time - 1]  # the end token follows them
@@ -99,10 +90,7 @@ def _words(source, sentence, source_time, characters):
 
 
 def graph_texts(target, ids, copies, characters=False):
-    """As `decode_copying`, for a batch: strings `(batch, beam)`.
-
-    `ids` int32 and `copies` strings, from `graph_attended_words`, are `(batch, beam, target_time)`.
-    """
+    """As `decode_copying`, for a batch: `(batch, beam, target_time)` -> `(batch, beam)`."""
     import tensorflow as tf
 
     real = graph_is_text(ids)  # (batch, beam, target_time)
@@ -117,10 +105,7 @@ def graph_texts(target, ids, copies, characters=False):
 
 
 def graph_attended_words(source, text, alignment, characters=False):
-    """As `attended_words`, for a batch: strings `(batch, beam, target_time)`.
-
-    `text` is `(batch,)`, `alignment` float32 `(batch, beam, target_time, source_time)`.
-    """
+    """As `attended_words`, for `text` `(batch,)`: strings `(batch, beam, target_time)`."""
     import tensorflow as tf
 
     words, together = _graph_words(source, text, *tf.unstack(tf.shape(alignment))[::3], characters)
@@ -182,9 +167,8 @@ def copied_ids(source, target):
     """Target ids of the equal tokens of a source, -1 for none: `source.vocabulary_size` integers.
 
     Between characters and symbols with spaces between, such as phonemes, the mark `▁` counts for
-    nothing: a word model writes it before each symbol, so that the letter "a" is copied as the
-    symbol "▁a". In all other vocabularies the mark is part of the token: BPE's "hat" ends a word,
-    and "▁hat" begins one.
+    nothing: the letter "a" is copied as the symbol "▁a". In all other vocabularies the mark is part
+    of the token: BPE's "hat" ends a word, and "▁hat" begins one.
     """
     tokens, targets = (
         side.tokens(np.arange(side.vocabulary_size)).tolist() for side in (source, target)

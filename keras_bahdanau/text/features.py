@@ -1,8 +1,7 @@
 """Features and tags in a source text, such as `<V> <PST>` and `<2de>`: one word each.
 
-`walk <V> <PST>` has its features last, `<V> <PST> walk` first; `arrange` moves them to where the
-model learned them. A tag, such as a language token, comes first (Johnson et al. 2017, "Google's
-Multilingual Neural Machine Translation System", section 3).
+`walk <V> <PST>` has its features last; `arrange` moves them to where the model learned them. A tag
+comes first (Johnson et al. 2017, section 3).
 """
 
 import itertools
@@ -46,8 +45,7 @@ def arrange(source, symbols, position):
     """Move the features of a source, string or bytes, to `position`, "first" or "last".
 
     Features behind the text always move to the front. Only two or more move from the front to the
-    end: a single symbol there may be a tag. A feature that the vocabulary lacks moves with the
-    others. Returns the same object if nothing moves.
+    end: a single symbol there may be a tag. Returns the same object if nothing moves.
 
     Example:
         >>> arrange("walk <V> <PST>", {"<V>", "<PST>"}, "first")
@@ -66,10 +64,7 @@ def arrange(source, symbols, position):
 
 
 def words_before_arranging(spans, source, symbols, position):
-    """Number the words of an arranged source as in the source before `arrange`.
-
-    `spans`, int `(time, 2)`, are the first and the last word of each token, the end token last.
-    """
+    """Number the words of an arranged source as before `arrange`; `spans` are int `(time, 2)`."""
     import numpy as np
 
     text = source.decode("utf-8", "surrogateescape") if isinstance(source, bytes) else source

@@ -21,11 +21,7 @@ except ImportError as error:
 
 
 class GraphSubwords(tf.Module):
-    """`Subwords` inside a TensorFlow graph: string tensors to ids and back.
-
-    Every method works inside `tf.function` with unknown dimensions, accepts any bytes, and can be
-    saved in a SavedModel. `model` is a serialized SentencePiece model.
-    """
+    """`Subwords` inside a TensorFlow graph, of any bytes and any shape: `model` is serialized."""
 
     def __init__(self, model: bytes):
         super().__init__(name="subwords")
@@ -37,10 +33,7 @@ class GraphSubwords(tf.Module):
             self._tokenizer._model_resource = _Vocabulary(model)
 
     def tokenize(self, text, end_of_empty: bool = True) -> tf.RaggedTensor:
-        """Ids of strings `(batch,)` with the end token: int32 `RaggedTensor` `(batch, time)`.
-
-        Without `end_of_empty` a sentence that has no token has no end token.
-        """
+        """Ids of strings `(batch,)` with the end token: int32 `RaggedTensor` `(batch, time)`."""
         ids = self._tokenizer.tokenize(text)
         counts = tf.ones_like(ids.row_lengths())
         if not end_of_empty:
@@ -52,10 +45,7 @@ class GraphSubwords(tf.Module):
         return self._tokenizer.tokenize_with_offsets(text)
 
     def detokenize(self, ids) -> tf.Tensor:
-        """Text `(batch,)` of ids `(batch, time)` up to the first end token, without padding.
-
-        Ids outside the vocabulary count as unknown.
-        """
+        """Text `(batch,)` of ids `(batch, time)` up to the first end token, without padding."""
         ids = self.known(ids)
         real = graph_is_text(ids)  # (batch, time)
         lengths = tf.reduce_sum(tf.cast(real, tf.int64), axis=1)
@@ -81,9 +71,8 @@ class GraphSubwords(tf.Module):
 class _Vocabulary(tf.saved_model.experimental.TrackableResource):
     """A SentencePiece model as a resource that its name keeps alive.
 
-    Without a name it belongs to the kernel that made it, and is gone when TensorFlow forgets its
-    kernels: `tf.random.set_seed` is enough. A loaded SavedModel confuses resources of one name
-    (tensorflow/text#1304), so each model has its own.
+    Without a name it belongs to the kernel that made it, and is gone after `tf.random.set_seed`. A
+    loaded SavedModel confuses resources of one name (tensorflow/text#1304).
     """
 
     def __init__(self, model):

@@ -17,8 +17,7 @@ def frequent_clusters(sentences, normalization="identity"):
     """The clusters of 2 to 16 code points in sentences, the most frequent first.
 
     An extended grapheme cluster of Unicode (UAX #29) is a letter and its combining marks, a Khmer
-    or Devanagari syllable, an emoji with its modifiers. Clusters with white space are left out;
-    ties are in the order of code points. SentencePiece's `normalization` comes first.
+    or Devanagari syllable, an emoji with its modifiers. Ties are in the order of code points.
     """
     if normalization != "identity":
         normalizer = sentencepiece.SentencePieceNormalizer(rule_name=normalization)
@@ -48,10 +47,7 @@ def _cluster_pattern():
 
 
 def decomposed(text):
-    """Decompose each character of a text, "한" into h, a and n, as the rules of a model do.
-
-    NFD also sorts the marks of a letter, which rules of single characters can't.
-    """
+    """Decompose each character, "한" into h, a and n, but don't sort marks as NFD does."""
     return "".join(unicodedata.normalize("NFD", character) for character in text)
 
 
@@ -63,9 +59,9 @@ def composed(text):
 def add_decomposition(model: bytes, parts) -> bytes:
     """Return a model that decomposes the text that it reads, and composes the text that it writes.
 
-    SentencePiece's normalization decomposes, its denormalization composes, in every runtime. There
-    is a rule for each character whose `parts` the model knows; every other character stays one
-    unknown token. The rules for all Hangul syllables take some 170 kB, and 120 kB to compose them.
+    There is a rule for each character whose `parts` the model knows; every other character stays
+    one unknown token. The rules for all Hangul syllables take some 170 kB, and 120 kB to compose
+    them.
     """
     from sentencepiece import sentencepiece_model_pb2  # which loads protobuf
 

@@ -15,12 +15,7 @@ from keras_bahdanau.text.ids import byte_limit, cut_to_bytes, text_limits
 
 
 class HostText:
-    """The members of a `Source` of text that need no TensorFlow.
-
-    A sentence is a string, or bytes that need not be valid UTF-8. `feature_place`, "last" or
-    "first", is where the model reads features such as `<PST>`. Where it is first, those behind the
-    text are moved.
-    """
+    """The members of a `Source` of text that need no TensorFlow: see `TextSource`."""
 
     unit = "tokens"
     positions_are_tokens = True
@@ -123,10 +118,7 @@ def _has_code(string):
 
 
 def check_pairs(pairs):
-    """Check that a list holds pairs of an input and a text, a string without surrogates.
-
-    A row of a list of two sides is no pair: TypeError shows the first one.
-    """
+    """Check that a list holds pairs of an input and a string; TypeError for two lists."""
     for pair in pairs:
         if not isinstance(pair, list | tuple | np.ndarray) or len(pair) != 2:
             raise TypeError(

@@ -111,10 +111,7 @@ class IdRows:
 
 
 def cut_rows(subwords, texts, longest, end_of_empty=True):
-    """(`IdRows`, truncated) of texts cut to bytes before they are split, then to `longest` ids.
-
-    The end token is included; truncated, bool `(rows,)`, marks the texts that were longer.
-    """
+    """(`IdRows` cut to `longest` ids, bool `(rows,)`: the texts that were longer)."""
     short = [cut_to_bytes(text, byte_limit(longest)) for text in texts]
     rows = IdRows.encoded(subwords, short, end_of_empty)
     shorter = [after is not before for after, before in zip(short, texts, strict=True)]
@@ -124,9 +121,7 @@ def cut_rows(subwords, texts, longest, end_of_empty=True):
 def rows_by_word(subwords, sentences, end_of_empty=True):
     """As `IdRows.encoded`, twice as fast for BPE: each word is split once.
 
-    BPE merges neighbours wherever they are, and no token has a space inside: a word has the same
-    ids in every sentence. Other models split sentences: a unigram model rounds its sums along a
-    whole sentence.
+    No token of BPE has a space inside: a word has the same ids in every sentence.
     """
     if not sentences or not _splits_words(subwords.model):
         return IdRows.encoded(subwords, sentences, end_of_empty)

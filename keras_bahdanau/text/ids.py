@@ -18,10 +18,7 @@ LAST = 4  # ends a word
 
 
 def byte_limit(tokens):
-    """The most bytes of a text of so many tokens, and of a copied word, which may be one token.
-
-    Far above the 4 bytes of an English token or the 10 of a Hindi one.
-    """
+    """The most bytes of a text of so many tokens, and of a copied word, which may be one token."""
     return max(32 * tokens, WORD)
 
 
@@ -31,14 +28,7 @@ def text_limits(longest):
 
 
 def cut_to_bytes(text, most):
-    """Cut a text, string or bytes, behind `most` >= 4 bytes of UTF-8, but not inside a character.
-
-    A run of bytes that are no UTF-8 is cut anywhere. A shorter text is returned as the same object.
-
-    Example:
-        >>> cut_to_bytes("ab☃☃", 7)
-        'ab☃'
-    """
+    """Cut a text, string or bytes, behind `most` >= 4 bytes of UTF-8, not inside a character."""
     content = text.encode() if isinstance(text, str) else text
     if len(content) <= most:
         return text
@@ -96,11 +86,10 @@ def at_least_one(ids):
 
 
 def requested_ids(ids, lengths, vocabulary_size):
-    """Ids of a request, of which the first `lengths` of each row count: int32 `(batch, time)`.
+    """Ids of a request, any int32, of which the first `lengths` of each row count: `(batch, time)`.
 
-    A server pads the rows that it merges with the first id of a row. The result is right-padded
-    with 0, with at least one column. `ids` `(batch, time)` and `lengths` `(batch,)` are any int32
-    numbers.
+    A server pads the rows that it merges with the first id of a row; here 0 pads, at least one
+    column.
     """
     import tensorflow as tf
 
@@ -109,10 +98,7 @@ def requested_ids(ids, lengths, vocabulary_size):
 
 
 def graph_cut_ids(ids, longest):
-    """Cut right-padded ids `(batch, time)` to `longest`; a cut row ends with the end token.
-
-    Returns (ids, longer): longer is bool `(batch,)`.
-    """
+    """Cut ids `(batch, time)` to `longest`, with an end token: (ids, longer bool `(batch,)`)."""
     import tensorflow as tf
 
     longer = tf.reduce_any(ids[:, longest:] != PAD, axis=1)
@@ -129,8 +115,7 @@ def word_parts(tokens):
 def graph_word_numbers(ids, parts, copies=None):
     """Number of the word of each token, int32 `(..., time)`, by operations that LiteRT has, too.
 
-    Words are those of `Translation.words`: a mark `▁` alone belongs to the word behind it. With
-    `copies`, strings `(..., time)` from `graph_attended_words`, they are those of the text: letters
+    Words are those of `Translation.words`: a mark `▁` alone belongs to the word behind it. Letters
     behind a copy are of the same word, and a copy of several words has the number of its first one.
     The end token, padding, and marks without a word have -1. `parts` is int8, from `word_parts`.
     """

@@ -1,7 +1,4 @@
-"""Sentences split into subwords by chance, the same in every process for the same seed.
-
-SentencePiece's own sampler mixes its seed, since 0.2.3, with a number of each process.
-"""
+"""Sentences split into subwords by chance, the same in every process for the same seed."""
 
 import bisect
 import functools
@@ -27,10 +24,6 @@ class SubwordSampler:
     A BPE model leaves out each merge with the probability `alpha`, as in BPE-dropout (Provilkov et
     al. 2020); a unigram model draws among all segmentations, with probabilities to the power of
     `alpha` (Kudo 2018). `alpha` is above 0 and below 1; other types of models raise ValueError.
-
-    Example:
-        >>> SubwordSampler(subwords.model, 0.1).sample(["a man"], seed=7)
-        [[5, 17, 4]]
     """
 
     def __init__(self, model: bytes, alpha: float):
@@ -91,11 +84,7 @@ def _parts(pieces, symbols):
 
 
 class BpeDropout:
-    """BPE-dropout (Provilkov et al. 2020): the neighbours with the highest score merge first.
-
-    Each merge is left out with probability `alpha`; that pair is then never merged. `scores` are
-    those of the pieces.
-    """
+    """BPE-dropout (Provilkov et al. 2020): the neighbours with the highest score merge first."""
 
     def __init__(self, scores, alpha):
         self._scores = scores
@@ -160,7 +149,7 @@ class UnigramDraws:
     """Segmentations x of a word with p(x) ~ exp(alpha * sum of the scores of its pieces).
 
     Forward filtering, backward sampling (Kudo 2018): sums over all splits of a prefix, once a word;
-    then pieces are drawn from the end. `scores` are log-probabilities.
+    then pieces are drawn from the end.
     """
 
     def __init__(self, scores, alpha):

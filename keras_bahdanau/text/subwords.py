@@ -74,19 +74,14 @@ class Subwords:
             normalization: SentencePiece's name of the Unicode normalization: `"nmt_nfkc"`,
                 `"nfkc"`, `"nmt_nfkc_cf"`, `"nfkc_cf"` (`cf` folds case) or `"identity"`, which
                 changes only white space; `"none"`, with which the model types "char" and "grapheme"
-                keep that too, so that a text whose characters all have ids comes back unchanged; or
-                `"nfd"`: as "none", with each character decomposed, such as Hangul syllables into
-                letters. Text of ids is composed again (NFC).
-            symbols: Strings that always are one token, such as the language tokens `("<2de>",
-                "<2fr>")` of Johnson et al. 2017. Each takes two ids: at the beginning of a word,
-                and inside a word (not in a word model); in a text that is kept unchanged, with and
-                without the space behind it.
+                keep that too; or `"nfd"`: as "none", with each character decomposed, such as Hangul
+                syllables into letters, and composed again in text of ids (NFC).
+            symbols: Strings that always are one token, such as the language tokens
+                `("<2de>", "<2fr>")` of Johnson et al. 2017. Each takes two ids: at the beginning of
+                a word, and inside a word (not in a word model).
             exact: True to refuse a text that supports no vocabulary of that size; False to take the
                 largest one that it supports.
             name: Name of the text in errors.
-
-        Returns:
-            A `Subwords`.
 
         Raises:
             ValueError: If a setting is not as above, there is no text, or the size is too small for
@@ -135,10 +130,7 @@ class Subwords:
         return np.fromiter(chain.from_iterable(rows), np.int32, int(lengths.sum())), lengths
 
     def decode(self, rows) -> list:
-        """Texts of rows of ids up to the first end token, without padding and start tokens.
-
-        Ids outside the vocabulary count as unknown.
-        """
+        """Texts of rows of ids up to the first end token; ids out of range count as unknown."""
         return self._processor.decode([self._content(row) for row in rows]) if len(rows) else []
 
     def _content(self, row):
@@ -169,20 +161,11 @@ class Subwords:
         return np.array(["", *tokens[1:]], dtype=object)  # without padding's own name
 
     def words(self, sentences, end_of_empty: bool = True, longest: int | None = None) -> list:
-        """The words of `sentence.split()` that each token of each sentence covers.
+        """The words of `sentence.split()` that each token covers: int32 arrays `(time, 2)`.
 
-        White space of the given text counts, whatever the normalization makes of it.
-
-        Args:
-            sentences: List of strings.
-            end_of_empty: As in `encode`.
-            longest: Positive integer, most tokens of a sentence, the end token included; None for
-                whole sentences.
-
-        Returns:
-            List of int32 arrays `(time, 2)`, the first and the last word of each token; they differ
-            for a run of unknown words, one token of a word model. The end token has the number of
-            words.
+        White space of the given text counts, whatever the normalization makes of it. The first and
+        the last word of a token differ for a run of unknown words, one token of a word model. The
+        end token has the number of words. `longest` bounds the tokens, the end token included.
 
         Example:
             >>> subwords.words(["lower newest"])  # ▁lower ▁ne west </s>
@@ -211,15 +194,7 @@ class Subwords:
 
     @functools.cached_property
     def symbol_ids(self) -> np.ndarray:
-        """Ids of the symbols that the vocabulary was trained with: int32 `(symbols,)`.
-
-        The clusters of the model type "grapheme" are none of them.
-
-        Example:
-            >>> subwords = Subwords.train(["<PST> walk"], 16, exact=False, symbols=["<PST>"])
-            >>> subwords.tokens(subwords.symbol_ids).tolist()
-            ['<PST>', '▁<PST>']
-        """
+        """Ids of the symbols that the vocabulary was trained with: int32 `(symbols,)`."""
         from sentencepiece import sentencepiece_model_pb2  # which takes its time
 
         from keras_bahdanau.text.graphemes import is_cluster  # which loads regex
@@ -234,12 +209,7 @@ class Subwords:
 
     @functools.cached_property
     def symbols(self) -> tuple:
-        """The symbols that the vocabulary was trained with, as words, in the order of their ids.
-
-        Example:
-            >>> Subwords.train(["<PST> walk"], 16, exact=False, symbols=["<PST>"]).symbols
-            ('<PST>',)
-        """
+        """The symbols that the vocabulary was trained with, as words, in the order of their ids."""
         return (*dict.fromkeys(token.strip("\u2581") for token in self.tokens(self.symbol_ids)),)
 
     @functools.cached_property
@@ -256,12 +226,7 @@ class Subwords:
         return "symbols" if self.model_type == "char" else "words"
 
     def sizes(self, sentences) -> list:
-        """Lengths of sentences in this unit, as integers: a symbol is a token.
-
-        Example:
-            >>> characters.sizes(["<V> <PST> walk"])
-            [6]
-        """
+        """Lengths of sentences in this unit, as integers: a symbol is a token."""
         if self.counted_in == "symbols":
             return [len(row) - 1 for row in self.encode(sentences)]  # without the end token
         return [len(sentence.split()) for sentence in sentences]
@@ -278,14 +243,7 @@ class Subwords:
         return list(self._processor.encode(sentence, out_type="proto").pieces)
 
     def unknown(self, sentences) -> list:
-        """The parts of sentences that have no id, each of them once, in their order.
-
-        Lists of runs of characters, or spaces; words of a word model.
-
-        Example:
-            >>> subwords.unknown(["lower <b>", "newest"])
-            [['<', '>'], []]
-        """
+        """The parts of sentences without an id, each once: characters; words of a word model."""
         rows = self._processor.encode(list(sentences), out_type="numpy")
         return [
             self._unknown(sentence) if (row == UNKNOWN).any() else []

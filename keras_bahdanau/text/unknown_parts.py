@@ -14,10 +14,9 @@ def name_of_part(part):
 
 
 def report_unknown(kind, texts, subwords):
-    """One line about texts with parts that a vocabulary does not know; "" if it knows all.
+    """One line about parts of texts that a vocabulary does not know; "" if it knows all.
 
-    It names the first parts, and the form of Unicode in which fewer texts have any. `kind` is the
-    name of the texts; `subwords` is None for a source that has none.
+    It names the form of Unicode in which fewer texts have any. `kind` is the name of the texts.
     """
     unknown = subwords.unknown(texts) if subwords else []
     count = sum(map(bool, unknown))
@@ -44,11 +43,7 @@ def better_form(texts, subwords, count):
 
 
 def report_unknown_pairs(pairs, source, target, part=""):
-    """Lines of `report_unknown` about both sides of pairs in memory.
-
-    Only strings are texts. `target` is None for a model that reads no text; `part`, such as " of
-    the validation", follows the name of a side.
-    """
+    """Lines of `report_unknown` about both sides of pairs; `part` follows the name of a side."""
     sources = [source for source, _ in pairs if isinstance(source, str)]
     lines = (
         report_unknown(f"sources{part}", sources, getattr(source, "subwords", None)),

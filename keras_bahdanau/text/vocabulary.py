@@ -69,9 +69,8 @@ def is_symbol(value) -> bool:
 def symbol_forms(symbols, model_type, keeps_spaces):
     """Each symbol as SentencePiece meets it: inside a word, and where a word begins.
 
-    Without the second form the mark `▁` before a symbol would be its own token. A word model adds
-    it by itself. With `keeps_spaces`, of a text of characters, no mark precedes the first word:
-    there the space behind a symbol belongs to it.
+    Without the second form the mark `▁` before a symbol would be its own token. With `keeps_spaces`
+    the space behind a symbol belongs to it.
     """
     symbols = checked_symbols(symbols)
     if model_type == "word":
@@ -81,11 +80,7 @@ def symbol_forms(symbols, model_type, keeps_spaces):
 
 
 def train_model(sentences, name: str, settings: dict, exact: bool = True) -> bytes:
-    """Train a SentencePiece model of sentences and return its bytes.
-
-    `name` is for errors, `settings` are from `training_settings`. Unless `exact`, a text that
-    supports fewer tokens than asked for has those.
-    """
+    """Train a SentencePiece model and return its bytes, with fewer tokens where not `exact`."""
     sentences = list(sentences)
     wrong = [sentence for sentence in sentences if not isinstance(sentence, str | bytes)]
     if wrong:
@@ -142,10 +137,7 @@ def _trained(sentences, settings):
 
 
 def _add_clusters(sentences, settings):
-    """Sentences and settings of a character model with clusters as symbols, frequent ones first.
-
-    Clusters beyond the size become sentences of their characters, so that all have ids.
-    """
+    """(sentences, settings) with frequent clusters as symbols, and others as their characters."""
     from keras_bahdanau.text.graphemes import frequent_clusters  # which loads regex
 
     symbols = settings["user_defined_symbols"]

@@ -1,8 +1,4 @@
-"""Vocabulary of a trained model for new text: pieces appended, and the old pieces of each new one.
-
-Old pieces keep their ids and merges: a text without new pieces is split as before. Training anew
-can't promise that, since BPE reaches a piece only by merges of pieces that it has.
-"""
+"""Vocabulary of a trained model for new text: pieces appended, whose parts are old pieces."""
 
 import collections
 import heapq
@@ -33,11 +29,6 @@ def appended(subwords, texts, most, symbols=()):
 
     `most` limits the appended pieces, `symbols` (see `Subwords.train`) aside. Returns the same
     object if nothing is missing.
-
-    Example:
-        >>> new = appended(subwords, ["zweiundzwanzig"], most=100)
-        >>> new.vocabulary_size - subwords.vocabulary_size
-        1
     """
     in_parts = composes(subwords.model)
     if in_parts:
@@ -72,12 +63,7 @@ def parts_of(old, new):
     """Ids of an old vocabulary from which each token of a new one can take its first values.
 
     A piece of both has its old id, a new piece the ids that the old vocabulary splits it into,
-    without unknown parts, whose row has never been trained where a vocabulary has all characters;
-    [] for a piece without a known part.
-
-    Example:
-        >>> parts_of(old, new)[new.vocabulary_size - 1]  # "▁zweiund" was "▁zwei", "und"
-        [812, 97]
+    without unknown parts; [] for a piece without a known part.
     """
     ids = {piece.piece: number for number, piece in enumerate(_proto(old.model).pieces)}
     split = _splitter(old.model)
@@ -115,8 +101,7 @@ def _append_merges(proto, counts, kind, most):
 def _merges(words, known):
     """Yield the most frequent pair of neighbours again and again, each time merged everywhere.
 
-    `words`, a list of (pieces, count), changes; None is a piece that is not merged. `known`, a
-    dictionary of pieces, may grow meanwhile.
+    `words`, a list of (pieces, count), changes; None is not merged. `known` pieces may grow.
     """
     counts, numbers_of = collections.Counter(), collections.defaultdict(set)
 

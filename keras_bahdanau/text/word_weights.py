@@ -1,7 +1,4 @@
-"""Attention weights between words: from the tokens of one model, for those of another.
-
-Rows are the words of a target and its end token, columns those of its source. NumPy only.
-"""
+"""Attention weights between words: from the tokens of one model, for those of another."""
 
 import re
 
@@ -12,11 +9,10 @@ MOST_WEIGHTS = 10**8  # of a line: 400 MB, of two texts of 10,000 words
 
 
 def word_weights(source_words, target_words, alignment):
-    """Weights between words, from an alignment of tokens.
+    """Weights between words, float `(target words + 1, source words + 1)`, from those of tokens.
 
     a_ts = 1/|t| sum_{i in t} sum_{j in s} alpha_ij: summed over the tokens of a source word, since
-    attention is shared out among them, averaged over those of a target word, each of which attends
-    once.
+    attention is shared out among them, averaged over those of a target word.
 
     Args:
         source_words: Int array `(source_time, 2)`, the first and the last word that each token
@@ -24,9 +20,6 @@ def word_weights(source_words, target_words, alignment):
         target_words: Int array `(target_time, 2)`, the same of the target.
         alignment: Float array `(target_time, source_time)`; it may lack the row or the column of an
             end token that was not written.
-
-    Returns:
-        Float array `(target words + 1, source words + 1)`.
 
     Example:
         >>> two, one = [[0, 0], [0, 0], [1, 1]], [[0, 0], [1, 1]]  # a word of two tokens, of one
@@ -46,15 +39,8 @@ def token_weights(weights, source_words, target_words):
     """Spread weights between words over tokens, as weights to learn from.
 
     A source word's weight is shared out evenly among its tokens; each token of a target word has
-    the weights of the word. `weights` is float `(target words + 1, source words + 1)`, or empty for
-    none. A row of the result, float32 `(target_time, source_time)`, sums to 1, or is all zero if
-    its word attends to nothing. ValueError if the weights are those of other words.
-
-    Example:
-        >>> two, one = [[0, 0], [0, 0], [1, 1]], [[0, 0], [1, 1]]
-        >>> token_weights(np.array([[0.9, 0.1], [0.0, 1.0]]), two, one)
-        array([[0.45, 0.45, 0.1 ],
-               [0.  , 0.  , 1.  ]], dtype=float32)
+    the weights of the word. A row of the result, float32 `(target_time, source_time)`, sums to 1,
+    or is all zero if its word attends to nothing. ValueError for weights of other words.
     """
     check_words(weights, source_words, target_words)
     if not weights.size:
@@ -90,12 +76,7 @@ def _mean(members):
 
 
 def format_weights(weights):
-    """Write weights in a line: `SOURCE-TARGET:WEIGHT`, the last of which is that of both ends.
-
-    Example:
-        >>> format_weights(np.array([[0.9, 0.1], [0.0, 1.0]]))
-        '0-0:0.900 1-0:0.100 1-1:1.000'
-    """
+    """Write weights in a line, `SOURCE-TARGET:WEIGHT`, both ends last: "0-0:0.900 1-1:1.000"."""
     if not weights.size:
         return ""
     last = weights.shape[0] - 1, weights.shape[1] - 1

@@ -123,10 +123,7 @@ def check_text_file(path):
 
 
 def open_bytes(path):
-    """Open a regular file as an `io.BufferedReader`, a .gz decompressed.
-
-    A damaged .gz raises its errors while it is read.
-    """
+    """Open a regular file as an `io.BufferedReader`, a .gz decompressed."""
     name = os.fspath(path)
     with file_errors(name):
         if os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name):
@@ -140,9 +137,8 @@ def open_bytes(path):
 
 
 def line_blocks(paths, most):
-    """Yield the lines of parallel files in blocks, whose bounds follow from the files alone.
+    """Yield (number of lines, bytes of those lines of each file), at most `most` lines a block.
 
-    A block is (at most `most` lines, list of bytes: those lines of each file with their line ends).
     ValueError if the files differ in length, a line exceeds 64 MiB, or a .gz is damaged.
     """
     buffers, lines = [_LineBuffer(path) for path in paths], 0

@@ -48,11 +48,7 @@ def read_lines(path: str | os.PathLike, may_be_empty: bool = False) -> list[str]
 
 
 def decode_lines(data: bytes, name: str, first_line: int = 1) -> list[str]:
-    r"""Decode UTF-8 text, without a byte order mark, and split it at `\n` or `\r\n`.
-
-    ValueError with `name` and the line, from `first_line` on, for other bytes, for control
-    characters other than white space, or if all line ends are `\r`.
-    """
+    r"""Decode UTF-8 text and split it at `\n` or `\r\n`; ValueError with `name` and the line."""
     if first_line == 1:
         data = data.removeprefix(codecs.BOM_UTF8)
     check_control(data, name, first_line)

@@ -51,17 +51,13 @@ def check_parallel(**files):
 
 
 def read_alignments(path: str | os.PathLike) -> tuple[list[frozenset], list[frozenset]]:
-    """Read the links of sentence pairs from a file in Pharaoh form.
+    """Read the links of sentence pairs from a file in Pharaoh form, such as `0-0 1-2 2?2` a line.
 
-    The file is UTF-8, plain or (named `.gz`) compressed. Line `i + 1` holds the links of pair `i`,
-    such as `0-0 1-2 2?2`: see `alignments.parse_pharaoh`. An empty line means no links.
-
-    Returns:
-        `(sure, possible)`, two lists of sets of links `(source, target)`, one for each line, for
-        `BatchedPairs` and `alignment_error_rate`. Sure links are possible, too.
-
-    Raises FileNotFoundError if there is no such file; ValueError if it is not text, or a line,
-    which the message names, holds something else.
+    The file is UTF-8, plain or (named `.gz`) compressed. An empty line means no links. Returns
+    `(sure, possible)`, two lists of sets of links `(source, target)`, one for each line, for
+    `BatchedPairs` and `alignment_error_rate`. Sure links are possible, too. Raises
+    FileNotFoundError if there is no such file; ValueError, which names the line, for any other
+    content.
 
     Example:
         >>> sure, possible = read_alignments("train.links.gz")

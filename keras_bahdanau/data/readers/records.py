@@ -36,8 +36,7 @@ class JsonLines(LineCorpus):
 class SavedDataset(TextCorpus):
     """A dataset that `datasets.Dataset.save_to_disk` wrote: one split, with texts in columns.
 
-    `sides` are two columns, with dots between nested keys, such as ("translation.en",
-    "translation.de"); None for "source" and "target".
+    `sides` are two columns, with dots between nested keys; None for "source" and "target".
     """
 
     def __init__(self, path, sides=None):

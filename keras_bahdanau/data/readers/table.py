@@ -23,10 +23,7 @@ _HEADINGS = {
 
 
 class Table(NamedTuple):
-    """The content of a TSV file: `pairs`, and the different features of the sources in `symbols`.
-
-    A feature is one word of a source, behind or before the text: `walk <V> <PST>`.
-    """
+    """`pairs` of a TSV file, and the different features of its sources in `symbols`."""
 
     pairs: list
     symbols: list
@@ -51,8 +48,7 @@ def find_columns(lines, needed=("source", "target")):
 
     The last of three columns holds counts if each of its cells is a number, and features if they
     are bundles such as `V;PST` or `Case=Nom|Number=Sing`, most of them of several features, in
-    capitals or with names. If no target is needed, the second of two columns may hold features.
-    Empty lines are no rows.
+    capitals or with names. If no target is `needed`, the second of two columns may hold features.
     """
     lines = [line for line in lines if line]
     tabs = {line.count("\t") for line in lines}

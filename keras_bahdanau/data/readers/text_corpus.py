@@ -14,11 +14,7 @@ BLOCK_BYTES = 2**24  # of a file in a block, which is longer if one line is
 
 
 class Block(NamedTuple):
-    """Consecutive pairs of a corpus, not yet decoded.
-
-    `number` counts from 0; `first`, the number of the first pair, from 1. Only `texts` of the
-    corpus reads `parts`.
-    """
+    """Consecutive pairs, not yet decoded; `number` from 0, `first` pair from 1."""
 
     number: int
     first: int
@@ -27,11 +23,7 @@ class Block(NamedTuple):
 
 
 class TextCorpus(abc.ABC):
-    """A reader of pairs in blocks: each form of files is one subclass.
-
-    `paths` are its files. `source` is the `Source` of the pairs, as of `ManifestCorpus`; None where
-    the vocabulary of the source is learned.
-    """
+    """A reader of pairs in blocks from `paths`; `source` is None where a vocabulary is learned."""
 
     source = None
 
@@ -65,11 +57,7 @@ class TextCorpus(abc.ABC):
 
 
 def blocks_of_pairs(pairs, most, size_of=None, largest=None):
-    """Gather (source, target) pairs into `Block`s of at most `most` pairs.
-
-    A block ends at the size `largest`, `BLOCK_BYTES` for None. `size_of` measures a pair; both
-    texts for None.
-    """
+    """Gather pairs into `Block`s of at most `most` pairs that end at the size `largest`."""
     largest = largest or BLOCK_BYTES
     number, first, size, rows = 0, 1, 0, []
     for row in pairs:

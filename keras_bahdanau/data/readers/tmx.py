@@ -13,11 +13,7 @@ _CHUNK = 2**16
 
 
 class TmxFile(TextCorpus):
-    """A TMX file, plain or .gz.
-
-    `sides` are two languages; a short name includes its regions, "en" for "en-GB". None for the
-    only two of the file, the first of the first unit as the source.
-    """
+    """A TMX file, plain or .gz; `sides` are two languages, "en" also for "en-GB", or None."""
 
     def __init__(self, path, sides=None):
         self.paths = [os.fspath(path)]

@@ -62,10 +62,7 @@ def sample_block(corpus, directory, largest, job):
 
 
 def encode_block(corpus, source, target, directory, job):
-    """Write the shard of a block, unless it exists as it was written; return its entry.
-
-    `job` is (number of the shard, `Block`, int array of the rows to leave out).
-    """
+    """Write the shard of a job, (number, `Block`, rows to drop), unless it exists; its entry."""
     number, block, left_out = job
     record = Path(directory) / ENTRIES / f"{number:05d}.json"
     entry = _whole_entry(directory, record)
@@ -115,7 +112,7 @@ def _whole_entry(directory, record):
 
 
 def pair_hashes(sources, targets):
-    """Hashes of pairs, the same in every process and on every machine: uint64 `(pairs,)`.
+    """Hashes of pairs, the same on every machine: uint64 `(pairs,)`.
 
     Two different pairs out of n collide with a probability of n^2 / 2^65: 1 in 90,000 for n = 2e7.
     """
@@ -127,11 +124,10 @@ def pair_hashes(sources, targets):
 
 
 def find_repeated(read, blocks, pairs, sample=0, at_once=AT_ONCE):
-    """Find the pairs whose hash came before, and the smallest hashes, which are a random sample.
+    """(repeated rows of each block, largest of the `sample` smallest hashes, a random sample).
 
     `read(block)` returns (hashes, rows), uint64 and int `(pairs,)`, once for each `at_once` pairs:
-    8 bytes a pair on disk, 25 bytes for each that is sorted in memory. Returns (repeated rows of
-    each block, the largest of the `sample` smallest different hashes).
+    8 bytes a pair on disk, 25 bytes for each that is sorted in memory.
     """
     parts = max(1, -(-pairs // at_once))
     repeated = [[np.zeros(0, np.int64)] for _ in range(blocks)]

@@ -27,13 +27,9 @@ _OF_SOURCE_TEXT = ("source_script", "symbols")
 class ManifestCorpus(TextCorpus):
     """The files that a manifest names, with their texts; its shards hold both, the texts as ids.
 
-    Args:
-        path: Path of the manifest: see `read_manifest`.
-        source: `Source` that reads the files.
-
-    Raises:
-        FileNotFoundError: If there is no such manifest, or no file that it names.
-        ValueError: If the source reads no files, or a line of the manifest has another form.
+    `path` is that of the manifest: see `read_manifest`. `source` is the `Source` that reads the
+    files. Raises FileNotFoundError if there is no such manifest, or no file that it names;
+    ValueError if the source reads no files, or a line of the manifest has another form.
 
     Example:
         >>> corpus = ManifestCorpus("formulas/train.tsv", ImageSource(height=64, width=640))
@@ -86,10 +82,9 @@ class ManifestCorpus(TextCorpus):
 
 
 class FileContents(NamedTuple):
-    """The content of files, one after another: `values`, uint8 `(bytes of all files,)`.
+    """Content of files, one after another: `values` uint8; `starts`, `sizes` int `(rows,)`, bytes.
 
-    `starts` and `sizes` are int `(rows,)`, in bytes. `first` is the number of the first row in its
-    shard. `damaged` turns a `Damage` into an error that names the shard; None outside of shards.
+    `first` is the number of the first row in its shard. `damaged` turns a `Damage` into an error.
     """
 
     values: Any
@@ -100,10 +95,7 @@ class FileContents(NamedTuple):
 
 
 class FileRows:
-    """Rows of a source whose inputs are files: read and decoded when a batch asks for them.
-
-    Only the `lengths`, int `(rows,)`, are in memory. `contents` has `FileContents` for each shard.
-    """
+    """Rows of files, read and decoded when a batch asks for them; `lengths` int `(rows,)`."""
 
     def __init__(self, source, contents, lengths):
         self.lengths = lengths

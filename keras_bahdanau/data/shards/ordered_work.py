@@ -16,10 +16,7 @@ AHEAD = 2  # jobs for each process that wait or are done, which bounds the memor
 
 
 class WorkerPool:
-    """Processes for picklable functions of one argument; one worker is this process.
-
-    The processes end with this one, however it ends.
-    """
+    """Processes for picklable functions of one argument, which end with this one."""
 
     def __init__(self, number):
         self.number = number
@@ -38,10 +35,7 @@ class WorkerPool:
             self._pool.shutdown(cancel_futures=True)
 
     def results(self, function, jobs):
-        """Yield what a function returns for each job, in order; jobs are read a few ahead.
-
-        RuntimeError if a process was killed, as by the system for want of memory.
-        """
+        """Yield results in the order of the jobs; RuntimeError if a process was killed."""
         if self._pool is None:
             yield from map(function, jobs)
             return
@@ -73,11 +67,7 @@ def _end_with_parent():
 
 
 def report_rate(results, size, done, say, interval=10.0, clock=time.monotonic, total=None):
-    """Yield results, and say at times how many pairs are `done`, how fast, and the time left.
-
-    `size` gives the number of pairs of a result. Reports come every `interval` seconds by `clock`,
-    and at the end; the time left needs `total`, all pairs.
-    """
+    """Yield results, and `say` every `interval` seconds how many pairs are `done` and how fast."""
     began = reported = clock()
     count = 0
     for result in results:

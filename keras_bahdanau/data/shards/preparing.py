@@ -38,13 +38,7 @@ PLAN, VOCABULARIES = "plan.json", "vocabularies.json"
 
 
 def survey(corpus, settings=None, workers=None, say=print):
-    """Count the pairs that filters would drop, without a file: a `FilterReport`.
-
-    Arguments and errors: as in `prepare`.
-
-    Example:
-        >>> print(survey(open_corpus("train.en", "train.de")).text())
-    """
+    """Count the pairs that filters of `prepare` would drop, without a file: a `FilterReport`."""
     check_value("workers", workers, WORKERS)
     corpus.check(settings or Preparation())
     with tempfile.TemporaryDirectory() as draft, WorkerPool(workers or usable_cores()) as processes:

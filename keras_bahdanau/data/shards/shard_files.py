@@ -58,10 +58,7 @@ def file_of(entry, side, part):
 
 
 def mapped_array(path, size, dtype="<i4"):
-    """The array of a `.npy` file with `size` elements, "<i4" or "|u1", mapped into memory.
-
-    The header is compared, not parsed: NumPy takes it for Python, and fails in many ways.
-    """
+    """The array of a `.npy` file with `size` elements, "<i4" or "|u1", mapped into memory."""
     with open(path, "rb") as file:
         np.lib.format.read_magic(file)
         length = int.from_bytes(file.read(2), "little")
@@ -78,10 +75,7 @@ def mapped_array(path, size, dtype="<i4"):
 
 
 def write_arrays(directory, arrays):
-    """Write a dictionary of arrays, uint8 or int32, as a directory; all or nothing.
-
-    Replaces an old one. Returns the checksums of the files by name, 64 hexadecimal digits each.
-    """
+    """Write a dictionary of arrays as a directory, all or nothing; their sha256 by file name."""
     unfinished = directory.with_name(f".unfinished-{directory.name}")
     shutil.rmtree(unfinished, ignore_errors=True)  # which a kill has left
     try:

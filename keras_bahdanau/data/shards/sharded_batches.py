@@ -35,11 +35,9 @@ class ShardedBatches(Epochs):
 
     They are like those of `BatchedPairs`, with the same shapes for the whole corpus. A window of
     bounded size has the same share of each shard, or of every G-th where there are more than 256: a
-    sample of the whole corpus, even if that is sorted. An epoch reads one window at a time, in a
-    random order, and shuffles the pairs inside it. Memory does not grow with the corpus.
-
-    The order follows from the seed and the numbers of epoch and window, the number of batches of a
-    window from lengths: to resume an epoch, no earlier window is read.
+    sample of the whole corpus. An epoch reads one window at a time, in a random order, and shuffles
+    the pairs inside it. Memory does not grow with the corpus, and to resume an epoch, no earlier
+    window is read.
 
     With `shard`, several workers read a part each of every shard: no pair is left out, none is read
     twice, and step by step their batches have one shape, whose padding has the weight 0.

@@ -36,8 +36,7 @@ class Shards(Pairs):
     int32 arrays: `source.ids.npy` and `target.ids.npy`, flat and with end tokens, and
     `source.lengths.npy` and `target.lengths.npy`. Sources that are files, such as images, are
     unchanged: `source.bytes.npy` has their content, uint8 and flat, `source.sizes.npy` the bytes of
-    each, `source.lengths.npy` their positions. `train` and `ShardedBatches` take `Shards` in place
-    of a list of pairs. `len(shards)` is the number of pairs.
+    each, `source.lengths.npy` their positions. `len(shards)` is the number of pairs.
 
     Args:
         directory: Path, also an attribute.
@@ -45,8 +44,7 @@ class Shards(Pairs):
     Attributes:
         entries: List of dictionaries, those of the shards in the card.
         pairs: Integer, number of pairs.
-        tokens: Pair of integers, positions of all sources and ids of all targets, end tokens
-            included.
+        tokens: Pair of integers, positions of all sources and targets, end tokens included.
         settings: Dictionary, the settings that the corpus was prepared with.
         inputs_are: String, "lines" or "files": the form of the sources, as in `Source`.
         source: `Source` of the ids.
@@ -122,10 +120,7 @@ class Shards(Pairs):
         return shards
 
     def shard(self, number):
-        """(source, target) of one shard, on disk until used: `IdRows`, or `FileRows` of files.
-
-        Raises ValueError if its files are missing, or do not fit the card.
-        """
+        """(source, target), `IdRows` or `FileRows` on disk; ValueError if they are damaged."""
         entry = self.entries[number]
         return tuple(self._rows(entry, side) for side in SIDES)
 
@@ -135,11 +130,7 @@ class Shards(Pairs):
         return tuple(rows.lengths for rows in self.shard(number))
 
     def part(self, number, first, end):
-        """Read the pairs from `first` up to, but without, `end` of one shard.
-
-        `IdRows` are in memory, `FileRows` stay on disk. ValueError as in `shard`, or if a
-        vocabulary lacks an id.
-        """
+        """Read the pairs from `first` to before `end` of one shard; errors as in `shard`."""
         entry, sizes = self.entries[number], (self.source.size, self.target.vocabulary_size)
         parts = []
         for side, rows, size in zip(SIDES, self.shard(number), sizes, strict=True):
