@@ -168,6 +168,7 @@ def test_names_are_words_of_the_field():
     assert share_of_fillers(PATHS) <= FILLER_NAMES
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("room", sorted({room_of(path) for path in PLAIN}))
 def test_names_of_a_room_are_words_of_the_field(room):
     paths = [path for path in PATHS if room_of(path) == room]

@@ -140,6 +140,7 @@ def subwords_asked(tree):
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("count", "allowed"),
     [(forms_asked, READING_FORMS), (subwords_asked, ASKING_FOR_SUBWORDS)],

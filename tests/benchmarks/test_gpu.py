@@ -55,7 +55,7 @@ def _transformer_tiny():
     return _encoder(blocks=4), TARGET_TIME * step + 4 * 2 * WIDTH * steps_seen
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("preset", "expected"),
     [

@@ -63,6 +63,7 @@ def test_a_fit_of_its_own_counts_and_saves_each_epoch(tmp_path):
     assert saved.best == pytest.approx(min(losses))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("kind", ["weights", "optimizer"])
 def test_weights_that_diverged_are_not_saved_over_those_before(tmp_path, value, kind):

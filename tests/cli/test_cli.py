@@ -972,6 +972,7 @@ def wider_is_better(pipeline, pairs, searches, batch_size, tell, metric, **_):
     return sorted(trials, key=lambda trial: trial.loss)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("dry", [False, True])
 def test_tuning_writes_what_is_better_unless_it_is_a_trial(command, files, short, dry, monkeypatch):
     from keras_bahdanau import evaluation

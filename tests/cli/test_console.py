@@ -162,6 +162,7 @@ def test_a_module_hidden_for_a_while_is_as_it_was(monkeypatch):
     assert sys.modules["matplotlib"] is there
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("closed", ["<&-", "2>&-", ">&-", "<&- >&- 2>&-"])
 def test_a_standard_stream_may_be_closed(closed):
     command = [sys.executable, "-m", "keras_bahdanau.cli", "--version"]

@@ -89,7 +89,7 @@ def test_every_command_with_numbers_is_tried():
     assert set(LISTS) < {option for _, option in NUMBERS}
 
 
-@pytest.mark.few(40)
+@pytest.mark.few(7)
 @pytest.mark.parametrize(("name", "option"), NUMBERS)
 def test_a_number_has_an_upper_bound(command, files, name, option):
     before = sorted(files.iterdir())

@@ -59,6 +59,7 @@ def test_vocabularies_come_from_a_model_from_shards_or_from_files(run, toy_trans
     assert Shards("three").fingerprint == Shards("one").fingerprint
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("place", [{}, {"feature_place": "first"}, {"feature_place": "last"}])
 def test_a_vocabulary_that_is_given_keeps_the_place_of_its_features(run, tmp_path, place):
     run("--out", "one", "--symbols", "<2de>")

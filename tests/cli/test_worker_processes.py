@@ -40,6 +40,7 @@ def test_each_process_has_its_place_in_one_job(launch):
     assert len({*json.loads(cluster)["worker"]}) == 2  # addresses
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_job_ends_with_the_process_that_was_killed(launch, victim):
     does = ["exec sleep 60"] * 2

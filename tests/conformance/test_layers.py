@@ -129,6 +129,7 @@ def test_its_config_has_each_of_its_arguments(row):
     assert names - {*layer.get_config()} <= PASSED_ON.get(type(layer).__name__, set())
 
 
+@pytest.mark.few(8)
 @EVERY
 def test_it_is_registered_under_the_package(row):
     layer = row.new()
@@ -175,7 +176,7 @@ def test_it_is_saved_and_loaded_in_a_users_model(row, policy, tmp_path):
     assert_close(modes.eager(call(loaded), inputs), expected, atol=0)
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(2)
 @EVERY
 @pytest.mark.parametrize("policy", HALF)
 def test_mixed_precision_computes_in_half_and_keeps_float32_where_promised(row, policy):
@@ -244,7 +245,7 @@ def test_dropout_is_for_training_only(row):
     assert not np.allclose(trained, plain)
 
 
-@pytest.mark.few(12)
+@pytest.mark.few(3)
 @those(lambda row: row.functional)
 def test_a_functional_model_knows_its_shapes_and_dtypes(row):
     layer = built(row, dtype="mixed_bfloat16")

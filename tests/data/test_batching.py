@@ -337,6 +337,7 @@ ALIGNED = [  # ▁ a b ▁ c </s> for ▁ x ▁ y z </s>, and so on
 ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("size", [{"batch_sentences": 3}, {"batch_tokens": 21, "buckets": 1}])
 def test_alignments_are_a_third_input_over_tokens(subwords, size):
     data = BatchedPairs(LINKED, subwords, subwords, alignments=LINKS, shuffle=False, **size)

@@ -30,6 +30,7 @@ def translator_of(subwords, search=None, **attention):
     return kb.Translator(subwords, model, subwords, search)
 
 
+@pytest.mark.few(2)
 @EXPORTS
 @pytest.mark.parametrize("past", [0, 2])
 def test_a_known_alignment_is_in_no_request(export, name, past, subwords, tmp_path):

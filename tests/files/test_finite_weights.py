@@ -34,6 +34,7 @@ def spoilt(request, toy_translator, once, tmp_path):
     return path
 
 
+@pytest.mark.few(1)
 def test_it_is_not_loaded(spoilt):
     with pytest.raises(ValueError, match="must be finite. Received: path='.*spoilt.keras', with N"):
         kb.Translator.load(spoilt)

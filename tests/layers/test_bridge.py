@@ -68,6 +68,7 @@ def test_half_precision_keeps_to_its_dtype(name):
     assert {state.dtype.name for state in states} == {"bfloat16"}
 
 
+@pytest.mark.few(1)
 @every_bridge
 def test_a_phone_computes_the_same_with_built_in_operations(name):
     bridge = built(name, ((3,), (2, 4)))

@@ -169,6 +169,7 @@ def test_a_gate_scales_the_context_and_nothing_else(run, when):
         np.testing.assert_allclose(shown.weights[row, :length], alpha, atol=1e-5)
 
 
+@pytest.mark.few(1)
 @NOT_BLOCKS
 def test_a_gate_is_no_weight_until_it_is_asked_for(when):
     plain, gated = built(when=when), built(when=when, context_gate=True)
@@ -198,6 +199,7 @@ def test_the_papers_readout_reads_the_state_of_the_step_before(run):
     assert not np.allclose(new.cell[0][0], state.cell[0][0])
 
 
+@pytest.mark.few(2)
 @CELLS
 def test_the_first_state_comes_from_the_summary(run, kind, when, query):
     cell = built(kind, when, query=query)
@@ -293,6 +295,7 @@ def test_attention_is_dropped_in_training_only():
     assert any(not np.allclose(shown.context, plain.context) for shown in trained)
 
 
+@pytest.mark.few(1)
 @NOT_BLOCKS
 def test_context_and_state_lose_the_same_places_at_all_steps_of_a_sentence(when):
     cell = built("gru", when, context_dropout=0.5, recurrent_dropout=0.5)
@@ -320,7 +323,7 @@ def test_a_cell_that_is_given_whole_drops_its_state_in_training(when):
     np.testing.assert_array_equal(prepared.dropout_masks.context, 1)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "options",
     [

@@ -38,6 +38,7 @@ def chain(layer):
         yield before
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("training", [False, True], ids=["inference", "training"])
 @pytest.mark.parametrize(
     "options",

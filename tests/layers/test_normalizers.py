@@ -131,7 +131,7 @@ def mocha(width, hard=False, r=-0.7, g=0.6, **kwargs):
 
 
 @eager_is_slow
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("width", [1, 2, 3, 8])
 def test_mocha_in_expectation_is_the_sum_of_the_paper(run, width):
     weights = run(alignment(mocha(width)), SCORES, MASK)
@@ -286,7 +286,7 @@ def test_inference_draws_nothing():
         np.testing.assert_array_equal(normalizer.random.state, before)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_more_padding_changes_nothing(run, kind):
     normalizer = built(kind)
@@ -400,6 +400,7 @@ def test_a_step_runs_in_litert(kind):
         np.testing.assert_allclose(found, one, atol=1e-6)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("policy", ["float16", "bfloat16", "mixed_float16"])
 def test_weights_are_float32_under_every_policy(kind, policy):

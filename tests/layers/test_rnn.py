@@ -145,7 +145,7 @@ def test_it_runs_under_xla_with_a_gradient(cell):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "bfloat16", "float16"])
 @pytest.mark.parametrize("cell", kinds(), ids=str)
 def test_half_precision_is_near(cell, policy):

@@ -63,6 +63,7 @@ def test_smoothing_by_hand(run):
     assert run(loss, np.array([[1]]), np.zeros((1, 1, 2), "f")) == pytest.approx(np.log(2))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_logits_of_lower_precision_are_summed_in_float32(run, dtype):
     logits = tf.cast(LOGITS, dtype)
@@ -126,6 +127,7 @@ def test_guided_alignment_without_any_link_is_zero(run):
     assert run(guided_alignment, np.zeros((2, 0, 3), "float32"), np.zeros((2, 0, 3))) == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_gradient_of_guided_alignment_is_that_of_its_definition(jit_compile):
     """Also where a weight is exactly zero, with a link or without one."""

@@ -45,7 +45,7 @@ def expected(read, kernel, bias, targets, weights, smoothing, tied):
     )
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("tied", "bias"), [(False, True), (False, False), (True, False)])
 @pytest.mark.parametrize(
     ("smoothing", "at_a_time"), [(0.0, VOCABULARY), (0.2, 4 * VOCABULARY), (0.2, 10**6)]
@@ -129,7 +129,7 @@ def expected_of_two_passes(read, kernel, bias, targets, weights, smoothing, tied
     )
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("tied", "bias"), [(False, True), (True, False)])
 @pytest.mark.parametrize("at_a_time", [VOCABULARY, 6 * VOCABULARY, 10**6])
 def test_loss_and_gradients_of_two_passes_are_those_of_the_equation(

@@ -106,6 +106,7 @@ def test_each_kind_of_model_has_finite_probabilities(name):
     assert [weight.dtype for weight in back.weights] == [weight.dtype for weight in model.weights]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policies", [("mixed_bfloat16", "float32"), ("float32", "mixed_bfloat16")])
 def test_encoder_and_decoder_of_different_precision_are_searched(policies):
     encoder, decoder = policies

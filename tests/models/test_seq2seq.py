@@ -314,6 +314,7 @@ def test_weights_of_another_shape_are_refused():
         model.train_on_batch((SOURCE, TARGET_IN), TARGET_IN, np.ones((3, 2)))
 
 
+@pytest.mark.slow
 def test_encoder_and_decoder_stand_in_a_functional_model():
     source, target_in = (keras.Input((None,), dtype="int32") for _ in range(2))
     whole = built()

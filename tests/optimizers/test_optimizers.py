@@ -47,6 +47,7 @@ def test_fits_one_after_the_other_equal_one_long_fit():
     assert_equal(pieces.get_weights(), whole.get_weights())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("trained", [True, False])
 def test_another_optimizer_or_an_untrained_model_is_left_alone(trained):
     model = new(keras.optimizers.Adam() if trained else None)

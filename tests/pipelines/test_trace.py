@@ -33,6 +33,7 @@ def trace(toy_translator):
     return toy_translator.trace(SENTENCE)
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "options",

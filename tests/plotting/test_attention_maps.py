@@ -59,7 +59,7 @@ def test_the_text_stands_above_in_lines_that_fit():
         assert 0 <= box.x0 and box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("shape", "tokens"),
     [

@@ -58,6 +58,7 @@ def test_a_beam_of_one_equals_greedy_search(run):
         np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("width", "method"), [(1, greedy_search), (2, beam_search)])
 def test_the_width_chooses_the_method(width, method):
     language = Language(7, seed=3)

@@ -104,7 +104,7 @@ def test_a_wide_beam_finds_every_hypothesis_that_keeps_to_them_and_no_other(case
         assert (result.scores[row, max(len(found), 1) :] == -1e9).all()
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @EACH_CASE
 def test_a_beam_of_one_equals_greedy_search(case):
     """`beam_search` itself, under the constraints that `search` puts around the step."""

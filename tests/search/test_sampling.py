@@ -27,6 +27,7 @@ FILTERS = [
 LIMITS = np.array([4, 3, 2, 1, 0], "int32")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("settings", FILTERS, ids=str)
 def test_evenly_spread_noise_draws_each_token_as_often_as_it_should(run, settings):
     count = 20_000

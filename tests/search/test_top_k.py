@@ -10,6 +10,7 @@ from keras_bahdanau.search.result import top_k_tokens
 RANDOM = np.random.default_rng(0)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "vocabulary, count",
     [

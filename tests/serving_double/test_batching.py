@@ -86,6 +86,7 @@ def test_rows_are_padded_with_the_first_value_of_their_call():
     assert answers == [[[2, 4, 2]], [[6, 8, 10]]]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("parameters", "arrays", "message"),
     [

@@ -55,7 +55,7 @@ def test_symbols_are_ids_of_a_target_for_each_of_its_own(source):
         assert -1 <= min(symbols) and max(symbols) < target.vocabulary_size
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(2)
 def test_host_and_graph_make_the_same_features(source, inputs, features):
     graph = traced(source.features, source.inputs)
     assert_same(graph(source.requests(inputs)), features)
@@ -71,6 +71,7 @@ def test_features_are_as_their_spec_says(source, inputs, features):
         assert text and axes[0] == "batch"
 
 
+@pytest.mark.few(3)
 def test_a_request_by_features_gives_these_features(source, inputs, features):
     graph = traced(source.features_from, source.feature_inputs)
     assert_same(graph(source.feature_requests(features)), features)
@@ -150,6 +151,7 @@ def test_labels_of_both_sides_are_equal_and_one_a_position(source, inputs, featu
     assert [len(row) for row in labels] == source.rows(inputs).lengths.tolist()
 
 
+@pytest.mark.few(3)
 def test_the_front_end_reads_the_features(source, inputs, features):
     front_end = source.front_end(6)
     assert (front_end.source_size, front_end.units) == (source.size, 6)

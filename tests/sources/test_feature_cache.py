@@ -50,6 +50,7 @@ def undecodable(monkeypatch):
     return end
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("source, contents", [(IMAGE, PNGS), (AudioSource(20), SOUNDS)])
 def test_rows_are_the_same_from_the_disk(tmp_path, source, contents, undecodable):
     path = tmp_path / "one"

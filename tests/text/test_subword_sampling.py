@@ -161,6 +161,7 @@ def test_next_to_no_chance_splits_as_the_model_does(settings):
     assert sampler.sample(texts, 0) == processor.encode(texts)
 
 
+@pytest.mark.few(1)
 def test_a_word_of_13000_characters_is_split_too(subwords):
     rows = SubwordSampler(subwords.model, 0.1).sample(["newest" * 3000], 0)
     processor = sentencepiece.SentencePieceProcessor(model_proto=subwords.model)
@@ -238,6 +239,7 @@ def test_shapes_are_few_in_all_epochs(subwords):
     assert len(shapes) <= 4 * len(data.shapes)
 
 
+@pytest.mark.few(1)
 def test_no_sentence_grows_beyond_the_longest(subwords):
     plain = BatchedPairs(PAIRS, subwords, subwords, 400, max_length=7)
     data = BatchedPairs(PAIRS, subwords, subwords, 400, max_length=7, subword_sampling=0.5)

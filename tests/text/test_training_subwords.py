@@ -33,6 +33,7 @@ def test_training_writes_nothing(capfd):
     assert captured.out == captured.err == ""
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("model_type", SIZES)
 def test_largest_vocabulary_is_named_and_works(model_type):
     with pytest.raises(ValueError, match="vocabulary_size=5000") as error:

@@ -296,6 +296,7 @@ def test_the_mechanisms_are_those_of_the_papers():
     assert (model.decoder.embedding_dropout.rate, model.decoder.readout.dropout) == (0.3, 0.5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "order", "monotonic"),
     [
@@ -391,6 +392,7 @@ def test_any_mechanism_can_be_put_into_any_preset():
     assert logits.shape == (1, 4, 10)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("encoder", layers.READERS)
 def test_the_small_can_have_any_encoder(encoder):
     model = presets.small(*separate_sides(), encoder=encoder, **SIZES)

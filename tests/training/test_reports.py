@@ -99,6 +99,7 @@ def test_pairs_without_a_path_of_ctc_are_counted_and_told():
     assert told_of_ctc(pairs, 2, 0.0) == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("reduction", [1, 2, 4])
 def test_the_count_is_that_of_the_losses_without_a_path(tmp_path, reduction):
     random, side = np.random.default_rng(0), characters()

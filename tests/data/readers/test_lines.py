@@ -187,6 +187,7 @@ def fifo(tmp_path):
     return tmp_path / "fifo"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("wait", [0.0, 0.2])
 def test_a_named_pipe_is_read_to_its_end(fifo, wait):
     def write_later():

@@ -73,6 +73,7 @@ def pairs_in(batches):
     return collections.Counter(pair for pair in rows if pair[0])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("size", [120, 20])
 def test_batches_of_one_window_in_order_are_those_of_the_pairs(shards_of, subwords, measure, size):
@@ -128,6 +129,7 @@ def test_padding_of_windows_is_close_to_that_of_all_pairs(shards, subwords):
     assert padding(parts) < padding(whole) + 0.05
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("measure", MEASURES)
 def test_first_step_skips_exactly_the_batches_before(shards, measure):
     data = ShardedBatches(shards, window=40, **measure)

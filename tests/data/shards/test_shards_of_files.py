@@ -83,6 +83,7 @@ def test_files_stand_in_shards_as_they_were(corpus):
     )
 
 
+@pytest.mark.few(1)
 def test_a_cache_serves_shards_too(corpus, tmp_path):
     manifest, source, shards = corpus
     cached = source.cached(tmp_path, say=quiet)

@@ -210,6 +210,7 @@ def test_a_source_that_no_page_can_enter_is_refused(source, packages):
     assert "Export it with --format litert." in str(caught.value)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("source", [ImageSource(16, 48), AudioSource(20), InkSource()])
 def test_images_sound_and_ink_can_be_entered(source, packages):
     BrowserExporter(litert_js=packages).require(pipeline_of(source))

@@ -62,6 +62,7 @@ def in_base64(content):
     return base64.b64encode(content).decode()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["char", "identity", "bytes"])
 def test_a_token_stands_for_the_bytes_that_the_library_says(kind):
     if kind == "bytes":

@@ -123,6 +123,7 @@ def test_images_of_any_size_have_the_pixels_of_training_but_for_rounding(channel
         assert_same(source, None, found, given=image, atol=1)
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("channels", "ink"), [(1, "dark"), (3, "light")])
 def test_png_files_of_any_size_and_form_have_the_pixels_of_training(channels, ink, tmp_path):
@@ -240,6 +241,7 @@ REFUSED = (
 )  # source, content of a file, message
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("source", [IMAGES, SOUNDS, INK])
 def test_another_file_is_refused_with_its_value_and_a_mend(source, tmp_path):
     cases = [(content, message) for of, content, message in REFUSED if of is source]

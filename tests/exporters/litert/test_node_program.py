@@ -34,6 +34,7 @@ def node(*arguments, lines=(), content=None, program=PROGRAM, folder=None):
     return node_packages.run(program, *arguments, content=content, folder=folder)
 
 
+@pytest.mark.few(1)
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
 @pytest.mark.parametrize("name", ["on_device/translate.mjs", "tf_serving/client_ids.mjs"])
 def test_the_programs_show_their_usage(name):

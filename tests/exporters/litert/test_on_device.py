@@ -288,6 +288,7 @@ def test_a_wrong_model_is_refused_in_one_line(translate, toy_litert, tmp_path):
         assert named in error and path.name in error and error.count("\n") == 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("area", ["anywhere", "archive", "end"])
 def test_a_changed_bit_is_refused_in_one_line(toy_litert, tmp_path, area):
     content, path = toy_litert.read_bytes(), tmp_path / "flipped.tflite"

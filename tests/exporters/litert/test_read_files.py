@@ -78,7 +78,7 @@ def assert_same_features(program, path, source, longest, rounding=0):
         np.testing.assert_allclose(one, other, rtol=0, atol=rounding, err_msg=name)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("ink", ["dark", "light"])
 def test_images_have_the_pixels_of_training(program, tmp_path, channels, ink):
@@ -108,6 +108,7 @@ def test_sounds_of_any_rate_width_and_channels_have_the_samples_of_training(prog
         assert_same_features(program, path, AudioSource(20), 70, rounding=2e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("channels", "ink"), [(1, "dark"), (3, "light")])
 def test_images_of_any_size_and_form_have_the_pixels_of_training_but_for_rounding(

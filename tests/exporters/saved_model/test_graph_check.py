@@ -91,7 +91,7 @@ def saving(x, _):
     return x
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("function", "operation"),
     [
@@ -146,6 +146,7 @@ def test_what_no_signature_runs_is_not_found(tmp_path):
     assert check(tmp_path) == []
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("function", "runtime"),
     [

@@ -293,6 +293,7 @@ def test_a_client_says_that_there_is_no_server(kit, capsys, name):
     assert server in said
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", CLIENTS)
 def test_a_client_waits_no_longer_than_it_was_told(kit, capsys, name):
     with socket.create_server(("localhost", 0)) as silent:

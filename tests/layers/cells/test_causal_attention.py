@@ -81,6 +81,7 @@ def test_the_width_must_be_one_of_its_heads():
         SelfAttentionCell(4, heads=3)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("steps", [5, np.int64(6), 9])
 def test_buffers_of_as_many_steps_as_there_are_give_the_same_outputs(run, steps):
     cell = built(length=8)

@@ -78,6 +78,7 @@ def test_without_a_context_there_are_the_inputs_alone(run, name):
     np.testing.assert_allclose(output, run(cell.cell, INPUTS, [*states])[0], atol=1e-6)
 
 
+@pytest.mark.few(2)
 @every_cell
 def test_a_beam_axis_is_as_good_as_separate_rows(run, name):
     cell, states = built(name)

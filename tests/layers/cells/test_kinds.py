@@ -156,6 +156,7 @@ EQUATIONS = {
 OUTPUTS_NO_STATE = {"ssru", "sru"}
 
 
+@pytest.mark.few(3)
 @every_kind
 def test_a_step_is_that_of_the_equations(run, kind):
     cell, states = built(kind)
@@ -232,6 +233,7 @@ def test_a_beam_axis_is_as_good_as_separate_rows(run, kind):
             np.testing.assert_allclose(beam[:, index], row, atol=1e-6)
 
 
+@pytest.mark.few(3)
 @every_kind
 def test_every_weight_gets_a_gradient(kind):
     cell, states = built(kind)
@@ -280,7 +282,7 @@ def test_a_phone_takes_the_same_step_with_built_in_operations(kind):
         np.testing.assert_allclose(one, other, atol=1e-6)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @every_kind
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "bfloat16"])
 def test_half_precision_keeps_to_its_dtype(kind, policy):

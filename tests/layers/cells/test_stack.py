@@ -41,6 +41,7 @@ def by_hand(stack, residual, inputs, states, context):
     return high, (low_states, middle_states, high_states)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("residual", [False, True])
 def test_what_each_cell_says_is_the_input_of_the_next(run, residual):
     stack, states = built(residual)

@@ -42,6 +42,7 @@ def convolved(values, kernel, stride):
     return np.einsum("jkc,kcd->jd", np.stack(windows), kernel)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("length", [1, 2, 3, 8, 9])
 def test_vectors_are_those_of_the_equations(length):
     layer = built()

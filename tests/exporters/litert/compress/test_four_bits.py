@@ -160,6 +160,7 @@ def test_a_joined_vector_is_split_also_where_no_table_has_8_bits(tmp_path):
     assert products == 4  # of two vectors and of both signs
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "axis,shape", [(0, (1400, 49)), (1, (48, 1400)), (0, (70000,)), (0, (60, 40, 32))]

@@ -229,6 +229,7 @@ def test_constants_are_aligned_and_no_second_buffer_is_empty(convolution):
     assert {(buffer.ctypes.data - start) % 16 for buffer in buffers} == {0}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("beside", [("greedy",), ("greedy", "prefix")])
 def test_a_vocabulary_that_splits_no_prefix_has_no_table_of_characters(loop, beside):
     pipeline = new_frames_pipeline()
