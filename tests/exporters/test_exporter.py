@@ -63,12 +63,14 @@ class EmptyBook(PhraseBook):
 
 
 @pytest.fixture
-def formats(monkeypatch):
+def formats():
     """The list of formats, which a test may change."""
-    for name in list(FORMATS):
-        monkeypatch.delitem(FORMATS, name)
-    monkeypatch.setitem(FORMATS, "phrase-book", PhraseBook)
-    return FORMATS
+    formats = dict(FORMATS)
+    FORMATS.clear()
+    FORMATS["phrase-book"] = PhraseBook
+    yield FORMATS
+    FORMATS.clear()
+    FORMATS.update(formats)  # in their order
 
 
 @pytest.mark.slow
