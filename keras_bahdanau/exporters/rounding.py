@@ -3,7 +3,7 @@
 Runtimes add the terms of a product in another order, and compute exp and tanh by other polynomials.
 A product of n float32 terms loses about sqrt(n) units in the last place, 64 for n = 4,096, as if
 its weights had been off by so much (backward error; Wilkinson 1963). So Keras is asked again with
-weights that are off by up to 64 units, each by a random part, and an artefact may be as far from
+weights perturbed by up to 64 units, each by a random part, and an artefact may be as far from
 Keras as Keras then is from itself. Weights of 8 bits are off by 32,000 units, those of 16 by 4,000.
 """
 
