@@ -14,17 +14,15 @@ class AlignmentPlotCallback(keras.callbacks.Callback):
 
     The pictures of all epochs show the same words. Inputs that have a picture, such as images and
     speech, are drawn with the attention over them. The files are `epoch-001/1.png` and so on, or,
-    with `tensorboard=True`, an event file that TensorBoard shows under "Images".
+    with `tensorboard=True`, an event file that TensorBoard (TensorFlow only) shows under "Images".
+    When training begins, another model than the translator's raises ValueError.
 
     Args:
         translator: A `Translator` that holds the model to be trained.
         pairs: List of a few pairs (input of the source, target string).
         directory: Path of the output directory, which may exist.
         words: Bool, or None: as in `plot_alignment`.
-        tensorboard: Bool. True to write for TensorBoard (TensorFlow only).
-
-    Raises:
-        ValueError: When training begins, if another model is trained.
+        tensorboard: Bool. True to write for TensorBoard.
     """
 
     def __init__(self, translator, pairs, directory, words=None, tensorboard=False):

@@ -14,8 +14,8 @@ from keras_bahdanau.settings import checks
 class AverageLast(keras.callbacks.Callback):
     """Average the trainable weights after each of the last few epochs.
 
-    Also known as checkpoint averaging (Vaswani et al. 2017, section 6.1). The
-    average replaces the weights when `fit` ends, or within a block:
+    Also known as checkpoint averaging (Vaswani et al. 2017, section 6.1). The average of `epochs`,
+    a positive integer, replaces the weights when `fit` ends, or within a block:
 
     ```python
     average = AverageLast(5, apply_at_end=False)
@@ -24,14 +24,8 @@ class AverageLast(keras.callbacks.Callback):
         translator.save("average.keras")
     ```
 
-    Args:
-        epochs: Positive integer.
-        directory: Path of a directory for the weights of these epochs, one file
-            each, from which a later `fit` resumes; in memory when left out.
-        apply_at_end: Bool. True if the average replaces the weights when `fit` ends.
-
-    Raises:
-        ValueError: If `epochs` is not a positive integer.
+    `directory` holds the weights of these epochs, one file each, from which a later `fit` resumes;
+    left out, they are in memory.
     """
 
     def __init__(self, epochs, directory=None, apply_at_end=True):
@@ -98,16 +92,9 @@ def average_weights(models):
     """Average of the weights of several models with a common ancestor, for `set_weights`.
 
     Such as one model fine-tuned with several seeds (Wortsman et al. 2022). Combine models with
-    different initial weights in an `Ensemble` instead.
-
-    Args:
-        models: Iterable of built Keras models; of a generator one at a time is in memory.
-
-    Returns:
-        List of NumPy arrays, as of `get_weights`.
-
-    Raises:
-        ValueError: If there is no model, or their weights differ in shape.
+    different initial weights in an `Ensemble` instead. `models` is an iterable of built Keras
+    models; of a generator one at a time is in memory. No model, or weights of different shapes
+    raise ValueError.
     """
     return _mean(model.get_weights() for model in models)
 

@@ -17,8 +17,9 @@ _METRICS = "metrics_so_far"  # of the epoch that is under way
 class Checkpoint(keras.callbacks.Callback):
     """Save the state of a training: weights, optimizer, random state, progress.
 
-    The file is replaced atomically: after a kill at any moment the last one is whole. A `fit`
-    that resumes within an epoch continues that epoch's metrics: give it the remaining batches.
+    The file is replaced atomically: after a kill at any moment the last one is whole. A NaN or
+    infinite weight raises FloatingPointError, and the last file stays. A `fit` that resumes within
+    an epoch continues that epoch's metrics: give it the remaining batches.
 
     Args:
         path: Path that ends in ".weights.h5".
@@ -27,10 +28,6 @@ class Checkpoint(keras.callbacks.Callback):
         save_freq: Positive integer. Batches from one checkpoint to the next, rounded up to
             `steps_per_execution` of `compile`.
         ends_epochs: Bool. True in a `fit` of your own: counts each epoch at its end, and saves.
-
-    Raises:
-        FloatingPointError: From `fit` or `save`, if a weight is NaN or infinite; the last file
-            stays.
 
     Example:
         >>> checkpoint = Checkpoint("run.weights.h5", progress, ends_epochs=True)

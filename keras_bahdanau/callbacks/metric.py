@@ -16,8 +16,8 @@ class MetricCallback(keras.callbacks.Callback):
 
     The pairs are decoded once for all metrics, with the largest n-best list that one of them
     needs: 5 texts of a source for "top5". The first metric decides which epoch is best. Callbacks
-    after it in the list of `fit`, such as `EarlyStopping(monitor="val_exact", mode="max")`,
-    `ModelCheckpoint`, `CSVLogger` and `TensorBoard`, find the values in their logs.
+    after it in the list of `fit`, such as `EarlyStopping(monitor="val_exact", mode="max")`, find
+    the values in their logs.
 
     With an `AveragingAdam` optimizer the averaged weights decode. Keras' callbacks save the
     trained weights instead: keep the averaged ones with `save_best` or `restore_best_weights`.
@@ -36,23 +36,18 @@ class MetricCallback(keras.callbacks.Callback):
         metric: Name of `METRICS`, or a `CorpusMetric`; or a list of them, with different names.
         search: `SearchOptions` in place of the translator's own.
         batch_size: Positive integer. Inputs decoded at once.
-        restore_best_weights: Bool. True if `fit` ends with the weights that
-            had the best value. They are averaged already: save them as they are.
-        save_best: Path of a `.keras` file, written with each best value of all `fit`s:
-            `Pipeline.load` reads it.
+        restore_best_weights: Bool. True if `fit` ends with the weights of the best value, averaged.
+        save_best: Path of a `.keras` file, written with each best value of all `fit`s, for
+            `Pipeline.load`.
         intervals: Bool. True to log the ends of the 95 % interval of `evaluate`, too.
 
     Attributes:
-        metrics: List of `CorpusMetric`.
-        metric: The first of them.
+        metrics: List of `CorpusMetric`; `metric` is the first.
         best: Float, the best value of the first metric so far in this `fit`, in percent, or None.
         best_epoch: Integer, the epoch that had it, counted from 0, or None.
 
-    Raises:
-        TypeError: If `pairs` holds something else.
-        ValueError: If there are no pairs or metrics, a metric is unknown, two have one name,
-            if `save_best` does not end in ".keras", or, when training begins, if another model
-            is trained or the beam is too narrow for a metric.
+    Wrong arguments raise ValueError, `pairs` of other things TypeError. When training begins,
+    another model and a beam too narrow for a metric raise ValueError.
     """
 
     def __init__(

@@ -9,11 +9,7 @@ from keras_bahdanau.optimizers.adam import innermost
 
 
 class BatchCount:
-    """Number of batches between two calls of a callback.
-
-    With `steps_per_execution`, Keras calls `on_train_batch_end` once for several batches; the last
-    call of an epoch counts past its end.
-    """
+    """Number of batches between two calls; `steps_per_execution` leaves out calls."""
 
     def __init__(self):
         self.begin_epoch()
@@ -22,10 +18,7 @@ class BatchCount:
         self.last = -1  # index of the last batch
 
     def since_last(self, batch, steps):
-        """The number of batches since the last call.
-
-        `batch` is the argument of `on_train_batch_end`; `steps`, of an epoch, may be None.
-        """
+        """The number of batches since the last call, at most to the end of an epoch of `steps`."""
         before, self.last = self.last, batch if steps is None else min(batch, steps - 1)
         return self.last - before
 
@@ -33,11 +26,9 @@ class BatchCount:
 class EndInTime(keras.callbacks.Callback):
     """Move the end of a cosine schedule to the step at which a time limit ends the training.
 
-    After each epoch the callback estimates how many epochs the time allows: see
-    `Progress.epochs_in`. The schedule's last step becomes the end of the last epoch, and the
-    warm-up keeps its share of the steps. So a short training ends with small steps on any machine.
-
-    Place it after `Checkpoint` and other callbacks that take time at the end of an epoch.
+    After each epoch the callback estimates how many epochs the time allows. The schedule's last
+    step becomes the end of the last epoch, and the warm-up keeps its share of the steps. Place it
+    after `Checkpoint` and other callbacks that take time at the end of an epoch.
 
     Args:
         progress: `training.Progress` of the training.
@@ -71,14 +62,9 @@ class EndInTime(keras.callbacks.Callback):
 
 
 class StopAtDivergence(keras.callbacks.Callback):
-    """End training with an error at the first batch after which the loss is not finite.
+    """End training with FloatingPointError at the first batch after which the loss is not finite.
 
-    Args:
-        progress: `training.Progress`. Put the callback before the `Checkpoint` that counts its
-            steps.
-
-    Raises:
-        FloatingPointError: From `fit`, if the loss is NaN or infinite.
+    `progress` is a `training.Progress`; the callback goes before the `Checkpoint` that counts it.
 
     Example:
         >>> checkpoint = Checkpoint(path, progress, ends_epochs=True)
@@ -101,10 +87,7 @@ class StopAtDivergence(keras.callbacks.Callback):
 
 
 def require_finite(values, model, progress, batches=0):
-    """Raise FloatingPointError if a value, by name, of a training is not finite.
-
-    `batches` are finished batches that `progress`, a `training.Progress`, does not count yet.
-    """
+    """Raise FloatingPointError unless all values are finite; `batches` are the ones not counted."""
     for name, value in values.items():
         if not math.isfinite(value):
             raise _diverged(f"{name}={value}", model, progress, batches)

@@ -46,7 +46,7 @@ def from_addons(
     mode="parallel",
     sigmoid_noise=0.0,
 ):
-    """A model of `tfa.seq2seq` (TensorFlow Addons 0.23), with its weights.
+    """A model of `tfa.seq2seq` (TensorFlow Addons 0.23), with its weights: a built `Seq2Seq`.
 
     An encoder is an embedding and one GRU or LSTM, `Bidirectional` or not. A decoder is an
     embedding, an `AttentionWrapper` around cells, and a dense output layer. Its attention is
@@ -84,12 +84,8 @@ def from_addons(
         sigmoid_noise: Float, at least 0, of a monotonic attention, in training only; Addons adds it
             in inference, too.
 
-    Returns:
-        `Seq2Seq`, built.
-
-    Raises:
-        FileNotFoundError: If there is no checkpoint.
-        ValueError: If a part is missing or does not fit the others, or a setting is unknown.
+    No checkpoint raises FileNotFoundError; a part that is missing or does not fit the others, and
+    an unknown setting, ValueError.
     """
     saved = SavedObjects(checkpoint)
     wrapper = _wrapper_of(saved) if wrapper is None else wrapper
@@ -173,10 +169,7 @@ def _new_attention(saved, path, probability_fn, mode, sigmoid_noise):
 
 
 def _fill_attention(attention, saved, path, values_units):
-    """Set the weights of the score and of the normalizer.
-
-    v' = g v / |v|   and   e_ij = g s_i^T W h_j   need no weights of their own.
-    """
+    """Set the weights of score and normalizer: v' = g v / |v|, and e_ij = g s_i^T W h_j."""
     score, scale = attention.score, 1.0
     if saved.has(path, "attention_g"):
         scale = saved.array(path, "attention_g")

@@ -64,9 +64,8 @@ def fill_keras(cell, saved, path):
 def fill_cell(cell, saved, path, inputs=None, context=None):
     """Set the weights of a cell of this package from a Keras cell.
 
-    Both order the gates z r h and i f c o. Keras' kernel of [x; c] is two kernels here: `inputs`
-    and `context` are slices of its rows, None for all and none. The bias of Keras' forget gate
-    includes the constant 1 of `layers.LSTMCell`.
+    Both order the gates z r h and i f c o. `inputs` and `context` are slices of the rows of Keras'
+    kernel of [x; c], None for all and none. Keras adds 1 to the bias of the forget gate.
     """
     kernel, recurrent = saved.matrix(path, "kernel"), saved.matrix(path, "recurrent_kernel")
     units = cell.units
@@ -91,8 +90,7 @@ def fill_cell(cell, saved, path, inputs=None, context=None):
 def encoder_of(saved, embedding, recurrent, whole_state=False):
     """(built `Encoder`, width of h_j) of an embedding and a GRU or LSTM, `Bidirectional` or not.
 
-    With `whole_state` the decoder begins with the state of the recurrent layer, and the
-    values of an LSTM are [h_j; c_j].
+    With `whole_state` the values of an LSTM are [h_j; c_j], which the decoder begins with.
     """
     embeddings = saved.matrix(embedding, "embeddings")
     both = f"{recurrent}/backward_layer" in saved
@@ -137,10 +135,7 @@ def check_whole_state(reader, encoder, kind, units, depth):
 
 
 def fill_dense(layer, saved, path, kernel=None):
-    """Set the weights of a dense layer from a checkpoint; a missing bias is zero.
-
-    `kernel` replaces the checkpoint's kernel, such as one with moved rows.
-    """
+    """Set the weights of a dense layer, with `kernel` in place of its own; a missing bias is 0."""
     kernel = saved.matrix(path, "kernel") if kernel is None else kernel
     assign(layer.kernel, kernel, f"{path}/kernel")
     if layer.use_bias:
@@ -161,10 +156,7 @@ def padded_rows(kernel, units, rows):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class WholeStateLSTMCell(keras.layers.LSTMCell):
-    """Keras' LSTM cell with output [h; c], `(batch, 2 * units)`.
-
-    So the last value of an encoder is the whole state, the initial state of a decoder.
-    """
+    """Keras' LSTM cell with output [h; c], `(batch, 2 * units)`: the decoder's initial state."""
 
     def __init__(self, units, **kwargs):
         super().__init__(units, **kwargs)
@@ -177,10 +169,7 @@ class WholeStateLSTMCell(keras.layers.LSTMCell):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class RestartedGRUCell(keras.layers.GRUCell):
-    """Keras' GRU cell that restarts from zeros at each step: h_t = f(x_t, 0).
-
-    So does TensorFlow's tutorial of 2019, which calls its GRU without the previous state.
-    """
+    """Keras' GRU cell that restarts from zeros, h_t = f(x_t, 0): TensorFlow's tutorial of 2019."""
 
     def call(self, inputs, states, training=False):
         zeros = keras.tree.map_structure(ops.zeros_like, states)

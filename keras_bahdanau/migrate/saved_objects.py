@@ -21,12 +21,8 @@ class SavedObjects:
     kernel = saved.array("decoder/fc", "kernel")
     ```
 
-    Args:
-        path: Path of a checkpoint, with ".index" or without; or of a directory: its latest one.
-
-    Raises:
-        FileNotFoundError: If there is no checkpoint.
-        ValueError: If it is damaged, or stores no objects.
+    `path` is that of a checkpoint, with ".index" or without, or of a directory: its latest one. No
+    checkpoint raises FileNotFoundError; one that is damaged or stores no objects, ValueError.
     """
 
     def __init__(self, path):

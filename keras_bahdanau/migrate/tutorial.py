@@ -17,7 +17,7 @@ from keras_bahdanau.models import Decoder, Seq2Seq
 
 
 def from_tutorial(checkpoint, *, encoder="encoder", decoder="decoder", restarts=True):
-    """A model of the tutorial "nmt_with_attention" of 2019 or of 2021, with its weights.
+    """A `Seq2Seq` of the tutorial "nmt_with_attention" of 2019 or of 2021, with its weights.
 
     2019: s_i = f(0, [c_i; y_{i-1}]), c_i by additive attention from s_{i-1}. The tutorial calls
     its GRU without the last state, which is the query alone; `restarts=False` is for
@@ -34,9 +34,6 @@ def from_tutorial(checkpoint, *, encoder="encoder", decoder="decoder", restarts=
     logits = model((source, target_in))
     ```
 
-    The tutorial of 2022 attends by `keras.layers.MultiHeadAttention` with biases, adds the state
-    and normalizes the sum: no decoder of this package has these equations.
-
     Args:
         checkpoint: Path of a checkpoint of `tf.train.Checkpoint(encoder=..., decoder=...)`, or
             of a directory: its latest one.
@@ -44,12 +41,8 @@ def from_tutorial(checkpoint, *, encoder="encoder", decoder="decoder", restarts=
         decoder: String. Path of the decoder, which has `embedding`, `gru`, `attention` and `fc`.
         restarts: Bool. False if the GRU of 2019 is called with the state of the step before.
 
-    Returns:
-        `Seq2Seq`, built.
-
-    Raises:
-        FileNotFoundError: If there is no checkpoint.
-        ValueError: If a part is missing or does not fit the others, or the model is of 2022.
+    No checkpoint raises FileNotFoundError; a part that is missing or does not fit the others, and
+    the model of 2022, which adds the state to Keras' `MultiHeadAttention`, ValueError.
     """
     saved = SavedObjects(checkpoint)
     attention = f"{decoder}/attention"

@@ -19,10 +19,10 @@ def to_translator(
     """A `Translator` of a migrated model and the words of its program.
 
     The words become vocabularies of one token a word. Padding, unknown word, start and end get the
-    ids 0, 1, 2 and 3: rows of the embeddings and of the output layer move, the probabilities stay
-    the same. Give texts as the old program split them: separated by spaces, in lowercase, with
-    spaces around punctuation. The end token of a source is added; a start token is a word of the
-    text.
+    ids 0, 1, 2 and 3: in a new model rows of the embeddings and of the output layer move, the
+    probabilities stay the same. Give texts as the old program split them: separated by spaces, in
+    lowercase, with spaces around punctuation. The end token of a source is added; a start token is
+    a word of the text.
 
     ```python
     words = ["", *tokenizer.index_word.values()]  # of Keras' Tokenizer
@@ -40,12 +40,8 @@ def to_translator(
         unknown: String, the word of unknown words, if the program has one.
         search: `SearchOptions`; the default ones if None.
 
-    Returns:
-        `Translator` of a new model; `model` is unchanged.
-
-    Raises:
-        ValueError: If there are not as many words as ids, a word is repeated or not a word,
-            or `start`, `end` or `unknown` is missing.
+    Raises ValueError if there are not as many words as ids, if a word is repeated or not a word, or
+    if `start`, `end` or `unknown` is missing.
     """
     source_words, target_words = list(source_words), list(target_words)
     source_size = model.source_limits.size
@@ -81,10 +77,7 @@ def _resized(model, source_size, target_size):
 
 
 def _ids_of(name, words, size, special):
-    """The old id of each new one, None for a special id without an old one.
-
-    `words` are in the order of the `size` old ids; `special` are the words, or None, of 1, 2 and 3.
-    """
+    """The old id of each new one, None for a special id without; `special`: words of 1, 2 and 3."""
     present = [word for word in words if word]
     if len(words) != size or len(set(present)) < len(present):
         raise ValueError(

@@ -18,12 +18,10 @@ def ctc_loss(logits, mask, labels):
                                + [l_s != l_{s-1}] alpha_{t-1}(l_{s-1}))
     beta_t(s)    = p_t(blank) (beta_{t-1}(s) + alpha_{t-1}(l_{s-1}))
 
-    (Graves et al. 2006, eq. 6, whose odd and even symbols are the two rows here.) Logarithms,
-    in float32. The loss is 0, without gradient, where the labels have no path, for which
-    `keras.ops.ctc_loss` gives hundreds of nats or infinity.
-
-    `logits` are float `(batch, source_time, vocabulary)`, `mask` bool `(batch, source_time)`,
-    `labels` int `(batch, target_time)`, right-padded with 0.
+    (Graves et al. 2006, eq. 6, whose odd and even symbols are the two rows here.) The loss is 0,
+    without gradient, where the labels have no path (`keras.ops.ctc_loss`: infinity or hundreds).
+    `logits` `(batch, source_time, vocabulary)`, `mask` bool `(batch, source_time)`, `labels` int
+    `(batch, target_time)`, right-padded with 0.
     """
     logits = ops.cast(logits, "float32")
     labels = ops.cast(labels, "int32")
@@ -72,8 +70,8 @@ def ctc_loss(logits, mask, labels):
 def batch_ctc_loss(logits, mask, targets, weights):
     """Weighted sum of the CTC losses of a batch, the mean of its passes: a float32 scalar.
 
-    `logits` are `(passes, batch, source_time, vocabulary)`; `targets` int `(batch, target_time)`
-    end with the end token, which is no label; the weight of a target is the largest of its tokens'.
+    `logits` `(passes, batch, source_time, vocabulary)`; `targets` int `(batch, target_time)`, whose
+    end token is no label; the weight of a target is the largest of its tokens'.
     """
     passes, _, time, vocabulary = logits.shape[0], *ops.shape(logits)[1:]
     following = ops.pad(targets[:, 1:], [[0, 0], [0, 1]])

@@ -17,21 +17,12 @@ from keras_bahdanau.settings.removed import drop_removed
 
 
 class DecoderOutput(NamedTuple):
-    """Output of a `Decoder` for whole targets.
+    """Output of a `Decoder` for whole targets."""
 
-    Attributes:
-        logits: Float32 tensor `(batch, target_time, vocabulary)`, log-probabilities of a decoder
-            that copies; () with `return_logits=False`.
-        weights: Float32 tensor `(batch, target_time, source_time)`, the attention weights; ()
-            without `return_attention_scores`.
-        readout: Float tensor `(batch, target_time, readout_units)`, the input of the output layer.
-        copying: `Copying`, or () of a decoder that does not copy.
-    """
-
-    logits: Any
-    weights: Any
-    readout: Any
-    copying: Any
+    logits: Any  # float32 (batch, target_time, vocabulary), or log p if it copies, or ()
+    weights: Any  # float32 (batch, target_time, source_time), of the attention, or ()
+    readout: Any  # (batch, target_time, readout_units), the input of the output layer
+    copying: Any  # `Copying`, or () of a decoder that does not copy
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -57,8 +48,7 @@ class Decoder(keras.Model):
         embedding_units: Positive integer. Width of a token's embedding.
         cell: A layer of `layers.DECODER_CELLS`: `DecoderCell` (Bahdanau), `InputFeedingCell`
             (Luong), `ConditionalCell`, `UnfedCell` or `BlockCell`.
-        readout: "tanh", "maxout" (Bahdanau), "attentional" (Luong), or "plain": the
-            output of the cell.
+        readout: "tanh", "maxout" (Bahdanau), "attentional" (Luong), or "plain": the cell's output.
         readout_units: Positive integer. Width of the readout; by default that of an embedding, or
             of the state for a plain readout.
         dropout: Float in [0, 1). Dropout rate of embeddings and readout.
@@ -73,20 +63,14 @@ class Decoder(keras.Model):
         target_in: Int tensor `(batch, target_time)`: the start token and the
             teacher's tokens, right-padded with 0.
         memory: `Memory` from an `Encoder`.
-        alignment: Float tensor `(batch, target_time, source_time)`, for
-            `ForcedAlignment`, or ().
-        return_attention_scores: Python bool. True to compute the weights of the output.
+        alignment: Float tensor `(batch, target_time, source_time)`, for `ForcedAlignment`, or ().
+        return_attention_scores: Python bool. True to compute the weights of the `DecoderOutput`.
         return_logits: Python bool. False to leave the logits out.
         training: Python bool.
 
-    Output:
-        `DecoderOutput`.
-
-    Raises:
-        TypeError: If `cell` is no decoder cell.
-        ValueError: If a size is not a positive integer, a rate not in [0, 1), or a readout
-            unknown or blind; if the cell has a `HardAlignment`, which needs a `HardDecoder`; or
-            if the decoder copies without an attention, or from a memory without symbols.
+    A `cell` that is no decoder cell raises TypeError, another wrong argument ValueError; so do a
+    readout blind to the last token, a `HardAlignment`, which needs a `HardDecoder`, and copying
+    without an attention or without symbols.
     """
 
     readouts = READOUTS
@@ -208,10 +192,7 @@ class Decoder(keras.Model):
 
     @property
     def output_weights(self):
-        """(kernel, bias or None, whether the kernel is an embedding, to be transposed).
-
-        None if the logits are not one product of the readout.
-        """
+        """(kernel, bias or None, whether it is an embedding, to be transposed); or None."""
         if self.output_layer is None:
             return self.embedding.embeddings, None, True
         return self.output_layer.kernel, self.output_layer.bias, False
@@ -249,10 +230,7 @@ class Decoder(keras.Model):
         return ops.reshape(logits, (*ops.shape(readout)[:-1], self.vocabulary_size))
 
     def step(self, tokens, state, prepared):
-        """One step of a search: (logits `(batch, [beam,] vocabulary)`, `Step`, the next state).
-
-        `tokens` int `(batch, [beam])` were chosen last; `state` has the same leading axes.
-        """
+        """One step of a search: (logits `(batch, [beam,] vocabulary)`, `Step`, the next state)."""
         embedded = self.embed(tokens)
         step, state = self.cell(embedded, state, prepared)
         readout = self.readout(step.output, step.context, embedded)

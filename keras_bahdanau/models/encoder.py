@@ -44,8 +44,7 @@ class Encoder(keras.Model):
         cell: A name of `layers.CELLS` ("gru", "lstm", ...), or a Keras cell, of which
             each direction has a copy. Convolutions and self-attention have none.
         depth: Positive integer. Number of layers on top of each other.
-        dropout: Float in [0, 1). Dropout rate of the vectors, between layers and of the
-            values.
+        dropout: Float in [0, 1). Dropout rate of the vectors, between layers and of the values.
         embedding_dropout: Rate of the vectors alone; `dropout` if None.
         kind: "bidirectional", "unidirectional", "pyramidal" (each layer but the lowest
             halves the time), "rows" of a grid, "transformer" (self-attention, without a cell),
@@ -62,27 +61,14 @@ class Encoder(keras.Model):
         symbols: For a decoder that copies: sequence of `vocabulary_size` integers, the target id
             that each source id is copied as, -1 for none, from `Source.symbols`; or None.
 
-    A front end or reader with the attribute `reduction` makes ceil(n / reduction) vectors of n.
-    The encoder's `reduction` is their product: position j of the memory begins at
-    `reduction * j` of the source.
+    The encoder's `reduction` is the product of those of front end and readers: position j of the
+    memory begins at `reduction * j` of the source.
 
-    Call arguments:
-        features: Features of the source for the front end: for text an int tensor
-            `(batch, source_time)`, right-padded with 0.
-        training: Python bool.
+    Features of the source for the front end, for text an int tensor `(batch, source_time)`,
+    right-padded with 0, give a `Memory`, zero for an empty source.
 
-    Output:
-        `Memory`: values `(batch, source_time, values_units)`, zero at padding; mask
-        `(batch, source_time)`; summary `(batch, summary_units)`; last `(batch, values_units)`,
-        the state at the end of each direction (of convolutions the mean); task
-        `(batch, task_units)`, the first vector, without dropout; with `symbols` also symbols
-        `(batch, source_time)`. All of it is zero for an empty source.
-
-    Raises:
-        ValueError: If a size is not a positive integer, a rate not in [0, 1), a name
-            unknown, or a part requested that the kind does not have; if a whole part comes
-            with arguments that make one; if there are symbols for a source without tokens; or if
-            a reader reduces the time of tokens or of a grid.
+    Arguments that are not as documented, or do not go together, raise ValueError; so do symbols of
+    a source without tokens, and a reader that reduces the time of tokens or of a grid.
     """
 
     def __init__(

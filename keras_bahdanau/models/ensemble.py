@@ -26,19 +26,9 @@ class Ensemble(StepModel, keras.Model):
     translator = keras_bahdanau.Translator(source, ensemble, target)
     ```
 
-    Args:
-        models: List of `Seq2Seq`, which may differ in everything but their vocabularies.
-
-    Call arguments: as in `Seq2Seq`.
-
-    Output:
-        Float32 log-probabilities `(batch, target_time, vocabulary)`, which are logits too;
-        or the pair (log-probabilities, weights `(batch, target_time, source_time)`).
-
-    Raises:
-        TypeError: If a member is no `Seq2Seq`.
-        ValueError: If there is no member, if one comes twice, or if their vocabularies
-            differ in size, or their memories in length.
+    Calls: as in `Seq2Seq`, but for the output: float32 log-probabilities, which are logits too. No
+    member, the same one twice, and other vocabularies or lengths of the memory raise ValueError;
+    what is no `Seq2Seq`, TypeError.
     """
 
     def __init__(self, models, **kwargs):

@@ -40,11 +40,9 @@ class HardDecoder(Decoder):
 
     f_i: `HardAlignment`, of any order, monotonic or not; p: `Emission`. The product over i is
     the exact likelihood of the target, summed over all alignments (Wu et al. 2018; Wu and
-    Cotterell 2019), so it trains as any other decoder does. Its logits are log-probabilities. A
-    search learns the position of a token in the step after it.
-
-    A step predicts the vocabulary from each position: use it for characters, phonemes and other
-    small vocabularies.
+    Cotterell 2019), so it trains as any other decoder does. A search learns the position of a token
+    in the step after it. A step predicts the vocabulary from each position: use it for characters,
+    phonemes and other small vocabularies.
 
     ```python
     attention = keras_bahdanau.layers.HardAlignment("additive", 128, order=1, monotonic=True)
@@ -53,19 +51,10 @@ class HardDecoder(Decoder):
     model = keras_bahdanau.Seq2Seq(encoder, decoder)
     ```
 
-    Args:
-        vocabulary_size: Positive integer, at most 10,000. Number of target tokens.
-        cell: An `UnfedCell` with a `HardAlignment`, without a gate or dropout of the context,
-            and without a query made of it.
-
-    Other arguments, but for `copy`, and call arguments: as in `Decoder`.
-
-    Output:
-        `DecoderOutput`; logits and readout are both the log-probabilities
-        `(batch, target_time, vocabulary)`, the weights f_i.
-
-    Raises:
-        ValueError: As in `Decoder`, or if an argument does not go with hard attention.
+    `vocabulary_size` is at most 10,000; `cell` is an `UnfedCell` with a `HardAlignment`, without a
+    gate or dropout of the context, and without a query made of it. Other arguments, but for `copy`,
+    and calls: as in `Decoder`; logits and readout are both the log-probabilities
+    `(batch, target_time, vocabulary)`, the weights f_i.
     """
 
     readouts = {"tanh": Emission}

@@ -17,12 +17,8 @@ class TokenCrossentropy(keras.losses.Loss):
     loss = (1 - smoothing) * -log p(y) + smoothing * mean_k -log p(k)
 
     (Szegedy et al. 2016, section 7.) The mean is over real tokens: `keras_bahdanau.data.batches`
-    gives padding a sample weight of 0.
-
-    Args:
-        label_smoothing: Float in [0, 1). Share of the probability that goes
-            to all tokens alike.
-        reduction: As in `keras.losses.Loss`.
+    gives padding a sample weight of 0. `label_smoothing`, in [0, 1), is the share of all tokens
+    alike.
 
     Call arguments:
         y_true: Int tensor `(batch, target_time)`.
@@ -102,9 +98,8 @@ class SentenceCrossentropy(TokenCrossentropy):
 
     loss = 1/N sum_n sum_i -log p(y_ni)          (Cho et al. 2014, eq. 4)
 
-    Its gradient is larger than that of the mean over tokens, by the number of tokens of a sentence:
-    choose a threshold for gradients, or a rate of plain SGD, accordingly. A sentence of padding
-    alone does not count. Arguments: as in `TokenCrossentropy`.
+    Its gradient is larger than that of the mean over tokens, by the number of tokens of a sentence.
+    A sentence of padding alone does not count. Arguments: as in `TokenCrossentropy`.
     """
 
     _reductions_of_total = ("sum",)
@@ -131,20 +126,13 @@ class GuidedAlignment(keras.losses.Loss):
 
     loss = -1/|rows| sum_i sum_j given_ij log alpha_ij
 
-    over the target tokens i that are linked to any source token (Chen et al.
-    2016, "Guided Alignment Training for Topic-Aware Neural Machine Translation";
-    Mi et al. 2016, "Supervised Attentions for Neural Machine Translation"). A
-    weight below 1e-7 counts as 1e-7 and has no gradient: loss and gradient are finite.
+    over the target tokens i that are linked to any source token (Chen et al. 2016, "Guided
+    Alignment Training"; Mi et al. 2016, "Supervised Attentions"). A weight below 1e-7 counts as
+    1e-7 and has no gradient.
 
-    Args:
-        reduction: As in `keras.losses.Loss`; by default the mean over rows with links.
-
-    Call arguments:
-        y_true: Float tensor `(batch, target_time, source_time)`, the given alignment, each row
-            of which sums to 1, or is 0 for a token without links; see
-            `keras_bahdanau.data.BatchedPairs`.
-        y_pred: Float tensor of the same shape, the attention weights.
-        sample_weight: Float tensor `(batch, target_time)` of the rows, or None.
+    `y_true` and `y_pred` are float `(batch, target_time, source_time)`: given rows that sum to 1,
+    or are 0 for a token without links (see `keras_bahdanau.data.BatchedPairs`), and the weights of
+    the attention; `sample_weight` is `(batch, target_time)`, or None.
     """
 
     def __init__(self, reduction="mean_with_sample_weight", name="guided_alignment", **kwargs):
@@ -174,15 +162,9 @@ class WordDistillation:
     loss_i = -sum_k q(k | y_1 ... y_{i-1}, x) log p(k | y_1 ... y_{i-1}, x)
 
     with q of the teacher and p of the student, which both read the true tokens (Kim and Rush
-    2016, section 3.1, L_WORD-KD). The teacher has no dropout and is not trained. The student's loss
-    is (1 - share) of its own loss of tokens, and this share of the teacher's.
-
-    Args:
-        teacher: `Seq2Seq` or `Ensemble` of the same vocabularies.
-        share: Float from 0 to 1.
-
-    Raises:
-        ValueError: If the share is out of range, or the student has vocabularies of other sizes.
+    2016, section 3.1, L_WORD-KD). The teacher, a `Seq2Seq` or `Ensemble` of the same vocabularies,
+    or ValueError, has no dropout and is not trained. The student's loss is (1 - share) of its own
+    loss of tokens, and this share, from 0 to 1, of the teacher's.
 
     Example:
         >>> student.word_distillation = WordDistillation(teacher, 0.8)
@@ -209,8 +191,7 @@ class WordDistillation:
     def total(self, inputs, logits, weight):
         """Weighted sum of the losses of a batch, the mean of its passes: a float32 scalar.
 
-        `inputs` are (features, target_in, ...), `weight` is `(batch, target_time)`, and `logits` a
-        list of `(batch, target_time, vocabulary)`, one a pass.
+        `weight` is `(batch, target_time)`, `logits` a list of `(batch, target_time, vocabulary)`.
         """
         if inputs is None:
             raise ValueError(

@@ -12,8 +12,6 @@ class Perplexity(keras.metrics.Mean):
 
     Use it as a weighted metric, so that padding is left out:
     `model.compile(..., weighted_metrics=[keras_bahdanau.models.metrics.Perplexity()])`.
-
-    Arguments of `update_state`: call arguments of `TokenCrossentropy`.
     """
 
     def __init__(self, name="perplexity", dtype=None):
@@ -46,11 +44,9 @@ def build_compiled(metrics, targets, vocabulary_size):
 
 
 def update_compiled(metrics, targets, sample_weight, vocabulary_size, logits, token_losses=None):
-    """Update the metrics of `compile`, without logits where all of them can do without.
+    """Update the metrics of `compile`; `logits` is a function, called if a metric needs them.
 
-    `logits` is a function, called if a metric needs them; `token_losses` are -log p(y)
-    `(batch, target_time)`, or None; `sample_weight` `(batch, target_time)` is for the weighted
-    ones.
+    `token_losses` are -log p(y) `(batch, target_time)`, or None.
     """
     build_compiled(metrics, targets, vocabulary_size)
     from_losses = all(hasattr(metric, "update_from_losses") for metric in metrics.metrics)

@@ -25,19 +25,15 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0,
 
     with l_i the logits of row i and log Z_i = log sum_k exp(l_ik): the sum of `TokenCrossentropy`.
     The gradient of the logits, w (softmax - (1 - smoothing) onehot - smoothing / V), is taken at
-    once, together with its two products, so that neither logits nor gradient outlive their few
-    rows. (Grave et al. 2017 and others save memory this way; here the rows stay in the cache, which
-    saves time too.)
+    once, together with its two products: both stay in the cache (Grave et al. 2017).
 
     With `r_drop` there are two passes over each sentence, p and q, and
 
     total = 1/2 sum_i w_i (loss(p_i) + loss(q_i) + r_drop / 2 (KL(p_i || q_i) + KL(q_i || p_i)))
 
-    (Wu et al. 2021, eq. 3, halved: as large as the loss of one pass.)
-
-    `read` is `(passes, batch, time, units)`; `kernel` `(units, vocabulary)`, or, `tied`, an
-    embedding `(vocabulary, units)`; `bias` `(vocabulary,)` or None; `targets` int `(batch, time)`;
-    `weights` float `(batch, time)`.
+    (Wu et al. 2021, eq. 3, halved: as large as the loss of one pass.) `read` is
+    `(passes, batch, time, units)`; `kernel` `(units, vocabulary)`, or, `tied`, an embedding
+    `(vocabulary, units)`; `targets` int, `weights` float `(batch, time)`.
     """
     dtype, shape = read.dtype, ops.shape(targets)
     # copies are tensors: a gradient of one's own takes no variables

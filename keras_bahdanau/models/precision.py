@@ -28,17 +28,12 @@ def computing_in(policy):
 def cast_model(model, precision):
     """The same model with weights and products in "float32" or "bfloat16".
 
-    Softmax, scores and the encoder's mean stay in float32. Weights and logits are in the
-    precision: no step of a search has to cast them. All layers get it, and so do, while
-    the model is built, layers of other threads. A bfloat16 has the range of float32 and 8
-    significant bits (Kalamkar et al. 2019, "A study of BFLOAT16 for deep learning training").
+    Softmax, scores and the encoder's mean stay in float32. All layers get the precision, and so do,
+    while the model is built, layers of other threads. A bfloat16 has the range of float32 and 8
+    significant bits (Kalamkar et al. 2019).
 
-    `model` is a built `Seq2Seq` or `Ensemble`; the result is of the same class, with copies of the
-    weights, or `model` itself if it has the precision. Another precision raises ValueError.
-
-    Example:
-        >>> precision_of(cast_model(model, "bfloat16"))
-        'bfloat16'
+    `model` is a built `Seq2Seq` or `Ensemble`; the result has copies of the weights, or is `model`
+    itself if it has the precision. Another precision raises ValueError.
     """
     if precision not in PRECISIONS:
         raise ValueError(

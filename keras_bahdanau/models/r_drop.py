@@ -28,11 +28,9 @@ def split_passes(output, passes):
 
 
 def divergence(logits, second_logits):
-    """Divergence of two predictions of the same tokens, `(batch, target_time)`, in nats.
+    """D = 1/2 (KL(p || q) + KL(q || p)) `(batch, target_time)`, in nats (Wu et al. 2021, eq. 2).
 
-    D = 1/2 (KL(p || q) + KL(q || p)) = 1/2 sum_k (p_k - q_k) (log p_k - log q_k)
-
-    (Wu et al. 2021, eq. 2.) Both logits are `(batch, target_time, vocabulary)`.
+    D = 1/2 sum_k (p_k - q_k) (log p_k - log q_k); logits are `(batch, target_time, vocabulary)`.
     """
     # log p, log q: (batch, target_time, vocabulary)
     log_p, log_q = (

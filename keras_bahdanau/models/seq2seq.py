@@ -44,33 +44,28 @@ class Seq2Seq(StepModel, keras.Model):
         guided_alignment: Float. Weight of a training loss that pulls the attention towards
             the alignments given as the third input: see `losses.guided_alignment`.
         r_drop: Float. Weight of a training loss that makes two passes with different dropout agree
-            (R-Drop, Wu et al. 2021), reduced as the loss is. The paper's alpha, 1 to 5. A call
-            in training then runs the batch twice, as one batch of twice the size.
+            (R-Drop, Wu et al. 2021, alpha, 1 to 5). A call in training then runs the batch twice,
+            as one batch of twice the size.
         ctc_weight: Float in [0, 1]. Share w of a CTC loss on the encoder's values in
-            training, (1 - w) attention + w CTC (the multi-objective learning of Watanabe et
-            al. 2017): see `models.ctc_loss`. It teaches the encoder an alignment in order,
-            which attention alone finds late in long sources such as speech. A target with
-            more tokens than the memory has positions has no CTC loss. A search may use its
-            probabilities: `SearchOptions(ctc_weight=)`. 0 for no CTC layer.
+            training, (1 - w) attention + w CTC (Watanabe et al. 2017); 0 for no CTC layer. It
+            teaches the encoder an alignment in order, which attention alone finds late in long
+            sources such as speech. A target with more tokens than the memory has positions has no
+            CTC loss. A search may use its probabilities: `SearchOptions(ctc_weight=)`.
 
     Call arguments:
         inputs: (features, target_in), or (features, target_in, alignment): the encoder's
             features, for text an int tensor `(batch, source_time)`; an int tensor
             `(batch, target_time)`, right-padded with 0; and a float tensor
-            `(batch, target_time, source_time)`.
+            `(batch, target_time, source_time)`. Other inputs raise TypeError.
         return_attention_scores: Python bool. True to return the weights, too.
-        training: Python bool.
+        training: Python bool. True for a `TrainingOutput`, for `compute_loss` and `logits`.
 
     Output:
         Float32 logits `(batch, target_time, vocabulary)`, or the pair
         (logits, weights `(batch, target_time, source_time)`).
-        With `training=True` a `TrainingOutput`, for `compute_loss` and `logits`.
 
-    Raises:
-        TypeError: If the inputs are no such tuple.
-        ValueError: If embeddings of different shapes are to be shared, the weight of
-            a loss is below 0, or `ctc_weight` not in [0, 1]; or if the decoder copies, and the
-            encoder has no symbols of its vocabulary.
+    Embeddings of different shapes that are to be shared, weights out of range, and a decoder that
+    copies with an encoder without symbols of its vocabulary raise ValueError.
     """
 
     def __init__(
@@ -214,21 +209,12 @@ class Seq2Seq(StepModel, keras.Model):
 
         From a `TrainingOutput`, one of the package's own losses is taken without logits
         `(batch, target_time, vocabulary)`: see `models.output_loss`. Any other loss, one with
-        `loss_weights`, and that of a decoder that copies, gets logits. It also updates the compiled
-        metrics, since the token losses are known only here, and since on the JAX backend Keras'
-        `compute_metrics` has no access to the weights.
+        `loss_weights`, and that of a decoder that copies, gets logits. Compiled metrics are updated
+        here, where the token losses are known; on JAX Keras' `compute_metrics` has no weights.
 
-        Args:
-            x: The inputs, for `word_distillation`, and for a loss that reads them; or None.
-            y: Int tensor `(batch, target_time)`, the target tokens.
-            y_pred: `TrainingOutput`, or float logits `(batch, target_time, vocabulary)`.
-            sample_weight: Float tensor `(batch, target_time)`, 0 at padding; or `(batch,)`, a
-                number for each sentence; or None.
-            training: Python bool.
-
-        Raises:
-            ValueError: If `y_pred` is logits in training, and the model has a loss that
-                needs more than these; or if `sample_weight` has another shape.
+        `x` are the inputs, for `word_distillation`, `y` int targets `(batch, target_time)`,
+        `y_pred` a `TrainingOutput` or logits, `sample_weight` float `(batch, target_time)`, 0 at
+        padding, or `(batch,)`. In training, logits for a loss that needs more raise ValueError.
         """
         sample_weight = token_weights(y, sample_weight)
         if not isinstance(y_pred, TrainingOutput):

@@ -9,30 +9,20 @@ from keras_bahdanau.layers.distribution import as_distribution
 class Prepared(NamedTuple):
     """Sources, encoded once for all steps of a search; all tensors have the batch axis first.
 
-    Attributes:
-        projected: Structure of tensors that `decode_step` reads.
-        mask: Bool tensor `(batch, source_time)`, True where a position of the memory is real.
-        ctc_log_probs: Float32 tensor `(batch, source_time, vocabulary)`, log-probabilities of
-            CTC, whose blank is id 0; () of a model without CTC.
+    `ctc_log_probs` have id 0 as the blank; () of a model without CTC.
     """
 
-    projected: Any
-    mask: Any
-    ctc_log_probs: Any = ()
+    projected: Any  # structure of tensors that `decode_step` reads
+    mask: Any  # bool (batch, source_time), True where a position of the memory is real
+    ctc_log_probs: Any = ()  # float32 (batch, source_time, vocabulary)
 
 
 class SourceLimits(NamedTuple):
-    """The sources that a model reads, and the length of their memory.
+    """The sources that a model reads, and the length of their memory."""
 
-    Attributes:
-        size: Integer, ids of a vocabulary, or values of a frame.
-        reduction: Integer, positions of a source for one of the memory.
-        has_ctc: Bool. True if `Prepared` has log-probabilities of CTC.
-    """
-
-    size: int
-    reduction: int = 1
-    has_ctc: bool = False
+    size: int  # ids of a vocabulary, or values of a frame
+    reduction: int = 1  # positions of a source for one of the memory
+    has_ctc: bool = False  # True if `Prepared` has log-probabilities of CTC
 
 
 class StepModel(abc.ABC):
@@ -49,30 +39,19 @@ class StepModel(abc.ABC):
 
     @abc.abstractmethod
     def encode(self, features, alignment=(), training=None):
-        """`Prepared` of the features of sources, for text int32 `(batch, source_time)`.
-
-        `alignment` is float `(batch, target_time, source_time)`, given weights, or ().
-        """
+        """`Prepared` of features; `alignment`: float `(batch, target_time, source_time)`, or ()."""
 
     @abc.abstractmethod
     def initial_state(self, prepared, steps=None):
-        """The state before the first token: a structure of tensors `(batch, ...)`.
-
-        Caches need room for `steps`, a positive integer or int32 scalar; None for any number.
-        """
+        """The state before the first token, `(batch, ...)`, for `steps`, or None for any number."""
 
     @abc.abstractmethod
     def decode_step(self, tokens, state, prepared):
         """The next token, given the last ones: (distribution, weights, next state).
 
-        Args:
-            tokens: Int tensor `(batch,)` or `(batch, beam)`, the tokens chosen last.
-            state: State with the same leading axes.
-            prepared: From `encode`; it has no beam axis.
-
-        Returns:
-            A `Distribution` over `(batch, [beam,] vocabulary)`, or float32 log-probabilities;
-            float32 weights `(batch, [beam,] source_time)`; and the next state.
+        `tokens` int `(batch, [beam])`, and a state with the same axes, give a `Distribution` over
+        `(batch, [beam,] vocabulary)`, or float32 log-probabilities; and float32 weights
+        `(batch, [beam,] source_time)`. `prepared` has no beam axis.
         """
 
     @property

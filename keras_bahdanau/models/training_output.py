@@ -9,28 +9,19 @@ from keras_bahdanau.models.losses import TokenCrossentropy, guided_alignment, la
 
 
 class TrainingOutput(NamedTuple):
-    """Result of `Seq2Seq` with `training=True`: all that the loss needs of the call.
+    """Result of `Seq2Seq` with `training=True`: all that the loss needs of the call, or ().
 
-    The logits, the largest tensor of a training step, are not among the fields: the loss can do
-    without them, and `Seq2Seq.logits` makes them. `passes` is 2 with R-Drop, otherwise 1. A field
-    that the loss does not need is ().
-
-    Attributes:
-        readout: Float tensor `(passes, batch, target_time, readout_units)`, the input of
-            the output layer; of a `HardDecoder` log-probabilities, as wide as the vocabulary.
-        weights: Float tensor `(passes, batch, target_time, source_time)`, the attention weights.
-        alignment: Float tensor like one pass of `weights`, the alignment to agree with.
-        ctc_logits: Float tensor `(passes, batch, source_time, vocabulary)`, of the memory.
-        mask: Bool tensor `(passes, batch, source_time)`, the mask of the memory, for CTC.
-        copying: `Copying` of tensors `(passes, batch, ...)`, by which the decoder copies.
+    The logits, the largest tensor of a training step, are not among the fields: `Seq2Seq.logits`
+    makes them from the readout, `(passes, batch, target_time, readout_units)`, of a `HardDecoder`
+    log-probabilities. `passes` is 2 with R-Drop, otherwise 1.
     """
 
-    readout: Any
-    weights: Any = ()
-    alignment: Any = ()
-    ctc_logits: Any = ()
-    mask: Any = ()
-    copying: Any = ()
+    readout: Any  # the input of the output layer
+    weights: Any = ()  # (passes, batch, target_time, source_time), of the attention
+    alignment: Any = ()  # (batch, target_time, source_time), to agree with
+    ctc_logits: Any = ()  # (passes, batch, source_time, vocabulary), of the memory
+    mask: Any = ()  # bool (passes, batch, source_time), of the memory, for CTC
+    copying: Any = ()  # `Copying` of tensors (passes, batch, ...)
 
 
 def is_tensor(field):
@@ -51,8 +42,7 @@ def refuse_logits(y_pred):
 def add_training_losses(model, loss, x, y, output, sample_weight):
     """`loss`, of the decoder's tokens, with the losses that the model's weights ask for.
 
-    (1 - w) ((1 - s) tokens + s teacher) + w CTC, plus guided alignment; losses of layers and
-    weights stay whole. Each added loss is reduced as the model's own.
+    (1 - w) ((1 - s) tokens + s teacher) + w CTC, plus guided alignment; each reduced as the loss.
     """
     weight = weight_of(y, sample_weight)
     if model.word_distillation is not None:
@@ -82,10 +72,7 @@ def reduction_of(loss):
 
 
 def token_weights(y, sample_weight):
-    """The weights of the target tokens, from those of tokens `(batch, target_time)` or sentences.
-
-    A number for each sentence, `(batch,)` or `(batch, 1)`, counts for all tokens but padding, id 0.
-    """
+    """The weights of target tokens, from theirs or from sentences', for all tokens but padding."""
     if sample_weight is None:
         return None
     shape = tuple(sample_weight.shape)

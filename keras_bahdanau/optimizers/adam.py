@@ -54,10 +54,7 @@ def innermost(optimizer):
 
 @contextlib.contextmanager
 def averaged_weights(model):
-    """The compiled model with the moving average of its weights, within a `with` block.
-
-    Without an `AveragingAdam` the block changes nothing.
-    """
+    """The compiled model with the averaged weights of an `AveragingAdam`, within a `with` block."""
     optimizer = innermost(model.optimizer)
     if not isinstance(optimizer, AveragingAdam) or not optimizer.built:
         yield
@@ -69,10 +66,7 @@ def averaged_weights(model):
 
 @contextlib.contextmanager
 def whole_weights(model):
-    """The model with the weights w = q + r of a `RoundingOptimizer`, for a mean over epochs.
-
-    Nothing changes with other optimizers, or with a moving average, which has them already.
-    """
+    """The model with the weights w = q + r of a `RoundingOptimizer`, for a mean over epochs."""
     optimizer = innermost(model.optimizer)
     if not isinstance(optimizer, RoundingOptimizer) or optimizer.use_ema:
         yield

@@ -34,10 +34,6 @@ def rounded(weight, axis=None, sections=1, quantization="int8"):
     `axis` has one scale s for each index (the last of convolution filters and of matrices of 4
     bits, 0 of tables of 4 bits); None for one scale. `sections` splits the last axis, as in
     `ops.split`, into parts that the export rounds separately.
-
-    Example:
-        >>> rounded(np.float32([[0.1, -1.27]] * 512)).numpy()[0]
-        array([ 0.1 , -1.27], dtype=float32)
     """
     parts = ops.split(weight, sections, axis=-1)
     rank = len(weight.shape)
@@ -69,8 +65,7 @@ def _rounded(weight, axes, quantization):
 def roundings_of(model, quantization="int8"):
     """Pairs of a variable that the export rounds, and the function that rounds its value.
 
-    They are the factors of products and the embedding tables, not biases, gains, and tables of
-    positions. Small tables and convolution filters always have 8 bits.
+    Small tables and convolution filters always have 8 bits.
     """
     layers = [*model._flatten_layers()]
     kinds = keras.layers.Conv1D, keras.layers.Conv2D

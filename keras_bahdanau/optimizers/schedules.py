@@ -8,10 +8,7 @@ from keras import ops
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Halving(keras.optimizers.schedules.LearningRateSchedule):
-    """Full rate for some epochs, then half of the last rate in each epoch (Luong et al. 2015, 4.1).
-
-    `learning_rate` is the full rate, after `warmup_steps` of a linear rise.
-    """
+    """Full rate, then half the last one in each epoch (Luong et al. 2015, 4.1), after a warm-up."""
 
     def __init__(self, learning_rate, epoch_steps, full_epochs, warmup_steps=0):
         super().__init__()
@@ -40,11 +37,6 @@ class Cosine(keras.optimizers.schedules.LearningRateSchedule):
 
     (Loshchilov and Hutter 2017, equation 5, without restarts.) The end of
     `keras.optimizers.schedules.CosineDecay` is fixed; `callbacks.EndInTime` moves this one.
-
-    Args:
-        learning_rate: Positive float, the height.
-        last_step: Positive integer, the first step with rate zero.
-        warmup_steps: Integer, the step with the height.
     """
 
     def __init__(self, learning_rate, last_step, warmup_steps=0):
@@ -92,14 +84,8 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
     rate_t = learning_rate * min(t / warmup_steps, sqrt(warmup_steps / t)),  t = 1, 2, ...
 
     (Vaswani et al. 2017, equation 3, where learning_rate is
-    (model width * warmup_steps)^-0.5.) Unlike `Cosine`, it needs no total number of steps.
-
-    Args:
-        learning_rate: Positive float, the height.
-        warmup_steps: Positive integer, the step that has it.
-
-    Raises:
-        ValueError: If a value is not as above.
+    (model width * warmup_steps)^-0.5.) Unlike `Cosine`, it needs no total number of steps. Values
+    that are not positive raise ValueError.
 
     Example:
         >>> optimizer = keras.optimizers.Adam(InverseSquareRoot(1e-3, warmup_steps=4000))

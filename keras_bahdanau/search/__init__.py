@@ -1,7 +1,4 @@
-"""Search over a step function, independent of model and vocabulary.
-
-The names are loaded on first use, since the options need not wait for Keras.
-"""
+"""Search over a step function, independent of model and vocabulary; loaded on first use."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

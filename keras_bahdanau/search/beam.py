@@ -36,16 +36,12 @@ class BeamState(NamedTuple):
 
 
 def beam_search(step, state, limits, options, *, start, end, time, source_time, visit=None):
-    """Keep the `options.beam_width` best hypotheses of each sentence.
+    """Keep the `options.beam_width` best hypotheses of each sentence: `SearchResult` of that beam.
 
-    A hypothesis that ends stays in the beam with its score until better ones push it out.
-
-    `visit` is a function of the `BeamState` after each step, such as a `TreeRecorder`; the search
-    then runs eagerly. `step` may be a `RowStep`. Other arguments: as in `search`.
-
-    Returns:
-        `SearchResult` with a beam axis of `options.beam_width`. Where fewer
-        hypotheses exist, the rest are empty, with scores of -1e9.
+    A hypothesis that ends stays in the beam with its score until better ones push it out. Where
+    fewer exist, the rest are empty, with scores of -1e9. `visit` is a function of the `BeamState`
+    after each step, such as a `TreeRecorder`; the search then runs eagerly. `step` may be a
+    `RowStep`. Other arguments: as in `search`.
     """
     first = _first(state, limits, options.beam_width, start, time, source_time)
     limit_at = ops.expand_dims(limits, axis=1)

@@ -32,9 +32,8 @@ def constraints_of(options, *, end, time, prefix=None, symbols=()):
 def apply_constraints(step, state, constraints, batch, unwritten=()):
     """The pair (step, initial state) of a step function under a list of constraints.
 
-    Forbidden tokens get log-probabilities of -1e30. A constraint that would leave nothing of what
-    the constraints before it allow is ignored in that step. `unwritten` tokens, such as padding,
-    are forbidden in each step, but count in its entropy.
+    Forbidden tokens get log p = -1e30. A constraint that would leave nothing is ignored in that
+    step. `unwritten` tokens are forbidden in each step, but count in its entropy.
     """
     if not constraints:
         return map_step(lambda step, rows: _without(step, unwritten), step), state
@@ -133,10 +132,7 @@ class MinLength:
 
 
 class NoRepeatedNgram:
-    """No hypothesis has the same `size` tokens in a row twice (Paulus et al. 2018).
-
-    The end token is always allowed. `time` is the most tokens of a hypothesis.
-    """
+    """No hypothesis has `size` tokens in a row twice, but for the end (Paulus et al. 2018)."""
 
     def __init__(self, size, end, time):
         self.size = size
@@ -162,10 +158,7 @@ class NoRepeatedNgram:
 
 
 def _among(tokens, counted, vocabulary):
-    """Bool `(..., vocabulary)`: the tokens that are in `tokens` `(..., n)` where `counted`.
-
-    A scatter, as the product of two one-hot matrices: quotient and remainder by sqrt(vocabulary).
-    """
+    """Bool `(..., vocabulary)`: the `tokens` `(..., n)` where `counted`; two one-hot products."""
     base = math.isqrt(vocabulary - 1) + 1
     rows = ops.one_hot(tokens // base, base, dtype="float32")  # -> (..., n, base)
     rows = rows * ops.expand_dims(ops.cast(counted, "float32"), axis=-1)
@@ -179,8 +172,7 @@ def _among(tokens, counted, vocabulary):
 def limits_of(lengths, options, prefix=None, time=None):
     """The most tokens of each translation, int32 `(batch,)`; 0 for a sentence without a token.
 
-    There is room for the shortest allowed translation, and for the end token behind a prefix, up to
-    `options.max_length`. `lengths` int32 `(batch,)` are the numbers of source tokens.
+    There is room for the shortest allowed translation, and for the end token behind a prefix.
     """
     limits = ops.cast(ops.cast(lengths, "float32") * options.max_length_ratio, "int32")
     limits = ops.maximum(limits + int(options.max_length_offset), options.min_length)

@@ -28,9 +28,8 @@ def add_ctc(step, state, log_probs, mask, weight, end):
 
     score(c | g) = (1 - w) log p(c | g) + w (log psi(g c) - log psi(g))
 
-    (The one-pass decoding of Watanabe et al. 2017.) The scores of a text add up to
-    (1 - w) log p_attention + w log p_ctc. `log_probs` float32 `(batch, source_time, vocabulary)` is
-    log p_t(c), with c = 0 the blank; `mask` bool `(batch, source_time)`.
+    (Watanabe et al. 2017.) `log_probs` float32 `(batch, source_time, vocabulary)` is log p_t(c),
+    with c = 0 the blank.
     """
     all_prefixes = CtcPrefixes(log_probs, mask, end)
 
@@ -53,10 +52,7 @@ def add_ctc(step, state, log_probs, mask, weight, end):
 
 
 def forced_log_probs(log_probs, mask, target_in, target_out, end):
-    """Log-probabilities that CTC adds for given targets: float32, 0 at padding.
-
-    `target_in` and `target_out` are int32 `(batch, target_time)`, the latter right-padded with 0.
-    """
+    """Log-probabilities that CTC adds for given targets `(batch, target_time)`: 0 at padding."""
     prefixes = CtcPrefixes(log_probs, mask, end)
 
     def step(state, tokens):
@@ -109,10 +105,7 @@ class CtcPrefixes:
         )
 
     def step(self, tokens, state):
-        """(log psi(g c) - log psi(g), float32 `(batch, [beam,] vocabulary)`; `PrefixState` of g).
-
-        `tokens` int32 `(batch, [beam])` were chosen last; `state` is the `PrefixState` before them.
-        """
+        """(log psi(g c) - log psi(g), `(batch, [beam,] vocabulary)`; the `PrefixState` of g)."""
         beam = len(tokens.shape) > 1
         if not beam:  # a beam of one
             tokens = ops.expand_dims(tokens, axis=1)
@@ -166,10 +159,9 @@ def _pad_first(log_r):
 
 
 def summed_products(log_a, log_b):
-    """Logarithms of x_t = a_t x_{t-1} + b_t with x_{-1} = 0, for all t at once.
+    """Logarithms of x_t = a_t x_{t-1} + b_t, x_{-1} = 0, for all t at once: float32 `(..., time)`.
 
-    x_t = sum_{k <= t} b_k prod_{k < l <= t} a_l, of 1, 2, 4, 8, ... terms (Hillis and Steele
-    1986): log2(time) rounds, and no subtraction. All are float32 `(..., time)`.
+    x_t = sum_{k <= t} b_k prod_{k < l <= t} a_l, of 1, 2, 4, ... terms (Hillis and Steele 1986)
     """
     time = ops.shape(log_b)[-1]
     rounds = (time - 1).bit_length() if isinstance(time, int) else 31

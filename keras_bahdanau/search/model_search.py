@@ -37,11 +37,8 @@ def search_model(
     `model` is a `StepModel`, such as a `Seq2Seq`, and `features` its input: of text int32
     `(batch, source_time)`, right-padded with 0. The options bound each target by its own source;
     static buffers need `time`. With `drop_ended`, steps leave out ended sources, in a graph for any
-    batch size: faster, but the rounding of a row depends on the other rows. Other arguments: as in
-    `search`.
-
-    Returns:
-        `SearchResult` with a beam axis of `options.beam_width`.
+    batch size: faster, but the rounding of a row depends on the other rows. Other arguments and
+    result: as in `search`.
     """
     require_ctc(model, options)
     prepared = model.encode(features)
@@ -92,7 +89,7 @@ def search(
     unwritten=(),
     visit=None,
 ):
-    """Search, or draw at random, as the options ask.
+    """Search, or draw at random, as the options ask: `SearchResult` of `options.beam_width`.
 
     Args:
         step: Function `(tokens, state) -> (log_probs, weights, state)` with
@@ -116,9 +113,6 @@ def search(
         symbols: Sequence of integers, tokens that only `options.write_symbols` allows.
         unwritten: Sequence of integers, tokens forbidden outside of a prefix, such as padding.
         visit: As in `beam_search`, which then runs for a beam of 1, too; draws ignore it.
-
-    Returns:
-        `SearchResult` with a beam axis of `options.beam_width`.
     """
     if options.ctc_weight:
         step, state = add_ctc(step, state, ctc_log_probs, source_mask, options.ctc_weight, end)

@@ -84,12 +84,9 @@ UNSEEN = 1e-7  # of attention, the least that a source token counts as having go
 
 
 def coverage_penalty(alignment, source_mask=None):
-    """Coverage penalty of hypotheses that leave parts of the source unattended.
+    """Penalty of a source left unattended, float32 `(batch, beam)`, over real positions.
 
     cp = sum_j log(min(sum_i alpha_ij, 1))      (Wu et al. 2016, eq. 14)
-
-    Float32 `(batch, beam)`, at most 0, of `alignment` `(batch, beam, target_time, source_time)`
-    over the positions that are True in `source_mask` `(batch, source_time)`.
     """
     covered = ops.clip(ops.sum(alignment, axis=2), UNSEEN, 1.0)  # sum_i alpha_ij, at most 1
     penalty = ops.log(covered)  # -> (batch, beam, source_time)
@@ -118,9 +115,8 @@ def best_tokens(distribution, count):
 def top_k_tokens(log_probs, count, unwritten=()):
     """`ops.top_k` over the last axis, faster for a large vocabulary: (values, int32 ids).
 
-    The `count` largest values are in the `count` blocks with the largest maxima, so only those
-    blocks are ranked. Equal values come in the order of their blocks. `unwritten` tokens are left
-    out; those of the first block cost no pass over the vocabulary.
+    Only the `count` blocks with the largest maxima are ranked; equal values come in their order.
+    `unwritten` tokens are left out.
     """
     vocabulary = log_probs.shape[-1]
     block = _block(vocabulary, count)
@@ -152,10 +148,7 @@ def top_k_tokens(log_probs, count, unwritten=()):
 
 
 def _block(vocabulary, count):
-    """The size of blocks, within bounds, that leaves the fewest values to rank; 1 if none divides.
-
-    Ranked are the maxima of all blocks and the values of `count` blocks.
-    """
+    """The block size that leaves the fewest values to rank, within bounds; 1 if none divides."""
     sizes = range(SMALLEST, min(LARGEST, vocabulary) + 1)
     dividing = [size for size in sizes if vocabulary % size == 0]
     return min(dividing, key=lambda size: vocabulary // size + count * size, default=1)

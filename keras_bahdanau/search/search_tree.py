@@ -53,8 +53,7 @@ class TreeRecorder:
     Example:
         >>> recorder = TreeRecorder(options)
         >>> result = search(step, state, limits, options, visit=recorder, **settings)
-        >>> recorder.tree().kept.mean()
-        0.4
+        >>> tree = recorder.tree()
     """
 
     def __init__(self, options):

@@ -28,11 +28,9 @@ class SequentialState(NamedTuple):
 
 
 def sequential_search(step, choose, state, limits, *, start, end, time, source_time):
-    """Last `SequentialState`, when every hypothesis has ended or is cut.
+    """Last `SequentialState`, when every hypothesis has ended or is cut; `(batch, [draws])` limits.
 
-    `limits` is `(batch,)` or `(batch, draws)`. `choose` is a function
-    `(distribution, t, rows) -> (tokens, log_probs)` for step t, with rows int32 `(n,)`
-    or None for all.
+    `choose` is `(distribution, t, rows) -> (tokens, log_probs)` for step t, rows as in `RowStep`.
     """
     shape = ops.shape(limits)
     alive = ops.greater(limits, 0)
@@ -85,10 +83,7 @@ def _advance(step, choose, limits, state, end):
 
 
 def greedy_search(step, state, limits, options, *, start, end, time, source_time):
-    """Take the most probable token at each step: `SearchResult` with a beam axis of 1.
-
-    Arguments: as in `search`. Of the options only the length penalty counts.
-    """
+    """Take the most probable token at each step: `SearchResult` with a beam axis of 1."""
     shared = {"start": start, "end": end, "time": time, "source_time": source_time}
     result = sequential_search(step, _most_probable, state, limits, **shared)
     scores = normalized(result.log_probs, result.lengths, options)
@@ -112,13 +107,9 @@ def _most_probable(distribution, t, rows):
 
 
 def sample(step, state, limits, options, *, start, end, time, source_time, uniforms=None):
-    """Draw `options.beam_width` independent translations of each sentence.
+    """Draw `options.beam_width` independent translations of each sentence: a `SearchResult`.
 
-    Arguments: as in `search`. `temperature`, `top_k` and `top_p` change the draws, but not their
-    scores.
-
-    Returns:
-        `SearchResult` with a beam axis of `options.beam_width`, in the order of the draws.
+    Arguments: as in `search`. `temperature`, `top_k` and `top_p` change the draws, not the scores.
     """
     draws = options.beam_width
     if uniforms is None:
@@ -147,8 +138,7 @@ def sample(step, state, limits, options, *, start, end, time, source_time, unifo
 def draw(log_probs, uniforms, options):
     """(tokens int32 `(...)`, their log-probabilities): a draw from each distribution.
 
-    `uniforms` `(...)` in [0, 1) are the share of probability, most probable token first, before it;
-    `log_probs` is `(..., vocabulary)`.
+    `uniforms` in [0, 1) are the share of probability, most probable token first, before it.
     """
     # (..., ranks); tokens (vocabulary,) where nothing is cut
     ranked, tokens = _ranked(log_probs, options)

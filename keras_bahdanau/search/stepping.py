@@ -11,10 +11,6 @@ class RowStep:
 
     `for_rows` is a function from rows, int32 `(n,)` or None for all, to a step function
     `(tokens, state) -> (log_probs, weights, state)`.
-
-    Example:
-        >>> step = RowStep(lambda rows: language_step(take_rows(memory, rows)))
-        >>> log_probs, weights, state = step(tokens, state)
     """
 
     def __init__(self, for_rows):
@@ -48,7 +44,6 @@ def run_steps(make_advance, first, time, step):
     """The last state of a search, one step after the other until no hypothesis is alive.
 
     In a graph for any batch size, a `RowStep` leaves out ended rows whenever a quarter has ended.
-    No row changes another, but for rounding, which depends on the number of rows of a product.
     `make_advance(rows)` gives a function from a state to the next; the last state's `model` is ()
     where rows have been left out.
     """
