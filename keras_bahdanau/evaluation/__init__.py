@@ -1,7 +1,4 @@
-"""Scores of a pipeline, and significance tests between two of them.
-
-The names are loaded on first use: none of it loads TensorFlow before a model reads something.
-"""
+"""Scores of a pipeline, and significance tests between two of them."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

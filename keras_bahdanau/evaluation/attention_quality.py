@@ -6,13 +6,10 @@ from keras_bahdanau.text.alignments import alignment_error_rate, check_links, sp
 
 
 def attention_entropy(translations):
-    """Mean entropy of the attention over the target tokens of `Translation`s.
+    """Mean entropy of the attention over the target tokens of `Translation`s: (nats, share).
 
-    A token that attends to one position has entropy 0, uniform attention to n positions log n.
-
-    Returns:
-        (nats, share): floats, -sum_j alpha_ij log alpha_ij, and its share of the maximum, the log
-        of the number of positions, over sources of two positions and more. None without attention.
+    -sum_j alpha_ij log alpha_ij is 0 for a token that attends to one position; the share is that of
+    its maximum, log n, over sources of n >= 2 positions. None without attention.
     """
     entropies, shares = [], []
     for translation in translations:
@@ -27,16 +24,11 @@ def attention_entropy(translations):
 
 
 def alignment_error(translator, pairs, sure, possible, batch_size=64, search=None):
-    """Alignment error rate of the attention, read on given translations.
+    """Alignment error rate of the attention, in [0, 1], read on given translations.
 
     `pairs` are (source, target) strings; `sure` and `possible` have a set of links between words
-    for each (`read_alignments`). `search` replaces the translator's own, for its longest lengths.
-
-    Returns:
-        Float in [0, 1], less is better: see `alignments.alignment_error_rate`.
-
-    Raises:
-        ValueError: If there are not as many sets as pairs, or a link names a missing word.
+    for each (`read_alignments`), else ValueError. `search` replaces the translator's own, for its
+    longest lengths. See `alignments.alignment_error_rate`.
     """
     sources, targets = ([pair[side] for pair in pairs] for side in (0, 1))
     words = [*zip(translator.source.words(sources), translator.target.words(targets), strict=True)]

@@ -150,15 +150,12 @@ def _fitted(names, features, labels, folds):
 
 
 def fit_logistic(features, labels, penalty=1.0):
-    """Weights that make the labels most probable, with an L2 penalty.
+    """(weights float64 `(features,)`, bias) that make the labels most probable, with an L2 penalty.
 
     sum_n log(1 + exp(-y_n z_n)) + penalty/2 |w|^2 is minimal, with y_n = 1 or -1 and z = w x + b,
     of features x with mean 0 and standard deviation 1 (Newton's method), as in scikit-learn's
-    `LogisticRegression(C=1 / penalty)`.
-
-    Returns:
-        (weights float64 `(features,)`, bias float), for the original features `(cases, features)`.
-        Constant features have weight 0; with equal labels all weights are 0.
+    `LogisticRegression(C=1 / penalty)`. Constant features have weight 0; with equal labels all
+    have.
     """
     features, labels = np.asarray(features, float), np.asarray(labels, float)
     count = len(labels)
@@ -205,13 +202,7 @@ def _logistic(z):
 
 
 def cross_validated(features, labels, folds, penalty=1.0):
-    """Probabilities `(cases,)` of cases by regressions that were fitted without their fold.
-
-    Example:
-        >>> folds = np.arange(len(labels)) % 5
-        >>> roc_auc(labels, cross_validated(features, labels, folds))
-        0.78
-    """
+    """Probabilities `(cases,)` of cases by regressions that were fitted without their fold."""
     features, labels, folds = np.asarray(features, float), np.asarray(labels, bool), np.array(folds)
     probabilities = np.zeros(len(labels))
     for fold in np.unique(folds):

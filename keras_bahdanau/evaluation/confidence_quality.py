@@ -22,10 +22,7 @@ class Reliability:
     calibrated: np.ndarray
 
     def figures(self, probabilities):
-        """(area under the ROC curve, calibration error, Brier score) of `raw` or `calibrated`.
-
-        The area is None where all cases are right, or all wrong.
-        """
+        """(ROC area, or None if all labels are equal, calibration error, Brier score)."""
         area = roc_auc(self.labels, probabilities) if len(set(self.labels.tolist())) == 2 else None
         scores = calibration_error, brier_score
         return area, *(score(self.labels, probabilities) for score in scores)
@@ -58,9 +55,8 @@ def roc_auc(labels, scores):
 def reliability(labels, probabilities, bins=BINS):
     """Reliability curve of right cases (bools) by their probabilities, in bins of equal mass.
 
-    Returns:
-        Float array `(bins, 3)`: the mean probability of a bin, its share of right cases, and
-        its number of cases. There are fewer bins if there are fewer cases.
+    Float array `(bins, 3)`: the mean probability of a bin, its share of right cases, and its number
+    of cases. There are fewer bins if there are fewer cases.
     """
     labels, probabilities = _checked(labels, probabilities)
     order = np.argsort(probabilities, kind="stable")
@@ -83,13 +79,7 @@ def calibration_error(labels, probabilities, bins=BINS):
 
 
 def brier_score(labels, probabilities):
-    """Mean squared distance of the probability from 1 of a right case, 0 of a wrong one.
-
-    (Brier 1950.) It is 0 at best; 0.25 for 50 % of everything.
-
-        >>> brier_score([True, False], [0.5, 0.5])
-        0.25
-    """
+    """Mean squared error of probabilities of right cases (Brier 1950): 0 at best, 0.25 for 50 %."""
     labels, probabilities = _checked(labels, probabilities)
     return float(np.mean((probabilities - labels) ** 2))
 

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 class MetricKind(NamedTuple):
     """Entry of `METRICS`: label in tables, direction, and a function to its scorer.
 
-    `new_scorer` is a function of (the module `rates`, tokenization, lowercase) to a metric of
-    sacreBLEU, such as a `Rate`. `nbest` texts of a hypothesis count: 1 of all but top-k accuracy.
+    `new_scorer` maps (the module `rates`, tokenization, lowercase) to a metric of sacreBLEU.
     """
 
     label: str
@@ -97,18 +96,11 @@ class CorpusMetric:
     scorer: Any
 
     def corpus_score(self, hypotheses, references):
-        """Score of all sentences together.
+        """Score of all sentences together, at least 0; error rates may exceed 100.
 
-        Args:
-            hypotheses: List of strings; or of lists of strings, the best first, of which one
-                counts, or as many as `nbest`.
-            references: List of strings, as many; or of lists of strings, several right answers.
-
-        Returns:
-            Float, at least 0. An error rate counts insertions, so that it may exceed 100.
-
-        Raises:
-            ValueError: If the lists differ in length, or are empty.
+        `hypotheses` are strings; or lists of strings, the best first, of which one counts, or as
+        many as `nbest`. `references` are as many strings; or lists of right answers. Raises
+        ValueError if the lists differ in length, or are empty.
         """
         return float(self.scorer.corpus_score(*self._lines(hypotheses, references)).score)
 
@@ -143,10 +135,7 @@ class CorpusMetric:
 
     @property
     def by_source(self):
-        """True if a source of several pairs counts once, with the nearest reference.
-
-        So do rates; sacreBLEU's own metrics count each pair.
-        """
+        """True if a source of several pairs counts once, with the nearest reference."""
         return getattr(self.scorer, "by_source", False)
 
     @property

@@ -17,10 +17,7 @@ STARTS = band_starts(5)  # of texts, in words or symbols
 
 
 class Band(NamedTuple):
-    """Inputs of similar length: label, such as "6-10", number, and score as a corpus.
-
-    Lengths are words of a text, symbols of one of characters, positions of other sources.
-    """
+    """Inputs of similar length in `Source.counted_in`: label, such as "6-10", number, and score."""
 
     label: str
     sentences: int
@@ -30,12 +27,9 @@ class Band(NamedTuple):
 def scores_by_length(lengths, hypotheses, references, metric, starts=STARTS):
     """List of `Band`, the scores of the inputs of each length, shortest first, without empty ones.
 
-    Args:
-        lengths: List of integers, the length of each source: see `Source.sizes`.
-        hypotheses: List of strings, as many; or of lists: see `CorpusMetric.corpus_score`.
-        references: List of strings, as many; or of lists of strings.
-        metric: A `CorpusMetric`.
-        starts: Increasing integers, the shortest length of each band; shorter inputs have none.
+    `lengths` are those of the sources: see `Source.sizes`. Hypotheses and references: see
+    `CorpusMetric.corpus_score`. `starts` are the shortest lengths of the bands; shorter inputs have
+    none.
     """
     bands = []
     for start, next_start in zip(starts, [*starts[1:], None], strict=True):

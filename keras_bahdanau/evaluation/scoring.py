@@ -46,11 +46,7 @@ class Likelihood:
 
 
 def likelihood(model, batches):
-    """`Likelihood` of `BatchedPairs` with a `Seq2Seq`, without dropout.
-
-    Raises:
-        ValueError: If all sources turn out to be broken.
-    """
+    """`Likelihood` of `BatchedPairs` with a `Seq2Seq`; ValueError if all sources are broken."""
     import tensorflow as tf
 
     dataset = batches.epoch(0)

@@ -51,17 +51,8 @@ def candidates(
     """The options to try: `search` itself, then each combination, narrow beams first.
 
     Equivalent options come once: a beam of 1 ranks nothing; an exponent of 0 is no penalty.
-
-    Args:
-        search: `SearchOptions`: the other options of all candidates.
-        beam_widths: Iterable of positive integers.
-        length_normalizations: Iterable of floats, exponents.
-        length_penalties: Iterable of "power" and "gnmt".
-        ctc_weights: Iterable of floats in [0, 1], shares of CTC; that of `search` when left out.
-            `tuned_options` has the values for a model.
-
-    Raises:
-        ValueError: If a value is out of range, or the search draws at random.
+    `ctc_weights` are those of `search` when left out; `tuned_options` has the values for a model.
+    Raises ValueError if a value is out of range, or the search draws at random.
     """
     if search.random:
         raise ValueError(

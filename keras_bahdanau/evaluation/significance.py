@@ -19,17 +19,10 @@ LEAST_SAMPLES = 100  # that say anything of two systems
 def interval(metric, hypotheses, references, samples=1000):
     """95 % interval of a score, by bootstrap over sentences (Koehn 2004; Bisani and Ney 2004).
 
-    Args:
-        metric: A `CorpusMetric`.
-        hypotheses: List of strings, or of lists of strings: see `CorpusMetric.corpus_score`.
-        references: List of strings, or of lists of strings, as many.
-        samples: Integer from 1 to 100,000, corpora that are drawn from the sentences.
-
-    Returns:
-        (low, high): floats, in percent. The draws are the same each time.
-
-    Raises:
-        ValueError: If the lists differ in length, or are empty, or `samples` is out of range.
+    Hypotheses and references: see `CorpusMetric.corpus_score`. `samples`, from 1 to 100,000, are
+    the corpora that are drawn from the sentences, the same each time. Returns (low, high), in
+    percent. Raises ValueError if the lists differ in length, or are empty, or `samples` is out of
+    range.
 
     Example:
         >>> interval(exact, ["a"] * 100, ["a"] * 60 + ["b"] * 40)
@@ -47,10 +40,7 @@ def interval(metric, hypotheses, references, samples=1000):
 
 
 def samples_for(count):
-    """Number of bootstrap samples of a corpus of `count` sentences: 1,000, fewer if it is large.
-
-    ValueError if there are too many sentences for `LEAST_SAMPLES`.
-    """
+    """Number of bootstrap samples of `count` sentences; ValueError below `LEAST_SAMPLES`."""
     samples = min(1000, MOST_DRAWN // max(1, count))
     if samples < LEAST_SAMPLES:
         raise ValueError(
@@ -192,9 +182,6 @@ def sign_test(first, second):
     """p-value of the exact sign test, from the texts that only one of two systems has right.
 
     p = min(1, 2 P(X <= min(first, second))),  X ~ Binomial(first + second, 1 / 2)
-
-        >>> sign_test(0, 3)
-        0.25
     """
     count = first + second
     few = np.arange(1, min(first, second) + 1)

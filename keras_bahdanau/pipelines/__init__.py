@@ -1,7 +1,4 @@
-"""Pipelines: raw input to results with a trained model, saved as one file.
-
-The names are loaded on first use, since a model's file is found and checked without TensorFlow.
-"""
+"""Pipelines: raw input to results with a trained model, saved as one file."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

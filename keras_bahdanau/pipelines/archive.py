@@ -1,7 +1,6 @@
 """The archive of a pipeline's file: its card is read, verified and changed without TensorFlow.
 
-The card holds the sha256 of the source, of the target and of each member of the archive, so
-that no part comes from another file. The search options have none: they may change.
+The card holds the sha256 of each part, but of the search options, which may change.
 """
 
 import copy
@@ -57,14 +56,10 @@ def find_translator(path):
 
 
 def read_card(path):
-    """The card of a pipeline's file: source, target, search options and record.
+    """The card of a pipeline's file, read again only if the file has changed.
 
-    An unchanged file is not read again.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is not a pipeline's file, damaged, mixed with parts of another file, or
-            has unknown search options.
+    Raises FileNotFoundError; ValueError for a file of another kind, damaged, mixed with parts of
+    another one, or with unknown search options.
     """
     path = Path(path)
     if not path.is_file():

@@ -1,7 +1,4 @@
-"""Work on many inputs, in batches that fit in memory, with as many under way as cores.
-
-The memory of a search is counted from the shapes of its tensors.
-"""
+"""Work on many inputs, in batches that fit in memory, with as many under way as cores."""
 
 import concurrent.futures
 import math
@@ -29,21 +26,14 @@ from keras_bahdanau.settings.option import check_value
 
 
 class SearchMemory(NamedTuple):
-    """The tensors that a search holds for one source.
-
-    Of a `StepModel` other than `Seq2Seq` and `Ensemble` only logits and weights count. The logits
-    of `logits_at_once` steps are held at the same time.
-    """
+    """The tensors that a search holds for one source, with logits of `logits_at_once` steps."""
 
     model: Any
     options: Any
     logits_at_once: int = 1
 
     def numbers(self, positions):
-        """Count the numbers of a source: scores, alignments, draws, states and attention.
-
-        There are two alignments: of the live rows, and of all.
-        """
+        """Count the numbers of a source: scores, alignments, draws, states and attention."""
         options, vocabulary = self.options, self.model.target_vocabulary_size
         source_time = -(-positions // self.model.source_limits.reduction)
         limit = int(source_time * options.max_length_ratio + options.max_length_offset)
@@ -59,10 +49,7 @@ class SearchMemory(NamedTuple):
 
 
 def hypothesis_numbers(model, source_time):
-    """Count the numbers that a step holds for one hypothesis, without logits and weights.
-
-    Self-attention counts with its whole window, of which a search of fewer steps has a part.
-    """
+    """Count the numbers that a step holds for one hypothesis, without logits and weights."""
     if isinstance(model, Ensemble):
         return sum(hypothesis_numbers(member, source_time) for member in model.models)
     if not isinstance(model, Seq2Seq):
@@ -115,15 +102,9 @@ def encoder_numbers(model, source_time):
 def map_batches(rows, batch_size, work, memory, tell=None):
     """Results of `work(members, features)` for each member, in the order of the rows.
 
-    As many batches run at once as there are cores, since the steps of a search follow each other.
-    `work` runs in several threads and gives one result for each number in the int array `members`.
-    `tell` gets the number of rows done so far. ValueError if a row alone does not fit in memory.
-
-    Example:
-        >>> rows, memory = source.rows(["one", "one two"]), SearchMemory(model, options)
-        >>> widths = lambda members, ids: ids.shape[1:] * len(members)
-        >>> map_batches(rows, 64, widths, memory)
-        [3, 3]
+    `work` runs in as many threads as there are cores, and gives one result for each number in the
+    int array `members`. `tell` gets the number of rows done so far. ValueError if a row alone does
+    not fit in memory.
     """
     check_value("batch_size", batch_size, BATCH_SIZE)
     results = [None] * len(rows.lengths)

@@ -1,8 +1,7 @@
 """Confidence: the probability that a text, or a word of it, is right. NumPy only.
 
 Without calibration it is the geometric mean of the probabilities of the tokens, else a logistic
-regression on values of the search (Platt 1999), whose coefficients the model's file holds:
-`keras_bahdanau.evaluation.calibrate` fits them.
+regression on values of the search (Platt 1999), fitted by `evaluation.calibrate`.
 """
 
 import dataclasses
@@ -106,8 +105,7 @@ def calibration_of(card):
 def text_confidence(log_probs, entropies, alignment, calibration=None):
     """Confidence of a text, a float in [0, 1]; 1 for the empty text of an empty input.
 
-    `log_probs` (nats) and `entropies` are `(target_time,)`, `alignment` is
-    `(target_time, source_time)`. Without a `calibration` it is exp of the mean log p of a token.
+    `log_probs` (nats), `entropies` `(target_time,)`; `alignment` `(target_time, source_time)`.
     """
     if not len(log_probs):
         return 1.0
@@ -119,8 +117,7 @@ def text_confidence(log_probs, entropies, alignment, calibration=None):
 def text_features(log_probs, entropies, alignment):
     """Float64 array of the `TEXT_FEATURES` of a text with one token at least.
 
-    Coverage is the attended share of the source, mean_j min(sum_i alpha_ij, 1). For an empty source
-    coverage is 0, and the ratio is the text's length. Arguments as in `text_confidence`.
+    Coverage is the attended share of the source, mean_j min(sum_i alpha_ij, 1), 0 for an empty one.
     """
     log_probs, entropies = np.asarray(log_probs, float), np.asarray(entropies, float)
     target_time, source_time = np.shape(alignment)
@@ -135,11 +132,7 @@ def text_features(log_probs, entropies, alignment):
 
 
 def word_spans_of(tokens, text):
-    """List of (word, first token, last token) of a text's tokens, without its end token.
-
-    An unknown token is a word of its own; replaced by a copied character, it is part of the word
-    around it.
-    """
+    """List of (word, first token, last token), without the end; unknown tokens are words."""
     inside = _spans([NO_WORD if token == UNKNOWN else token for token in tokens])
     return inside if len(inside) == len(_words(text)) else _spans(tokens)
 
@@ -166,14 +159,9 @@ def word_features(spans, log_probs, entropies):
 
 
 def words_of_text(spans, text):
-    """List of the words of spans as they are in the text.
+    """List of the words of spans as they are in the text: composed, copies for unknown tokens.
 
-    There characters are composed, and source words replace unknown tokens. If such a copy is
-    several words, an unknown token keeps its name, `<unk>`.
-
-    Example:
-        >>> words_of_text([("Herr", 0, 1), ("<unk>", 2, 2)], "Herr Bahdanau")
-        ['Herr', 'Bahdanau']
+    If a copy is several words, an unknown token keeps its name, `<unk>`.
     """
     words = _words(text)
     if len(words) == len(spans):

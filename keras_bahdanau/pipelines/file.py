@@ -36,16 +36,7 @@ def write_pipeline(
 ):
     """Write the parts of a pipeline to one `.keras` file, or nothing at all.
 
-    Args:
-        path: Path that ends in ".keras".
-        source: `Source`.
-        model: `Seq2Seq` or `Ensemble`.
-        target: `Subwords`.
-        search: `SearchOptions`.
-        metrics: Tuple of names of metrics, or None.
-        weights: "float32", or "float16" for half the size; ValueError if a weight is too large.
-        training: Dictionary for JSON, the options of the training; or None.
-        calibration: `Calibration`, or None.
+    `weights` is "float32", or "float16" for half the size; ValueError if a weight is too large.
     """
     import keras  # which takes its time
 
@@ -83,10 +74,7 @@ def write_pipeline(
 
 
 def read_pipeline(file, precision=None):
-    """Read what `write_pipeline` wrote: (source, model, target, search, metrics).
-
-    `file` is a `PipelineFile` or a path, `precision` the model's (`cast_model`), None for its own.
-    """
+    """(source, model, target, search, metrics) of a `PipelineFile` or path; see `cast_model`."""
     import keras
 
     from keras_bahdanau.layers.initializers import replaced_at_once

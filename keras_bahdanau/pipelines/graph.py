@@ -16,10 +16,7 @@ from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN
 
 
 class GraphPipeline:
-    """Features to hypotheses, hypotheses to texts, all by TensorFlow's operations.
-
-    Arguments as in `Pipeline`, which adds Python's side: lists of inputs, batches, files.
-    """
+    """Features to hypotheses, hypotheses to texts, all by TensorFlow's operations."""
 
     def __init__(self, source, model, target, search=None):
         self.source = source_of(source)
@@ -80,18 +77,12 @@ class GraphPipeline:
         visit=None,
         drop_ended=False,
     ):
-        """`SearchResult` of the hypotheses for the features of a source.
+        """`SearchResult` of the hypotheses for features `(batch, source_time, ...)`.
 
-        Args:
-            features: As the source makes them, `(batch, source_time, ...)`.
-            options: `SearchOptions`; the pipeline's own when left out.
-            time: Integer, the length of the buffers where it must be static.
-            prefix: Int32 tensor `(batch, prefix_time)`, right-padded with 0: the
-                beginning of each hypothesis.
-            uniforms: Float tensor `(batch, beam_width, max_length)` in [0, 1), for draws at random;
-                from the seed when left out.
-            visit: Function of each state of a beam search, outside of a graph: see `beam_search`.
-            drop_ended: As in `search_model`.
+        `time` is the length of the buffers where it must be static. `prefix` int32
+        `(batch, prefix_time)`, right-padded with 0, begins each hypothesis. `uniforms`
+        `(batch, beam_width, max_length)` in [0, 1) are for draws at random. `visit` gets each state
+        outside of a graph: see `beam_search`.
         """
         options = options or self.search
         return search_model(
@@ -110,10 +101,7 @@ class GraphPipeline:
         )
 
     def unwritten(self, options=None):
-        """List of ids that a search writes into no text: padding, start, unknown.
-
-        The unknown one is written if options ask for it, or if a part of the source replaces it.
-        """
+        """Ids that a search writes into no text: padding, start and, by default, unknown."""
         options = options or self.search
         shows_unknown = options.write_unknown or options.replace_unknown
         return [PAD, START] if shows_unknown else [PAD, START, UNKNOWN]
@@ -160,12 +148,7 @@ class GraphPipeline:
         return (1 - options.ctc_weight) * log_probs + options.ctc_weight * ctc
 
     def graph_copies(self, result, **inputs):
-        """Parts of the source in place of unknown tokens, if the search options ask for copies.
-
-        `inputs` are the tensors of the request, as the source names them. Returns a string tensor
-        `(batch, beam, target_time)`, a source word for each token, with `copies_characters` a
-        character; or None.
-        """
+        """Source words for unknown tokens, strings `(batch, beam, target_time)`, or None."""
         if not self.search.replace_unknown:
             return None
         characters = self.copies_characters

@@ -119,17 +119,11 @@ class Pipeline(GraphPipeline):
         return [best for best, *_ in results]
 
     def decode_nbest(self, inputs, nbest=None, batch_size=64, search=None, prefixes=None, say=None):
-        """Find the best few texts for each input, best first.
+        """Find the best few texts for each input, best first: a list of lists of `Translation`.
 
         Draws at random keep their order. They depend on the seed and the input, not on the batch.
-        `nbest` is at most, and by default, the beam width; an empty input has one text, which is
-        empty. Other arguments: as in `decode`.
-
-        Returns:
-            List of lists of `Translation`.
-
-        Raises:
-            ValueError: If `nbest` is not from 1 to the beam width; other errors as in `decode`.
+        `nbest` is from 1 to the beam width, the default, else ValueError; an empty input has one
+        text, which is empty. Other arguments and errors: as in `decode`.
         """
         inputs = _listed(inputs)
         self.source.check(self.plural, inputs)
@@ -160,21 +154,13 @@ class Pipeline(GraphPipeline):
         return map_batches(rows, batch_size, decoded, memory, tell=tell)
 
     def align(self, pairs, batch_size=64, search=None):
-        """Align given texts with their inputs, by forced decoding.
+        """Align given texts with their inputs, by forced decoding: a `Translation` for each pair.
 
-        Args:
-            pairs: List of (input, target string).
-            batch_size: Positive integer. Pairs read at once.
-            search: `SearchOptions` in place of the pipeline's own, for their penalties.
-
-        Returns:
-            List of `Translation`, one a pair. `truncated` says that its input was longer than
-            `max_source_length` of the search, or its text than `max_length`.
-
-        Raises:
-            TypeError: If `pairs` does not hold inputs of the source and strings.
-            ValueError: If an input is not valid for the source, or `replace_unknown` is set for
-                a source that is not text.
+        `pairs` are (input, target string); `search` replaces the pipeline's own options, for their
+        penalties. `truncated` says that an input was longer than `max_source_length` of the search,
+        or its text than `max_length`. Raises TypeError if `pairs` does not hold inputs of the
+        source and strings; ValueError if an input is not valid for the source, or `replace_unknown`
+        is set for a source that is not text.
 
         Example:
             >>> result = pipeline.align([("a man", "ein Mann")])[0]
@@ -204,11 +190,10 @@ class Pipeline(GraphPipeline):
         return [result for (result,) in map_batches(rows, batch_size, forced, memory)]
 
     def score(self, pairs, batch_size=64, search=None):
-        """Score given texts: the scores that `align` gives them. Arguments and errors as there.
+        """Score given texts, as `align` does: a list of floats, one a pair.
 
-        Returns:
-            List of floats, one a pair: log p, with the search's share of CTC, over the length
-            penalty, plus the coverage penalty.
+        A score is log p, with the search's share of CTC, over the length penalty, plus the coverage
+        penalty.
 
         Example:
             >>> translator.score([("one two", "eins zwei"), ("one two", "zwei eins")])
@@ -251,9 +236,8 @@ class Pipeline(GraphPipeline):
     def picture(self, example, search=None):
         """`sources.Picture` of an input as far as it is read, for `plot_alignment`.
 
-        None if the source has none, as text, or the input is empty. `search` replaces the
-        pipeline's own `SearchOptions`. TypeError or ValueError if the source does not accept
-        `example`.
+        None if the source has none, as text, or the input is empty. TypeError or ValueError if the
+        source does not accept `example`.
 
         Example:
             >>> kb.plot_alignment(pipeline.decode([example])[0], pipeline.picture(example))
@@ -263,10 +247,7 @@ class Pipeline(GraphPipeline):
         return picture and picture._replace(reduction=self.model.source_limits.reduction)
 
     def words(self, inputs, longest=None):
-        """First and last word of each position of the memory: int arrays `(source_time, 2)`.
-
-        Inputs are cut to `longest`, None for whole ones. See `Source.words`.
-        """
+        """First and last word of each position of the memory: int arrays `(source_time, 2)`."""
         return self.source.words(inputs, longest)
 
     def _check_prefixes(self, prefixes, inputs):
@@ -305,10 +286,7 @@ class Pipeline(GraphPipeline):
         return self._graphs[key]
 
     def prefix_ids(self, prefixes, longest):
-        """Target ids of prefixes (strings or rows of ids), without end tokens, cut to `longest`.
-
-        Returns an int32 array `(batch, prefix_time)`, right-padded with 0.
-        """
+        """Target ids int32 `(batch, prefix_time)` of prefixes, strings or ids, cut to `longest`."""
         if not _are_ids(prefixes):
             short = [cut_to_bytes(prefix, byte_limit(longest)) for prefix in prefixes]
             prefixes = [row[:-1] for row in self.target.encode(short)]
@@ -352,14 +330,10 @@ class Pipeline(GraphPipeline):
     def save(self, path, weights="float32"):
         """Write source, model, target and search options to one `.keras` file, or nothing.
 
-        Args:
-            path: Path of the file.
-            weights: String. "float16" more than halves the file, with 11 significant bits a weight;
-                they are loaded as float32. A model in bfloat16 stays so.
-
-        Raises:
-            ValueError: If `path` does not end in ".keras", `weights` is neither, a weight is too
-                large for float16, or the search asks for what the pipeline does not have.
+        The `weights` "float16" more than halve the file, with 11 significant bits a weight; they
+        are loaded as float32. A model in bfloat16 stays so. Raises ValueError if `path` does not
+        end in ".keras", `weights` is neither, a weight is too large for float16, or the search asks
+        for what the pipeline does not have.
         """
         self.check_options(self.search)
         metrics = vars(self).get("metrics")  # or they are those of the class

@@ -40,34 +40,18 @@ class Translator(Pipeline):
     def translate(self, sentences, batch_size=64, search=None, prefixes=None):
         """Find the best translation of each sentence, or draw one if the options say so.
 
-        Args:
-            sentences: List of strings, in any order; an empty one gives an empty translation.
-            batch_size: Positive integer. Sentences translated at once.
-            search: `SearchOptions` in place of the translator's own.
-            prefixes: List of strings, one a sentence: the beginning of its translation; ""
-                for a free one.
-
-        Returns:
-            List of `Translation`, one a sentence.
-
-        Raises:
-            TypeError: If `sentences` is one string, or holds something else.
-            ValueError: If there are not as many prefixes as sentences.
+        `sentences` are strings; an empty one gives an empty translation. `search` replaces the
+        translator's own options. `prefixes` are strings, one a sentence: the beginning of its
+        translation; "" for a free one. Returns a list of `Translation`. Raises TypeError if
+        `sentences` is one string, or holds something else; ValueError if there are not as many
+        prefixes as sentences.
         """
         return self.decode(sentences, batch_size, search, prefixes)
 
     def translate_nbest(self, sentences, nbest=None, batch_size=64, search=None, prefixes=None):
-        """Find the best few translations of each sentence, best first.
+        """Find the best few translations of each sentence, best first: lists of `Translation`.
 
-        Draws at random keep their order. They depend on the seed and the sentence, not on the
-        batch. `nbest` is at most, and by default, the beam width; an empty sentence has one, empty,
-        translation. Other arguments: as in `translate`.
-
-        Returns:
-            List of lists of `Translation`.
-
-        Raises:
-            ValueError: If `nbest` is larger than the beam; other errors as in `translate`.
+        As in `Pipeline.decode_nbest`.
         """
         return self.decode_nbest(sentences, nbest, batch_size, search, prefixes)
 
@@ -75,13 +59,12 @@ class Translator(Pipeline):
 class ImageToText(Pipeline):
     """A trained model that reads images, in one `.keras` file; arguments as in `Pipeline`.
 
+    The source is an `ImageSource`.
+
     ```python
     reader = keras_bahdanau.ImageToText.load("formulas.keras")
     print(reader.read([pathlib.Path("formula.png")])[0].text)
     ```
-
-    Args:
-        source: An `ImageSource`.
     """
 
     verb = "read"
@@ -90,14 +73,11 @@ class ImageToText(Pipeline):
     metrics = ("exact", "wer")
 
     def read(self, images, batch_size=64, search=None, prefixes=None):
-        """Find the best text for each image.
+        """Find the best text for each image: a list of `Translation`.
 
         An image is bytes of a PNG or JPEG, a path (`pathlib.Path`), or an array `(height, width)`
         or `(height, width, 3)`. One that can't be read gives an empty text. Other arguments: as in
         `Pipeline.decode`.
-
-        Returns:
-            List of `Translation`, one an image.
         """
         return self.decode(images, batch_size, search, prefixes)
 
@@ -105,13 +85,12 @@ class ImageToText(Pipeline):
 class SpeechToText(Pipeline):
     """A trained model that transcribes speech, in one `.keras` file; arguments as in `Pipeline`.
 
+    The source is an `AudioSource`.
+
     ```python
     speech = keras_bahdanau.SpeechToText.load("an4.keras")
     print(speech.transcribe([pathlib.Path("hello.wav")])[0].text)
     ```
-
-    Args:
-        source: An `AudioSource`.
     """
 
     verb = "transcribe"
@@ -120,14 +99,11 @@ class SpeechToText(Pipeline):
     metrics = ("wer", "cer")
 
     def transcribe(self, recordings, batch_size=64, search=None, prefixes=None):
-        """Find the best text for each recording.
+        """Find the best text for each recording: a list of `Translation`.
 
         A recording is bytes of a WAV or FLAC file, a path (`pathlib.Path`), or a pair (samples,
         rate). One that can't be read, or has no sample, gives an empty text. Other arguments: as in
         `Pipeline.decode`.
-
-        Returns:
-            List of `Translation`, one a recording.
         """
         return self.decode(recordings, batch_size, search, prefixes)
 
@@ -169,18 +145,11 @@ def load_pipeline(path, precision=None):
 def ensemble(translators, search=None):
     """A pipeline whose models choose each token together: see `models.Ensemble`.
 
-    Args:
-        translators: List of `Pipeline`, or of paths of their files, with the same source and
-            target.
-        search: `SearchOptions`; those of the first one when left out, without a share of CTC unless
-            all have a CTC layer.
-
-    Returns:
-        `Translator`, or `Pipeline` if the source is no text.
-
-    Raises:
-        ValueError: If there is no translator, one comes twice, or the vocabularies differ.
-        FileNotFoundError: If a file is missing.
+    `translators` are `Pipeline`s, or paths of their files, with the same source and target.
+    `search` is that of the first one when left out, without a share of CTC unless all have a CTC
+    layer. Returns a `Translator`, or `Pipeline` if the source is no text. Raises ValueError if
+    there is no translator, one comes twice, or the vocabularies differ; FileNotFoundError if a file
+    is missing.
 
     Example:
         >>> translator = ensemble(["seed-1/translator.keras", "seed-2/translator.keras"])

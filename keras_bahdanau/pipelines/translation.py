@@ -69,9 +69,8 @@ class Translation:
     def reject_below(self, confidence):
         """The same, or an empty text marked as `rejected` below a confidence from 0 to 1.
 
-        Raises:
-            ValueError: If `confidence` is out of range, or the result has none, as from an old
-                export.
+        Raises ValueError if `confidence` is out of range, or the result has none, as from an old
+        export.
 
         Example:
             >>> texts = [one.reject_below(0.5).text for one in translator.translate(sentences)]
@@ -90,8 +89,7 @@ class Translation:
 def read_translations(result, texts, labels, truncated, target, calibration=None):
     """Lists of `Translation`, one list a row, without empty places at the end of a beam.
 
-    A row of an empty source has one, which is empty. `result` holds arrays `(batch, beam, ...)`;
-    `texts` and `labels` are lists of lists, one a row; `truncated` is bool `(batch,)`.
+    `result` holds arrays `(batch, beam, ...)`; `texts` and `labels` are lists of lists.
     """
     tokens = target.tokens(result.ids)  # -> (batch, beam, target_time)
     for row, source in enumerate(labels):

@@ -1,8 +1,6 @@
 """Pictures of attention, decoding steps, training curves and scores.
 
-`write_explorer` writes a page for a browser. The other functions return a
-`matplotlib.figure.Figure` to save or show. They use no pyplot state, so they need no display and
-leave no figure open.
+They use no pyplot state: they need no display and leave no figure open.
 """
 
 from keras_bahdanau.plotting.alignment import plot_alignment

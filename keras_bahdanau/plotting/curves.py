@@ -106,13 +106,8 @@ def plot_lengths(bands, *, metric="BLEU", counted_in="words", inputs="sentences"
 def plot_reliability(curves, *, ax=None):
     """Draw a reliability diagram: a calibrated confidence is on the diagonal.
 
-    Args:
-        curves: Dictionary from the name of a confidence to a float array `(bins, 3)` of
-            `evaluation.reliability`: mean confidence, share of right cases, cases.
-        ax: Axes to draw in, or None for a new figure.
-
-    Raises:
-        ValueError: If there is no curve.
+    `curves` maps the name of a confidence to a float array `(bins, 3)` of `evaluation.reliability`.
+    `ax` are axes to draw in, or None for a new figure. Raises ValueError if there is no curve.
 
     Example:
         >>> texts = evaluation.calibrate(translator, pairs).texts

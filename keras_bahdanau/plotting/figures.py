@@ -8,10 +8,7 @@ FRAME_SECONDS = 1.6
 
 
 def save_picture(figure, path):
-    """Write a matplotlib figure to a new file, whose suffix is the format.
-
-    On FileExistsError the picture is kept in a file next to it.
-    """
+    """Write a figure to a new file; on FileExistsError it is kept in a file next to it."""
     with new_file(path) as draft:
         figure.savefig(draft)
 

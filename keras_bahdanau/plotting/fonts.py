@@ -43,11 +43,10 @@ EAST_ASIAN = {"HANGUL", "HIRAGANA", "KATAKANA"}
 def families_for(texts):
     """List of font families that together have every character of the texts.
 
-    Families of `matplotlib.rcParams["font.family"]` come first, then installed ones for missing
-    characters, such as the font of `pip install "keras-bahdanau[fonts]"`. Fonts of
-    `matplotlib.font_manager.fontManager.addfont(path)` count as installed. Joined letters, as of
-    Devanagari and Arabic, need matplotlib 3.11. For a character without a font, a warning says what
-    to install, and matplotlib draws a box.
+    Families of `matplotlib.rcParams["font.family"]` come first, then installed ones, such as the
+    font of `pip install "keras-bahdanau[fonts]"` or of
+    `matplotlib.font_manager.fontManager.addfont(path)`. Joined letters, as of Devanagari and
+    Arabic, need matplotlib 3.11. A warning names characters without a font.
     """
     families = list(matplotlib.rcParams["font.family"])
     paths = (font_manager.findfont(FontProperties(family=[name])) for name in families)

@@ -22,11 +22,7 @@ SMALLEST_POINTS = 3.0
 
 
 def are_characters(tokens):
-    """True for the tokens of a model of characters or graphemes.
-
-    Each is one character, a space, or a symbol such as `<PST>▁`; other subwords have several
-    letters, or the mark of a word's start.
-    """
+    """True for tokens of characters or graphemes, spaces, or symbols such as `<PST>▁`."""
     tokens = [token for token in tokens if token and token not in NO_TEXT]
     return bool(tokens) and all(map(_is_character, tokens))
 
@@ -44,10 +40,7 @@ def are_words(tokens):
 
 
 def joins_words(words, *sides):
-    """`words` if it is a bool; else True if words are more readable than the tokens of all sides.
-
-    Words are not for characters, nor for one word of several tokens.
-    """
+    """`words` if it is a bool; else False for characters and one word of several tokens."""
     if words is not None:
         return words
     return not any(are_characters(tokens) or _is_one_word(tokens) for tokens in sides)

@@ -22,10 +22,7 @@ def colored(picture):
 
 
 def overlay(picture, shares, smooth=True):
-    """Picture uint8 `(height, width, 3)` with clear, orange attended parts on a dim background.
-
-    `shares`, `(rows, columns)` in [0, 1], are the weights of its cells; `smooth` is bilinear.
-    """
+    """Picture uint8 `(height, width, 3)` with clear, orange attended parts on a dim background."""
     pixels = colored(picture)  # (height, width, 3)
     grey = pixels.mean(axis=-1, keepdims=True)
     background = np.median(grey)
@@ -80,10 +77,7 @@ class StepMaps:
         self.weights = self.picture.maps(relative(trace.weights))
 
     def draw(self, canvas, step, x, middle):
-        """Draw both maps of a step, left edge at `x`, vertical centre at `middle`.
-
-        Returns the position of the right edge of the map of weights, at its centre.
-        """
+        """Draw both maps of a step from `x` on; returns the right edge of the map of weights."""
         width, height = self.size
         top = middle - self.height / 2 + NAME
         for name, maps in (

@@ -54,10 +54,7 @@ def trace_data(trace):
 
 
 def packed(array, bits):
-    """Numbers as signed integers n of 8 or 16 bits, value = scale * n, which keeps 0.
-
-    The dictionary has `shape`, `scale`, `bits` and `data`: the integers, little endian, in base64.
-    """
+    """Dictionary of integers n of 8 or 16 bits, base64, little endian: value = scale * n."""
     array = np.asarray(array, np.float64)
     largest = 2 ** (bits - 1) - 1
     scale = max(np.abs(array).max(initial=0.0), 1e-12) / largest
