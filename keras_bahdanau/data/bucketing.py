@@ -8,10 +8,7 @@ MOST_LENGTHS = 1024  # that the bounds of buckets are chosen among
 
 
 class ByTokens:
-    """Buckets of similar length, each with one fixed shape, filled evenly.
-
-    `members` take part, `lengths` are the longer sides; `shapes`, `steps` from `bucket_shapes`.
-    """
+    """Buckets of similar length, each with one fixed shape, filled evenly: see `bucket_shapes`."""
 
     def __init__(self, members, lengths, shapes, steps):
         # (kept pairs,), the first bucket that is long enough
@@ -52,10 +49,7 @@ class ByTokens:
 
 
 class BySentences:
-    """Batches of `batch_sentences` pairs; `sort_batches` of them are fetched and sorted at once.
-
-    Bahdanau et al. 2015, appendix B.2. `members` take part; `lengths` are int `(2, pairs)`.
-    """
+    """Batches of `batch_sentences` pairs, `sort_batches` at once (Bahdanau et al. 2015, B.2)."""
 
     shapes = ()
 

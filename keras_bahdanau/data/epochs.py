@@ -49,10 +49,7 @@ class Epochs(abc.ABC):
         """Yield the batches of one pass over the pairs, without the first ones."""
 
     def epoch(self, number: int, first_step: int = 0) -> tf.data.Dataset:
-        """The batches of one epoch from `first_step` on, the same for the same seed and number.
-
-        ValueError if `number` or `first_step` is out of range.
-        """
+        """Batches of one epoch, the same for one seed and number; ValueError if out of range."""
         self._check_epoch(number, first_step)
         return self._dataset(lambda: self._batches(number, first_step), self.steps - first_step)
 
@@ -62,10 +59,7 @@ class Epochs(abc.ABC):
         return self._batches(number, first_step)
 
     def dataset(self, first_epoch: int = 0) -> tf.data.Dataset:
-        """A dataset whose every iteration, even an interrupted one, is the next epoch.
-
-        Keras takes the first batch to build a model. ValueError if `first_epoch` is negative.
-        """
+        """A dataset whose every iteration, even an interrupted one, is the next epoch."""
         check_integers(0, first_epoch=first_epoch)
         numbers = itertools.count(first_epoch)
         return self._dataset(lambda: self._batches(next(numbers), 0), self.steps)

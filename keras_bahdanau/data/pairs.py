@@ -9,11 +9,7 @@ MOST_ANSWERS = 1_000  # of a source: a metric takes as many cells for each sourc
 
 
 class Pairs(abc.ABC):
-    """The members that a training uses of its pairs: `PairList`, `Shards` or `Corpora`.
-
-    `in_memory` is True if an iteration gives all pairs. `fingerprint` is the same for the same
-    pairs.
-    """
+    """The members that a training uses of its pairs: `PairList`, `Shards` or `Corpora`."""
 
     in_memory = True
     corpora = ()
@@ -100,10 +96,7 @@ class SourceAnswers(NamedTuple):
         return self
 
     def lines(self, texts, by_source=True):
-        """Hypotheses and references for `CorpusMetric.corpus_score`, one a source or one a pair.
-
-        A blank line of a file is no source, unless there are no others.
-        """
+        """Hypotheses and references, without blank lines, for `CorpusMetric.corpus_score`."""
         if by_source:
             rows = [*zip(texts, self.sources, self.references, strict=True)]
             items = [(row[0], row[2]) for row in rows if not _is_blank(*row[1:])]

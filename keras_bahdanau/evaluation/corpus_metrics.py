@@ -7,10 +7,7 @@ from typing import Any, NamedTuple
 
 
 class MetricKind(NamedTuple):
-    """Entry of `METRICS`: label in tables, direction, and a function to its scorer.
-
-    `new_scorer` maps (the module `rates`, tokenization, lowercase) to a metric of sacreBLEU.
-    """
+    """Entry of `METRICS`; `new_scorer(rates, tokenization, lowercase)` makes a sacreBLEU metric."""
 
     label: str
     higher_is_better: bool

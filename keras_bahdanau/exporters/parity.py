@@ -16,50 +16,25 @@ _MOST_SHOWN = 3  # misses in an error
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Parity:
-    """Distance of an artefact's answers from those of Keras, and its cost.
+    """Distance of an artefact's answers from those of Keras, and its cost."""
 
-    Attributes:
-        artefact: Name, such as "SavedModel" or "LiteRT float32".
-        sentences: Integer, number of sentences.
-        refused: Integer, how many of them were too long for it.
-        equal: Float, the share of the rest with the same text.
-        ties: Integer, how many of these have another text of the same score, or one that Keras
-            gives with its weights rounded otherwise: see `rounding`.
-        unstable: Integer, how many got another text alone than in a batch, or than in another one.
-        nbest: Float, the share of hypotheses that are among those of Keras, in lists of the best
-            few and of those with a prefix; None without lists.
-        score: Float, the largest difference of a score, where the texts are equal.
-        alignment: Float, likewise of a weight.
-        tokens: Float, likewise of a token's log-probability or entropy, or a confidence; or None.
-        megabytes: Float, size in millions of bytes, to two decimals; of Keras, that of its weights.
-        milliseconds: Float, median time of one sentence at a time.
-        bleu: Float, sacreBLEU's BLEU with the user's references; None without any, and if it is
-            not one of the pipeline's own metrics.
-        chrf: Float, sacreBLEU's chrF, likewise.
-        quality: Dictionary, labels of other metrics, such as "WER", to scores, likewise.
-        exact: True if this artefact must give the same texts, scores and alignments; False with
-            weights or products in fewer bits.
-        misses: Tuple of strings: each names an input and a difference that rounding does not
-            explain. Empty unless `exact`.
-    """
-
-    artefact: str
+    artefact: str  # such as "SavedModel" or "LiteRT float32"
     sentences: int
-    refused: int = 0
-    equal: float = 1.0
-    ties: int = 0
-    unstable: int = 0
-    nbest: float | None = None
-    score: float = 0.0
-    alignment: float = 0.0
-    tokens: float | None = None
-    megabytes: float | None = None
-    milliseconds: float | None = None
-    bleu: float | None = None
+    refused: int = 0  # too long for it
+    equal: float = 1.0  # share of the rest with the same text
+    ties: int = 0  # of these, another text of equal score or of another `rounding`
+    unstable: int = 0  # another text alone than in a batch, or than in another one
+    nbest: float | None = None  # share of hypotheses in lists that are among those of Keras
+    score: float = 0.0  # largest difference of a score, where the texts are equal
+    alignment: float = 0.0  # likewise of a weight
+    tokens: float | None = None  # likewise of log p or entropy of a token, or a confidence
+    megabytes: float | None = None  # 10^6 bytes; of Keras, those of its weights
+    milliseconds: float | None = None  # median of one sentence at a time
+    bleu: float | None = None  # if it is one of the pipeline's own metrics
     chrf: float | None = None
-    quality: dict = dataclasses.field(default_factory=dict)
-    exact: bool = True
-    misses: tuple = ()
+    quality: dict = dataclasses.field(default_factory=dict)  # other metrics: label -> score
+    exact: bool = True  # must give the same texts; False with fewer bits
+    misses: tuple = ()  # strings: inputs and differences that rounding does not explain
 
     @property
     def holds(self):

@@ -159,10 +159,7 @@ def word_features(spans, log_probs, entropies):
 
 
 def words_of_text(spans, text):
-    """List of the words of spans as they are in the text: composed, copies for unknown tokens.
-
-    If a copy is several words, an unknown token keeps its name, `<unk>`.
-    """
+    """The words of spans as in the text; a copy of several words stays `<unk>`."""
     words = _words(text)
     if len(words) == len(spans):
         return words

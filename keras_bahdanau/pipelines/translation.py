@@ -87,10 +87,7 @@ class Translation:
 
 
 def read_translations(result, texts, labels, truncated, target, calibration=None):
-    """Lists of `Translation`, one list a row, without empty places at the end of a beam.
-
-    `result` holds arrays `(batch, beam, ...)`; `texts` and `labels` are lists of lists.
-    """
+    """Lists of `Translation`, one list a row, from arrays `(batch, beam, ...)`."""
     tokens = target.tokens(result.ids)  # -> (batch, beam, target_time)
     for row, source in enumerate(labels):
         hypotheses = []

@@ -1,7 +1,4 @@
-"""Pictures of attention, decoding steps, training curves and scores.
-
-They use no pyplot state: they need no display and leave no figure open.
-"""
+"""Pictures of attention, decoding steps, training curves and scores, without pyplot."""
 
 from keras_bahdanau.plotting.alignment import plot_alignment
 from keras_bahdanau.plotting.attention_maps import plot_attention_maps

@@ -27,10 +27,7 @@ UPRIGHT = 1
 
 
 class ImageDecoder:
-    """Functions of a TensorFlow graph: one image to pixels of a fixed height.
-
-    `width` is the most, a multiple of `cell`. "light" `ink` on dark paper is inverted.
-    """
+    """Functions of a TensorFlow graph: one image to pixels of a fixed height."""
 
     def __init__(self, height, width, channels, cell, ink):
         self.height, self.width, self.channels = height, width, channels

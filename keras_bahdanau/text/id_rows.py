@@ -119,10 +119,7 @@ def cut_rows(subwords, texts, longest, end_of_empty=True):
 
 
 def rows_by_word(subwords, sentences, end_of_empty=True):
-    """As `IdRows.encoded`, twice as fast for BPE: each word is split once.
-
-    No token of BPE has a space inside: a word has the same ids in every sentence.
-    """
+    """As `IdRows.encoded`, twice as fast for BPE, whose tokens have no space: each word once."""
     if not sentences or not _splits_words(subwords.model):
         return IdRows.encoded(subwords, sentences, end_of_empty)
     rows = _words_of(subwords).rows(sentences, end_of_empty)

@@ -86,11 +86,7 @@ def at_least_one(ids):
 
 
 def requested_ids(ids, lengths, vocabulary_size):
-    """Ids of a request, any int32, of which the first `lengths` of each row count: `(batch, time)`.
-
-    A server pads the rows that it merges with the first id of a row; here 0 pads, at least one
-    column.
-    """
+    """Ids of a request `(batch, time)`, with 0 where a server pads: behind the first `lengths`."""
     import tensorflow as tf
 
     ids = known_ids(at_least_one(ids), vocabulary_size)

@@ -14,10 +14,7 @@ def name_of_part(part):
 
 
 def report_unknown(kind, texts, subwords):
-    """One line about parts of texts that a vocabulary does not know; "" if it knows all.
-
-    It names the form of Unicode in which fewer texts have any. `kind` is the name of the texts.
-    """
+    """One line about parts of texts that a vocabulary does not know; "" if it knows all."""
     unknown = subwords.unknown(texts) if subwords else []
     count = sum(map(bool, unknown))
     if not count:

@@ -99,10 +99,7 @@ def _append_merges(proto, counts, kind, most):
 
 
 def _merges(words, known):
-    """Yield the most frequent pair of neighbours again and again, each time merged everywhere.
-
-    `words`, a list of (pieces, count), changes; None is not merged. `known` pieces may grow.
-    """
+    """Yield the most frequent pair of neighbours again and again, each time merged everywhere."""
     counts, numbers_of = collections.Counter(), collections.defaultdict(set)
 
     def count(number, sign):

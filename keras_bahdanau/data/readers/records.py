@@ -34,10 +34,7 @@ class JsonLines(LineCorpus):
 
 
 class SavedDataset(TextCorpus):
-    """A dataset that `datasets.Dataset.save_to_disk` wrote: one split, with texts in columns.
-
-    `sides` are two columns, with dots between nested keys; None for "source" and "target".
-    """
+    """A dataset that `save_to_disk` wrote: one split, with `sides` in columns, such as "a.en"."""
 
     def __init__(self, path, sides=None):
         self.paths = [str(file) for file in sorted(Path(path).iterdir()) if file.is_file()]

@@ -82,10 +82,7 @@ class ManifestCorpus(TextCorpus):
 
 
 class FileContents(NamedTuple):
-    """Content of files, one after another: `values` uint8; `starts`, `sizes` int `(rows,)`, bytes.
-
-    `first` is the number of the first row in its shard. `damaged` turns a `Damage` into an error.
-    """
+    """Content of files, one after another: `values` uint8; `starts`, `sizes` int `(rows,)`."""
 
     values: Any
     starts: Any

@@ -1,8 +1,4 @@
-"""LiteRT's standard model metadata: the description inside of a .tflite file.
-
-A FlatBuffer of its own in the metadata entry "TFLITE_METADATA"; the tables in use of
-`metadata_schema.fbs` 1.1.0 of TensorFlow Lite Support, whose writer is no longer maintained.
-"""
+"""LiteRT's model metadata: tables in use of `metadata_schema.fbs` 1.1.0 of TFLite Support."""
 
 from typing import NamedTuple
 

@@ -206,10 +206,7 @@ def all_operations(graph):
 
 
 def reached_operations(graph, signature):
-    """Names of the operations that a request to a signature runs: ancestors of the outputs.
-
-    `_XlaMustCompile` is among them if one is compiled.
-    """
+    """Names of the operations that a request to a signature runs: ancestors of the outputs."""
     outputs = [name for tensor in signature.outputs.values() for name in _tensor_names(tensor)]
     waiting = _ancestors(graph.node, outputs)
     uncalled = {function.signature.name: function for function in graph.library.function}

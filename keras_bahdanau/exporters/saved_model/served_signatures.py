@@ -92,11 +92,7 @@ def decode_prefix(pipeline, prefix, aligned=False, **inputs):
 
 
 def score_pair(pipeline, target, **inputs):
-    """`score` float32 and `length` int32 `(batch,)` of a given text `target`; `confidence`.
-
-    Of each token, `length` of which count: `target_tokens` strings, `token_log_probs`,
-    `token_entropies` and `token_words` `(batch, target_time)`.
-    """
+    """`score` and `length` `(batch,)` of a given text `target`, and fields of its tokens."""
     _, features, truncated = _cut(pipeline, inputs)
     target, longer = graph_cut_to_bytes(target, byte_limit(pipeline.search.max_length))
     ids = pipeline.target.graph.tokenize(target).to_tensor(default_value=PAD)

@@ -119,11 +119,7 @@ _COPIES = 8  # of each word, from the text to the answer
 
 
 def largest_batch(pipeline, rows, prefix=False):
-    """Bounds for any batch, beside the loaded model and the request: a dictionary for the card.
-
-    `max_batch_bytes`, see `graph_bytes`, and `max_batch_operations`, see `graph_operations`, unless
-    a layer of your own has no known bound: the maximum of the search and of the scoring of targets.
-    """
+    """Bounds for any batch: `max_batch_bytes` and, if known, `max_batch_operations`."""
     longest, options = pipeline.longest(), pipeline.search
     search, forced = largest_graphs(pipeline, rows, prefix)
     unknown = max(longest, options.max_length)

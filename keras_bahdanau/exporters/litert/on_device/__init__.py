@@ -1,7 +1,4 @@
-"""An exported LiteRT file at work: text in, text and alignment out, without TensorFlow.
-
-A copy of this folder runs without the rest of this package, so its imports are relative.
-"""
+"""An exported LiteRT file at work, without TensorFlow or the rest of this package."""
 
 from .on_device_pipeline import OnDevicePipeline, OnDeviceTranslation
 from .on_device_translator import OnDeviceTranslator
