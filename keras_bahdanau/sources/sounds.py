@@ -30,7 +30,7 @@ BROKEN = SoundSize(RATES[0], 1, 0)
 
 
 def size_of(raw):
-    """The `SoundSize` of an input, from its header; OSError for an unreadable file, as below."""
+    """The `SoundSize` of an input, from its header; OSError for an unreadable file."""
     if isinstance(raw, tuple | list):
         array, rate = pair_of(raw)
         return SoundSize(rate, array[:1].nbytes or 1, len(array))
