@@ -1,8 +1,9 @@
 """Fields of an answer, that SavedModel and LiteRT share.
 
-`confidence` float32 in [0, 1]: see `Translation`. `token_log_probs` and `token_entropies`, float32,
-in nats, are 0 behind the last token; `token_words`, int32, the number of each token's word, is -1
-for none.
+Each hypothesis has its `confidence`, float32 in [0, 1]: see `Translation`. With the tokens come
+`token_log_probs` and `token_entropies`, float32 of the same shape, in nats, 0 behind the last
+token; and `token_words`, int32, the number of each token's word, -1 for none: see
+`graph_word_numbers`.
 """
 
 import keras

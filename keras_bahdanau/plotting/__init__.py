@@ -1,4 +1,7 @@
-"""Pictures of attention, decoding steps, training curves and scores, without pyplot."""
+"""Pictures of attention, decoding steps, training curves and scores, without pyplot.
+
+`write_explorer` writes a page for a browser, other functions return a `matplotlib.figure.Figure`.
+"""
 
 from keras_bahdanau.plotting.alignment import plot_alignment
 from keras_bahdanau.plotting.attention_maps import plot_attention_maps

@@ -1,4 +1,7 @@
-"""Signatures of a LiteRT file: functions of a `Pipeline` for one input, with fixed shapes."""
+"""Answers of a LiteRT file: functions of a `Pipeline`, ready to be traced.
+
+All are for one input, with fixed shapes, and have int32 and float32 inputs and outputs.
+"""
 
 import keras
 import tensorflow as tf
@@ -11,9 +14,9 @@ from keras_bahdanau.text.ids import known_ids, requested_ids
 def decode_on_device(pipeline, time, **features):
     """For a phone: features of one input -> the best hypothesis, all shapes fixed.
 
-    `ids`, `token_words` int32 `(1, time)`; `length`, `finished` int32 `(1,)`; `score`, `confidence`
-    float32 `(1,)`; `alignment` float32 `(1, time, source_time)`; `token_log_probs`,
-    `token_entropies` float32.
+    `ids` int32 `(1, time)`, `length` int32 `(1,)`, `score` and `confidence` float32 `(1,)`,
+    `alignment` float32 `(1, time, source_time)`, `token_log_probs` and `token_entropies` float32
+    and `token_words` int32 `(1, time)`, `finished` int32 `(1,)`, 0 or 1.
     """
     features = _known(pipeline, features)
     result = pipeline.search_features(features, time=time)
@@ -28,8 +31,11 @@ def decode_on_device(pipeline, time, **features):
 def decode_nbest_on_device(pipeline, time, prefix=None, prefix_length=None, **features):
     """For a phone: features of one input -> all hypotheses, best first, all shapes fixed.
 
-    The fields of `decode_on_device` with an axis `beam` behind the batch. Each begins with `prefix`
-    int32 `(1, prefix_time)`, if it is given, of which `prefix_length` int32 `(1,)` ids count.
+    `ids` int32 `(1, beam, time)`, `lengths` int32, `scores` and `confidences` float32, `finished`
+    int32, 0 or 1, `(1, beam)`, `alignment` float32 `(1, beam, time, source_time)`,
+    `token_log_probs` and `token_entropies` float32 and `token_words` int32 `(1, beam, time)`. Each
+    begins with `prefix` int32 `(1, prefix_time)`, if it is given, of which `prefix_length` int32
+    `(1,)` ids count.
     """
     if prefix is not None:
         prefix = requested_ids(prefix, prefix_length, pipeline.target.vocabulary_size)
@@ -43,14 +49,22 @@ def decode_nbest_on_device(pipeline, time, prefix=None, prefix_length=None, **fe
 
 
 def encode(pipeline, **features):
-    """For a phone that drives the loop itself: the input of `decode_step` for the first token."""
+    """For a phone that drives the loop itself: the input of `decode_step` for the first token.
+
+    Tensors of the encoded source, `prepared_0`, `prepared_1`, ..., and of the decoder's first
+    state, `state_0`, `state_1`, ..., float32 or int32; a mask is 0 or 1.
+    """
     prepared = pipeline.model.encode(_known(pipeline, features))
     state = pipeline.model.initial_state(prepared)
     return {**_numbered("prepared", prepared.projected), **_numbered("state", state)}
 
 
 def decode_step(pipeline, tokens, **fields):
-    """One target step of `tokens` int32 `(1,)`: `log_probs`, `weights`, the next `state_0`, ..."""
+    """One target step: `tokens` int32 `(1,)`, the token chosen last, and the result of `encode`.
+
+    Gives `log_probs` float32 `(1, vocabulary)`, `weights` float32 `(1, source_time)` and the next
+    `state_0`, `state_1`, ...
+    """
     model = pipeline.model
     with tf.init_scope():  # outside of the graph: only their structure and dtypes count
         prepared = model.encode(_zeros(pipeline.source.batch_spec(1, 1)))

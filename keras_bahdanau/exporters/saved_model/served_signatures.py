@@ -1,10 +1,10 @@
 """Answers of a SavedModel: functions of a `Pipeline`, ready to be traced.
 
-Every output's first axis is the batch, and every function is total: one failing row would fail all
-the requests that a server merged into its batch. A row that is too long is cut, for itself alone,
-and marked in the output `truncated`, bool `(batch,)`: an input of more than `max_source_length`
-positions, or a target or prefix of more than `max_length` tokens. Other outputs: see
-`answer_fields`.
+Every output's first axis is the batch, and every function is total: any bytes and any numbers in, a
+well-formed answer out, since one failing row would fail all the requests that a server merged into
+its batch. So a row that is too long is cut, for itself alone, and marked in the output `truncated`,
+bool `(batch,)`: an input of more than `max_source_length` positions, or a target or prefix of more
+than `max_length` tokens. `answer_fields` describes the other outputs.
 """
 
 import functools
@@ -34,7 +34,10 @@ LENGTH = tf.TensorSpec((None,), tf.int32)
 
 
 def decode(pipeline, **inputs):
-    """A request -> the best text, such as `translation`, `score`, `confidence`, `truncated`."""
+    """A request -> the best text, `score`, `confidence` and `truncated`, all `(batch,)`.
+
+    The name of the text, a string, is the pipeline's noun, such as `translation`.
+    """
     inputs, features, truncated = _cut(pipeline, inputs)
     result = pipeline.search_features(features)
     texts, _ = _texts(pipeline, _first(result), inputs)
@@ -73,10 +76,13 @@ def decode_with_alignment(pipeline, **inputs):
 
 
 def decode_nbest(pipeline, aligned=False, **inputs):
-    """A request -> `(batch, beam)` texts, such as `translations`, `scores`, ..., `finished`.
+    """A request -> texts, such as `translations`, `scores`, `confidences`, `finished`.
 
-    With `aligned` there are also the outputs of `decode_with_alignment`, those of the target with
-    an axis `beam` behind the batch, `target_lengths` int32 `(batch, beam)`.
+    All are `(batch, beam)`. With `aligned` there are also `source_tokens` `(batch, source_time)`
+    and `source_length` `(batch,)` as in `decode_with_alignment`; `target_tokens` strings,
+    `token_log_probs`, `token_entropies` and `token_words` `(batch, beam, target_time)`, of which
+    `target_lengths` int32 `(batch, beam)` count; and `alignment` float32
+    `(batch, beam, target_time, source_time)`.
     """
     inputs, features, truncated = _cut(pipeline, inputs)
     result = pipeline.search_features(features)
@@ -92,7 +98,11 @@ def decode_prefix(pipeline, prefix, aligned=False, **inputs):
 
 
 def score_pair(pipeline, target, **inputs):
-    """`score` and `length` `(batch,)` of a given text `target`, and fields of its tokens."""
+    """The score of a given text `target`: `score` float32, `length` int32, all `(batch,)`.
+
+    Beside it the `confidence`, and of each token `target_tokens` strings, `token_log_probs`,
+    `token_entropies` and `token_words` `(batch, target_time)`, of which `length` count.
+    """
     _, features, truncated = _cut(pipeline, inputs)
     target, longer = graph_cut_to_bytes(target, byte_limit(pipeline.search.max_length))
     ids = pipeline.target.graph.tokenize(target).to_tensor(default_value=PAD)
@@ -125,14 +135,21 @@ def decode_ids_with_alignment(pipeline, **inputs):
 
 
 def decode_ids_nbest(pipeline, aligned=False, **inputs):
-    """All hypotheses, best first: `ids` `(batch, beam, time)`, ...; `alignment` if `aligned`."""
+    """All hypotheses, best first: `ids` `(batch, beam, target_time)`, ...
+
+    With `aligned` also `alignment` float32 `(batch, beam, target_time, source_time)` and
+    `source_length`.
+    """
     features, truncated = _cut_features(pipeline, inputs)
     result = pipeline.search_features(features)
     return _listed_ids(pipeline, result, features, truncated, aligned)
 
 
 def decode_ids_prefix(pipeline, prefix, prefix_length, aligned=False, **inputs):
-    """As `decode_ids_nbest`, with hypotheses that begin with `prefix` int32 `(batch, time)`."""
+    """The outputs of `decode_ids_nbest` for hypotheses that begin with given ids.
+
+    `prefix` int32 `(batch, prefix_time)` has no end token; `prefix_length` is int32 `(batch,)`.
+    """
     features, truncated = _cut_features(pipeline, inputs)
     ids = requested_ids(prefix, prefix_length, pipeline.target.vocabulary_size)
     ids, longer = _cut_prefix(pipeline, ids)
@@ -141,7 +158,11 @@ def decode_ids_prefix(pipeline, prefix, prefix_length, aligned=False, **inputs):
 
 
 def score_ids(pipeline, target, target_length, **inputs):
-    """As `score_pair`, for `target` int32 `(batch, target_time)` with the end token 3."""
+    """The score of given ids: as `score_pair`, without `target_tokens`.
+
+    `target` int32 `(batch, target_time)` ends with the end token 3; of it `target_length` int32
+    `(batch,)` count.
+    """
     features, truncated = _cut_features(pipeline, inputs)
     ids = requested_ids(target, target_length, pipeline.target.vocabulary_size)
     return _forced(pipeline, features, ids, truncated)[1]
