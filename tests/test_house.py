@@ -22,7 +22,7 @@ PATHS = sorted(ROOT.rglob("*.py"))
 PLAIN = [path for path in PATHS if path.name not in ("__init__.py", "__main__.py")]
 
 FILES = 320
-LINES = 50_100  # the goal is 45,000
+LINES = 45_000
 FILES_IN_A_FOLDER = 20
 SHORT_FILES = 0.10  # of at most 60 lines
 PUBLIC_LAYERS = 60
