@@ -22,7 +22,7 @@ def check_position(position):
 
 
 def position_in_card(card):
-    """Where the model of a card, a dictionary, reads features; "first" in cards that do not say."""
+    """Position of the features that the model of a card reads; "first" in cards without one."""
     source = card.get("source")
     config = source.get("config") if isinstance(source, dict) else None
     default = config.get("feature_place") if isinstance(config, dict) else None

@@ -30,7 +30,7 @@ _MEANINGS = {
 
 
 class Facts(NamedTuple):
-    """What options are inferred from.
+    """Properties of the pairs, from which options are inferred.
 
     Attributes:
         texts: List of (input, target string); empty for shards, which hold ids.

@@ -22,7 +22,7 @@ _MODEL_TYPES = ("source_model_type", "target_model_type")
 
 
 class TrainingPlan(NamedTuple):
-    """What a training does.
+    """All decisions of a training.
 
     Attributes:
         options: `ResolvedOptions`: requested, inherited, inferred from the pairs, or defaults.

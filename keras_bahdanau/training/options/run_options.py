@@ -21,7 +21,7 @@ _JUDGE = one_of(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What is trained and for how long: nothing that a model alone would need."""
+    """Options of the training itself, which a model alone does not need."""
 
     freeze: str | None = training_field(
         names(100),
