@@ -21,8 +21,8 @@ ROOT = Path(__file__).parents[1] / "keras_bahdanau"
 PATHS = sorted(ROOT.rglob("*.py"))
 PLAIN = [path for path in PATHS if path.name not in ("__init__.py", "__main__.py")]
 
-FILES = 320
-LINES = 45_000
+FILES = 320 + 10  # files and scripts of strangers: +10, +2,000
+LINES = 45_000 + 2_000
 FILES_IN_A_FOLDER = 20
 SHORT_FILES = 0.10  # of at most 60 lines
 PUBLIC_LAYERS = 60

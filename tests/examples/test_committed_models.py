@@ -10,14 +10,22 @@ from toy_sources import tones, write_wav
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MODELS = sorted(path for path in EXAMPLES.glob("*/models/*") if path.suffix != ".md")
 KERAS = {  # all others are device files
+    "an4/models/an4.keras",  # reads strangers' recordings in tests
     "captions/models/captions.keras",  # a model of images in tests of distillation and formulas
     "dates/models/dates.keras",  # trained further in examples/adapt; teacher in docs/distil.md
     "inflect/models/turkish-medium.keras",  # a teacher with table features in tests
     "pronounce/models/ice.keras",  # a teacher in tests of distillation
+    "pronounce/models/ita.keras",  # scored against strangers' references in tests
+    "transliterate/models/wd-katakana.keras",  # alignments without a font in tests
 }
 LARGEST = {"multi30k": 6_500_000, "an4": 4_100_000, "formulas": 4_100_000}
 LARGEST_OF_CHARACTERS = 1_000_000
-LARGER = {"cmudict-large-int4.tflite": 1_200_000, "turkish-medium.keras": 1_600_000}
+LARGER = {
+    "an4.keras": 4_300_000,
+    "cmudict-large-int4.tflite": 1_200_000,
+    "turkish-medium.keras": 1_600_000,
+    "wd-katakana.keras": 1_900_000,
+}
 
 
 def test_each_model_has_the_size_and_hash_of_the_table():
