@@ -1,0 +1,93 @@
+"""Forms of files by their first bytes: what a file is, and how to convert it to a readable one."""
+
+import re
+from typing import NamedTuple
+
+FIRST_BYTES = 1024  # that tell the form of a file
+
+
+class Form(NamedTuple):
+    """A form of files that no reader of this package expects.
+
+    Attributes:
+        name: String, with its article: "a ZIP archive".
+        pattern: Bytes, a regular expression that matches the first bytes of such a file.
+        remedy: String, what to do, a sentence.
+        is_text: Bool. True if the bytes are text, which a file of sentences may hold as well.
+    """
+
+    name: str
+    pattern: bytes
+    remedy: str
+    is_text: bool = False
+
+
+_ZIP = rb"PK\x03\x04.{26}"  # then the name of the first file
+_SAVE_AS = "Save it as UTF-8 text with tabs between the columns."
+_BY_PANDAS = "Read it by pandas.read_{}, and write its columns with tabs between them."
+
+# The first form whose pattern matches counts.
+FORMS = (
+    Form("a gzip file", rb"\x1f\x8b", "Unpack it: gunzip -k FILE."),
+    Form("a bzip2 file", rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", "Unpack it: bunzip2 -k FILE."),
+    Form("an xz file", rb"\xfd7zXZ\0", "Unpack it: unxz -k FILE."),
+    Form("a Zstandard file", rb"\x28\xb5\x2f\xfd", "Unpack it: unzstd FILE."),
+    Form("an LZ4 file", rb"\x04\x22\x4d\x18", "Unpack it: unlz4 FILE."),
+    Form("a compress file (.Z)", rb"\x1f\x9d", "Unpack it: uncompress FILE."),
+    Form("a 7-Zip archive", rb"7z\xbc\xaf\x27\x1c", "Unpack it: 7z x FILE."),
+    Form("a RAR archive", rb"Rar!\x1a\x07", "Unpack it: unrar x FILE."),
+    Form("a tar archive", rb".{257}ustar", "Unpack it: tar -xf FILE."),
+    Form("an Excel file (.xlsx)", _ZIP + rb"(\[Content_Types\]\.xml|xl/|_rels/)", _SAVE_AS),
+    Form("an OpenDocument file (.ods)", _ZIP + rb"mimetype.{0,40}application/vnd\.oasis", _SAVE_AS),
+    Form("a NumPy archive (.npz)", _ZIP + rb"[^\0]*\.npy", "Write its texts, one a line."),
+    Form("a ZIP archive", rb"PK(\x03\x04|\x05\x06)", "Unpack it: unzip FILE."),
+    Form("an old Excel file (.xls)", rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _SAVE_AS),
+    Form("a NumPy file (.npy)", rb"\x93NUMPY", "Write its texts, one a line."),
+    Form("a Parquet file", rb"PAR1[\0-\x1f]", _BY_PANDAS.format("parquet")),
+    Form("an Arrow file", rb"ARROW1\0|FEA1[\0-\x1f]|\xff{4}..\0\0", _BY_PANDAS.format("feather")),
+    Form("an HDF5 file", rb"\x89HDF\r\n", _BY_PANDAS.format("hdf")),
+    Form("an Avro file", rb"Obj\x01", "Write its columns with tabs between them."),
+    Form("an SQLite database", rb"SQLite format 3\0", _BY_PANDAS.format("sql")),
+    Form("a pickle", rb"\x80[\x02-\x05](\x95|[}\](cN])", _BY_PANDAS.format("pickle")),
+    Form("a PDF file", rb"%PDF-[0-9]", "Copy its text: pdftotext FILE."),
+    Form("an RTF file", rb"\{\\rtf1", "Save it as UTF-8 text.", True),
+    Form("a SentencePiece model", rb"\n\x0e\n\x05<unk>", "Give the text that it was learnt from."),
+    Form(
+        "a pointer of Git LFS",
+        rb"version https://git-lfs\.github\.com/spec/",
+        "Download the file itself: git lfs pull.",
+    ),
+    Form(
+        "an HTML page",
+        rb"(?i)\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?<(!doctype html|html|head)\b",
+        "It may be an error of a download: look at it, and download the file itself.",
+        True,
+    ),
+    Form("a TMX file", rb"\s*<(\?xml.{0,600}?<)?tmx\b", "Name it .tmx.", True),
+    Form(
+        "an XLIFF file",
+        rb"\s*<(\?xml.{0,600}?<)?xliff\b",
+        "Convert it to TMX: xliff2po, then po2tmx.",
+        True,
+    ),
+    Form("an XML file", rb"\s*<(\?xml\s|srcset|refset|tstset|mteval)", "Convert it to TMX.", True),
+    Form("a PO file", rb'(#.*\n)*msgid ""\nmsgstr ""', "Convert it to TMX: po2tmx.", True),
+    Form(
+        "a JSON array",
+        rb'\s*\[\s*[\[{"]',
+        "Write one object a line: jq -c '.[]' FILE > FILE.jsonl.",
+        True,
+    ),
+    Form("a file of JSON lines", rb'\s*\{ ?"', "Name it .jsonl.", True),
+    Form("a JSON file", rb'\s*\{\s+"', "Write one object a line, in a file named .jsonl.", True),
+)
+_PATTERNS = [re.compile(form.pattern, re.DOTALL) for form in FORMS]
+
+
+def detect_form(head: bytes):
+    """The `Form` of a file, from its first `FIRST_BYTES` bytes; None for any other file."""
+    head = head.removeprefix(b"\xef\xbb\xbf")
+    for form, pattern in zip(FORMS, _PATTERNS, strict=True):
+        if pattern.match(head):
+            return form
+    return None
