@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers.attention.hard_alignment import log_sum_exp
+from keras_bahdanau.layers.rules import check_layer, plain_readout_rules
 from keras_bahdanau.settings import checks
 
 
@@ -95,12 +96,7 @@ class PlainReadout(ReadoutBase):
     """t_i is the output of the decoder cell, such as `InputFeedingCell`'s; `units` is its width."""
 
     def build(self, state_shape, context_shape, embedded_shape):
-        if state_shape[-1] != self.units:
-            raise ValueError(
-                "A plain readout is as wide as the output of the decoder cell. "
-                f"Received: readout_units={self.units}, units={state_shape[-1]}. "
-                "Make them equal, or take another readout."
-            )
+        check_layer(plain_readout_rules, {"readout_units": self.units, "units": state_shape[-1]})
 
     def read(self, state, context, embedded):
         return state

@@ -11,6 +11,7 @@ from keras_bahdanau.layers.distribution import Copying, PointerGenerator, log_mi
 from keras_bahdanau.layers.front_ends.token_embedding import token_embedding
 from keras_bahdanau.layers.memory import Memory
 from keras_bahdanau.layers.registry import READOUTS, from_config, untrack_sublayer
+from keras_bahdanau.layers.rules import check_layer, readout_rules, weight_rules
 from keras_bahdanau.layers.sublayers import WordDropout
 from keras_bahdanau.settings import checks
 from keras_bahdanau.settings.removed import drop_removed
@@ -112,12 +113,7 @@ class Decoder(keras.Model):
         self.units = self.cell.units
         if readout_units is None:
             readout_units = self.units if readout == "plain" else embedding_units
-        if tie_embeddings and readout_units != embedding_units:
-            raise ValueError(
-                "A tied output layer reads what is as wide as an embedding. "
-                f"Received: readout_units={readout_units}, embedding_units={embedding_units}. "
-                "Make them equal, or leave tying out."
-            )
+        self._check_readout(readout_units, copy)
         self.readout = self.readouts[readout](
             readout_units, readout_dropout, name="readout", **policy
         )
@@ -136,12 +132,21 @@ class Decoder(keras.Model):
                 "Give the HardAlignment itself to a HardDecoder, or another attention to the "
                 "Decoder."
             )
-        if copy and not attention.has_weights:
-            raise ValueError(
-                "A decoder copies what it attends to. Received: copy=True with a decoder without "
-                "attention. Give it an attention, or leave copying out."
-            )
-        _check_readout(self.readout_name, self.cell, copy)
+        check_weights("copy", copy, attention)
+
+    def _check_readout(self, readout_units, copy):
+        """Raise ValueError if the readout does not go with its cell, or with the output layer."""
+        settings = {
+            "readout": self.readout_name,
+            "readout_state": getattr(self.cell, "readout_state", "current"),
+            "query": self.cell.query.parts,
+            "when": "apart" if isinstance(self.cell, UnfedCell) else "",
+            "copy": copy,
+            "tie_embeddings": self.tie_embeddings,
+            "readout_units": readout_units,
+            "embedding_units": self.embedding_units,
+        }
+        check_layer(readout_rules, settings, when=f"cell={type(self.cell).__name__}(...)")
 
     def build(self, target_in_shape, memory_shape):
         memory_shape = Memory(*memory_shape)  # a saved model has it as a plain list
@@ -302,20 +307,18 @@ def _checked_cell(cell):
     return cell
 
 
-def _check_readout(readout, cell, copy):
-    """Raise ValueError if a readout sees no part of the last token, or nothing of the source."""
-    blind = readout == "plain" or (readout == "attentional" and "embedding" not in cell.query.parts)
-    if blind and getattr(cell, "readout_state", "current") == "previous":
-        raise ValueError(
-            "The previous state has not read the last token, so the readout must. Received: "
-            f"readout={readout!r}, readout_state='previous'. Give readout='tanh', or "
-            "readout_state='current'."
-        )
-    if isinstance(cell, UnfedCell) and readout == "plain" and not copy:
-        raise ValueError(
-            "An UnfedCell leaves the context to the readout. Received: readout='plain' with "
-            "cell=UnfedCell(...). Give another readout."
-        )
+def check_weights(name, value, attention, reduction=1):
+    """Raise ValueError if a setting needs a weight for each position, and there is none."""
+    settings = {
+        "attention": "" if attention.has_weights else "none",
+        "encoder": "pyramidal" if reduction > 1 else "",
+        name: value,
+    }
+    check_layer(
+        *(weight_rules, settings, name),
+        attention=f"attention={type(attention).__name__}(...)",
+        encoder=f"an encoder of reduction={reduction}",
+    )
 
 
 def _check_symbols(memory_shape):

@@ -9,6 +9,7 @@ from keras_bahdanau.layers.attention.hard_alignment import HardAlignment
 from keras_bahdanau.layers.decoder_cells.luong import UnfedCell
 from keras_bahdanau.layers.readout import Emission
 from keras_bahdanau.layers.recurrence import scan
+from keras_bahdanau.layers.rules import HARD_ALIGNMENT_REQUIRES, check_layer, hard_rules
 from keras_bahdanau.models.decoder import Decoder
 from keras_bahdanau.settings.limits import HARD_VOCABULARY_SIZE
 
@@ -62,23 +63,29 @@ class HardDecoder(Decoder):
 
     def _check_cell(self, copy):
         cell = self.cell
-        demands = {
-            "an attention of layers.HardAlignment": isinstance(cell.attention, HardAlignment),
-            "an UnfedCell": isinstance(cell, UnfedCell),
-            "no query made of the context": "context" not in cell.query.parts,
-            "context_gate=False": cell.context_gate is None,
-            "context_dropout=0": not cell.context_dropout,
-            "copy=False": not copy,
-            f"a vocabulary_size of at most {HARD_VOCABULARY_SIZE:,}, as each step predicts it from "
-            "each position of the source": self.vocabulary_size <= HARD_VOCABULARY_SIZE,
+        if not isinstance(cell.attention, HardAlignment):
+            raise ValueError(
+                "A HardDecoder must have an attention of layers.HardAlignment. Received: "
+                f"attention={type(cell.attention).__name__}(...). Change it, or take a Decoder."
+            )
+        if self.vocabulary_size > HARD_VOCABULARY_SIZE:
+            raise ValueError(
+                "A HardDecoder predicts the vocabulary from each position of the source: its size "
+                f"must be at most {HARD_VOCABULARY_SIZE:,}. Received: "
+                f"vocabulary_size={self.vocabulary_size}. Change it, or take a Decoder."
+            )
+        settings = {
+            **{**HARD_ALIGNMENT_REQUIRES, "attention": "", "query": cell.query.parts},
+            "when": "apart" if isinstance(cell, UnfedCell) else "",
+            "context_gate": cell.context_gate is not None,
+            "context_dropout": cell.context_dropout,
+            "copy": copy,
         }
-        for demand, fulfilled in demands.items():
-            if not fulfilled:
-                raise ValueError(
-                    f"A HardDecoder must have {demand}. Received: "
-                    f"{type(cell.attention).__name__}(...) in {type(cell).__name__}(...), "
-                    f"vocabulary_size={self.vocabulary_size}. Change it, or take a Decoder."
-                )
+        check_layer(
+            *(hard_rules, settings),
+            when=f"cell={type(cell).__name__}(...)",
+            hard_alignment="attention=HardAlignment(...)",
+        )
 
     def logits(self, readout, copying=()):
         """The readout: log-probabilities are logits."""

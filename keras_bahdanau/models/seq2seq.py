@@ -5,6 +5,7 @@ from keras import ops, tree
 
 from keras_bahdanau.layers.distribution import softmax_distribution
 from keras_bahdanau.layers.registry import from_config
+from keras_bahdanau.models.decoder import check_weights
 from keras_bahdanau.models.losses import layer_losses
 from keras_bahdanau.models.metrics import build_compiled, update_compiled
 from keras_bahdanau.models.output_loss import output_loss
@@ -93,19 +94,8 @@ class Seq2Seq(StepModel, keras.Model):
             self.ctc_layer = keras.layers.Dense(
                 decoder.vocabulary_size, name="ctc", dtype=self.dtype_policy
             )
-        if self.guided_alignment and encoder.reduction > 1:
-            raise ValueError(
-                "Guided alignment needs a weight for each position of the source. Received: "
-                f"guided_alignment={guided_alignment} with an encoder of "
-                f"reduction={encoder.reduction}. Give 0 for it, or another encoder."
-            )
-        if self.guided_alignment and not decoder.cell.attention.has_weights:
-            raise ValueError(
-                "`guided_alignment` needs an attention that learns where to look. Received: "
-                f"guided_alignment={guided_alignment} with "
-                f"{type(decoder.cell.attention).__name__}(...), which has no weights. "
-                "Give 0 for it, or another attention."
-            )
+        attention = decoder.cell.attention
+        check_weights("guided_alignment", guided_alignment, attention, encoder.reduction)
         if decoder.copies:
             _check_symbols(encoder, decoder)
         if share_embeddings:

@@ -166,14 +166,17 @@ def test_places_are_exact_in_half_precision():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"query": ("state", "context")}, r'must have query=\("state",\). Received: .*context'),
-        ({"context_gate": True}, "must have context_gate=False.* Received: .*context_gate=True"),
-        ({"context_dropout": 0.1}, "must have context_dropout=0. Received: .*context_dropout=0.1"),
-        ({"residual": True}, "must have residual=False.*Received: .*residual=True"),
+        (
+            {"query": ("state", "context")},
+            "query='state'. Received: query='state,context', Block",
+        ),
+        ({"context_gate": True}, "take context_gate=False.* Received: context_gate=True"),
+        ({"context_dropout": 0.1}, "take context_dropout=0. Received: context_dropout=0.1"),
+        ({"residual": True}, "take residual=False. Received: residual=True"),
         ({"dropout": 1}, r"`dropout`.*must be in \[0, 1\). Received: dropout=1"),
         (
             {"cell": SelfAttentionCell(7, heads=7)},
-            "begins with nothing. Received: bridge='summary' with a SelfAttentionCell",
+            r"begins with nothing. Received: cell=SelfAttentionCell\(...\), bridge='summary'. Give",
         ),
         ({"feed_forward_units": 0}, "must be a positive integer. Received: feed_forward_units=0"),
         ({"cell": SelfAttentionCell(6, heads=2)}, "must have the width `units`.*units=7"),

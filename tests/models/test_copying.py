@@ -138,7 +138,7 @@ def test_an_ensemble_may_have_members_that_copy_and_others(model):
         ({"vocabulary_size": 5}, "copy=True, vocabulary_size=5, and .* highest symbol 5. Give"),
         ({"symbols": SYMBOLS[1:]}, "6 symbols, 0 of them no such ids, with vocabulary_size=7"),
         ({"symbols": (-2, 0.5, "a", *SYMBOLS[3:])}, "Received: 7 symbols, 3 of them no such ids"),
-        ({"attention": None}, "copy=True with a decoder without attention. Give"),
+        ({"attention": None}, "copy=True, attention=FixedContext"),
     ],
 )
 def test_what_can_not_be_copied_is_refused(options, message):

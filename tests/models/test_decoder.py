@@ -276,16 +276,19 @@ def test_embeddings_can_only_be_shared_before_it_is_built():
         ({"cell": "rnn"}, "`cell` must be one of .*'gru'.* Received: cell='rnn'"),
         ({"readout": "relu"}, "`readout` must be one of .*Received: readout='relu'"),
         ({"attention": "luong"}, "`attention` must be one of .*Received: attention='luong'"),
-        ({"readout_units": 9, "tie_embeddings": True}, "as wide as an embedding. Received: .*=9"),
+        ({"readout_units": 9, "tie_embeddings": True}, "as wide as an embedding. Received: .*=9, "),
         ({"dropout": 1}, r"`dropout`.* must be in \[0, 1\). Received: dropout=1"),
         ({"embedding_dropout": -0.1}, r"`embedding_dropout`.* must be in \[0, 1\). Received: "),
         ({"readout_dropout": 1.0}, r"`readout_dropout`.* must be in \[0, 1\). Received: "),
         ({"when": "after", "feed_forward_units": 9}, "feed_forward_units"),
-        ({"cell": SelfAttentionCell(3, heads=1)}, "in a DecoderCell. Give when='blocks'"),
-        ({"copy": True, "attention": PastAttention(FixedContext(), 3)}, "without attention"),
+        ({"cell": SelfAttentionCell(3, heads=1)}, r"DecoderCell\(...\). Give when='blocks'"),
+        (
+            {"copy": True, "attention": PastAttention(FixedContext(), 3)},
+            "`copy` needs an att.*=Past",
+        ),
         ({"readout": "plain", "readout_state": "previous"}, "has not read the last token.*'plain'"),
         ({"readout": "attentional", "readout_state": "previous"}, "has not read.*'attentional'"),
-        ({"readout": "plain", "when": "apart"}, "readout='plain' with cell=UnfedCell"),
+        ({"readout": "plain", "when": "apart"}, "readout='plain', cell=UnfedCell"),
     ],
 )
 def test_arguments_must_be_in_range(arguments, message):

@@ -238,9 +238,15 @@ def test_losses_with_label_smoothing_are_those_of_the_mixture(loss):
 @pytest.mark.parametrize(
     ("options", "received"),
     [
-        ({"when": "after"}, r"an UnfedCell. Received: HardAlignment\(...\) in InputFeedingCell"),
-        ({"attention": BahdanauAttention(3)}, "HardAlignment. Received: BahdanauAttention"),
-        ({"query": ("context",)}, "no query made of the context"),
+        (
+            {"when": "after"},
+            r"when='apart'. Received: cell=InputFeedingCell\(...\), att",
+        ),
+        (
+            {"attention": BahdanauAttention(3)},
+            "HardAlignment. Received: attention=Bahdanau",
+        ),
+        ({"query": ("context",)}, "a query that is not made of the context"),
         ({"context_gate": True}, "context_gate=False"),
         ({"context_dropout": 0.1}, "context_dropout=0"),
         ({"vocabulary_size": 10_001}, "at most 10,000.*vocabulary_size=10001. Change it, or take"),
@@ -312,5 +318,5 @@ def test_it_learns_the_places_of_a_text_read_in_order():
 def test_a_cell_is_given_whole():
     decoder = HardDecoder(6, 5, cell=UnfedCell(8, HardAlignment(units=3), depth=2))
     assert decoder.units == 8
-    with pytest.raises(ValueError, match=r"HardAlignment\(...\) in ConditionalCell"):
+    with pytest.raises(ValueError, match=r"Received: cell=ConditionalCell"):
         HardDecoder(6, 5, cell=ConditionalCell(8, HardAlignment(units=3)))

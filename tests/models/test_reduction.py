@@ -89,7 +89,7 @@ def test_an_encoder_of_text_keeps_each_token(readers):
 
 def test_guided_alignment_needs_a_weight_for_each_position():
     model = new_model([EveryOther(4)])
-    with pytest.raises(ValueError, match="guided_alignment=0.5 with an encoder of reduction=2"):
+    with pytest.raises(ValueError, match="guided_alignment=0.5, an encoder of reduction=2"):
         kb.Seq2Seq(model.encoder, model.decoder, guided_alignment=0.5)
 
 

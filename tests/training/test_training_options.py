@@ -309,7 +309,16 @@ def test_every_metric_of_one_text_can_judge_the_epochs_and_top_k_says_why_not():
             {"when": "blocks", "units": 9000},
             "feed_forward_units=36000, depth=1, decoder_depth=1, units=9000, encoder_units=4500",
         ),
-        ({"cell": "self-attention"}, "cell='self-attention', when='between', bridge='zeros'"),
+        ({"cell": "self-attention"}, "cell='self-attention', when='between'"),
+        (
+            {"cell": "self-attention", "when": "blocks", "bridge": "last"},
+            "cell='self-attention', bridge='last'",
+        ),
+        (
+            {"tie_embeddings": True, "readout_units": 9},
+            "tie_embeddings=True, readout_units=9, embedding_units=256",
+        ),
+        ({"readout": "plain", "readout_units": 9}, "readout_units=9, units=512"),
         (
             {"cell": "self-attention", "when": "blocks", "heads": 5},
             "heads=5, units=512, cell='self-attention'",

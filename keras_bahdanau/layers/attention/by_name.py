@@ -4,6 +4,7 @@ from keras_bahdanau.layers import names
 from keras_bahdanau.layers.attention.attention import Attention, BahdanauAttention
 from keras_bahdanau.layers.attention.composed import MultiHeadAttention, PastAttention
 from keras_bahdanau.layers.registry import Registry
+from keras_bahdanau.layers.rules import UNSCORED_REQUIRES, check_layer, unscored_rules
 from keras_bahdanau.layers.scores.score import Score
 from keras_bahdanau.settings import checks
 
@@ -56,24 +57,13 @@ class AttentionRegistry(Registry):
         return Attention if is_score else kind
 
 
-_OF_SCORES = {
-    "heads": 1,
-    "window": "everywhere",
-    "normalizer": "softmax",
-    "coverage": None,
-    "dropout": 0.0,
-}
+_SCORED_PARTS = {**UNSCORED_REQUIRES, "coverage": None, "dropout": 0.0}
 
 
 def _refuse_parts_of_scores(name, arguments):
     """Raise ValueError if an attention without scores gets a part of one with scores."""
-    for part, plain in _OF_SCORES.items():
-        if arguments.get(part, plain) != plain:
-            raise ValueError(
-                f"`{part}` is for an attention that scores. "
-                f"Received: {part}={arguments[part]!r}, attention={name!r}. "
-                "Give the name of a score, or leave it out."
-            )
+    settings = {**_SCORED_PARTS, **arguments, "attention": name}
+    check_layer(unscored_rules, settings, _SCORED_PARTS)
 
 
 ATTENTIONS = AttentionRegistry("attention", names.ATTENTIONS)

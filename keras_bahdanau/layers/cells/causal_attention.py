@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers.cells.cell import Cell
+from keras_bahdanau.layers.rules import check_layer, head_rules
 from keras_bahdanau.layers.sublayers import dot_product_attention
 from keras_bahdanau.settings import checks
 from keras_bahdanau.settings.limits import MOST_OF_A_STATE
@@ -34,11 +35,7 @@ class SelfAttentionCell(Cell):
                 f"`length` * `units`, the numbers of a buffer, must be at most {MOST_OF_A_STATE}. "
                 f"Received: length={length}, units={units}. Lower one of them."
             )
-        if units % heads:
-            raise ValueError(
-                f"`heads` must divide the width. Received: heads={heads}, units={units}. "
-                "Give a divisor of it."
-            )
+        check_layer(head_rules, {"heads": heads, "units": units}, "units")
         policy = {"dtype": self.dtype_policy}
         # W_q, W_k, W_v side by side; W_o
         self.projection = keras.layers.Dense(3 * units, name="projection", **policy)

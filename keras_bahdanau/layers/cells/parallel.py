@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers.cells.cell import ProjectedCell
+from keras_bahdanau.layers.rules import check_layer, undropped_rules
 
 
 class ParallelCell(ProjectedCell):
@@ -14,12 +15,7 @@ class ParallelCell(ProjectedCell):
 
     def __init__(self, units, recurrent_dropout=0.0, kernel_initializer="glorot_uniform", **kwargs):
         super().__init__(units, kernel_initializer, **kwargs)
-        if recurrent_dropout:
-            raise ValueError(
-                "`recurrent_dropout` must be 0 for a cell whose state is in no product. "
-                f"Received: recurrent_dropout={recurrent_dropout!r}. Take `dropout`, or a cell "
-                'such as "gru".'
-            )
+        check_layer(undropped_rules, {"recurrent_dropout": recurrent_dropout})
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")

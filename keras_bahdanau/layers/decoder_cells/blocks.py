@@ -13,6 +13,7 @@ from keras_bahdanau.layers.decoder_cells.decoder_cell import (
 )
 from keras_bahdanau.layers.recurrence import StepDropout
 from keras_bahdanau.layers.registry import from_config
+from keras_bahdanau.layers.rules import block_rules, check_layer
 from keras_bahdanau.layers.sublayers import FeedForward, inner_units, layer_norm, sinusoids
 from keras_bahdanau.settings import checks
 
@@ -184,17 +185,10 @@ class _Block(keras.layers.Layer):
 
 def _check(cell):
     """Raise ValueError if a cell of blocks has what only other decoder cells have."""
-    demands = {
-        'query=("state",)': cell.query.parts == ("state",),
-        "context_gate=False": cell.context_gate is None,
-        "context_dropout=0": not cell.context_dropout,
-        "residual=False: its blocks are residual in any case": not cell.residual,
+    settings = {
+        "query": ",".join(cell.query.parts),
+        "context_gate": cell.context_gate is not None,
+        "context_dropout": cell.context_dropout,
+        "residual": cell.residual,
     }
-    for demand, fulfilled in demands.items():
-        if not fulfilled:
-            raise ValueError(
-                f"A BlockCell must have {demand}. Received: {type(cell.attention).__name__}(...), "
-                f"query={cell.query.parts}, context_dropout={cell.context_dropout}, "
-                f"residual={cell.residual}, context_gate={cell.context_gate is not None}. "
-                "Change it, or take another `when`."
-            )
+    check_layer(block_rules, settings, when=f"{type(cell).__name__}(...)")

@@ -12,6 +12,7 @@ from keras_bahdanau.layers.cells.stack import CellStack
 from keras_bahdanau.layers.memory import Memory, ProjectedMemory, Query
 from keras_bahdanau.layers.recurrence import scan
 from keras_bahdanau.layers.registry import BRIDGES, from_config
+from keras_bahdanau.layers.rules import check_layer, self_attention_rules
 from keras_bahdanau.settings import checks
 
 
@@ -119,16 +120,9 @@ class DecoderCellBase(keras.layers.Layer):
 
     def _check_self_attention(self, bridge):
         """Raise ValueError unless self-attention is in blocks, and begins with nothing."""
-        if not self.has_blocks:
-            raise ValueError(
-                "Self-attention stands in blocks: its state is no query. Received: a "
-                f"SelfAttentionCell in a {type(self).__name__}. Give when='blocks'."
-            )
-        if bridge != "zeros":
-            raise ValueError(
-                "Self-attention begins with nothing. Received: "
-                f"bridge={bridge!r} with a SelfAttentionCell. Give bridge='zeros'."
-            )
+        settings = {"when": "blocks" if self.has_blocks else "", "bridge": bridge}
+        shown = {"cell": "cell=SelfAttentionCell(...)", "when": f"{type(self).__name__}(...)"}
+        check_layer(self_attention_rules, settings, **shown)
 
     def _new_cell(self, name):
         return CELLS.get(

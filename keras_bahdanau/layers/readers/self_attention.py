@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers.readers.reader import StatelessReader
+from keras_bahdanau.layers.rules import check_layer, head_rules
 from keras_bahdanau.layers.sublayers import (
     FeedForward,
     dot_product_attention,
@@ -130,9 +131,5 @@ def _heads(units, heads):
     if heads is None:
         return next(n for n in range(max(1, units // HEAD_UNITS), 0, -1) if units % n == 0)
     checks.positive_integer("heads", "the number of heads", heads)
-    if units % heads:
-        raise ValueError(
-            f"`heads` must divide the width of the values. Received: heads={heads}, units={units}. "
-            "Give a divisor, or leave it out."
-        )
+    check_layer(head_rules, {"heads": heads, "units": units}, "units")
     return heads

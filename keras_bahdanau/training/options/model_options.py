@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 
-from keras_bahdanau.layers import names
+from keras_bahdanau.layers import names, rules
 from keras_bahdanau.settings.limits import WIDTH
 from keras_bahdanau.settings.option import (
     flag,
@@ -16,6 +16,8 @@ from keras_bahdanau.settings.option import (
 )
 from keras_bahdanau.training.options.text_options import RATE, WEIGHT, training_field
 from keras_bahdanau.training.presets.preset import AUTO, is_hard, readout_units
+
+_RECURRENT = ("bidirectional", "unidirectional", "pyramidal", "rows")  # encoders
 
 model_field = functools.partial(training_field, is_model_option=True)
 
@@ -197,3 +199,67 @@ class ModelOptions:
         "none. The saved search has the same share.",
         0.0,
     )
+
+
+def check_model(settings):
+    """Raise ValueError if the options of a model do not go together, whatever its training."""
+    for model_rules in (_size_rules, _cell_rules, _weight_rules):
+        rules.check_rules(model_rules(settings), settings)
+
+
+def _size_rules(settings):
+    layers = settings.depth + settings.decoder_depth
+    widest = max(settings.units, settings.encoder_units, settings.embedding_units)
+    yield (
+        "The weights of all layers must fit in memory: depth * units^2 is at most 4e8",
+        layers * widest**2 <= 4e8,
+        ("depth", "decoder_depth", "units", "encoder_units", "embedding_units"),
+        "Lower one of them.",
+    )
+    fed_forward = settings.when == "blocks" or settings.encoder == "transformer"
+    yield (
+        "Those of feed-forward networks must, too: depth * units * feed_forward_units is at most "
+        "4e8",
+        not fed_forward or layers * widest * settings.feed_forward_units <= 4e8,
+        ("feed_forward_units", "depth", "decoder_depth", "units", "encoder_units"),
+        "Lower one of them.",
+    )
+
+
+def _cell_rules(settings):
+    yield (
+        "Only a decoder that attends before its cell moves can read out the state before",
+        settings.when == "before" or settings.readout_state == "current",
+        ("readout_state", "when"),
+        "Give 'current', or attend 'before'.",
+    )
+    yield from rules.readout_rules(settings)
+    if settings.readout == "plain":
+        yield from rules.plain_readout_rules(settings)
+    if settings.attention in rules.UNSCORED:
+        yield from rules.unscored_rules(settings)
+    if settings.cell == "self-attention":
+        yield from rules.self_attention_rules(settings)
+        yield from rules.head_rules(settings, "units", "cell")
+    if settings.encoder == "transformer":
+        yield from rules.head_rules(settings, "encoder_units", "encoder")
+    if settings.cell in rules.UNDROPPED_CELLS:
+        yield from rules.undropped_rules(settings, "cell")
+    if settings.encoder_cell in rules.UNDROPPED_CELLS and settings.encoder in _RECURRENT:
+        yield from rules.undropped_rules(settings, "encoder_cell")
+    if settings.when == "blocks":
+        yield from rules.block_rules(settings)
+
+
+def _weight_rules(settings):
+    yield from rules.weight_rules(settings, "guided_alignment", rules.UNSCORED)
+    yield from rules.weight_rules(settings, "copy")
+    yield from rules.weight_rules(settings, "unknown_rate")
+    yield (
+        "Alignments of words need a weight for each token",
+        settings.encoder != "pyramidal" or settings.attention != "forced",
+        ("encoder", "attention"),
+        "Give another encoder, or another attention.",
+    )
+    if is_hard(settings):
+        yield from rules.hard_rules(settings)

@@ -3,7 +3,7 @@
 import dataclasses
 
 from keras_bahdanau.evaluation.corpus_metrics import METRICS
-from keras_bahdanau.settings.limits import LENGTH, PRECISIONS
+from keras_bahdanau.settings.limits import HARD_VOCABULARY_SIZE, LENGTH, PRECISIONS
 from keras_bahdanau.settings.option import flag, integer, names, number, one_of
 from keras_bahdanau.training.options.text_options import RATE, WEIGHT, training_field
 
@@ -197,4 +197,47 @@ class RunOptions:
     )
     seed: int | None = training_field(
         integer(0, 2**32 - 1), "Seed of weights, dropout and the order of batches.", 0
+    )
+
+
+def run_rules(settings):
+    """Rules of batches and optimizer."""
+    yield (
+        "Batches are measured either in tokens or in sentences",
+        (settings.batch_tokens > 0) != (settings.batch_sentences > 0),
+        ("batch_tokens", "batch_sentences"),
+        "Leave one of them out, or give 0 for it.",
+    )
+    yield (
+        "Only Adam keeps a moving average of the weights",
+        settings.optimizer == "adam" or not settings.ema_momentum,
+        ("ema_momentum", "optimizer"),
+        "Give 0 for it; `average_last` goes with all optimizers.",
+    )
+    yield (
+        "Weights of 4 bits are those of a training with rounded weights",
+        settings.quantization_aware or settings.quantization == "int8",
+        ("quantization", "quantization_aware"),
+        "Give quantization_aware, too, or leave quantization out.",
+    )
+
+
+def hard_memory_rules(settings):
+    """Rules of exact hard alignments, whose batches have a limit of memory."""
+    longest = max(settings.max_length, settings.max_source_length)
+    positions = settings.batch_tokens or settings.batch_sentences * longest
+    yield (
+        "Hard alignments predict the vocabulary from each position: its size is at most "
+        f"{HARD_VOCABULARY_SIZE:,}, and times the positions of a batch at most 2^28",
+        settings.target_vocabulary_size <= HARD_VOCABULARY_SIZE
+        and settings.target_vocabulary_size * positions <= 2**28,
+        ("target_vocabulary_size", "batch_tokens", "batch_sentences", "hard_alignment"),
+        "Give a smaller vocabulary, such as target_model_type='char', or smaller batches.",
+    )
+    yield (
+        "Hard alignments that remember their place take each pair of positions, in a batch at most "
+        "2^28",
+        settings.hard_alignment == "zeroth" or positions * longest <= 2**28,
+        ("max_length", "max_source_length", "batch_tokens", "batch_sentences", "hard_alignment"),
+        "Give smaller lengths, smaller batches, or hard_alignment='zeroth'.",
     )

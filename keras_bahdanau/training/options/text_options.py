@@ -95,3 +95,43 @@ class TextOptions:
         can_be_joint,
         off="separate",
     )
+
+
+def text_rules(settings):
+    """Rules of vocabularies, and of alignments with them."""
+    yield (
+        "A joint vocabulary has one model type, one normalization and one size",
+        not settings.joint
+        or settings.source_model_type == settings.target_model_type
+        and settings.source_normalization == settings.target_normalization
+        and settings.source_vocabulary_size == settings.target_vocabulary_size,
+        (
+            *("joint", "source_model_type", "target_model_type"),
+            *("source_normalization", "target_normalization"),
+            *("source_vocabulary_size", "target_vocabulary_size"),
+        ),
+        "Leave joint out, or give both sides the same.",
+    )
+    yield (
+        "Sharing embeddings takes one vocabulary",
+        settings.joint or not settings.share_embeddings,
+        ("share_embeddings", "joint"),
+        "Leave one of them out.",
+    )
+    for name in ("source_model_type", "target_model_type"):
+        yield (
+            "Only the tokens of BPE and of unigram can be sampled",
+            not settings.subword_sampling or getattr(settings, name) in ("bpe", "unigram"),
+            ("subword_sampling", name),
+            "Give 0 for it, or another model type.",
+        )
+    for name, aligned in {
+        "guided_alignment": settings.guided_alignment > 0,
+        "attention": settings.attention == "forced",
+    }.items():
+        yield (
+            "Alignments go with words that are split in one way",
+            not (settings.subword_sampling and aligned),
+            ("subword_sampling", name),
+            "Leave one of them out.",
+        )

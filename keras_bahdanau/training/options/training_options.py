@@ -5,13 +5,14 @@ import dataclasses
 import json
 from types import SimpleNamespace
 
+from keras_bahdanau.layers.rules import check_rules
 from keras_bahdanau.settings.option import check_option, documented, one_of, option, optional, plain
 from keras_bahdanau.settings.removed import drop_removed
-from keras_bahdanau.training.options.model_options import ModelOptions
-from keras_bahdanau.training.options.rules import check_together
-from keras_bahdanau.training.options.run_options import RunOptions
-from keras_bahdanau.training.options.text_options import TextOptions
+from keras_bahdanau.training.options.model_options import ModelOptions, check_model
+from keras_bahdanau.training.options.run_options import RunOptions, hard_memory_rules, run_rules
+from keras_bahdanau.training.options.text_options import TextOptions, text_rules
 from keras_bahdanau.training.presets import PRESETS
+from keras_bahdanau.training.presets.preset import is_hard
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,7 +48,7 @@ class TrainingOptions(RunOptions, ModelOptions, TextOptions, _PresetOption):
             object.__setattr__(self, field.name, value)
             if value is not None:
                 check_option(field, value)
-        check_together(fill(self.explicit()))
+        _check_together(fill(self.explicit()))
 
     @classmethod
     def from_config(cls, config):
@@ -61,6 +62,15 @@ class TrainingOptions(RunOptions, ModelOptions, TextOptions, _PresetOption):
     def resolved(self):
         """`ResolvedOptions`: each option as given, or of the preset, or the default."""
         return fill(self.explicit())
+
+
+def _check_together(options):
+    """Raise ValueError if options of a training do not go together."""
+    for rules in (run_rules, text_rules):
+        check_rules(rules(options), options)
+    check_model(options)
+    if is_hard(options):
+        check_rules(hard_memory_rules(options), options)
 
 
 _FIELDS = dataclasses.fields(TrainingOptions)

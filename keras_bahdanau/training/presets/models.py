@@ -18,7 +18,7 @@ from keras_bahdanau.settings.option import check_option, plain
 from keras_bahdanau.sources.text_source import source_of
 from keras_bahdanau.text.vocabulary import END
 from keras_bahdanau.training.options import MODEL_OPTIONS, TrainingOptions, fill
-from keras_bahdanau.training.options.rules import check_model
+from keras_bahdanau.training.options.model_options import check_model
 from keras_bahdanau.training.presets import PRESETS
 from keras_bahdanau.training.presets.preset import is_hard
 

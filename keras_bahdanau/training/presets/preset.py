@@ -3,11 +3,10 @@
 import dataclasses
 from collections.abc import Mapping
 
-from keras_bahdanau.layers.names import PARALLEL_CELLS
+from keras_bahdanau.layers.rules import UNDROPPED_CELLS
 
 AUTO = "auto"  # a value that is inferred from the pairs
 LETTERS, SYMBOLS = ("char", "grapheme"), "word"  # model types
-UNDROPPED_CELLS = (*PARALLEL_CELLS, "self-attention")  # no product has their state
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
