@@ -105,7 +105,7 @@ def search_of(models, options, precision=None, **fixed):
 def load_models(models, precision=None):
     """The pipeline of a file, or the ensemble of those of several; it loads what that needs."""
     if models[0].is_litert:
-        return _load_litert(models[0].path)
+        return _load_litert(*models[0])
     load_tensorflow()
     from keras_bahdanau.pipelines import tasks
 
@@ -114,11 +114,11 @@ def load_models(models, precision=None):
     return pipelines[0] if len(pipelines) == 1 else tasks.ensemble(pipelines)
 
 
-def _load_litert(path):
+def _load_litert(path, card):
     """The pipeline in a .tflite file: of text without TensorFlow, which all other sources need."""
     from keras_bahdanau.exporters.litert.litert_pipeline import runner_of
 
-    runner = runner_of(path)
+    runner = runner_of(card)
     if runner.needs_tensorflow:
         load_tensorflow()
     with without_greetings():

@@ -201,9 +201,9 @@ def _loaded(path, *state):
 def _artefact(path):
     """The object that runs an export."""
     if path.suffix == ".tflite":
-        from keras_bahdanau.exporters.litert.litert_pipeline import runner_of
+        from keras_bahdanau.exporters.litert.litert_pipeline import open_litert
 
-        return runner_of(path)(path)
+        return open_litert(path)
     from keras_bahdanau.exporters.saved_model.saved_model_pipeline import SavedModelPipeline
 
     return SavedModelPipeline(path)

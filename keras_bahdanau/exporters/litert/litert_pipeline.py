@@ -4,7 +4,7 @@ import contextlib
 
 import numpy as np
 
-from keras_bahdanau.exporters.card import read_packed_card
+from keras_bahdanau.exporters.card import CARD, read_card
 from keras_bahdanau.exporters.litert.on_device import OnDevicePipeline, OnDeviceTranslation
 from keras_bahdanau.pipelines.confidence import calibration_of
 from keras_bahdanau.pipelines.translation import Translation
@@ -30,7 +30,7 @@ class LiteRTPipeline:
     ```
 
     Args:
-        path: Path of the file.
+        path: Path of the file, or the `OnDevicePipeline` of it.
 
     Attributes:
         source: The `Source`.
@@ -54,11 +54,12 @@ class LiteRTPipeline:
     needs_tensorflow = True
 
     def __init__(self, path):
-        self._path = path
-        with _failing_in_one_line(path):
-            self._runner = OnDevicePipeline(path)
-            self.card = card = self._runner.card
+        is_open = isinstance(path, OnDevicePipeline)
+        self._path = path.path if is_open else path
+        with _failing_in_one_line(self._path):
+            self._runner = path if is_open else OnDevicePipeline(path)
             files = self._runner.files
+            self.card = card = read_card(files[CARD])
             self._longest, self._reduction = card["max_source_length"], card.get("reduction", 1)
             check_value("max_source_length", self._longest, FIXED_LENGTH)  # of buffers below
             check_value("reduction", self._reduction, FIXED_LENGTH)
@@ -232,9 +233,15 @@ class LiteRTTranslator(LiteRTPipeline):
         return _Text(Subwords(files[card["vocabularies"]["source"]]), position_in_card(card))
 
 
-def runner_of(path):
-    """The class that runs a .tflite file: `LiteRTTranslator` of texts, else `LiteRTPipeline`."""
-    return LiteRTPipeline if "source" in read_packed_card(path) else LiteRTTranslator
+def runner_of(card):
+    """The class that runs a file, by its card: `LiteRTTranslator` of texts, else the base."""
+    return LiteRTPipeline if "source" in card else LiteRTTranslator
+
+
+def open_litert(path):
+    """The `LiteRTTranslator` or `LiteRTPipeline` of a .tflite file, which is read once."""
+    runner = OnDevicePipeline(path)
+    return runner_of(runner.card)(runner)
 
 
 class _Text(HostText):

@@ -42,6 +42,7 @@ class OnDevicePipeline:
         greedy: True for the best token at each step in `decode`, instead of the file's search.
 
     Attributes:
+        path: String, the path.
         card: Dictionary, the card of the file.
         files: Dictionary from the names of the packed files to their bytes.
         most: Integer, the most texts of `decode_nbest`: the beam width of the file's search, or 1
@@ -65,7 +66,7 @@ class OnDevicePipeline:
                 "Running a .tflite file needs the package ai-edge-litert. Received: an environment "
                 "without it. Install it: pip install 'keras-bahdanau[litert]'"
             ) from None
-        self._path = str(path)
+        self.path = str(path)
         self.card, self.files = unpack(path)
         self.reduction = self.card.get("reduction", 1)
         self._target = self.vocabulary("target")
@@ -89,12 +90,12 @@ class OnDevicePipeline:
         except (IndexError, KeyError, RuntimeError, ValueError) as error:
             raise ValueError(
                 "A .tflite file must hold a model that LiteRT can load. Received: "
-                f"path={self._path!r} ({error}). Install a newer ai-edge-litert, or export again."
+                f"path={self.path!r} ({error}). Install a newer ai-edge-litert, or export again."
             ) from None
         if lacks_greedy:
             raise ValueError(
                 "A file must have a signature for greedy search. Received: "
-                f"path={self._path!r} without it. Export it with the signature greedy."
+                f"path={self.path!r} without it. Export it with the signature greedy."
             )
 
     def vocabulary(self, side):
@@ -110,7 +111,7 @@ class OnDevicePipeline:
         except RuntimeError:
             raise ValueError(
                 "A .tflite file must hold vocabularies that SentencePiece can load. Received: "
-                f"path={self._path!r} with another {names[side]!r}. Export it again."
+                f"path={self.path!r} with another {names[side]!r}. Export it again."
             ) from None
 
     def surfaces(self, text):
@@ -175,7 +176,7 @@ class OnDevicePipeline:
         if self._completing is None:
             raise ValueError(
                 "A file must have a signature for texts with a prefix. "
-                f"Received: path={self._path!r} without it. Export it with the signature prefix."
+                f"Received: path={self.path!r} without it. Export it with the signature prefix."
             )
         ids = encoded(self._target, prefix)
         if len(ids) > self.longest_prefix:
