@@ -1,14 +1,15 @@
 """Attention RNNs for Keras 3: train them, see what they attend to, ship them.
 
 The names are loaded on first use, so that `keras-bahdanau --help` need not
-wait for TensorFlow.
+wait for TensorFlow. Keras finds the classes of saved models by their registered names.
 """
 
-from keras_bahdanau.settings.lazy import lazy_names
+from keras_bahdanau.settings.lazy import lazy_names, register_lazily
 
 __version__ = "0.1.0"
 
 _MODULE_OF = {
+    "BahdanauAttention": "layers",
     "BatchTranslator": "runners",
     "Decoder": "models",
     "Encoder": "models",
@@ -63,3 +64,27 @@ __all__ = [*_MODULE_OF, *_MODULES, *_PARTS]
 __getattr__, __dir__ = lazy_names(
     __name__, {**_MODULE_OF, **_MODULES, **{part: part for part in _PARTS}}
 )
+
+
+def _registered_classes():
+    """Modules and their classes that are registered with Keras."""
+    from keras_bahdanau.layers.names import MODULES
+    from keras_bahdanau.sources import MODULE_OF
+
+    return {
+        **{f"layers.{module}": classes for module, classes in MODULES.items()},
+        "migrate.recurrent_weights": ("RestartedGRUCell", "WholeStateLSTMCell"),
+        "models.decoder": ("Decoder",),
+        "models.encoder": ("Encoder",),
+        "models.ensemble": ("Ensemble",),
+        "models.hard_decoder": ("HardDecoder",),
+        "models.losses": ("GuidedAlignment", "SentenceCrossentropy", "TokenCrossentropy"),
+        "models.metrics": ("Perplexity",),
+        "models.seq2seq": ("Seq2Seq",),
+        "optimizers.adam": ("AveragingAdam",),
+        "optimizers.schedules": ("Cosine", "Halving", "InverseSquareRoot"),
+        **{f"sources.{module}": (name,) for name, module in MODULE_OF.items()},
+    }
+
+
+register_lazily(__name__, _registered_classes)

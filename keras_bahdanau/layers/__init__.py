@@ -1,7 +1,5 @@
 """Layers in `keras.ops`, loaded on first use: attention, cells, a step, the loop over time."""
 
-import sys
-
 from keras_bahdanau.layers.names import MODULE_OF, PUBLIC
 from keras_bahdanau.settings.lazy import lazy_names
 
@@ -23,6 +21,3 @@ __getattr__, __dir__ = lazy_names(
         "scan": "recurrence",
     },
 )
-
-if "keras" in sys.modules:
-    from keras_bahdanau.layers import registry  # noqa: F401 which makes Keras know all classes

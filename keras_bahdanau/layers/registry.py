@@ -1,8 +1,4 @@
-"""Registries: the layers of one family, by name, config or instance.
-
-Importing this module also tells Keras the names of all classes of `layers`, so that
-`keras.saving.load_model` finds those whose modules are not imported yet.
-"""
+"""Registries: the layers of one family, by name, config or instance."""
 
 import copy
 import functools
@@ -22,28 +18,6 @@ def class_of(name):
     """The class of `layers` with this name; its module is imported."""
     module = importlib.import_module(f"{PACKAGE}.layers.{names.MODULE_OF[name]}")
     return getattr(module, name)
-
-
-def _stand_in(name):
-    """A class that Keras can find by its registered name, and that makes the real layer."""
-
-    def new(cls, *args, **kwargs):
-        return class_of(name)(*args, **kwargs)
-
-    def make_from_config(cls, config):
-        return class_of(name).from_config(config)
-
-    return type(name, (), {"__new__": new, "from_config": classmethod(make_from_config)})
-
-
-def _register_names():
-    """Register a stand-in for each class; its own decorator replaces it on import."""
-    registered_classes = keras.saving.get_custom_objects()
-    for name in names.MODULE_OF:
-        registered_classes.setdefault(f"{PACKAGE}>{name}", _stand_in(name))
-
-
-_register_names()
 
 
 def from_config(config):

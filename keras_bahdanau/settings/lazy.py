@@ -1,6 +1,7 @@
-"""Names of a package that are loaded on first use."""
+"""Names of a package that are loaded on first use, by Python and by Keras."""
 
 import importlib
+import importlib.abc
 import sys
 
 
@@ -28,3 +29,69 @@ def lazy_names(package, module_of):
         return sorted({*vars(sys.modules[package]), *module_of})
 
     return load, names
+
+
+def register_lazily(package, modules):
+    """Register classes with Keras by name, once Keras is imported; their modules are not yet.
+
+    `keras.saving.load_model` then finds them in a process that has only imported the package.
+    `modules` is a function, called late, of the table from each module of the package to the names
+    of its classes. The decorator of a class replaces its stand-in.
+    """
+
+    def register():
+        registered_classes = sys.modules["keras"].saving.get_custom_objects()
+        for module, classes in modules().items():
+            for name in classes:
+                stand_in = _stand_in(f"{package}.{module}", name)
+                registered_classes.setdefault(f"{package}>{name}", stand_in)
+
+    if "keras" in sys.modules:
+        importlib.import_module("keras")  # waits for an import in another thread
+        register()
+    else:
+        sys.meta_path.insert(0, _ImportHook("keras", register))
+
+
+def _stand_in(module, name):
+    """A class that Keras finds by its registered name, and that makes the real object."""
+
+    def real_class():
+        return getattr(importlib.import_module(module), name)
+
+    def new(cls, *args, **kwargs):
+        return real_class()(*args, **kwargs)
+
+    def make_from_config(cls, config):
+        return real_class().from_config(config)
+
+    return type(name, (), {"__new__": new, "from_config": classmethod(make_from_config)})
+
+
+class _ImportHook(importlib.abc.MetaPathFinder):
+    """Finder that calls `act` when a module has been imported, and then leaves `sys.meta_path`."""
+
+    def __init__(self, module_name, act):
+        self.module_name, self.act = module_name, act
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname != self.module_name:
+            return None
+        finders = [finder for finder in sys.meta_path if not isinstance(finder, _ImportHook)]
+        specs = (finder.find_spec(fullname, path, target) for finder in finders)
+        spec = next(filter(None, specs), None)
+        if spec is not None and spec.loader is not None:
+            self._call_after_loading(spec.loader)
+        return spec
+
+    def _call_after_loading(self, loader):
+        load = loader.exec_module
+
+        def exec_module(module):
+            loader.exec_module = load
+            load(module)
+            if self in sys.meta_path:  # a failed import is tried again
+                sys.meta_path.remove(self)
+                self.act()
+
+        loader.exec_module = exec_module

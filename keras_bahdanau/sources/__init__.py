@@ -2,7 +2,7 @@
 
 from keras_bahdanau.settings.lazy import lazy_names
 
-_MODULE_OF = {
+MODULE_OF = {
     "AudioSource": "audio_source",
     "FeatureSource": "feature_source",
     "ImageSource": "image_source",
@@ -15,6 +15,6 @@ _MODULE_OF = {
 # Name on the command line -> (class, preset of its trainings); "text" learns its vocabulary.
 NAMED = {"image": ("ImageSource", "images"), "speech": ("AudioSource", "speech")}
 
-__all__ = [*_MODULE_OF]
+__all__ = [*MODULE_OF]
 
-__getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)
+__getattr__, __dir__ = lazy_names(__name__, MODULE_OF)

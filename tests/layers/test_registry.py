@@ -10,13 +10,6 @@ import pytest
 from keras_bahdanau import layers
 from keras_bahdanau.layers import names, registry
 
-PROGRAM = """
-import sys
-import keras
-import keras_bahdanau.layers
-model = keras.saving.load_model(sys.argv[1])
-print(type(model.layers[-1]).__name__, model.layers[-1].window.width)
-"""
 PACKAGE = "keras_bahdanau>"
 
 
@@ -47,16 +40,6 @@ def test_each_name_of_a_family_makes_a_class(table):
     family = getattr(registry, table)
     if isinstance(family, registry.Registry):
         assert all(callable(family[name]) for name in family)
-
-
-def test_a_new_process_loads_a_model_whose_classes_are_not_imported(tmp_path):
-    query, values = keras.Input((4, 6)), keras.Input((5, 3))
-    attention = layers.LuongAttention(window=layers.LocalPredictive(width=2))
-    keras.Model([query, values], attention(query, values)).save(tmp_path / "model.keras")
-    answer = subprocess.run(
-        [sys.executable, "-c", PROGRAM, tmp_path / "model.keras"], capture_output=True, text=True
-    )
-    assert answer.stdout.strip() == "LuongAttention 2", answer.stderr
 
 
 @pytest.mark.slow
