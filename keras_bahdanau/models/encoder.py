@@ -54,7 +54,8 @@ class Encoder(keras.Model):
             "last", the state at the end of each direction.
         residual: Bool. True to add the input of a recurrent layer to its output, from the
             second layer up, where both have one length; convolutions always do.
-        recurrent_dropout: Float in [0, 1). Dropout rate of the state: see `RecurrentReader`.
+        recurrent_dropout: Float in [0, 1). Dropout rate of the state: see
+            `BidirectionalRNN`.
         word_dropout: Float in [0, 1). Rate of the vectors that are dropped whole.
         front_end: A front end: see `layers.front_ends`.
         readers: List of readers, called one after another: see `layers.readers`.

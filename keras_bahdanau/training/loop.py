@@ -51,6 +51,12 @@ def train(
 ):
     """Train a translator, or a pipeline for another source, or resume a killed training.
 
+    ```python
+    options = keras_bahdanau.training.TrainingOptions(units=256, epochs=20)
+    path = keras_bahdanau.training.train(pairs, valid_pairs, "runs/en-de", options)
+    translator = keras_bahdanau.Translator.load(path)
+    ```
+
     Args:
         pairs: List of (source, target) strings; with another `source`, of its inputs and strings.
             Or `Shards`, which have a source and a target. Or a list of `data.Corpus`, which are
@@ -75,7 +81,7 @@ def train(
         symbols: List of strings that are one token of a learned source, such as the features
             `<PST>` that `read_table` gives.
         initial: Path of a `.keras` file, or of a run directory: the model to fine-tune. Source,
-            vocabularies, search and model options are its own (see `Adaptation`). It counts as the
+            vocabularies, search and model options are its own. It counts as the
             best until an epoch is better. A resumed run does not read it again.
         vocabulary_pairs: List of pairs for `update_vocabulary`; None for all of `pairs`.
         strategy: `tf.distribute.MultiWorkerMirroredStrategy` if several processes train

@@ -42,7 +42,8 @@ class MultiHeadAttention(ComposedAttention):
 
     The heads copy `attention`, a layer, or TypeError. Each, with its Q, K and V, is values_units /
     heads wide, rounded down: the context is as wide as the values, or a little narrower. Weights
-    and scores are the mean over the heads. Calls: see `AttentionBase`.
+    and scores are the mean over the heads. No positive integer for `heads`, or an attention without
+    weights, raises ValueError. Calls: see `AttentionBase`.
     """
 
     def __init__(self, attention, heads, **kwargs):
@@ -140,7 +141,7 @@ class PastAttention(ComposedAttention):
 
     The decoder attends to the last `length` queries, in a buffer of fixed shape; the score over
     them is `units` wide, too. d_1 is zero. Weights and scores are those of `attention`, over the
-    source.
+    source. `length` and `units` are positive integers, or ValueError. Calls: see `AttentionBase`.
     """
 
     def __init__(self, attention, length=64, units=128, **kwargs):

@@ -10,9 +10,8 @@ from keras_bahdanau.settings import checks
 class CoverageBase(AttentionPart):
     """Base of the coverages: a feature vector for each source position, added to its key.
 
-    A subclass writes `features` and `remember`. Keys `(batch, source_time, key_units)` and a state,
-    float32 `(batch, [n,] source_time)`, give keys `(batch, [n,] source_time, key_units)`; n is the
-    beam of a search, or absent. Arguments that are not as documented raise ValueError.
+    A subclass writes `features` and `remember`. Shapes: see `Coverage`. Arguments that are not as
+    documented raise ValueError.
     """
 
     def initial_state(self, memory):
@@ -65,7 +64,9 @@ class Coverage(CoverageBase):
     e_ij = v^T tanh(W s_{i-1} + U h_j + V C_{i-1,j})      (Tu et al. 2016, section 3: the
                                                            linguistic coverage without fertility)
 
-    `features` is V C_{i-1,j}, added to the keys of any score; the state is C.
+    `features` is V C_{i-1,j}, added to the keys of any score; the state is C. Keys
+    `(batch, source_time, key_units)` and the state, float32 `(batch, [n,] source_time)`, give keys
+    `(batch, [n,] source_time, key_units)`; n is the beam of a search, or absent.
     """
 
     def build(self, keys_shape):
@@ -90,7 +91,8 @@ class LocationConvolution(CoverageBase):
     e_ij = v^T tanh(W s_{i-1} + V h_j + U f_ij)      (Chorowski et al. 2015, section 2.2)
 
     `features` is U f_ij, the state alpha_{i-1}. F has `filters` (10 in the paper) that span
-    `kernel_size` positions (201 frames). `GridCoverage` convolves the sum of all weights.
+    `kernel_size` positions (201 frames), positive integers, or ValueError. `GridCoverage` convolves
+    the sum of all weights. Shapes: see `Coverage`.
     """
 
     def __init__(self, filters=10, kernel_size=15, **kwargs):
@@ -136,7 +138,8 @@ class GridCoverage(Coverage):
     Q has `filters` of two axes, `kernel_size` columns and at most as many rows, over cells in
     column order: cell (column x, row y) is position x * `grid_height` + y. With one row it is a
     convolution along a sequence that remembers all steps (Shen et al. 2018, section 2.2).
-    `features` is U_f F_ij, the state the sum of the weights.
+    `features` is U_f F_ij, the state the sum of the weights. The sizes are positive integers, or
+    ValueError. Shapes: see `Coverage`.
     """
 
     def __init__(self, filters=16, kernel_size=5, grid_height=1, **kwargs):

@@ -25,6 +25,7 @@ class Monotonic(Normalizer):
     on with p_ij > 0.5; where there is none, all weights are zero and the position stays (section
     2.2, with a threshold for the paper's draw). Training always uses the expectation, of scores
     with noise of standard deviation `score_noise` (section 2.5), which moves p_ij away from 0.5.
+    Calls and errors: see `Normalizer`.
     """
 
     def __init__(self, hard=False, score_noise=1.0, offset=-1.0, **kwargs):

@@ -39,7 +39,7 @@ class Softmax(Normalizer):
 
     With `beta` in (1, 1000] the weights are sharper: few positions of a long source, such as
     speech, get most of them (Chorowski et al. 2015, section 2.3, sharpening). Weights sum to 1, or
-    are all zero where the mask is all False; the state is ().
+    are all zero where the mask is all False; the state is (). Calls and errors: see `Normalizer`.
     """
 
     def __init__(self, beta=1.0, **kwargs):
@@ -58,7 +58,8 @@ class Softmax(Normalizer):
 class Sigmoid(Normalizer):
     """alpha_ij = sigma(e_ij) / sum_k sigma(e_ik)      (Chorowski et al. 2015, section 2.3).
 
-    Smoothing: the context is a mean over several matches, such as all frames of a sound.
+    Smoothing: the context is a mean over several matches, such as all frames of a sound. Calls: see
+    `Normalizer`.
     """
 
     def align(self, scores, mask, state, training=None):

@@ -85,7 +85,8 @@ class LocalMonotonic(LocalWindow):
     p_t = t, at most the last real token      (Luong et al. 2015, section 3.2, local-m)
     mask: |s - p_t| <= D
 
-    D is `width`; steps and positions count from 0. The state is t, float32 `(batch, [n])`.
+    D is `width`, 10 by default; steps and positions count from 0. The state is t, float32
+    `(batch, [n])`. Calls and errors: see `Window`.
     """
 
     def initial_state(self, memory):
@@ -106,7 +107,8 @@ class LocalPredictive(LocalWindow):
     mask: |s - p_t| <= D
 
     S is the number of real tokens, D `width`; positions s count from 0. As in the paper, weights
-    are not normalized again: they sum to less than 1. Only the factor gives p_t a gradient.
+    are not normalized again: they sum to less than 1. Only the factor gives p_t a gradient. Calls
+    and errors: see `Window`.
     """
 
     def build(self, query_shape):
@@ -137,7 +139,8 @@ class LocalMedian(LocalWindow):
 
     For sources that are read in order, such as speech: sentences much longer than those of the
     training stay aligned. D is `width`; positions s count from 0. Where the last weights are all
-    zero, the window does not move. The state is p_i, float32 `(batch, [n])`.
+    zero, the window does not move. The state is p_i, float32 `(batch, [n])`. Calls and errors: see
+    `Window`.
     """
 
     def __init__(self, width=25, **kwargs):

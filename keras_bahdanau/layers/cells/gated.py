@@ -11,10 +11,7 @@ from keras_bahdanau.settings import checks
 class RecurrentCell(ProjectedCell):
     """Base of the cells with a product of the state, U h, besides those of inputs and context.
 
-    Subclasses write `advance`. With `recurrent_dropout` a mask, drawn once a sentence from `seed`,
-    drops that share of the state before its product, the same at all steps (Gal and Ghahramani
-    2016); the carried state stays whole. `kernel_initializer` is that of W and C,
-    `recurrent_initializer` that of U.
+    Subclasses write `advance`. Arguments: see `GRUCell`.
     """
 
     recurrent_gates = 1  # blocks from U h
@@ -98,7 +95,15 @@ class GRUCell(RecurrentCell):
     g = tanh(W x + r * (U h + b))
     h' = z * h + (1 - z) * g                  (Cho et al. 2014, with z and 1 - z exchanged)
 
-    `units` is the width of the state; other arguments: see `RecurrentCell`.
+    Args:
+        units: Positive integer. Width of the state.
+        recurrent_dropout: Float in [0, 1). Share of the state dropped before its product, by a mask
+            drawn once a sentence (Gal and Ghahramani 2016); the carried state stays whole.
+        kernel_initializer: Initializer of W, and of the context's matrix.
+        recurrent_initializer: Initializer of U.
+        seed: Integer, for the same masks in each run, or None.
+
+    Calls and errors: see `Cell`.
     """
 
     gates = 3

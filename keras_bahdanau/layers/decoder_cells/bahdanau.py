@@ -18,17 +18,43 @@ class DecoderCell(DecoderCellBase):
     c_i = sum_j alpha_ij h_j,   alpha_i from s_{i-1}      (Bahdanau et al. 2015, eq. 5, 6)
     s_i = f(s_{i-1}, y_{i-1}, c_i)                        (eq. 4)
 
-    The readout reads s_i with `readout_state` "current", and s_{i-1} with "previous", as the
-    paper's appendix A.2.2 has it. Other arguments: as in `DecoderCellBase`.
+    ```python
+    cell = keras_bahdanau.layers.DecoderCell(512, "general", cell="lstm", depth=2)
+    decoder = keras_bahdanau.Decoder(6000, 256, cell)
+    ```
+
+    Args:
+        units: Positive integer. Width of the decoder state.
+        attention: An attention layer, or what `layers.ATTENTIONS` takes: "bahdanau", a score or its
+            name, "forced"; None for the fixed context of an encoder-decoder without attention. One
+            that is made by its name is as wide as the state.
+        readout_state: State that the readout reads: "current" (s_i), or "previous" (s_{i-1}), as in
+            appendix A.2.2.
+        cell: "gru" or another of `layers.CELLS`, or a Keras cell.
+        depth: Positive integer. Number of cells, each on top of the last.
+        residual: Bool. True if each but the lowest adds its input to its output.
+        query: Tuple of parts of the query: "state", "embedding", "context", "task".
+        bridge: Initial state: "summary", tanh(W summary + b); "identity", the summary; or "zeros".
+        recurrent_dropout: Float in [0, 1). Share of the state dropped before the recurrent product
+            in training, the same at all steps (Gal and Ghahramani 2016).
+        context_dropout: Float in [0, 1). Share of the context dropped, likewise.
+        context_gate: Bool. True if a learned gate scales the context of each step: c_i = beta_i
+            sum_j alpha_ij h_j, beta_i = sigmoid(f_beta(s)), f_beta affine, s the state that attends
+            (Xu et al. 2015, section 4.2.1: h_{t-1}, here s_{i-1}).
 
     Call arguments:
         inputs: Float tensor `(batch, input_units)`, the embedded y_{i-1}.
         state: `DecoderState` of the step before, or `initial_state(prepared)`.
-        prepared: From `prepare(memory)`.
+        prepared: `ProjectedMemory`, from `prepare(memory)`.
         training: Python bool.
 
     Output:
-        The pair (`Step`, next `DecoderState`), with a beam axis if `inputs` and `state` have one.
+        The pair (step, next `DecoderState`), with a beam axis if `inputs` and `state` have one. The
+        step has `output` `(batch, units)`, `context` `(batch, context_units)`, and float32
+        `weights` and `scores` `(batch, source_time)`.
+
+    Raises:
+        ValueError: If an argument is out of range, or does not go with the others.
     """
 
     def __init__(self, units, attention="bahdanau", readout_state="current", **kwargs):

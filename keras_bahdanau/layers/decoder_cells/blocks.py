@@ -36,7 +36,7 @@ class BlockCell(DecoderCellBase):
     `SelfAttentionCell` it is the Transformer's decoder: positions p_i are added to its inputs.
 
     FFN is `feed_forward_units` wide inside, by default four times `units`. Training drops the
-    output of each sublayer with the rate `dropout`. Of `DecoderCellBase` it has `attention` (copied
+    output of each sublayer with the rate `dropout`. Of `DecoderCell` it has `attention` (copied
     for each block), `cell`, `depth`, `bridge` and `recurrent_dropout`; others raise ValueError.
     Calls: as in `DecoderCell`.
     """

@@ -49,24 +49,7 @@ class DropoutMasks(NamedTuple):
 class DecoderCellBase(keras.layers.Layer):
     """Base of the decoder cells; a subclass decides in `step` when it attends.
 
-    Call arguments and output: see `DecoderCell`; `prepared` has no beam axis.
-
-    Args:
-        units: Positive integer. Width of the decoder state.
-        attention: An attention layer, or what `layers.ATTENTIONS` takes: "bahdanau", a score or its
-            name, "forced"; None for the fixed context of an encoder-decoder without attention. One
-            that is made by its name is as wide as the state.
-        cell: "gru" or another of `layers.CELLS`, or a Keras cell.
-        depth: Positive integer. Number of cells, each on top of the last.
-        residual: Bool. True if each but the lowest adds its input to its output.
-        query: Tuple of names: see `Query`.
-        bridge: "summary" (`StateBridge`), "zeros" (`ZeroBridge`) or "identity" (`IdentityBridge`).
-        recurrent_dropout: Float in [0, 1). Share of the state dropped before the recurrent product
-            in training, the same at all steps (Gal and Ghahramani 2016).
-        context_dropout: Float in [0, 1). Share of the context dropped, likewise.
-        context_gate: Bool. True if a learned gate scales the context of each step: c_i = beta_i
-            sum_j alpha_ij h_j, beta_i = sigmoid(f_beta(s)), f_beta affine, s the state that attends
-            (Xu et al. 2015, section 4.2.1: h_{t-1}, the s_{i-1} of `DecoderCell`).
+    Arguments, calls and output: see `DecoderCell`; `prepared` has no beam axis.
     """
 
     has_blocks = False  # True if the output of each cell is added to its input, on a residual

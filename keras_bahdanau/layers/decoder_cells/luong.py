@@ -29,7 +29,7 @@ class InputFeedingCell(DecoderCellBase):
             tanh(W [c_i; s_i]) of `units`; or "context", so that h~_i is c_i itself.
         output: "attentional", so that the readout reads h~_i, or "state" for s_i.
 
-    Other arguments: as in `DecoderCellBase`; calls: as in `DecoderCell`.
+    Other arguments, calls and errors: as in `DecoderCell`.
     """
 
     def __init__(

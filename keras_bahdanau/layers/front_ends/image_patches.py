@@ -42,7 +42,7 @@ class ImagePatches(ImageFrontEnd):
     x^0     = 1 - pixels / 255                                 paper is 0
     u       = relu(norm(conv(x^{l-1})))                        of stride 2, as long as it shrinks
     x^l     = relu(u + norm(conv(u)))                          from the second stage on
-    v_xy    = W x^L_yx + b + r_y + p_x                         see `GridCells`
+    v_xy    = W x^L_yx + b + r_y + p_x      r: learned, p: sinusoid
 
     (After He et al. 2016.) log2(cell) stages halve height and width; the first one has kernels of 5
     x 5 pixels, the others of 3 x 3. The norm is over the channels of one position (Ba et al. 2016),

@@ -17,7 +17,7 @@ class KerasGrid(ImageFrontEnd):
 
     Each image is padded with paper to the width of the model's input: its vectors do not depend on
     the batch, whatever the model does inside. The grid's channels are projected to `units`, with
-    the position of each cell: see `GridCells`. Calls: as in `ImagePatches`.
+    r_y + p_x of each cell, as in `ImagePatches`; so are calls.
 
     `model` is a built `keras.Model` from float images `(batch, height, width, channels)` of a fixed
     size, with values from 0 to 255, to a grid `(batch, rows, columns, features)` of square cells.

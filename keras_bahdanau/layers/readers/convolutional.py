@@ -33,7 +33,7 @@ class ConvolutionalReader(StatelessReader):
 
     `depth` is the number of convolutions, `activation` "glu" or "tanh"; positions beyond
     `positions` share the last embedding; `dropout` is the share of each convolution's input. Calls:
-    see `RecurrentReader`; the output is `units` wide.
+    see `BidirectionalRNN`; the output is `units` wide.
     """
 
     stack_name = "convolutions"

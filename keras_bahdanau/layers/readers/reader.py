@@ -91,14 +91,7 @@ class RecurrentReader(keras.layers.Layer):
 
     Padding is on the right, so a forward direction never sees it before a real token. No direction
     needs a mask, which takes Keras' slow path on CPU, and each one runs on cuDNN where its cell
-    can. Arguments that are not as documented raise ValueError.
-
-    Each direction is `units` wide, with a copy of `cell`, a name of `layers.CELLS` or a Keras cell.
-    Training drops `recurrent_dropout` of the state, the same for all steps of a sentence (Gal and
-    Ghahramani 2016); the loop is then our own.
-
-    Float inputs `(batch, time, input_units)`, right-padded, and int32 `lengths` `(batch,)` give
-    `(batch, time, output_units)`, without meaning at padded steps.
+    can. Arguments, calls and errors: see `BidirectionalRNN`.
     """
 
     def __init__(self, units, cell="gru", recurrent_dropout=0.0, **kwargs):

@@ -9,7 +9,10 @@ from keras_bahdanau.layers.readers.reader import RecurrentReader
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class UnidirectionalRNN(RecurrentReader):
-    """Reader from the start of each source (Sutskever et al. 2014): see `RecurrentReader`."""
+    """Reader from the start of each source (Sutskever et al. 2014).
+
+    Otherwise as `BidirectionalRNN`; the output is `units` wide.
+    """
 
     def __init__(self, units, cell="gru", recurrent_dropout=0.0, **kwargs):
         super().__init__(units, cell, recurrent_dropout, **kwargs)
@@ -48,7 +51,28 @@ class BidirectionalRNN(RecurrentReader):
     """Reader from both ends: h_j = [forward_j; backward_j] (Bahdanau et al. 2015, section 3.2).
 
     The backward direction reads each row reversed by its own length, so it too sees padding only
-    behind the real tokens. See `RecurrentReader`; the output is `2 * units` wide.
+    behind the real tokens.
+
+    ```python
+    encoder = keras_bahdanau.Encoder(6000, 256, readers=[BidirectionalRNN(256, "lstm")])
+    ```
+
+    Args:
+        units: Positive integer. Width of each direction.
+        cell: A name of `layers.CELLS`, or a Keras cell, of which each direction has a copy.
+        recurrent_dropout: Float in [0, 1). Share of the state dropped in training, the same for all
+            steps of a sentence (Gal and Ghahramani 2016); the loop is then our own.
+
+    Call arguments:
+        inputs: Float tensor `(batch, time, input_units)`, right-padded.
+        lengths: Int32 tensor `(batch,)`, number of real steps of each row.
+        training: Python bool.
+
+    Output:
+        Float tensor `(batch, time, 2 * units)`, without meaning at padded steps.
+
+    Raises:
+        ValueError: If an argument is out of range.
     """
 
     def __init__(self, units, cell="gru", recurrent_dropout=0.0, **kwargs):

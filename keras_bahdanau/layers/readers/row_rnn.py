@@ -20,7 +20,7 @@ class RowRNN(BidirectionalRNN):
     row. Inputs are cells in column order, the output is `2 * units` wide.
 
     `grid_height` is the number of rows; None for that of the front end, which an `Encoder` fills
-    in. Other arguments: as in `RecurrentReader`.
+    in. Other arguments: as in `BidirectionalRNN`.
     """
 
     def __init__(self, units, cell="gru", recurrent_dropout=0.0, grid_height=None, **kwargs):

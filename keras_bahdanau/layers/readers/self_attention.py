@@ -29,8 +29,8 @@ class SelfAttentionReader(StatelessReader):
     (Vaswani et al. 2017, sections 3.1 to 3.5; normalized before each sublayer: Xiong et al. 2020.)
     The softmax is in float32. `heads` must divide `units`; None for heads of width 64. FFN is
     `feed_forward_units` wide inside, None for four times `units`. `dropout` is the rate of each
-    sublayer's output, of the weights, and of the inner values of FFN. Calls: see `RecurrentReader`;
-    the output is `units` wide.
+    sublayer's output, of the weights, and of the inner values of FFN. The output is `units` wide.
+    Calls and errors: see `BidirectionalRNN`.
     """
 
     stack_name = "self_attention"

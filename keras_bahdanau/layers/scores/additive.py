@@ -20,8 +20,8 @@ def glorot_of_pair(query_shape, values_shape, units):
 class AdditiveScore(Score):
     """e_ij = v^T tanh(W s_{i-1} + U h_j)      (Bahdanau et al. 2015, appendix A.1.2).
 
-    `project` computes U h_j once per sentence, `compare` the rest. `units` is n'; `use_bias` adds b
-    inside the tanh.
+    `project` computes U h_j once per sentence, `compare` the rest. `units`, a positive integer, is
+    n'; `use_bias` adds b inside the tanh. Calls and errors: see `Score`.
     """
 
     def __init__(self, units, use_bias=False, **kwargs):
