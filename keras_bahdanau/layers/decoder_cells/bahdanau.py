@@ -30,6 +30,8 @@ class DecoderCell(DecoderCellBase):
             that is made by its name is as wide as the state.
         readout_state: State that the readout reads: "current" (s_i), or "previous" (s_{i-1}), as in
             appendix A.2.2.
+
+    Keyword Args:
         cell: "gru" or another of `layers.CELLS`, or a Keras cell.
         depth: Positive integer. Number of cells, each on top of the last.
         residual: Bool. True if each but the lowest adds its input to its output.
