@@ -808,7 +808,7 @@ def test_evaluation_as_json_and_as_text(command, files, model):
     answer = command("evaluate", "--model", model, *pairs, *asked, "--compare", "good.en")
     scores = json.loads((files / "new.json").read_text())
     assert "against good.en\nBLEU" in answer.out and len(scores["compared"]) == 3
-    assert scores["wer"] == 0 and scores["compared"][2]["other"] > 0
+    assert scores["wer"] == 0 and scores["compared"][2]["baseline"] > 0
     assert scores["wer_interval"] == [0, 0]
     assert f"WER         0.00   95 % from 0.00 to 0.00   {scores['wer_signature']}\n" in answer.out
     assert (files / "new.png").read_bytes().startswith(b"\x89PNG")
