@@ -1,4 +1,4 @@
-"""Griffe's extension for this package's docstrings: equations keep their lines."""
+"""Griffe's extension for this package's docstrings: equations and arguments keep their lines."""
 
 import importlib
 import inspect
@@ -7,11 +7,12 @@ import re
 import griffe
 
 _ALIGNED = re.compile(r"\S {3,}\S")
+_CALL_ARGUMENTS = re.compile(r"^Call arguments:\n(?:    .*\n?|\n)+", re.MULTILINE)
 _EQUATION = re.compile(r"^ *\S{1,24}( \S+)? +[=~] ", re.MULTILINE)
 
 
 class Docstrings(griffe.Extension):
-    """Fences around equations, and the docstrings that a decorator completes."""
+    """Fences around equations, lists of call arguments, and what a decorator completes."""
 
     def on_instance(self, *, obj, **kwargs):
         """Change the docstring of one object before it is parsed into sections."""
@@ -21,13 +22,21 @@ class Docstrings(griffe.Extension):
             module = importlib.import_module(obj.module.path)
             obj.docstring.value = inspect.getdoc(getattr(module, obj.name))
         text = re.sub(r"^( *)Example:$", r"\1Examples:", obj.docstring.value, flags=re.MULTILINE)
-        obj.docstring.value = with_fenced_equations(text)
+        obj.docstring.value = with_listed_arguments(with_fenced_equations(text))
 
 
 def with_fenced_equations(text):
     """The docstring with each paragraph of equations in a fence of its own."""
     paragraphs = re.split(r"(```.*?```|\n{2,})", inspect.cleandoc(text), flags=re.DOTALL)
     return "".join(map(_fenced, paragraphs))
+
+
+def with_listed_arguments(text):
+    """The docstring with a list of its call arguments, for which Griffe knows no section."""
+    return _CALL_ARGUMENTS.sub(
+        lambda section: re.sub(r"^    (\w+): ", r"    - `\1`: ", section[0], flags=re.MULTILINE),
+        text,
+    )
 
 
 def _fenced(paragraph):

@@ -73,13 +73,24 @@ def test_tables_are_safe_from_bars_and_tags(reference):
     assert reference._row("a|b", None, "<2de> \n x") == "| a\\|b |  | &lt;2de> x |"
 
 
-def test_equations_get_a_fence_and_prose_does_not():
+@pytest.fixture
+def docstrings(monkeypatch):
     pytest.importorskip("griffe", reason='needs the extra "docs": pip install -e ".[docs]"')
-    sys.path.insert(0, str(GENERATOR))
-    try:
-        fenced = importlib.import_module("docstrings").with_fenced_equations
-    finally:
-        sys.path.remove(str(GENERATOR))
+    monkeypatch.syspath_prepend(GENERATOR)
+    return importlib.import_module("docstrings")
+
+
+def test_call_arguments_become_a_list(docstrings):
+    text = (
+        "A layer.\n\nCall arguments:\n    query: Float tensor, of\n        one axis.\n"
+        "    mask: Bool tensor.\n\nOutput:\n    mask: Bool tensor."
+    )
+    expected = text.replace("    query:", "    - `query`:").replace("    mask", "    - `mask`", 1)
+    assert docstrings.with_listed_arguments(text) == expected
+
+
+def test_equations_get_a_fence_and_prose_does_not(docstrings):
+    fenced = docstrings.with_fenced_equations
     equations = "e_ij     = v tanh(W s + U h)     (eq. 5)\nalpha_ij = softmax_j(e_ij)"
     text = f"One line.\n\n{equations}\n\nArgs:\n    units: Width,    of both."
     assert fenced(text) == text.replace(equations, f"```text\n{equations}\n```")
