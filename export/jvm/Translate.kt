@@ -17,7 +17,7 @@ private const val HELP =
                                MODEL.tflite [SENTENCE...]
 
 Translates the sentences of the command line or, without any, of standard input in UTF-8: a line in,
-a line out; an empty line stays empty.
+a line out; a blank line gives an empty one.
 
   --greedy       no beam search: faster, a little worse
   --nbest K      print the K best texts of each input as 'number ||| text ||| score'

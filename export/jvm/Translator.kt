@@ -13,6 +13,13 @@ private const val MOST_HYPOTHESES = 1024
 private val FLOATS_OF_TOKENS = listOf("token_log_probs", "token_entropies") // which older files lack
 private val INTS_OF_TOKENS = listOf("token_words")
 
+/** Controls, white space and what Unicode calls ignorable, such as a zero-width space and a byte order mark. */
+private val BLANK =
+    Regex(
+        "[\\x00-\\x20\\x7f-\\xa0\\xad\\u034f\\u061c\\u115f\\u1160\\u1680\\u17b4\\u17b5\\u180b-\\u180f" +
+            "\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u206f\\u3000\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0]*"
+    )
+
 /** A model that runs named signatures on named tensors, a request at a time. Batch is 1. */
 interface Model : AutoCloseable {
     fun has(signature: String): Boolean
@@ -149,9 +156,9 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
         )
     }
 
-    /** The ids of a text, with the end token unless there is none. */
+    /** The ids of a text, with the end token; none of a blank text. */
     private fun sourceIds(text: String): IntArray {
-        var ids = encoded(source, text)
+        var ids = if (BLANK.matches(text)) intArrayOf() else encoded(source, text)
         if (ids.isNotEmpty()) ids += END
         if (ids.size <= longest) return ids
         throw TooLong(

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "on_device.h"
+#include "utf8.h"
 
 namespace {
 
@@ -22,7 +23,7 @@ constexpr char kHelp[] =
                  MODEL.tflite [SENTENCE...]
 
 Translates the sentences of the command line or, without any, of standard input in UTF-8: a line in,
-a line out; an empty line stays empty.
+a line out; a blank line gives an empty one.
 
   --greedy       no beam search: faster, a little worse
   --nbest K      print the K best texts of each input as 'number ||| text ||| score'
@@ -63,6 +64,7 @@ class Translator {
     if (sentence.ends_with('\n')) sentence.remove_suffix(1);
     if (sentence.ends_with('\r')) sentence.remove_suffix(1);
     on_device::CheckUtf8(sentence, name);
+    if (utf8::IsBlank(sentence)) sentence = {};
     sentencepiece::ImmutableSentencePieceText encoded;
     const auto status = source_->Encode(sentence, encoded.mutable_proto());
     if (!status.ok()) throw InputError(name + ": " + status.ToString());

@@ -3,8 +3,11 @@
 #ifndef KERAS_BAHDANAU_UTF8_H_
 #define KERAS_BAHDANAU_UTF8_H_
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <string_view>
+#include <utility>
 
 namespace utf8 {
 
@@ -40,6 +43,38 @@ inline std::string_view FirstCharacters(std::string_view text, size_t count) {
     place += CharacterSize(text.substr(place));
   }
   return text.substr(0, place);
+}
+
+// The code point of the character of UTF-8 that a text begins with.
+inline char32_t CodePoint(std::string_view text) {
+  const auto byte = [text](size_t place) -> char32_t {
+    return static_cast<unsigned char>(text[place]);
+  };
+  const size_t size = CharacterSize(text);
+  char32_t code = size < 2 ? byte(0) : byte(0) & (0xffu >> (size + 1));
+  for (size_t place = 1; place < size; ++place) code = code << 6 | (byte(place) & 0x3fu);
+  return code;
+}
+
+// True for a text of UTF-8 of controls, white space and invisible characters alone: Unicode's
+// White_Space, and Default_Ignorable_Code_Point of the first plane, such as U+200B and U+FEFF.
+inline bool IsBlank(std::string_view text) {
+  constexpr std::pair<char32_t, char32_t> kInvisible[] = {
+      {0x00, 0x20},     {0x7f, 0xa0},     {0xad, 0xad},     {0x34f, 0x34f},   {0x61c, 0x61c},
+      {0x115f, 0x1160}, {0x1680, 0x1680}, {0x17b4, 0x17b5}, {0x180b, 0x180f}, {0x2000, 0x200f},
+      {0x2028, 0x202f}, {0x205f, 0x206f}, {0x3000, 0x3000}, {0x3164, 0x3164}, {0xfe00, 0xfe0f},
+      {0xfeff, 0xfeff}, {0xffa0, 0xffa0}};
+  while (!text.empty()) {
+    const size_t size = CharacterSize(text);
+    if (size == 0) return false;
+    const char32_t code = CodePoint(text);
+    const auto holds = [code](const auto& range) {
+      return range.first <= code && code <= range.second;
+    };
+    if (std::none_of(std::begin(kInvisible), std::end(kInvisible), holds)) return false;
+    text.remove_prefix(size);
+  }
+  return true;
 }
 
 }  // namespace utf8

@@ -8,6 +8,7 @@ import { parseArgs } from "node:util";
 
 import { InputError, endWithOutput, linesOf } from "../on_device/translate.mjs";
 import { surfacesOf, textOf } from "../../keras_bahdanau/exporters/browser/page/copying.mjs";
+import { isBlank } from "../../keras_bahdanau/exporters/browser/page/normalizer.mjs";
 import { SentencePiece } from "../../keras_bahdanau/exporters/browser/page/sentencepiece.mjs";
 import { END, PAD } from "../../keras_bahdanau/exporters/browser/page/special_ids.mjs";
 import { hypothesesOf, signatureFor, toJson, toLines, wrongOutput } from "./ids_answers.mjs";
@@ -54,7 +55,7 @@ class IdsClient {
   /** [{sources, hypotheses, truncated}] of some sentences: see `toLines` of ids_answers.mjs. */
   async translate(sentences) {
     const rows = sentences.map((sentence) => {
-      const ids = this.source.encode(sentence);
+      const ids = isBlank(sentence) ? [] : this.source.encode(sentence);
       return ids.length ? [...ids, END] : [];
     });
     const width = Math.max(...rows.map((row) => row.length));

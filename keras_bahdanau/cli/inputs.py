@@ -9,7 +9,7 @@ from keras_bahdanau.data.readers.lines import decode_lines
 from keras_bahdanau.data.readers.manifest import read_manifest
 from keras_bahdanau.data.readers.parallel_files import read_pairs
 from keras_bahdanau.data.readers.table import Table, parse_columns, read_table
-from keras_bahdanau.text.features import require_token, tagged
+from keras_bahdanau.text.features import is_blank, require_token, tagged
 
 
 def decoded(text, name):
@@ -120,8 +120,8 @@ def check_lines(count, name, path, pairs):
 
 
 def has_content(source):
-    """False for a text of white space."""
-    return isinstance(source, Path) or bool(source.strip())
+    """False for a blank text."""
+    return isinstance(source, Path) or not is_blank(source)
 
 
 def _report_tables(pairs, *files, say):

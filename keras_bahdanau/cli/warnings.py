@@ -3,6 +3,7 @@
 import itertools
 
 from keras_bahdanau.cli.console import warn
+from keras_bahdanau.text.features import is_blank
 from keras_bahdanau.text.unknown_parts import better_form, name_of_part
 
 MOST_LINES, MOST_PARTS = 10, 12  # that are named
@@ -36,6 +37,7 @@ class UnknownText:
         self._subwords, self._count = subwords, 0
 
     def warn(self, lines, names):
+        lines = ["" if is_blank(line) else line for line in lines]
         unknown = self._subwords.unknown(lines) if self._subwords else []
         for name, line, parts in zip(names, lines, unknown, strict=False):
             self._count += bool(parts)

@@ -17,6 +17,7 @@ from keras_bahdanau.data.epochs import (
 )
 from keras_bahdanau.data.rows import AlignmentRows, SampledRows
 from keras_bahdanau.sources.text_source import source_of
+from keras_bahdanau.text.features import is_blank
 from keras_bahdanau.text.host_text import check_pairs
 from keras_bahdanau.text.id_rows import IdRows
 
@@ -125,7 +126,8 @@ class BatchedPairs(Epochs):
         source = source_of(source)
         _check_arrays(source, [pair[0] for pair in pairs])
         self._source = source.rows([pair[0] for pair in pairs])
-        self._target = IdRows.encoded(target, [pair[1] for pair in pairs])
+        texts = [text[:0] if is_blank(text) else text for _, text in pairs]
+        self._target = IdRows.encoded(target, texts)
         lengths = (self._source.lengths, self._target.lengths)
         is_used, self.skipped = usable(lengths, max_length, max_source_length)
         require_usable(len(pairs), self.skipped, max_length, max_source_length)

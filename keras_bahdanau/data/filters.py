@@ -5,6 +5,8 @@ import re
 
 import numpy as np
 
+from keras_bahdanau.text.features import is_blank
+
 # The first filter of this order that drops a pair counts it.
 FILTERS = ("empty", "broken", "long", "ratio", "copy", "script", "duplicate")
 KEPT = 0
@@ -88,9 +90,7 @@ class TextSide:
 
     def blank(self):
         """Bool `(pairs,)`: lines of white space alone."""
-        return np.fromiter(
-            (not line or line.isspace() for line in self.lines), bool, len(self.lines)
-        )
+        return np.fromiter(map(is_blank, self.lines), bool, len(self.lines))
 
     def broken(self):
         """Bool `(pairs,)`: lines with a character that no text has."""

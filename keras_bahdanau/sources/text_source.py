@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.sources.source import Source, refuse_convolutions
 from keras_bahdanau.text.copies import copied_ids
-from keras_bahdanau.text.features import FIRST, LAST
+from keras_bahdanau.text.features import FIRST, INVISIBLE, LAST
 from keras_bahdanau.text.host_text import HostText
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.ids import (
@@ -115,6 +115,7 @@ class TextSource(HostText, Source):
         return zlib.crc32(tf.compat.as_bytes(self.arranged(sentence)))
 
     def features(self, text):
+        text = _without_blank(text)
         ids = self.subwords.graph.tokenize(text, end_of_empty=False).to_tensor(default_value=PAD)
         return at_least_one(ids)
 
@@ -122,7 +123,7 @@ class TextSource(HostText, Source):
         return requested_ids(source, source_length, self.size)
 
     def graph_truncate(self, longest, text):
-        text, longer = graph_cut_to_bytes(text, byte_limit(longest))
+        text, longer = graph_cut_to_bytes(_without_blank(text), byte_limit(longest))
         return {"text": text}, longer
 
     def graph_cut(self, features, longest):
@@ -166,6 +167,12 @@ class TextSource(HostText, Source):
         return not self.subwords.symbol_ids.size or self.feature_place == other.feature_place
 
     __hash__ = Source.__hash__
+
+
+def _without_blank(text):
+    """Strings `(batch,)`, "" for those that `is_blank` names."""
+    ranges = "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in INVISIBLE)
+    return tf.where(tf.strings.regex_full_match(text, f"[{ranges}]*"), "", text)
 
 
 def changed_sides(expected, received):

@@ -4,12 +4,21 @@
 comes first (Johnson et al. 2017, section 3).
 """
 
+import functools
 import itertools
 import re
 
 FIRST, LAST = POSITIONS = "first", "last"
 MOST_NAMED = 50  # symbols of a vocabulary, in an error
 _SHAPE = re.compile(r"<\S+>")  # of a feature, known to a vocabulary or new
+# first and last code points of what shows nothing: controls, Unicode's White_Space, and its
+# Default_Ignorable_Code_Point of the first plane, such as a zero-width space and a BOM
+INVISIBLE = (
+    *((0x00, 0x20), (0x7F, 0xA0), (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C)),
+    *((0x115F, 0x1160), (0x1680, 0x1680), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2000, 0x200F)),
+    *((0x2028, 0x202F), (0x205F, 0x206F), (0x3000, 0x3000), (0x3164, 0x3164), (0xFE00, 0xFE0F)),
+    *((0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0)),
+)
 
 
 def check_position(position):
@@ -121,6 +130,17 @@ def _run(words, is_symbol):
     return sum(1 for _ in itertools.takewhile(is_symbol, words))
 
 
+@functools.cache
+def _visible():
+    return re.compile(f"[^{''.join(f'{chr(a)}-{chr(b)}' for a, b in INVISIBLE)}]")
+
+
+def is_blank(text):
+    """True for a text, string or bytes, of white space and invisible characters alone, or none."""
+    text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    return _visible().search(text) is None
+
+
 def check_tag(tag, name):
     """Raise ValueError unless a tag of a corpus, called `name`, can be one token of a text."""
     from keras_bahdanau.text.vocabulary import is_symbol  # which takes its time
@@ -133,13 +153,13 @@ def check_tag(tag, name):
 
 
 def tagged(tag, text):
-    """A text behind a tag; an empty one stays empty. TypeError if it is no text."""
+    """A text behind a tag; a blank one stays as it is. TypeError if it is no text."""
     if not isinstance(text, str):
         raise TypeError(
             "A tag stands before text. "
             f"Received: tag={tag!r} before an input of type {type(text).__name__}. Leave it out."
         )
-    return f"{tag} {text}" if text.strip() else text
+    return text if is_blank(text) else f"{tag} {text}"
 
 
 def untagged(tag, text):

@@ -8,6 +8,7 @@ from keras_bahdanau.text.features import (
     LAST,
     arrange,
     check_position,
+    is_blank,
     words_before_arranging,
 )
 from keras_bahdanau.text.id_rows import IdRows, cut_rows
@@ -31,7 +32,9 @@ class HostText:
         return self.subwords.counted_in
 
     def arranged(self, sentence):
-        """A sentence with its features first, if that is where the model reads them."""
+        """A sentence with its features first, if the model reads them there; "" for a blank one."""
+        if is_blank(sentence):
+            return sentence[:0]
         if self.feature_place != FIRST or not self._symbols:
             return sentence
         return arrange(sentence, self._symbols, FIRST)
@@ -80,7 +83,7 @@ class HostText:
         ]
 
     def sizes(self, inputs):
-        return self.subwords.sizes(inputs)
+        return self.subwords.sizes([text[:0] if is_blank(text) else text for text in inputs])
 
     def attended_words(self, sentence, alignment, characters=False):
         return attended_words(self.subwords, self.arranged(sentence), alignment, characters)

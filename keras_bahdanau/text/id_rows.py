@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 
+from keras_bahdanau.text.features import is_blank
 from keras_bahdanau.text.ids import byte_limit, cut_to_bytes
 from keras_bahdanau.text.vocabulary import END, PAD
 
@@ -111,8 +112,13 @@ class IdRows:
 
 
 def cut_rows(subwords, texts, longest, end_of_empty=True):
-    """(`IdRows` cut to `longest` ids, bool `(rows,)`: the texts that were longer)."""
+    """(`IdRows` cut to `longest` ids, bool `(rows,)`: the texts that were longer).
+
+    Without `end_of_empty` a text whose first part is blank counts as empty.
+    """
     short = [cut_to_bytes(text, byte_limit(longest)) for text in texts]
+    if not end_of_empty:
+        short = [text[:0] if text and is_blank(text) else text for text in short]
     rows = IdRows.encoded(subwords, short, end_of_empty)
     shorter = [after is not before for after, before in zip(short, texts, strict=True)]
     return rows.cut(longest), np.array(shorter, bool) | (rows.lengths > longest)

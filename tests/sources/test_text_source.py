@@ -114,3 +114,30 @@ def test_a_config_holds_the_vocabulary(source):
     config = keras.saving.serialize_keras_object(source)
     assert config["config"]["subwords"] == source.subwords.get_config()
     assert keras.saving.deserialize_keras_object(config).subwords == source.subwords
+
+
+BLANK = [" ", "   ", "\t", "\n", "\u00a0", "\u3000", "\u200b", "\ufeff", " \u2060\u00ad ", "\x00"]
+
+
+@pytest.mark.parametrize("normalization", ["none", "identity", "nmt_nfkc"])
+def test_a_blank_sentence_is_empty_on_the_host_and_in_a_graph(normalization):
+    settings = {"model_type": "char", "normalization": normalization, "exact": False}
+    source = TextSource(Subwords.train(["a b", *BLANK[3:]], 40, **settings))
+    assert source.rows(BLANK).lengths.tolist() == [0] * len(BLANK)
+    assert source.sizes(BLANK) == [0] * len(BLANK)
+    rows, truncated = source.cut(BLANK, 2)[1:]
+    assert rows.lengths.tolist() == [0] * len(BLANK) and not truncated.any()
+    assert not source.features(tf.constant(BLANK)).numpy().any()
+    visible = [" a", "\u200ba", b"a\xff", "\u3000b"]
+    features = source.features(tf.constant(visible)).numpy()
+    assert (features != 0).any(axis=1).all() and (source.rows(visible).lengths > 0).all()
+
+
+def test_a_sentence_that_is_blank_as_far_as_it_is_read_is_empty_and_cut():
+    settings = {"model_type": "char", "normalization": "none", "exact": False}
+    source = TextSource(Subwords.train(["a b"], 9, **settings))
+    texts = [" " * 2000, " " * 2000 + "a"]
+    _, rows, truncated = source.cut(texts, 5)
+    inputs, features, longer = source.cut_request(5, text=tf.constant(texts))
+    assert rows.lengths.tolist() == [0, 0] and not features.numpy().any()
+    assert truncated.tolist() == longer.numpy().tolist() == [False, True]

@@ -3,15 +3,19 @@
 from pathlib import Path
 
 import pytest
+import regex
 
 from keras_bahdanau.data import read_table
+from keras_bahdanau.exporters.litert.on_device import copying as on_device
 from keras_bahdanau.sources import TextSource
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.features import (
     arrange,
     infer_position,
+    is_blank,
     position_in_card,
     shift_links,
+    tagged,
     text_words,
 )
 
@@ -124,3 +128,33 @@ def test_of_other_features_nothing_is_told(tmp_path, text):
     path.write_text(text)
     read_table(path, "source,target,features", say=told.append)
     assert told == []
+
+
+BLANK = ["", " ", "   ", "\t", "\n", "\r\n", "\u00a0", "\u3000", "\u200b", "\ufeff", "\u200d"]
+BLANK += [" \u2060\u00ad", "\u2028", "\x00", "\u3164"]
+VISIBLE = ["a", " a", "\u200ba", "\ufffd", "☃", "\u0301", "\u2800", "🙂", ".", "\U000e0100"]
+
+
+@pytest.mark.parametrize("text", BLANK)
+def test_white_space_and_invisible_characters_are_blank(text):
+    assert is_blank(text) and is_blank(text.encode())
+    assert tagged("<2de>", text) == text
+
+
+@pytest.mark.parametrize("text", VISIBLE)
+def test_a_text_with_one_visible_character_is_not_blank(text):
+    assert not is_blank(text) and not is_blank(text.encode())
+    assert not is_blank(b" \xff")
+
+
+def test_blank_characters_are_those_of_unicode_in_the_first_plane():
+    nothing = regex.compile(r"[\p{White_Space}\p{Default_Ignorable_Code_Point}\p{Cc}]")
+    characters = [chr(code) for code in range(0x10000) if not 0xD800 <= code < 0xE000]
+    unlike = [c for c in characters if is_blank(c) != bool(nothing.match(c))]
+    assert {*unlike} <= {*map(chr, range(0xFFF0, 0xFFF9))}  # which no version has assigned
+
+
+def test_every_runner_in_python_calls_the_same_texts_blank():
+    characters = [chr(code) for code in range(0x3100) if not 0xD800 <= code < 0xE000]
+    for text in (*BLANK, *VISIBLE, *characters):
+        assert on_device.is_blank(text) == is_blank(text)

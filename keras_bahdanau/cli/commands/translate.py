@@ -115,7 +115,7 @@ OF_SENTENCES = (
 def translate(arguments, search):
     """Translate sentences, read images or transcribe recordings: one line out for each input.
 
-    The model says which. Texts are UTF-8, plain or .gz. An empty line, a file that can't be read
+    The model says which. Texts are UTF-8, plain or .gz. A blank line, a file that can't be read
     and one that holds nothing give an empty line. An input that is longer than --max-source-length
     is cut. Standard error names such inputs.
     """
@@ -256,7 +256,7 @@ class _Sentences:
         if self.exploration and self.file is not None:
             self.exploration.check_lines(self.file, sum(map(len, self.chunks)))
         self.printer = LinePrinter(arguments.nbest is not None, arguments.json)
-        self.count = 0
+        self.count = self.blank = 0
 
     def check(self, translator, search):
         from keras_bahdanau.cli.sentences import warn_of_features
@@ -281,12 +281,14 @@ class _Sentences:
 
     def warn(self, lines, results):
         from keras_bahdanau.cli.warnings import lines_from, warn_of_cuts
+        from keras_bahdanau.text.features import is_blank
 
         best, names = (best for best, *_ in results), lines_from(self.count + 1)
         warn_of_cuts(best, self.limits, names)
         self.unknown.warn(lines, lines_from(self.count + 1))
         self.features.warn(lines)
         self.count += len(lines)
+        self.blank += sum(bool(line) and is_blank(line) for line in lines)
 
     def write(self, lines, results):
         inputs = self.tagged(lines)
@@ -306,6 +308,8 @@ class _Sentences:
 
     def conclude(self, search):
         self.unknown.warn_count()
+        if self.blank:
+            warn(f"{counted(self.blank, 'lines')} of white space alone: an empty line for each")
         if self.exploration:
             self.exploration.write(self.translator.searching(search))
         if self.pairs:

@@ -7,6 +7,7 @@ import os
 from typing import NamedTuple
 
 from keras_bahdanau.data.filters import TextSide
+from keras_bahdanau.text.features import is_blank
 from keras_bahdanau.text.id_rows import rows_by_word
 from keras_bahdanau.text.subwords import Subwords
 
@@ -48,7 +49,8 @@ class TextCorpus(abc.ABC):
 
     def rows(self, subwords, sources):
         """The rows of sources, as `write_shard` takes them."""
-        return rows_by_word(subwords, sources, end_of_empty=False)
+        texts = ["" if is_blank(source) else source for source in sources]
+        return rows_by_word(subwords, texts, end_of_empty=False)
 
     def learn(self, pairs, settings, **text_settings):
         """Learn the `Subwords` of both sides, or of the target alone, from pairs: a list."""

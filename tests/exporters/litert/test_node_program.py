@@ -87,6 +87,7 @@ def test_a_hundred_words_get_the_answers_of_python(speller):
     draw = random.Random(5)
     words = ["".join(draw.choices("abcdé☃ xy", k=draw.randint(0, 12))) for _ in range(95)]
     words += ["V;PST a", "aV;PSTb V;PST", " a", "a  b ", "xyx"]
+    words += [" ", "\u00a0\u3000", "\u200b", "\t\ufeff"]  # of which nothing is read
     python, greedy = OnDeviceTranslator(speller), OnDeviceTranslator(speller, greedy=True)
     code, lines, error = node(speller, lines=words)
     assert (code, lines) == (0, [one.text for one in python.translate(words)]), error

@@ -8,6 +8,12 @@ const REPLACEMENT = "\ufffd";
 const [DUMMY_PREFIX, EXTRA_SPACES, ESCAPED, TABLE] = [3, 4, 5, 2];  // fields of NormalizerSpec
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
+/** True for a string of controls, white space and what Unicode calls ignorable alone, such as U+200B and U+FEFF. */
+export function isBlank(text) {
+  return /^[\x00-\x20\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0]*$/
+    .test(text);
+}
+
 /** Text of bytes from `start`: one character and its size in bytes; U+FFFD and 1 for a bad byte. */
 export function characterAt(bytes, start) {
   const lead = bytes[start];

@@ -1,6 +1,7 @@
 // A text that is typed: what the page of a translator gives to the model, and what it says of it.
 
 import { heatMap, label } from "./heat_map.mjs";
+import { isBlank } from "./normalizer.mjs";
 import { TooLong } from "./pipeline.mjs";
 import { InputError } from "./tflite_file.mjs";
 
@@ -20,7 +21,7 @@ export class Entry {
   /** The text; null for none. */
   async given() {
     const text = this.page.source.value;
-    return text.trim() ? text : null;
+    return isBlank(text) ? null : text;
   }
 
   /** {hypotheses, unknown}: the answers, and lists of the parts that a vocabulary lacks, by the place of the text. */

@@ -1,6 +1,7 @@
 // A .tflite file of texts at work: a text in, texts and attention out.
 
 import { surfacesOf } from "./copying.mjs";
+import { isBlank } from "./normalizer.mjs";
 import { Pipeline, shortened, TooLong } from "./pipeline.mjs";
 import { SentencePiece } from "./sentencepiece.mjs";
 import { END } from "./special_ids.mjs";
@@ -20,9 +21,9 @@ export class Translator extends Pipeline {
     this.source = new SentencePiece(files[card.vocabularies.source]);
   }
 
-  /** The ids of a text, with the end token unless it is empty. */
+  /** The ids of a text, with the end token; none of a blank text. */
   sourceIds(sentence) {
-    const ids = this.source.encode(sentence);
+    const ids = isBlank(sentence) ? [] : this.source.encode(sentence);
     if (ids.length) ids.push(END);
     const longest = this.card.max_source_length;
     if (ids.length > longest) {

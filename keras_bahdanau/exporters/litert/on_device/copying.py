@@ -10,6 +10,12 @@ _NO_COPY = "\u2047"  # ⁇, as SentencePiece writes an unknown token
 # the mark of a word's beginning, white space of ASCII, and Unicode's separators
 _SPACE = re.compile("[▁\t\n\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _ASCII_SPACE = " \t\n\v\f\r"
+# controls, white space, and what Unicode calls ignorable, such as a zero-width space and a BOM
+_INVISIBLE = (
+    "\0- \x7f-\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f"
+    "\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0"
+)
+_VISIBLE = re.compile(f"[^{_INVISIBLE}]")
 
 
 def encoded(vocabulary, text):
@@ -21,6 +27,12 @@ def encoded(vocabulary, text):
             "A text must be one that UTF-8 can encode, without surrogates. "
             f"Received: {text[:80]!r}. Decode its bytes anew."
         ) from None
+
+
+def is_blank(text):
+    """True for a text, string or bytes, of white space and invisible characters alone, or none."""
+    text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    return _VISIBLE.search(text) is None
 
 
 def surfaces_of(vocabulary, text):

@@ -1,6 +1,6 @@
 """Sentences in, translations out, by an exported LiteRT file."""
 
-from .copying import END, encoded
+from .copying import END, encoded, is_blank
 from .on_device_pipeline import OnDevicePipeline
 
 
@@ -52,10 +52,12 @@ class OnDeviceTranslator(OnDevicePipeline):
 
     def pieces(self, sentence):
         """SentencePiece's pieces of a sentence, with their places in it, without the end token."""
-        return self._source.encode(sentence, out_type="proto").pieces
+        return self._source.encode(
+            sentence[:0] if is_blank(sentence) else sentence, out_type="proto"
+        ).pieces
 
     def _ids(self, sentence):
-        ids = encoded(self._source, sentence)
+        ids = [] if is_blank(sentence) else encoded(self._source, sentence)
         return [*ids, END] if ids else []
 
     def _features(self, sentence):
