@@ -30,7 +30,7 @@ FLOORS = (
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 WITHOUT_TENSORFLOW = {"callbacks", "layers", "models", "optimizers", "search"}
 TEXT_ON_THE_HOST = (
-    *("alignments", "copies", "features", "graphemes", "host_text", "id_rows", "ids"),
+    *("alignments", "copies", "features", "folding", "graphemes", "host_text", "id_rows", "ids"),
     *("subword_sampling", "subwords", "unknown_parts", "vocabulary", "vocabulary_update"),
     "word_weights",
 )

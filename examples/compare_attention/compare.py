@@ -29,6 +29,7 @@ CONFIGURATIONS = {  # options in which each differs from `OPTIONS`
     "coverage": {"coverage": "convolution"},
 }
 OPTIONS = {
+    "normalization": "nmt_nfkc",
     "when": "before",  # as in the paper
     "vocabulary_size": 1200,
     "embedding_units": 96,

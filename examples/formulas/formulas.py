@@ -22,7 +22,10 @@ SOURCES = {
     "ink": lambda: kb.sources.InkSource(),
     "image": lambda: kb.sources.ImageSource(height=128, width=1024, cell=16),
 }
-COMMON = {"target_model_type": "word", "vocabulary_size": 200, "best_by": "exprate"}
+COMMON = {
+    **{"target_model_type": "word", "vocabulary_size": 200, "normalization": "nmt_nfkc"},
+    "best_by": "exprate",
+}
 IMAGE = {"convolutions": "16,32,96,128", "encoder_units": 256, "augmentation": 0.2, "epochs": 26}
 OPTIONS = {"ink": COMMON, "image": {**COMMON, **IMAGE}}
 BEAM_WIDTHS, EXPONENTS, CTC_SHARES = (5, 10), (0.0, 0.5, 1.0), (0.1, 0.2, 0.3)

@@ -114,6 +114,7 @@ def options_of(arguments):
     """A small model that forgets a lot: a few thousand pairs are soon learnt by heart."""
     return TrainingOptions(
         joint=False,  # the scripts have no letter in common
+        normalization="nmt_nfkc",
         vocabulary_size=arguments.vocabulary_size,
         embedding_units=arguments.units // 2,
         units=arguments.units,

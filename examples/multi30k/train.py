@@ -18,6 +18,7 @@ import keras_bahdanau as kb
 from keras_bahdanau.training import Run, TrainingOptions, train, training_option
 
 TIERS = {"cpu": {}, "gpu": {"batch_tokens": 4096, "jit_compile": True, "epochs": 60}}
+COMMON = {"normalization": "nmt_nfkc"}  # that of the published figures
 RULES = {  # of scores: that of the published figures, and sacreBLEU's default
     "tok": {"tokenize": "none", "lowercase": True},
     "raw": {"tokenize": None, "lowercase": False},
@@ -81,7 +82,7 @@ def options_of(arguments, run):
             raise SystemExit(
                 f"{run.directory} began with {', '.join(others)}. Choose another --out."
             )
-    return TrainingOptions(**{**TIERS[arguments.tier], **asked})
+    return TrainingOptions(**{**COMMON, **TIERS[arguments.tier], **asked})
 
 
 def tune(translator, valid, arguments):

@@ -71,7 +71,8 @@ def corpora(arguments, name, part):
 def options_of(arguments, name):
     """The options given; the query of a model with tags has the tag's embedding, too."""
     query = "state,task" if len(SYSTEMS[name]) > 1 else "state"
-    return TrainingOptions(**{"query": query, **dict(arguments.set)})
+    options = {"query": query, "normalization": "nmt_nfkc", **dict(arguments.set)}
+    return TrainingOptions(**options)
 
 
 def score(arguments, name, run, part):

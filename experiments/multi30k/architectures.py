@@ -26,7 +26,10 @@ from keras_bahdanau.exporters.litert.on_device import OnDeviceTranslator
 from keras_bahdanau.files.whole_file import write_json
 from keras_bahdanau.training import Run, TrainingOptions, train, training_option
 
-SUBWORDS = {"vocabulary_size": 6000, "model_type": "bpe", "joint": True}
+SUBWORDS = {
+    **{"vocabulary_size": 6000, "model_type": "bpe", "joint": True},
+    "normalization": "nmt_nfkc",
+}
 WIDTHS = {"units": 512, "embedding_units": 256, "attention_units": 256}  # those of `small`
 AS_SMALL = {  # the training of the preset `small`
     **{"optimizer": "adam", "learning_rate": 0.002, "schedule": "cosine", "warmup": 0.02},

@@ -76,7 +76,7 @@ class MetricCallback(keras.callbacks.Callback):
         self._saved = None  # the value of `save_best`, of all `fit`s
         pairs = list(pairs)
         check_pairs(pairs)
-        self._answers = answers_by_source(pairs).checked(self.metrics)
+        self._answers = answers_by_source(pairs, translator.target).checked(self.metrics)
         if not self._answers.sources:
             raise ValueError("`pairs` must hold at least one pair to translate. Received: pairs=[]")
         if save_best is not None and Path(save_best).suffix != ".keras":

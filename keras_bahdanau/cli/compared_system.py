@@ -44,22 +44,22 @@ class ComparedSystem:
             self._lines = [result.text for result in results]
         return self._lines
 
-    def compare(self, pairs, lines, batch_size, metrics, **settings):
+    def compare(self, pairs, lines, batch_size, metrics, target, **settings):
         from keras_bahdanau import evaluation
         from keras_bahdanau.data.pairs import answers_by_source
         from keras_bahdanau.evaluation.corpus_metrics import metrics_of  # which loads sacreBLEU
 
-        compared_lines = self.lines(batch_size)
-        answers = answers_by_source(pairs)
+        answers = answers_by_source(pairs, target)
+        lines, compared_lines = map(answers.compared, (lines, self.lines(batch_size)))
         order = [*enumerate(answers.numbers)]
         first_pairs = {number: pair for pair, number in reversed(order)}  # of each source
         rows = [first_pairs[number] for number in range(len(answers.sources))]
         systems = {
-            False: (lines, compared_lines, [text for _, text in pairs]),
+            False: (lines, compared_lines, answers.compared([text for _, text in pairs])),
             True: (
                 [lines[row] for row in rows],
                 [compared_lines[row] for row in rows],
-                answers.references,
+                [*map(answers.compared, answers.references)],
             ),
         }
         chosen, compared = metrics_of(metrics), {}

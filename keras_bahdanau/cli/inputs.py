@@ -48,7 +48,7 @@ def read_examples(
             "A command reads lines of text, or files of a manifest. Received: a model that reads "
             f"{inputs}. Use it from Python: `train`, `evaluate`, `Pipeline`."
         )
-    if not any(has_content(example) and text.strip() for example, text in pairs):
+    if not any(has_content(example) and has_content(text) for example, text in pairs):
         raise ValueError(
             "At least one pair must have text on both sides. "
             f"Received: path={str(source)!r} with {len(pairs)} pairs, none of which has. "

@@ -236,7 +236,7 @@ def report_held_out(pairs, say):
 def held_out(pairs):
     """Indices of validation pairs: spread evenly, no side empty, pairs of a source together."""
     usable = [
-        i for i, (source, target) in enumerate(pairs) if has_content(source) and target.strip()
+        i for i, (source, target) in enumerate(pairs) if has_content(source) and has_content(target)
     ]
     numbers = answers_by_source(pairs[i] for i in usable).numbers
     count = 1 + max(numbers, default=-1)  # different sources

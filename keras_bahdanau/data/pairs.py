@@ -3,7 +3,9 @@
 import abc
 import hashlib
 import os
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from keras_bahdanau.text.features import is_blank
 
 MOST_ANSWERS = 1_000  # of a source: a metric takes as many cells for each source
 
@@ -77,11 +79,15 @@ def _content(value):
 
 
 class SourceAnswers(NamedTuple):
-    """Different sources, in order; their `references`; `numbers`, the source of each pair."""
+    """Different sources, in order; their `references`; `numbers`, the source of each pair.
+
+    `target` is the vocabulary whose `spaced` texts are compared, or None.
+    """
 
     sources: list
     references: list
     numbers: list
+    target: Any = None
 
     def checked(self, metrics):
         """Return these answers, unless one of `metrics` can't count over 1,000 of one source."""
@@ -97,6 +103,17 @@ class SourceAnswers(NamedTuple):
 
     def lines(self, texts, by_source=True):
         """Hypotheses and references, without blank lines, for `CorpusMetric.corpus_score`."""
+        hypotheses, references = self._lines(texts, by_source)
+        return [*map(self.compared, hypotheses)], [*map(self.compared, references)]
+
+    def compared(self, text):
+        """A text, or each of a list, as metrics compare it; anything else unchanged."""
+        if isinstance(text, list):
+            return [*map(self.compared, text)]
+        is_text = isinstance(text, str) and self.target is not None
+        return self.target.spaced(text) if is_text else text
+
+    def _lines(self, texts, by_source):
         if by_source:
             rows = [*zip(texts, self.sources, self.references, strict=True)]
             items = [(row[0], row[2]) for row in rows if not _is_blank(*row[1:])]
@@ -111,19 +128,21 @@ class SourceAnswers(NamedTuple):
 
 
 def _is_blank(source, answers):
-    return isinstance(source, str) and not any(text.strip() for text in (source, *answers))
+    return isinstance(source, str) and all(map(is_blank, (source, *answers)))
 
 
-def answers_by_source(pairs) -> SourceAnswers:
+def answers_by_source(pairs, target=None) -> SourceAnswers:
     """Gather the targets of equal sources, such as the pronunciations of one word.
 
     Texts and paths can be equal; each array, sound and empty text is its own source. An empty text
     has no right answer. The same answer counts once. `pairs` are (input of a source, target).
+    `target` is the vocabulary of the target: if it joins words by single spaces, a metric compares
+    texts with such spaces.
 
     Example:
         >>> answers_by_source([("read", "R IY D"), ("red", "R EH D"), ("read", "R EH D")])
         SourceAnswers(sources=['read', 'red'], references=[['R IY D', 'R EH D'], ['R EH D']],
-        numbers=[0, 1, 0])
+        numbers=[0, 1, 0], target=None)
     """
     sources, references, numbers, number_of = [], [], [], {}
     for pair, (source, text) in enumerate(pairs):
@@ -134,4 +153,4 @@ def answers_by_source(pairs) -> SourceAnswers:
             references.append([])
         references[number].append(text)
         numbers.append(number)
-    return SourceAnswers(sources, references, numbers)
+    return SourceAnswers(sources, references, numbers, target)

@@ -65,7 +65,7 @@ def calibrate(translator, pairs, batch_size=64, metric=None, threshold=None, say
         0.83
     """
     metric, threshold = _rule(translator, metric, threshold)
-    answers = answers_by_source(pairs)
+    answers = answers_by_source(pairs, translator.target)
     results = translator.decode(answers.sources, batch_size, say=say)
     cases = [
         (result, references)
@@ -74,7 +74,11 @@ def calibrate(translator, pairs, batch_size=64, metric=None, threshold=None, say
     ]
     (scorer,) = metrics_of([metric])
     labels = [
-        max(scorer.corpus_score([result.text], [text]) for text in references) >= threshold
+        max(
+            scorer.corpus_score([answers.compared(result.text)], [text])
+            for text in answers.compared(references)
+        )
+        >= threshold
         for result, references in cases
     ]
     _check_labels(labels, metric, threshold)

@@ -12,7 +12,7 @@ from keras_bahdanau.evaluation.corpus_metrics import metrics_of
 from keras_bahdanau.evaluation.report import Evaluation, Measured, band_starts, scores_by_length
 from keras_bahdanau.evaluation.significance import interval
 from keras_bahdanau.settings.checks import counted
-from keras_bahdanau.text.features import untagged
+from keras_bahdanau.text.features import is_blank, untagged
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,7 +119,7 @@ def evaluate(
     source = translator.source
     metrics = metrics_of(translator.metrics if metrics is None else metrics, tokenize, lowercase)
     references = [text for _, text in pairs]
-    answers = answers_by_source(pairs).checked(metrics)
+    answers = answers_by_source(pairs, translator.target).checked(metrics)
     batches = None if translator.model is None else _batches(translator, pairs, search)
     error = None
     if alignments is not None:
@@ -189,7 +189,7 @@ def _batches(translator, pairs, search):
 def _read(model, batches, references):
     if model is None:
         unread = dict.fromkeys(("perplexity", "word_perplexity", "token_accuracy"))
-        empty = sum(not text.strip() for text in references)
+        empty = sum(map(is_blank, references))
         return {**unread, "skipped": empty, "too_long": 0}
     read = likelihood(model, batches)
     pairs = np.setdiff1d(batches.used, batches.broken)  # which are known only now

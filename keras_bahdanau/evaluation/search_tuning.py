@@ -137,7 +137,7 @@ def tune(
         search.check_nbest(measure.nbest)
     (bleu,) = metrics_of(["bleu"], tokenize)
     length = _tokens(bleu, references)
-    answers = answers_by_source(pairs).checked([measure])
+    answers = answers_by_source(pairs, translator.target).checked([measure])
     trials = []
     for search in searches:
         start = time.perf_counter()

@@ -130,12 +130,14 @@ class Comparison:
         if self._references:
             from keras_bahdanau.evaluation.corpus_metrics import metrics_of  # which loads sacreBLEU
 
-            texts = [answers[row].text if row in answers else "" for row in rows]
+            spaced = self.pipeline.target.spaced
+            texts = [spaced(answers[row].text) if row in answers else "" for row in rows]
+            references = [*map(spaced, self._references)]
             measured["quality"] = {}
             for metric in metrics_of(self.pipeline.metrics):
                 if metric.nbest > 1:  # an answer is one text here
                     continue
-                score = metric.corpus_score(texts, self._references)
+                score = metric.corpus_score(texts, references)
                 if metric.name in ("bleu", "chrf"):  # with fields of their own
                     measured[metric.name] = score
                 else:

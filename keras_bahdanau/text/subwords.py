@@ -8,6 +8,7 @@ import numpy as np
 import sentencepiece
 
 from keras_bahdanau.text.alignments import words_of_pieces
+from keras_bahdanau.text.folding import FOLD, fold_normalizations, spaced
 from keras_bahdanau.text.graphemes import composed, composes
 from keras_bahdanau.text.ids import byte_limit, cut_to_bytes, is_text
 from keras_bahdanau.text.vocabulary import (
@@ -100,17 +101,24 @@ class Subwords:
             pairs: Iterable of `(source, target)` strings.
             vocabulary_size: Integer, number of ids of each vocabulary.
             joint: True for one vocabulary that both sides share.
-            **settings: Other arguments, and errors: as in `train`.
+            **settings: Other arguments, and errors: as in `train`. `normalization` may also be
+                "fold", the default, which keeps the characters of targets: see `TrainingOptions`.
         """
         pairs = list(pairs)
         sources, targets = ([pair[side] for pair in pairs] for side in (0, 1))
         settings["vocabulary_size"] = vocabulary_size
+        normalizations = [settings.pop("normalization", FOLD)] * 2
+        if normalizations[0] == FOLD:
+            *normalizations, _ = fold_normalizations(targets, joint)
+        source_settings, target_settings = (
+            {**settings, "normalization": name} for name in normalizations
+        )
         if joint:
-            both = cls.train(sources + targets, name="source and target text", **settings)
+            both = cls.train(sources + targets, name="source and target text", **target_settings)
             return both, both
         return (
-            cls.train(sources, name="source text", **settings),
-            cls.train(targets, name="target text", **settings),
+            cls.train(sources, name="source text", **source_settings),
+            cls.train(targets, name="target text", **target_settings),
         )
 
     def encode(self, sentences, end_of_empty: bool = True) -> list:
@@ -191,6 +199,25 @@ class Subwords:
     def composes(self) -> bool:
         """True if tokens are parts of characters, which texts have composed."""
         return composes(self.model)
+
+    def spaced(self, text) -> str:
+        """A text as references and outputs are compared.
+
+        A vocabulary that joins its words by single spaces can't write others, so spaces don't
+        count: each run of white space is one space. A vocabulary that keeps spaces keeps the text.
+        """
+        return spaced(text) if self._spec.remove_extra_whitespaces else text
+
+    @property
+    def folds(self) -> bool:
+        """True if the vocabulary replaces characters of the text that it reads."""
+        return bool(self._spec.precompiled_charsmap)
+
+    @functools.cached_property
+    def _spec(self):
+        from sentencepiece import sentencepiece_model_pb2  # which takes its time
+
+        return sentencepiece_model_pb2.ModelProto.FromString(self.model).normalizer_spec
 
     @functools.cached_property
     def symbol_ids(self) -> np.ndarray:

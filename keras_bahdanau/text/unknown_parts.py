@@ -37,13 +37,3 @@ def better_form(texts, subwords, count):
         if normalized != texts and sum(map(bool, subwords.unknown(normalized))) < count:
             return form
     return None
-
-
-def report_unknown_pairs(pairs, source, target, part=""):
-    """Lines of `report_unknown` about both sides of pairs; `part` follows the name of a side."""
-    sources = [source for source, _ in pairs if isinstance(source, str)]
-    lines = (
-        report_unknown(f"sources{part}", sources, getattr(source, "subwords", None)),
-        report_unknown(f"targets{part}", [text for _, text in pairs], target),
-    )
-    return [*filter(None, lines)]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import regex
 
+from keras_bahdanau.text.folding import FOLD, fold_normalizations
 from keras_bahdanau.text.graphemes import is_cluster
 from keras_bahdanau.training.options import resolve
 from keras_bahdanau.training.presets import PRESETS
@@ -84,8 +85,8 @@ def infer(decided, facts, say=None, rules=None):
 
 
 def inferred_names(decided, options):
-    """Names of the options that follow from the pairs: those that are "auto", and defaults."""
-    names = [name for name, value in vars(options).items() if value == AUTO]
+    """Names of the options that follow from the pairs: "auto", "fold", and defaults."""
+    names = [name for name, value in vars(options).items() if value in (AUTO, FOLD)]
     preset = PRESETS[options.preset]
     defaults = dict.fromkeys(name for values in preset.many_pairs.values() for name in values)
     # what is off stays off: batches of sentences where there are batches of tokens
@@ -128,7 +129,7 @@ def infer_normalizations(options, names, facts):
     """Normalizations of both sides: "nfd" for Hangul, else "none"; words keep their symbols."""
     values = {}
     for column, side in enumerate(SIDES):
-        if f"{side}_normalization" in names:
+        if getattr(options, f"{side}_normalization") == AUTO:
             has_words = getattr(options, f"{side}_model_type") == "word"
             texts = [] if has_words else [pair[column] for pair in facts.texts]
             values[f"{side}_normalization"] = normalization_of(texts)
@@ -139,6 +140,18 @@ def infer_normalizations(options, names, facts):
     )
     report = f"normalization, found from the text: {', '.join(meanings)}"
     return Inference(values, report if "nfd" in values.values() else "")
+
+
+def infer_folding(options, names, facts):
+    """Normalizations that keep the characters of targets: see `fold_normalizations`."""
+    sides = [side for side in SIDES if getattr(options, f"{side}_normalization") == FOLD]
+    if not sides:
+        return None
+    joint = options.joint and facts.source is None and facts.target is None and len(sides) == 2
+    targets = [target for _, target in facts.texts] if joint else []
+    *normalizations, report = fold_normalizations(targets, joint)
+    values = dict(zip(SIDES, normalizations, strict=True))
+    return Inference({f"{side}_normalization": values[side] for side in sides}, report)
 
 
 def infer_defaults_of_many_pairs(options, names, facts):
@@ -196,6 +209,7 @@ def infer_defaults_of_common_letters(options, names, facts):
 RULES = (
     infer_model_types,
     infer_normalizations,
+    infer_folding,
     infer_defaults_of_many_pairs,
     infer_hard_alignment,
     infer_defaults_of_common_letters,

@@ -21,7 +21,7 @@ from keras_bahdanau.training.reports import (
     ReportSteps,
     report_pairs_without_ctc_path,
     report_skipped,
-    report_unknown,
+    report_texts,
 )
 from keras_bahdanau.training.saved_pipeline import new_pipeline
 from keras_bahdanau.training.validation import ValidateAndSave
@@ -146,7 +146,7 @@ class _Training:
         show("making batches")
         self.batches, self.validation = plan.batches(self.workers)
         report_skipped(plan, self.batches, self.validation, say)
-        report_unknown(plan, say)
+        report_texts(plan, say)
         show("making the model")
         keras.utils.set_random_seed(plan.options.seed)
         self.rate = learning_rate(plan, self.batches.steps)

@@ -7,7 +7,7 @@ import keras
 
 from keras_bahdanau.data.readers.manifest import report_unreadable
 from keras_bahdanau.settings.checks import counted
-from keras_bahdanau.text.unknown_parts import report_unknown_pairs
+from keras_bahdanau.text.folding import report_pairs, report_targets
 from keras_bahdanau.training.data import LONGEST_VALID, longest_source, longest_valid_source
 
 NAMED, LONGEST = 3, 40  # inputs that are named, and characters of each
@@ -43,10 +43,15 @@ def report_skipped_of(kind, batches, inputs, max_length, say, source_limit=None)
         say(f"{pairs} {_are(skipped.too_long)} left out{option}{_named(inputs, batches.too_long)}")
 
 
-def report_unknown(plan, say):
-    """Report the validation pairs with text that the vocabularies do not know."""
-    pairs = plan.data.valid_pairs
-    for line in report_unknown_pairs(pairs, plan.source, plan.target, " of the validation"):
+def report_texts(plan, say):
+    """Report texts of the validation that the vocabularies do not know, and unwritable targets."""
+    in_memory = (part for part in plan.data.pairs.parts() if part.in_memory)
+    targets = [target for part in in_memory for _, target in part]
+    sides = plan.source, plan.target
+    for line in (
+        *report_targets(targets, plan.target, " of the training"),
+        *report_pairs(plan.data.valid_pairs, *sides, " of the validation"),
+    ):
         say(line)
 
 

@@ -31,7 +31,7 @@ class ValidateAndSave(keras.callbacks.Callback):
         super().__init__()
         self.options, self.limits = plan.options, plan.limits
         self.has_initial = plan.initial is not None
-        self.answers = answers_by_source(plan.data.valid_pairs)
+        self.answers = answers_by_source(plan.data.valid_pairs, plan.target)
         self.judge = None
         if self.options.best_by != "perplexity":
             (self.judge,) = metrics_of([self.options.best_by])

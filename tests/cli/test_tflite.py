@@ -214,14 +214,45 @@ def test_a_file_of_texts_names_the_class_that_opens_it(toy_litert):
         LiteRTPipeline(toy_litert)
 
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PRONOUNCE = EXAMPLES / "pronounce" / "models" / "ita.tflite"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "reads"), [("pronounce/models/ita", False), ("transliterate/models/wd-hebrew", True)]
 )
-def test_references_are_read_as_a_file_has_kept_their_normalization(command, tmp_path, name, reads):
-    """A target vocabulary that no signature reads a text with has lost it."""
-    path = Path(__file__).parents[2] / "examples" / f"{name}.tflite"
+def test_a_reference_that_a_file_can_not_write_is_named(command, tmp_path, name, reads):
+    """A target vocabulary that no signature reads a text with has lost its normalization."""
+    path = EXAMPLES / f"{name}.tflite"
     assert LiteRTTranslator(path).reads_target is reads
     (tmp_path / "pairs.tsv").write_text("ciao\t☃ ☃\n")
     code, _, errors = command("evaluate", tmp_path / "pairs.tsv", "--model", path)
-    assert code == 0 and ("that the vocabulary does not know" in errors) is reads
+    assert code == 0 and "that the vocabulary does not know" in errors
+
+
+def test_spaces_between_the_symbols_of_a_reference_do_not_count(command, tmp_path):
+    words = ["ciao", "gatto", "strada", "mare", "luna"]
+    texts = [result.text for result in LiteRTTranslator(PRONOUNCE).translate(words)]
+    spaces = ["  ", "\u00a0", " \u2003", " \u3000 ", " "]
+    rows = [
+        f"{word}\t{text.replace(' ', space)} \r\n"
+        for word, text, space in zip(words, texts, spaces, strict=True)
+    ]
+    (tmp_path / "pairs.tsv").write_text("".join(rows), encoding="utf-8", newline="")
+    arguments = ["evaluate", tmp_path / "pairs.tsv", "--columns", "source,target"]
+    code, out, errors = command(*arguments, "--model", PRONOUNCE, "--metrics", "exact,cer")
+    scores = dict(line.split()[:2] for line in out.splitlines()[:2])
+    assert (code, scores) == (0, {"exact": "100.00", "CER": "0.00"})
+    assert "vocabulary" not in errors
+
+
+@pytest.mark.parametrize("kind", ["tflite", pytest.param("keras", marks=pytest.mark.slow)])
+def test_blank_lines_give_empty_lines_and_are_counted(command, kind):
+    model = EXAMPLES / "dates" / "models" / f"dates.{kind}"
+    blank = [" ", "   ", "", "\u3000", "\u00a0", "\u200b", " \u2060"]
+    lines = "".join(f"{line}\n" for line in ["<fr> 3 avril 2021", *blank])
+    code, out, errors = command("translate", "--model", model, stdin=lines)
+    assert (code, out) == (0, "2021-04-03" + "\n" * (1 + len(blank)))
+    assert "6 lines of white space alone: an empty line for each" in errors
+    assert "does not know" not in errors

@@ -8,6 +8,7 @@ import pytest
 from keras_bahdanau.cli.training_files import held_out
 from keras_bahdanau.data import answers_by_source
 from keras_bahdanau.evaluation.corpus_metrics import metrics_of
+from keras_bahdanau.text import Subwords
 
 PAIRS = [("read", "R IY D"), ("red", "R EH D"), ("read", "R EH D"), ("bow", "B OW")]
 
@@ -52,6 +53,27 @@ def test_a_blank_line_counts_for_a_line_alone():
     assert answers.lines(["x", "", "", "z"]) == (["x", "", "z"], [["x"], ["y"], [""]])
     assert answers.lines(["x", "", "", "z"], by_source=False)[0] == ["x", "", "", "z"]
     assert answers_by_source([("", "")]).lines([""]) == ([""], [[""]])  # there is nothing else
+
+
+def test_spaces_are_those_that_the_vocabulary_of_the_target_can_write():
+    words, characters = (
+        Subwords.train(["a  b"], 9, model_type=kind, normalization="none", exact=False)
+        for kind in ("word", "char")
+    )
+    pairs = [("x", "a  b "), ("x", "a\u00a0b"), ("y", "b")]
+    answers = answers_by_source(pairs, words)
+    assert answers.lines([["a b", "b\u3000 a"], ["b"]]) == (
+        [["a b", "b a"], ["b"]],
+        [["a b", "a b"], ["b"]],
+    )
+    texts = ["a b", "a b", "b"]
+    assert answers.lines([" a  b", "b"], by_source=False) == (texts, texts)
+    assert answers_by_source(pairs, characters).lines(["a b", "b"])[1][0] == ["a  b ", "a\u00a0b"]
+
+
+def test_a_blank_source_without_an_answer_does_not_count():
+    answers = answers_by_source([("a", "x"), ("\u200b", "\u3000"), (" ", "y")])
+    assert answers.lines(["x", "", ""]) == (["x", ""], [["x"], ["y"]])
 
 
 def test_a_source_may_have_so_many_answers_and_no_more():

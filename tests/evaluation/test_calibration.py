@@ -96,7 +96,7 @@ def test_a_word_is_right_if_it_stands_in_the_nearest_reference():
 class Sayings:
     """A pipeline that answers each input with given tokens and a given text."""
 
-    search, metrics = SearchOptions(), ("exact",)
+    search, metrics, target = SearchOptions(), ("exact",), None
 
     def __init__(self, answers):
         self.answers = answers

@@ -394,7 +394,11 @@ def test_the_record_of_a_file_alone_has_the_model_of_the_training_before():
 
 def test_vocabularies_that_are_replaced_are_learnt_from_the_new_text(tmp_path, model_file):
     options = TrainingOptions(
-        update_vocabulary="replace", vocabulary_size=30, model_type="char", joint=False
+        update_vocabulary="replace",
+        vocabulary_size=30,
+        model_type="char",
+        joint=False,
+        normalization="nmt_nfkc",
     ).resolved()
     old = Adaptation(initial_model(Run(tmp_path / "new"), model_file))
     new = [("xylophon", "quartz")]

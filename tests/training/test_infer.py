@@ -92,8 +92,9 @@ def test_a_setting_that_is_given_wins(given, expected):
 @pytest.mark.parametrize("preset", sorted({*PRESETS} - {"characters"}))
 def test_other_presets_are_the_same_for_any_number(preset):
     asked = TrainingOptions(preset=preset)
-    assert infer.infer(asked.explicit(), Facts([], 10**6)) == asked.explicit()
-    assert names_of(asked) == []
+    rules = [rule for rule in infer.RULES if rule is not infer.infer_folding]
+    assert infer.infer(asked.explicit(), Facts([], 10**6), rules=rules) == asked.explicit()
+    assert names_of(asked) == ["normalization", "source_normalization", "target_normalization"]
 
 
 def test_one_line_reports_defaults_of_many_pairs():
@@ -316,7 +317,10 @@ def test_any_preset_infers_model_types_if_asked():
     auto = TrainingOptions(model_type="auto")
     assert model_types(auto, PRONUNCIATIONS) == ("char", "word", False)
     asked = TrainingOptions(model_type="auto", target_model_type="char")
-    assert names_of(asked) == ["model_type", "source_model_type"]
+    assert [name for name in names_of(asked) if "type" in name] == [
+        "model_type",
+        "source_model_type",
+    ]
 
 
 def test_a_joint_vocabulary_of_two_types_is_refused():
@@ -394,8 +398,41 @@ def test_a_normalization_that_is_given_wins(given, expected):
 
 
 def test_other_presets_decompose_if_they_are_asked_to():
-    assert normalizations(TrainingOptions(), KOREAN) == ("nmt_nfkc", "nmt_nfkc", True)
+    assert normalizations(TrainingOptions(), KOREAN) == ("fold", "fold", True)
     assert normalizations(TrainingOptions(normalization="auto"), KOREAN)[0] == "nfd"
+
+
+def folding(pairs, say=None, source=None, target=None, **given):
+    facts = facts_of(pairs)._replace(source=source, target=target)
+    options = inferred(TrainingOptions(**given), facts, say, [infer.infer_folding])
+    return options.source_normalization, options.target_normalization, options.joint
+
+
+CHINESE, PLAIN = [("Hi!", "你好！"), ("So", "所以")], [("ｏｎｅ", "eins  zwei")]
+
+
+def test_a_joint_vocabulary_folds_where_that_changes_no_target():
+    assert folding(PLAIN) == ("nmt_nfkc", "nmt_nfkc", True)
+    lines = []
+    assert folding(CHINESE, lines.append) == ("identity", "identity", True)
+    assert lines == [
+        "normalization identity of both sides: nmt_nfkc would change 1 of 2 targets: "
+        "'你好！' becomes '你好!' (！ U+FF01 becomes !)"
+    ]
+
+
+def test_separate_vocabularies_fold_the_source_alone():
+    for pairs in (PLAIN, CHINESE, []):
+        assert folding(pairs, joint=False) == ("nmt_nfkc", "identity", False)
+        assert folding(pairs, target_model_type="char") == ("nmt_nfkc", "identity", False)
+    source = Subwords.train(["a b"], 9, model_type="char", exact=False)
+    assert folding(CHINESE, source=source)[:2] == ("nmt_nfkc", "identity")
+
+
+def test_a_normalization_of_a_side_that_is_given_stays():
+    assert folding(CHINESE, normalization="nfkc") == ("nfkc", "nfkc", True)
+    assert folding(CHINESE, target_normalization="nfkc") == ("nmt_nfkc", "nfkc", False)
+    assert folding(CHINESE, source_normalization="nfd") == ("nfd", "identity", False)
 
 
 def test_a_joint_vocabulary_of_two_normalizations_is_refused():

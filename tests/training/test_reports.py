@@ -20,7 +20,7 @@ from keras_bahdanau.training.reports import (
     ReportSteps,
     report_pairs_without_ctc_path,
     report_skipped_of,
-    report_unknown,
+    report_texts,
 )
 
 LONG = "a b " * 30
@@ -177,11 +177,22 @@ def test_long_steps_are_told_each_half_minute_where_there_is_no_bar(monkeypatch)
     assert isinstance(callback, keras.callbacks.Callback)
 
 
-def test_validation_texts_that_the_vocabularies_do_not_know_are_told():
+def test_texts_that_the_vocabularies_do_not_know_are_reported():
     side, lines = Subwords.train(["a b"], 12, model_type="word", exact=False), []
-    data = TrainingData.build([("a", "b")], [("a", "a c"), ("b", "d b")])
+    data = TrainingData.build([("a", "b"), ("b", "e")], [("a", "a c"), ("b", "d b")])
     plan = TrainingPlan(TrainingOptions().resolved(), source_of(side), side, data)
-    report_unknown(plan, lines.append)
+    report_texts(plan, lines.append)
     assert lines == [
-        "2 of 2 targets of the validation have parts that the vocabulary does not know: c d"
+        "1 of 2 targets of the training has parts that the vocabulary does not know: e",
+        "2 of 2 targets of the validation have parts that the vocabulary does not know: c d",
     ]
+
+
+def test_targets_that_the_vocabulary_can_not_write_are_reported():
+    side, lines = Subwords.train(["a2 b"], 12, model_type="char", exact=False), []
+    data = TrainingData.build([("a", "b"), ("a", "a²")], [("a", "b")])
+    plan = TrainingPlan(TrainingOptions().resolved(), source_of(side), side, data)
+    report_texts(plan, lines.append)
+    assert len(lines) == 1
+    assert "can't write 1 of 2 targets of the training" in lines[0]
+    assert "--target-normalization none" in lines[0]

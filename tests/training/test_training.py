@@ -282,7 +282,8 @@ def test_convolutions_of_text_are_refused_before_vocabularies_are_learnt(tmp_pat
 
 
 def test_a_vocabulary_that_is_smaller_than_asked_for_is_reported():
-    options = TrainingOptions(vocabulary_size=6000, model_type="word").resolved()
+    settings = {"vocabulary_size": 6000, "model_type": "word", "normalization": "identity"}
+    options = TrainingOptions(**settings).resolved()
     plan, lines = TrainingPlan(options), []
     subwords = vocabularies.learned("joint", ["one two", "eins"], plan, "source", lines.append)
     assert subwords.vocabulary_size == 7

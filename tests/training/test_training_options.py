@@ -263,19 +263,19 @@ def test_every_metric_of_one_text_can_judge_the_epochs_and_top_k_says_why_not():
         (
             {"joint": True, "source_model_type": "char"},
             "joint=True, source_model_type='char', target_model_type='bpe', "
-            "source_normalization='nmt_nfkc', target_normalization='nmt_nfkc', "
+            "source_normalization='fold', target_normalization='fold', "
             "source_vocabulary_size=6000, target_vocabulary_size=6000",
         ),
         (
             {"joint": True, "source_normalization": "nfd"},
             "joint=True, source_model_type='bpe', target_model_type='bpe', "
-            "source_normalization='nfd', target_normalization='nmt_nfkc', "
+            "source_normalization='nfd', target_normalization='fold', "
             "source_vocabulary_size=6000, target_vocabulary_size=6000",
         ),
         (
             {"joint": True, "target_vocabulary_size": 70},
             "joint=True, source_model_type='bpe', target_model_type='bpe', "
-            "source_normalization='nmt_nfkc', target_normalization='nmt_nfkc', "
+            "source_normalization='fold', target_normalization='fold', "
             "source_vocabulary_size=6000, target_vocabulary_size=70",
         ),
         (

@@ -135,12 +135,14 @@ def evaluate(arguments, search_options):
         **settings,
     )
     show_progress("")
-    _warn_of_inputs(measured, pairs, translator, search, arguments.answer_separator is None)
+    _warn_of_inputs(measured, pairs, translator, search, arguments)
     print(measured, flush=True)  # which stays, whatever becomes of the files
     _write(measured, arguments)
     if compared is not None:
         texts = [result.text for result in measured.translations]
-        comparisons = compared.compare(pairs, texts, arguments.batch_size, **settings)
+        comparisons = compared.compare(
+            pairs, texts, arguments.batch_size, target=translator.target, **settings
+        )
         show_progress("")
         _write(measured, arguments, comparisons)
         print("", f"against {arguments.compare}", *comparisons, sep="\n")
@@ -191,20 +193,23 @@ def _warn_of_features(pairs, source):
     features.warn_missing(sources)
 
 
-def _warn_of_inputs(measured, pairs, translator, search, by_line):
-    """Warn of inputs that were cut, could not be read, or have unknown parts."""
+def _warn_of_inputs(measured, pairs, translator, search, arguments):
+    """Warn of inputs that were cut or could not be read, and of texts that a side can't hold."""
     from keras_bahdanau.cli.inputs import names_of
     from keras_bahdanau.cli.warnings import warn_of_cuts
     from keras_bahdanau.data.readers.manifest import report_unreadable
-    from keras_bahdanau.text.unknown_parts import report_unknown_pairs
+    from keras_bahdanau.text.folding import report_pairs
 
     sources, results = [source for source, _ in pairs], measured.translations
     limits = translator.source.limits(translator.longest(search))
-    warn_of_cuts(results, limits, names_of(sources, by_line), translator.source.unit)
+    names = names_of(sources, by_line=arguments.answer_separator is None)
+    warn_of_cuts(results, limits, names, translator.source.unit)
     unreadable = report_unreadable(sources, [len(result.source_tokens) for result in results])
-    target = translator.target if translator.reads_target else None
-    unknown = report_unknown_pairs(pairs, translator.source, target)
-    for line in filter(None, [unreadable, *unknown]):
+    target = translator.target
+    if not translator.reads_target:  # its vocabulary has no normalization, which makes such spaces
+        pairs = [(source, target.spaced(text)) for source, text in pairs]
+    reports = report_pairs(pairs, translator.source, target, lowercase=arguments.lowercase)
+    for line in filter(None, [unreadable, *reports]):
         warn(line)
 
 

@@ -16,6 +16,7 @@ from keras_bahdanau.data.readers.text_corpus import (
 )
 from keras_bahdanau.files.integrity import Damage
 from keras_bahdanau.files.whole_file import read_or
+from keras_bahdanau.text.folding import FOLD, KEPT
 from keras_bahdanau.text.subwords import Subwords
 
 LARGEST_FILE = 2**30  # bytes of a source
@@ -77,6 +78,8 @@ class ManifestCorpus(TextCorpus):
 
     def learn(self, pairs, settings, **text_settings):
         texts = [text for _, text in pairs]
+        if text_settings["normalization"] == FOLD:
+            text_settings["normalization"] = KEPT
         size = settings.vocabulary_size
         return [Subwords.train(texts, size, name="target text", **text_settings)]
 

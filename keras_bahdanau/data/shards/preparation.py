@@ -14,6 +14,7 @@ from keras_bahdanau.settings.option import (
     option,
     optional,
 )
+from keras_bahdanau.text.folding import FOLD, KEPT
 
 WORKERS = optional(limits.WORKERS)
 _NAMES = Check("names with commas between", lambda value: isinstance(value, str))
@@ -114,9 +115,10 @@ class Preparation(Filters):
         'Vocabulary of SentencePiece: {choices}. "bpe" splits text fastest.',
     )
     normalization: str = option(
-        "nmt_nfkc",
-        one_of("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity", "none"),
-        "Unicode normalization of both sides: {choices}.",
+        FOLD,
+        one_of("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity", "none", FOLD),
+        'Unicode normalization of both sides: {choices}. "fold" keeps the characters of targets, '
+        "as in train.",
     )
     joint: bool = option(True, flag(), "One vocabulary for both sides.", off="separate")
     symbols: str = option(
@@ -138,12 +140,12 @@ class Preparation(Filters):
         if self.symbols:
             from keras_bahdanau.text.vocabulary import training_settings  # takes its time
 
-            training_settings(
-                self.vocabulary_size, self.model_type, 1.0, *self.text_settings.values()
-            )
+            normalization, symbols = self.text_settings.values()
+            normalization = KEPT if normalization == FOLD else normalization
+            training_settings(self.vocabulary_size, self.model_type, 1.0, normalization, symbols)
 
     @property
     def text_settings(self):
-        """The settings of `Subwords.train` that are neither size nor type, as a dictionary."""
+        """The settings of `Subwords.train_pair` that are neither size nor type."""
         symbols = tuple(filter(None, self.symbols.split(",")))
         return {"normalization": self.normalization, "symbols": symbols}

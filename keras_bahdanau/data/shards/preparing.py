@@ -31,6 +31,7 @@ from keras_bahdanau.settings.cores import usable_cores
 from keras_bahdanau.settings.limits import MOST_SHARDS
 from keras_bahdanau.settings.option import check_value
 from keras_bahdanau.text.features import FIRST, LAST
+from keras_bahdanau.text.folding import report_targets
 from keras_bahdanau.text.subwords import Subwords
 
 REPORT = "report.json"
@@ -150,6 +151,8 @@ class _Work:
         text_settings = {"model_type": settings.model_type, "exact": False}
         text_settings |= settings.text_settings
         sides = self._corpus.learn(pairs, settings, **text_settings)
+        for line in report_targets([target for _, target in pairs], sides[-1]):
+            self._say(line)
         write_json(path, [side.get_config() for side in sides])
         return sides[0], sides[-1]
 

@@ -9,7 +9,6 @@ from keras_bahdanau.exporters.saved_model.version_card import load_card
 from keras_bahdanau.files.whole_file import content_of, read_or, size_of
 from keras_bahdanau.pipelines.confidence import calibration_of
 from keras_bahdanau.pipelines.translation import Translation
-from keras_bahdanau.text.features import is_blank
 
 
 class SavedModelPipeline:
@@ -54,8 +53,6 @@ class SavedModelPipeline:
     def decode(self, inputs, batch_size=64, search=None):
         """The best text for each input, strings, bytes or paths: a list of `Translation`."""
         inputs = [source.encode() if isinstance(source, str) else source for source in inputs]
-        if self.card.get("inputs", "lines") == "lines":  # a version by 0.1.0 reads blank texts
-            inputs = [b"" if is_blank(source) else source for source in inputs]
         size = min(batch_size, self.card.get("max_rows", batch_size))
         results = [None] * len(inputs)
         sizes = [read_or(0, size_of, source) for source in inputs]

@@ -4,12 +4,13 @@ import dataclasses
 
 from keras_bahdanau.settings.limits import VOCABULARY_SIZE
 from keras_bahdanau.settings.option import flag, number, one_of, option
+from keras_bahdanau.text.folding import FOLD
 from keras_bahdanau.training.presets.preset import AUTO, can_be_joint
 
 RATE, WEIGHT = number(0, 1, "[)"), number(0, 1000)
 _MODEL_TYPE = one_of("bpe", "unigram", "char", "grapheme", "word", AUTO)
 _NORMALIZATION = one_of(
-    *("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity", "none", "nfd", AUTO)
+    *("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity", "none", "nfd", AUTO, FOLD)
 )
 
 
@@ -41,8 +42,10 @@ class TextOptions:
         'Unicode normalization of both sides: {choices}. "identity" and "none" leave characters as '
         'they are, which phonemes need; with "none" a vocabulary of characters keeps every space, '
         'too. "nfd" does, and decomposes characters, such as Hangul syllables into letters; '
-        'targets are composed again. "auto" is "nfd" for a side of Hangul, and else "none".',
-        "nmt_nfkc",
+        'targets are composed again. "auto" is "nfd" for a side of Hangul, and else "none". "fold" '
+        'keeps the characters of targets: it is "nmt_nfkc" for the source and "identity" for the '
+        'target; of a joint vocabulary "nmt_nfkc" if that changes no target, else "identity".',
+        FOLD,
     )
     source_vocabulary_size: int | None = training_field(
         VOCABULARY_SIZE,
