@@ -40,7 +40,7 @@ class Outputs(val ints: Map<String, IntArray>, val floats: Map<String, FloatArra
 /**
  * A text, the logarithm of its probability (divided by its length as the search of the file says), and
  * `alignment`: a row for each of `tokens`, a column for each of `sourceTokens`. Both end with the end
- * token. Where the encoder joins tokens (`reduction` in the card), so do `sourceTokens`.
+ * token.
  *
  * `confidence`, 0 to 1, is the probability that the text is right if the model is calibrated. Each of `tokens` has
  * the logarithm of its probability and the entropy of what it was chosen from, in nats, and the number of its word,
@@ -73,7 +73,6 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
     private val verb = file.card["verb"] as String
     private val source = file.vocabulary("source")
     private val target = file.vocabulary("target")
-    private val reduction = file.setting("reduction", MOST_TOKENS, otherwise = 1)
     private val search = file.card["search"] as? Map<*, *> ?: mapOf<String, Any>()
     private val copies = search["replace_unknown"] == true // characters of the source
 
@@ -179,16 +178,14 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
         val (length, score, confidence) = listOf("length", "score", "confidence").map { if (lists) "${it}s" else it }
         val inputs = more + ("source" to ids.copyOf(longest)) // padded with 0
         val known = { output: String -> model.has(signature, output) }
-        val ints = listOf("ids", length, "finished") + INTS_OF_TOKENS.filter(known)
+        val copied = listOfNotNull("copied_from".takeIf { copies })
+        val ints = listOf("ids", length, "finished") + INTS_OF_TOKENS.filter(known) + copied
         val floats = listOf(score, "alignment") + (FLOATS_OF_TOKENS + confidence).filter(known)
         val outputs = model.run(signature, inputs, ints, floats)
         val lengths = outputs.ints.getValue(length)
         checkSizes(outputs, listOf(score, confidence, "finished"), lengths.size)
-        checkSizes(outputs, FLOATS_OF_TOKENS + INTS_OF_TOKENS, outputs.ints.getValue("ids").size)
-        val sourceTokens =
-            ids.toList().chunked(reduction) { group -> // the end is named where it is alone
-                group.filterIndexed { i, id -> i == 0 || id != END }.joinToString("") { source.pieces[it] }
-            }
+        checkSizes(outputs, FLOATS_OF_TOKENS + INTS_OF_TOKENS + copied, outputs.ints.getValue("ids").size)
+        val sourceTokens = ids.map { source.pieces[it] }
         val surfaces = if (copies) surfaces(source, text) else listOf()
         val rows = lengths.indices.filter { it == 0 || lengths[it] > 0 } // there may be fewer
         return rows.map { row ->
@@ -196,7 +193,7 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
             val tokens = checked(outputs.ints.getValue("ids").slice(places))
             val alignment = weights(outputs, places, sourceTokens.size)
             Translation(
-                text = textOf(target, tokens, alignment, surfaces),
+                text = textOf(target, tokens, outputs.ints["copied_from"]?.sliceArray(places), surfaces),
                 score = outputs.floats.getValue(score)[row],
                 finished = outputs.ints.getValue("finished")[row] == 1,
                 tokens = tokens.map { if (it == PAD) "" else target.pieces[it] },

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +19,8 @@ constexpr std::string_view kSpaces =          // it, white space of ASCII, and U
     "\u2581\t\n\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000";
 
-// For each token of a source its `Surface`, or nothing where it can't be copied.
-using Surfaces = std::vector<std::optional<std::string>>;
+// For each token of a source its `Surface`.
+using Surfaces = std::vector<std::string>;
 
 // A text of UTF-8 with one space for each run of some characters, and none at its ends.
 inline std::string Spaced(std::string_view text, std::string_view characters) {
@@ -44,17 +44,11 @@ inline std::string Surface(std::string_view part) {
   return Spaced(part.substr(0, utf8::FirstBadByte(part)), kSpaces);
 }
 
-// The surface with the highest weight, the end token's aside; U+2047 if it is blank, or of weight 0.
-inline std::string Copied(const std::vector<float>& weights, const Surfaces& surfaces) {
-  const std::string no_copy = "\u2047";
-  std::string copy = no_copy;
-  float highest = 0;
-  for (size_t place = 0; place < std::min(weights.size(), surfaces.size()); ++place) {
-    if (!surfaces[place] || !(weights[place] > highest)) continue;
-    highest = weights[place];
-    copy = surfaces[place]->empty() ? no_copy : *surfaces[place];
-  }
-  return copy;
+// The surface at a position of the source, -1 for none; U+2047 if it is blank, or there is none.
+inline std::string Copied(const Surfaces& surfaces, int32_t position) {
+  const size_t place = static_cast<size_t>(position);
+  return position < 0 || place >= surfaces.size() || surfaces[place].empty() ? "\u2047"
+                                                                             : surfaces[place];
 }
 
 }  // namespace on_device

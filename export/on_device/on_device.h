@@ -85,6 +85,12 @@ class Pipeline {
     const auto log_probs = Optional<float>("token_log_probs");
     const auto entropies = Optional<float>("token_entropies");
     const auto words = Optional<int32_t>("token_words");
+    const auto copied = Optional<int32_t>("copied_from");
+    if (copies() && !copied) {
+      throw InputError("A file that copies characters must say which: by the output copied_from. "
+                       "Received: path=" + Quoted(file_.path()) +
+                       " without it. Export it again.");
+    }
     const auto weights = runner_.Output("alignment").Read<float>();  // (1, [K,] T, S)
     const size_t time = ids.size() / Most();
     std::vector<Hypothesis> found;
@@ -94,7 +100,8 @@ class Pipeline {
       const size_t first = row * time;
       const std::vector<int32_t> tokens = Part(ids, first, length);
       const auto alignment = Rows(weights, weights.size() / ids.size(), first, length);
-      found.push_back({Text(tokens, alignment, surfaces), scores.at(row),
+      const auto positions = Part(copied, first, length).value_or(std::vector<int32_t>{});
+      found.push_back({Text(tokens, positions, surfaces), scores.at(row),
                        confidences ? std::optional(confidences->at(row)) : std::nullopt,
                        finished.at(row) == 1, Pieces(tokens), Part(log_probs, first, length),
                        Part(entropies, first, length), Part(words, first, length), alignment});
@@ -184,8 +191,8 @@ class Pipeline {
     Write("prefix_length", std::vector<int32_t>{static_cast<int32_t>(ids.size())});
   }
 
-  // The text of some tokens; unknown ones copy a surface, if there are any.
-  std::string Text(const std::vector<int>& tokens, const std::vector<std::vector<float>>& alignment,
+  // The text of some tokens; unknown ones copy the surfaces at some positions, if there are any.
+  std::string Text(const std::vector<int>& tokens, const std::vector<int32_t>& copied,
                    const Surfaces& surfaces) const {
     std::vector<int> ids;
     std::string pieces;  // with copies in the place of unknown ones
@@ -197,7 +204,8 @@ class Pipeline {
                          std::to_string(id) + ". Export it again.");
       }
       ids.push_back(id);
-      pieces += id == kUnknown ? Copied(alignment[place], surfaces) : target_->IdToPiece(id);
+      const int32_t position = place < copied.size() ? copied[place] : -1;
+      pieces += id == kUnknown ? Copied(surfaces, position) : target_->IdToPiece(id);
     }
     if (!surfaces.empty() && std::ranges::count(ids, kUnknown) > 0) return Spaced(pieces, kMark);
     std::string text;

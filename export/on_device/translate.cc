@@ -70,14 +70,11 @@ class Translator {
     if (!status.ok()) throw InputError(name + ": " + status.ToString());
     std::vector<int> ids;
     for (const auto& piece : encoded.pieces()) ids.push_back(static_cast<int>(piece.id()));
-    on_device::Surfaces surfaces;  // of unknown tokens alone, if the sentence has any
-    const bool known = std::ranges::count(ids, on_device::kUnknown) == 0;
+    on_device::Surfaces surfaces;  // of which unknown tokens of the answer copy some
     for (const auto& piece : encoded.pieces()) {
       if (!pipeline_.copies()) continue;
       const size_t begin = piece.begin(), size = piece.end() - begin;
-      const bool copied = known || static_cast<int>(piece.id()) == on_device::kUnknown;
-      const auto part = sentence.substr(begin, size);
-      surfaces.push_back(copied ? std::optional(on_device::Surface(part)) : std::nullopt);
+      surfaces.push_back(on_device::Surface(sentence.substr(begin, size)));
     }
     if (!ids.empty()) ids.push_back(on_device::kEnd);
     const size_t longest = pipeline_.longest();

@@ -43,13 +43,13 @@ class IdsClient {
     const path = label ? `/labels/${encodeURIComponent(label)}` : "";
     this.url = `${server.replace(/\/+$/, "")}/v1/models/${encodeURIComponent(model)}${path}:predict`;
     this.card = cardOf(folder);
-    this.copies = this.card.search?.replace_unknown === true;  // of characters, by the alignment
-    this.signature = signatureFor({ nbest, prefix, alignment: alignment || this.copies });
+    this.copies = this.card.search?.replace_unknown === true;  // characters
+    this.signature = signatureFor({ nbest, prefix, alignment });
     checkCard(this.card, this.signature, nbest);
     const read = (side) => new SentencePiece(vocabularyOf(folder, this.card, side));
     [this.source, this.target] = ["source", "target"].map(read);
     this.begun = prefix === undefined ? {} : given("prefix", this.target.encode(prefix));
-    Object.assign(this, { timeout, nbest, alignment });
+    Object.assign(this, { timeout, nbest });
   }
 
   /** [{sources, hypotheses, truncated}] of some sentences: see `toLines` of ids_answers.mjs. */
@@ -73,11 +73,11 @@ class IdsClient {
     if (hypotheses.some(({ ids }) => ids.some((id) => !(id in this.target.pieces)))) {
       throw this.wrong("ids outside of the vocabulary");
     }
-    const surfaces = this.copies ? surfacesOf(this.source, sentence, columns.length - 1) : [];
-    const read = ({ alignment, ...one }) => ({
+    if (this.copies && hypotheses.some((one) => !one.copied_from)) throw this.wrong("no copied_from");
+    const surfaces = this.copies ? surfacesOf(this.source, sentence) : [];
+    const read = ({ copied_from: copiedFrom, ...one }) => ({
       ...one,
-      ...(this.alignment ? { alignment } : {}),
-      text: textOf(this.target, one.ids, alignment, surfaces),
+      text: textOf(this.target, one.ids, copiedFrom, surfaces),
       tokens: one.ids.map((id) => id === PAD ? "" : this.target.pieces[id]),
     });
     return {
@@ -88,13 +88,11 @@ class IdsClient {
     };
   }
 
-  /** The tokens of each column of an alignment: the model ends what it cuts, and may join positions. */
+  /** The tokens of each column of an alignment: the model ends what it cuts. */
   columns(ids) {
-    const { max_source_length: longest, reduction = 1 } = this.card;
+    const { max_source_length: longest } = this.card;
     const real = ids.length > longest ? [...ids.slice(0, longest - 1), END] : ids;
-    return Array.from({ length: Math.ceil(real.length / reduction) }, (_, i) =>
-      real.slice(i * reduction, (i + 1) * reduction).filter((id, place) => place === 0 || id !== END)
-        .map((id) => this.source.pieces[id]).join(""));  // the end is named where it is alone
+    return real.map((id) => this.source.pieces[id]);
   }
 
   wrong(received) {

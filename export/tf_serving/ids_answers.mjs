@@ -7,9 +7,10 @@ const listOf = (fits) => (value) => Array.isArray(value) && value.every(fits);
 const FORMS = {  // outputs for one hypothesis
   ids: listOf(isInteger), length: (value) => isInteger(value) && value >= 0, score: isFinite, confidence: isFinite,
   finished: (value) => typeof value === "boolean", token_log_probs: listOf(isFinite),
-  token_entropies: listOf(isFinite), token_words: listOf(isInteger), alignment: listOf(listOf(isFinite)),
+  token_entropies: listOf(isFinite), token_words: listOf(isInteger), copied_from: listOf(isInteger),
+  alignment: listOf(listOf(isFinite)),
 };
-const OF_TOKENS = ["ids", "token_log_probs", "token_entropies", "token_words", "alignment"];
+const OF_TOKENS = ["ids", "token_log_probs", "token_entropies", "token_words", "copied_from", "alignment"];
 const PLURALS = {
   length: "lengths", score: "scores", confidence: "confidences", target_length: "target_lengths",
   translation: "translations", text: "texts",

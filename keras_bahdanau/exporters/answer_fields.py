@@ -3,7 +3,8 @@
 Each hypothesis has its `confidence`, float32 in [0, 1]: see `Translation`. With the tokens come
 `token_log_probs` and `token_entropies`, float32 of the same shape, in nats, 0 behind the last
 token; and `token_words`, int32, the number of each token's word, -1 for none: see
-`graph_word_numbers`.
+`graph_word_numbers`. A search that copies characters also gives `copied_from`, int32, the source
+position that each unknown token copies, -1 for none.
 """
 
 import keras
@@ -11,6 +12,7 @@ import tensorflow as tf
 
 from keras_bahdanau.pipelines.confidence import TEXT_FEATURES
 from keras_bahdanau.search.beam import IMPOSSIBLE
+from keras_bahdanau.text.copies import graph_copied_from
 from keras_bahdanau.text.ids import INSIDE, graph_word_numbers, word_parts
 from keras_bahdanau.text.vocabulary import UNKNOWN
 
@@ -39,6 +41,14 @@ def token_fields(pipeline, result, copies=None):
     }
 
 
+def copied_fields(pipeline, result, features):
+    """`copied_from` of a search that copies characters: see `graph_copied_from`."""
+    if not (pipeline.search.replace_unknown and pipeline.copies_characters):
+        return {}
+    lengths = pipeline.lengths(features)
+    return {"copied_from": graph_copied_from(result.ids, result.alignment, features, lengths)}
+
+
 def best_ids(pipeline, result, features):
     """The fields of the best hypotheses, but for their alignments."""
     best = best_of(result)
@@ -48,6 +58,7 @@ def best_ids(pipeline, result, features):
         "score": best.scores,
         "confidence": confidences(pipeline, result, features)[:, 0],
         **token_fields(pipeline, best),
+        **copied_fields(pipeline, best, features),
         "finished": best.finished,
     }
 
@@ -60,6 +71,7 @@ def all_ids(pipeline, result, features):
         "scores": result.scores,
         "confidences": confidences(pipeline, result, features),
         **token_fields(pipeline, result),
+        **copied_fields(pipeline, result, features),
         "finished": result.finished,
     }
 

@@ -157,6 +157,27 @@ def _graph_words(source, text, batch, source_time, characters):
     return words, tf.cast(together, tf.float32)
 
 
+def graph_copied_from(ids, alignment, source, lengths):
+    """The source position that each unknown character copies, -1 for none: int32 as `ids`.
+
+    It is the position before the end token with the highest weight: one of an unknown character, if
+    the source has any. `ids` int32 `(batch, [beam,] target_time)`, `alignment` float
+    `(batch, [beam,] target_time, source_time)`, `source` int32 `(batch, source_time)`, of which
+    `lengths` int32 `(batch,)` count.
+    """
+    import tensorflow as tf
+
+    real = tf.range(tf.shape(source)[1]) < tf.expand_dims(lengths - 1, axis=1)
+    unknown = real & (source == UNKNOWN)  # (batch, source_time)
+    copyable = tf.where(tf.reduce_any(unknown, axis=1, keepdims=True), unknown, real)
+    for _ in alignment.shape[1:-1]:
+        copyable = tf.expand_dims(copyable, axis=1)
+    weights = alignment * tf.cast(copyable, alignment.dtype)
+    position = tf.argmax(weights, axis=-1, output_type=tf.int32)
+    copied = (ids == UNKNOWN) & (tf.reduce_max(weights, axis=-1) > 0)
+    return tf.where(copied, position, -1)
+
+
 def _begins_word(strings):
     import tensorflow as tf
 

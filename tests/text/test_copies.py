@@ -12,6 +12,7 @@ from keras_bahdanau.text.copies import (
     copied_tokens,
     decode_copying,
     graph_attended_words,
+    graph_copied_from,
     graph_texts,
 )
 from keras_bahdanau.text.vocabulary import END, UNKNOWN
@@ -204,3 +205,28 @@ def test_any_bytes_give_text(replaced, subwords, text):
     whole = replaced(subwords, text, alignment, ids)
     copy.encode(), whole.encode()
     assert whole.startswith(copy) and whole.endswith(copy)
+
+
+@pytest.mark.parametrize(
+    ("source", "length", "ids", "weights", "position"),
+    [
+        ([7, 8, 3], 3, 1, [0.2, 0.5, 0.3], 1),
+        ([7, 8, 3], 3, 1, [0.2, 0.1, 0.7], 0),  # not the end token
+        ([7, 8, 3], 3, 1, [0.4, 0.4, 0.2], 0),  # the first of equal weights
+        ([7, 1, 3], 3, 1, [0.8, 0.1, 0.1], 1),  # the unknown one, which the model can't write
+        ([7, 1, 3], 3, 1, [0.9, 0.0, 0.1], -1),
+        ([7, 8, 3], 3, 7, [0.2, 0.5, 0.3], -1),  # a token of the vocabulary
+        ([7, 3, 1], 2, 1, [0.1, 0.2, 0.7], 0),  # not padding, whatever it holds
+        ([3, 0, 0], 1, 1, [1.0, 0.0, 0.0], -1),
+        ([0, 0, 0], 0, 1, [0.0, 0.0, 0.0], -1),
+    ],
+)
+def test_an_unknown_character_copies_the_position_of_the_highest_weight(
+    source, length, ids, weights, position
+):
+    one = tf.constant([ids]), tf.constant([weights])
+    given = tf.constant([source]), tf.constant([length])
+    found = graph_copied_from(one[0][None], one[1][None], *given)
+    assert found.numpy().tolist() == [[position]]
+    listed = graph_copied_from(one[0][None, None], one[1][None, None], *given)
+    assert listed.numpy().tolist() == [[[position]]] and listed.dtype == "int32"

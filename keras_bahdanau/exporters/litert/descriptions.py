@@ -42,6 +42,10 @@ _TENSORS = {  # name: (description, axes)
         "Number of the word that each of `ids` stands for, from 0; -1 for those of none.",
         ("batch", "target_time"),
     ),
+    "copied_from": (
+        "Source position that each unknown token copies, from 0; -1 for none.",
+        ("batch", "target_time"),
+    ),
     "finished": ("1 if the text ended by itself, else 0.", ("batch",)),
     "tokens": ("The token chosen last; 2 at the start.", ("batch",)),
     "log_probs": ("The logarithm of each next token's probability.", ("batch", "vocabulary")),

@@ -120,6 +120,11 @@ export class Pipeline {
     const given = (name) => outputs[name] && read(name);
     const confidences = given("confidences") ?? given("confidence");
     const [logProbs, entropies, words] = ["token_log_probs", "token_entropies", "token_words"].map(given);
+    const copied = given("copied_from");
+    if (surfaces.length && !copied) {
+      throw new InputError("A file that copies characters must say which: by the output copied_from. " +
+        "Received: a file without it. Export it again.");
+    }
     const time = rows.length / lengths.length;
     const columns = weights.length / rows.length;
     return Array.from(lengths, (length, hypothesis) => {
@@ -134,7 +139,7 @@ export class Pipeline {
         return weights.slice(row, row + sourceTokens.length);
       });
       return {
-        text: textOf(this.target, ids, alignment, surfaces),
+        text: textOf(this.target, ids, copied?.slice(first, first + length), surfaces),
         score: scores[hypothesis],
         confidence: confidences?.[hypothesis],
         tokenLogProbs: logProbs?.slice(first, first + length),

@@ -53,11 +53,8 @@ export class Translator extends Pipeline {
     return this.card.search?.replace_unknown ? surfacesOf(this.source, sentence) : [];
   }
 
-  /** The tokens of each column of an alignment, several where an encoder joins them: the end only where it is alone. */
+  /** The tokens of each column of an alignment. */
   labels(ids) {
-    const size = this.card.reduction ?? 1;
-    const columns = Math.ceil(ids.length / size);
-    return Array.from({ length: columns }, (_, i) => ids.slice(i * size, (i + 1) * size)
-      .filter((id, place) => place === 0 || id !== END).map((id) => this.source.pieces[id]).join(""));
+    return ids.map((id) => this.source.pieces[id]);
   }
 }

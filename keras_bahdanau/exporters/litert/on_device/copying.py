@@ -2,8 +2,6 @@
 
 import re
 
-import numpy as np
-
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
 _COPY = 512  # bytes of an unknown token that are copied
 _NO_COPY = "\u2047"  # ⁇, as SentencePiece writes an unknown token
@@ -36,26 +34,21 @@ def is_blank(text):
 
 
 def surfaces_of(vocabulary, text):
-    """Parts of a text that unknown tokens may copy, None for a token that can't be; or ()."""
+    """The part of a text for each of its tokens, as an unknown token copies it."""
     content = text.encode() if isinstance(text, str) else text
     pieces = vocabulary.encode(content, out_type="proto").pieces
-    copied = [piece.id == UNKNOWN for piece in pieces]
-    if not any(copied):
-        copied = [True] * len(pieces)
-    surfaces = (_cut(content[piece.begin : piece.end]).decode(errors="replace") for piece in pieces)
-    spaced = (_SPACE.sub(" ", piece).strip(_ASCII_SPACE) for piece in surfaces)
-    return [piece if copy else None for piece, copy in zip(spaced, copied, strict=True)]
+    parts = (_cut(content[piece.begin : piece.end]).decode(errors="replace") for piece in pieces)
+    return [_SPACE.sub(" ", part).strip(_ASCII_SPACE) for part in parts]
 
 
-def text_of(vocabulary, target, alignment, surfaces):
-    """The text of `target` ids; an unknown one becomes the part of the source it attends to."""
+def text_of(vocabulary, target, copied_from, surfaces):
+    """The text of `target` ids, whose unknown ones copy the surfaces at `copied_from`, if any."""
     steps = [step for step, token in enumerate(target) if token not in (PAD, START, END)]
     ids = [target[step] for step in steps]
     if not surfaces or UNKNOWN not in ids:
         return vocabulary.decode(ids)
-    copied = surfaces[: alignment.shape[1] - 1]  # the end token stands behind them
     pieces = (
-        _copy(alignment[step], copied) if token == UNKNOWN else vocabulary.id_to_piece(token)
+        _copy(copied_from[step], surfaces) if token == UNKNOWN else vocabulary.id_to_piece(token)
         for step, token in zip(steps, ids, strict=True)
     )
     return re.sub("▁+", " ", "".join(pieces)).strip(_ASCII_SPACE)
@@ -71,13 +64,6 @@ def _cut(content):
     return content[: _COPY - inside % 4]
 
 
-def _copy(weights, surfaces):
-    """The surface with the highest weight; ⁇ if that is a space, or all weights are 0."""
-    text_weights = weights[: len(surfaces)]  # the end can't be copied, whatever its weight
-    weights = [
-        0 if surface is None else weight
-        for surface, weight in zip(surfaces, text_weights, strict=True)
-    ]
-    best = int(np.argmax(weights)) if weights else 0
-    attends = weights and weights[best] > 0
-    return attends and surfaces[best] or _NO_COPY
+def _copy(position, surfaces):
+    """The surface at a position; ⁇ if that is a space, or there is none."""
+    return (surfaces[position] if 0 <= position < len(surfaces) else "") or _NO_COPY

@@ -92,6 +92,11 @@ class OnDevicePipeline:
                 "A .tflite file must hold a model that LiteRT can load. Received: "
                 f"path={self.path!r} ({error}). Install a newer ai-edge-litert, or export again."
             ) from None
+        if self.copies and self._run and "copied_from" not in self._run.get_output_details():
+            raise ValueError(
+                "A file that copies characters must say which: by the output copied_from. "
+                f"Received: path={self.path!r} without it. Export it again."
+            )
         if lacks_greedy:
             raise ValueError(
                 "A file must have a signature for greedy search. Received: "
@@ -115,7 +120,7 @@ class OnDevicePipeline:
             ) from None
 
     def surfaces(self, text):
-        """Part of a text for each token that its answer may copy; () if the search copies none."""
+        """The part of a text for each of its tokens; () if the search copies none."""
         return () if self._copied_from is None else surfaces_of(self._copied_from, text)
 
     def decode(self, features, labels, surfaces=()):
@@ -206,7 +211,7 @@ class OnDevicePipeline:
             )
         alignment = outputs["alignment"][: len(target), : len(labels)]
         return OnDeviceTranslation(
-            text=text_of(self._target, target, alignment, surfaces),
+            text=text_of(self._target, target, outputs.get("copied_from", ()), surfaces),
             score=float(outputs["score"]),
             source_tokens=list(labels),
             target_tokens=[
