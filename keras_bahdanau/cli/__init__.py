@@ -10,7 +10,13 @@ import os
 import sys
 
 from keras_bahdanau import __version__
-from keras_bahdanau.cli.console import BAD_INPUT, PROGRAM, open_closed_streams, warn
+from keras_bahdanau.cli.console import (
+    BAD_INPUT,
+    PROGRAM,
+    open_closed_streams,
+    report_warnings,
+    warn,
+)
 
 COMMANDS = {
     "prepare": "Filter a corpus of any size and write it as shards.",
@@ -27,7 +33,9 @@ COMMANDS = {
     "check": "Check an exported model.",
     "demo": "See it all on generated data, in minutes.",
 }
+_CONTEXT = {"help_option_names": ["--help", "-h"]}
 FUNCTIONS = {"read": "translate", "transcribe": "translate"}  # of another name than the command
+ANSWERS = "--version", "--help", "-h"  # options that need no command
 HELP = f"""\
 Usage: {PROGRAM} [OPTIONS] COMMAND [ARGS]...
 
@@ -52,6 +60,7 @@ def main(arguments=None):
     arguments = sys.argv[1:] if arguments is None else arguments
     name = arguments[0] if arguments else ""
     if name in COMMANDS:
+        report_warnings()
         program = f"{PROGRAM} {name}"
         command(name)(arguments[1:], prog_name=program, obj=arguments)  # `train` launches `obj`
     sys.exit(_answer(name))
@@ -61,15 +70,14 @@ def _answer(name):
     """Print what is not the output of a command; the exit code."""
     if name == "--version":
         print(f"{PROGRAM} {__version__}")
-    elif name in ("", "--help"):
+    elif name in ("", *ANSWERS):
         print(HELP, end="", file=sys.stdout if name else sys.stderr)
     else:
-        from keras_bahdanau.settings.option import nearest
+        from keras_bahdanau.settings.guesses import nearest
 
-        kind = "option" if name.startswith("-") else "command"
-        mend = nearest(name, COMMANDS).removeprefix(".")
-        warn(f"No such {kind}: {name!r}.{mend} `{PROGRAM} --help` lists all.")
-    return 0 if name.startswith("--") and name in ("--version", "--help") else BAD_INPUT
+        kind, names = ("option", ANSWERS) if name.startswith("-") else ("command", COMMANDS)
+        warn(f"No such {kind}: {name!r}{nearest(name, names) or '.'} `{PROGRAM} --help` lists all.")
+    return 0 if name in ANSWERS else BAD_INPUT
 
 
 @functools.cache
@@ -77,8 +85,10 @@ def command(name):
     """The program of one command, as typer makes it of its function."""
     import typer
 
+    from keras_bahdanau.cli.options import SectionedCommand
+
     function = FUNCTIONS.get(name, name)
     module = importlib.import_module(f"{__name__}.commands.{function}")
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command(name)(getattr(module, function))
+    app.command(name, cls=SectionedCommand, context_settings=_CONTEXT)(getattr(module, function))
     return typer.main.get_command(app)

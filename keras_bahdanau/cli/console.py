@@ -72,6 +72,33 @@ def warn(message):
     print(f"{PROGRAM}: {' '.join(message.split())}", file=sys.stderr, flush=True)
 
 
+def report_warnings():
+    """Print each warning of Python and of its loggers as one line, without path and line number.
+
+    Each text is printed once.
+    """
+    import logging
+    import warnings
+
+    class Lines(logging.Handler):
+        """Handler of the root logger, so that no library adds a handler of its own."""
+
+        def emit(self, record):
+            warn_once(record.getMessage())
+
+    @functools.cache
+    def warn_once(message):
+        warn(message)
+
+    def showwarning(message, category, filename, lineno, file=None, line=None):
+        warn_once(str(message))
+
+    warnings.showwarning = showwarning
+    # letters without a font: `plotting.fonts` names them all in one warning
+    warnings.filterwarnings("ignore", r"(?s)Glyph \d+ .*missing from", UserWarning)
+    logging.basicConfig(handlers=[Lines()])
+
+
 def _abandon_output():
     """Discard what Python would try to write, and fail again, when it ends."""
     try:

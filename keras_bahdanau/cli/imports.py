@@ -19,6 +19,7 @@ ImportOption = Annotated[
         "directory are found. A .tflite file has its layers in it: it needs modules of sources "
         "alone.",
         show_default=False,
+        rich_help_panel="Run",
     ),
 ]
 

@@ -4,13 +4,15 @@ import dataclasses
 import enum
 import functools
 import inspect
+import re
 from pathlib import Path
 from typing import Annotated, get_args
 
 import typer
 
-from keras_bahdanau.cli.console import ends_well
+from keras_bahdanau.cli.console import BAD_INPUT, ends_well, warn
 from keras_bahdanau.cli.imports import ImportOption, load_modules
+from keras_bahdanau.settings.guesses import nearest
 from keras_bahdanau.settings.limits import PRECISIONS
 
 ModelOption = Annotated[
@@ -67,9 +69,16 @@ PrecisionOption = Annotated[
         help="Precision of weights and products: bfloat16 is faster where a processor has such "
         "products, and changes some of the texts.  [default: that of the file]",
         show_default=False,
+        rich_help_panel="Run",
     ),
 ]
-BatchOption = Annotated[int, typer.Option(help="Sentences translated at once.")]
+BatchOption = Annotated[
+    int,
+    typer.Option(
+        help="Sentences translated at once.",
+        rich_help_panel="Run",
+    ),
+]
 TokenizeOption = Annotated[
     str | None,
     typer.Option(help="Tokenization of sacreBLEU for BLEU.  [default: 13a]", show_default=False),
@@ -80,6 +89,7 @@ CacheOption = Annotated[
         help="Directory that keeps decoded images or recordings, for the next time that they are "
         "read; several commands may share it.",
         show_default=False,
+        rich_help_panel="Data",
     ),
 ]
 ColumnsOption = Annotated[
@@ -90,6 +100,7 @@ ColumnsOption = Annotated[
         "count or - for one to ignore.  "
         "[default: source,target, and features or count if the third column holds such]",
         show_default=False,
+        rich_help_panel="Data",
     ),
 ]
 AnswerSeparatorOption = Annotated[
@@ -98,6 +109,7 @@ AnswerSeparatorOption = Annotated[
         help="Text between several right targets in one cell of the TSV.  "
         "[default: a cell holds one; several lines may have one source]",
         show_default=False,
+        rich_help_panel="Data",
     ),
 ]
 TargetArgument = Annotated[Path | None, typer.Argument(help="Their translations, line by line.")]
@@ -165,6 +177,43 @@ def command(arguments, *settings, on_interrupt="", imports=True, threads=None):
     return decorate
 
 
+HEADINGS = "Arguments", "Options", "Data", "Text", "Model", "Training", "Adaptation", "Run"
+_USAGE_ERROR = typer.BadParameter.__base__  # of typer's own click, or of the package click
+
+
+class SectionedCommand(typer.core.TyperCommand):
+    """Command whose help has its options by headings, and whose usage errors are one line."""
+
+    def format_options(self, ctx, formatter):
+        sections = {heading: [] for heading in HEADINGS}
+        for parameter in self.get_params(ctx):
+            is_argument = parameter.param_type_name == "argument"
+            heading = getattr(parameter, "rich_help_panel", None) or "Options"
+            record = parameter.get_help_record(ctx)
+            sections.setdefault("Arguments" if is_argument else heading, []).append(record)
+        for heading, records in sections.items():
+            if records := [*filter(None, records)]:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+    def parse_args(self, ctx, args):
+        try:
+            return super().parse_args(ctx, args)
+        except _USAGE_ERROR as error:
+            warn(f"{self._explain(error)} `{ctx.command_path} --help` lists all options.")
+            raise SystemExit(BAD_INPUT) from None
+
+    def _explain(self, error):
+        """The message of a usage error, with the option or choice that a wrong one stands for."""
+        if hasattr(error, "possibilities"):
+            names = [name for option in self.params for name in option.opts if name[0] == "-"]
+            name = error.option_name
+            return f"No such option: {name}{nearest(name, names) or '.'}"
+        message = error.format_message().replace("Value error, ", "").rstrip(".")
+        choice = re.search(r"'([^']*)' is not one of (.*)", message)
+        return message + (choice and nearest(choice[1], re.findall("'([^']*)'", choice[2])) or ".")
+
+
 def _argument(field):
     default = field.default
     return _parameter(
@@ -184,7 +233,8 @@ def _option(field, defaults):
         switches = ["/".join(f"--{name}" for name in pair)]
         default = pair[not default] if isinstance(default, bool) else default
     help = f"{field.metadata['help']} [default: {default}]"
-    option = typer.Option(*switches, help=help, show_default=False)
+    heading = field.metadata.get("heading")
+    option = typer.Option(*switches, help=help, show_default=False, rich_help_panel=heading)
     return _parameter(field.name, Annotated[field.type | None, option], None)
 
 

@@ -1,10 +1,13 @@
 """Settings of a distillation: the teacher's search, and the choice among its hypotheses."""
 
 import dataclasses
+import functools
 
 from keras_bahdanau.data.shards.preparation import Filters
 from keras_bahdanau.settings.limits import BATCH_SIZE, BEAM_WIDTH, HYPOTHESES, PERCENT
 from keras_bahdanau.settings.option import documented, flag, number, one_of, option, optional
+
+hypotheses_field = functools.partial(option, heading="Hypotheses")
 
 
 @documented
@@ -19,49 +22,49 @@ class Distillation(Filters):
         >>> Distillation(n_best=8, closeness="bleu", drop_worst=0.05)
     """
 
-    n_best: int = option(
+    n_best: int = hypotheses_field(
         1, BEAM_WIDTH, "Hypotheses of the teacher for each source, of which `choose` takes some."
     )
-    beam_width: int | None = option(
+    beam_width: int | None = hypotheses_field(
         None,
         optional(BEAM_WIDTH),
         "Beam width of the teacher: at least n_best. None for its own, or n_best if that is more.",
     )
-    sample: bool = option(
+    sample: bool = hypotheses_field(
         False,
         flag(),
         "Draw the teacher's hypotheses at random, by the seed of the training, in place of the "
         "best ones.",
         off="search",
     )
-    batch_size: int = option(64, BATCH_SIZE, "Sources that the teacher reads at once.")
-    choose: str = option(
+    batch_size: int = hypotheses_field(64, BATCH_SIZE, "Sources that the teacher reads at once.")
+    choose: str = hypotheses_field(
         "closest",
         one_of("closest", "best", "all"),
         'Hypotheses of a source that are kept: {choices}: the "closest" to the true target (Kim '
         'and Rush 2016, section 3.3), the "best" by the teacher\'s score, or "all".',
     )
-    closeness: str = option(
+    closeness: str = hypotheses_field(
         "chrf", one_of("chrf", "bleu"), "Closeness to the true target: {choices} of a sentence."
     )
-    min_closeness: float = option(
+    min_closeness: float = hypotheses_field(
         0.0, PERCENT, "Drop hypotheses that are less close to the true target, in percent."
     )
-    min_score: float | None = option(
+    min_score: float | None = hypotheses_field(
         None,
         optional(number(-1000, 1000)),
         "Drop hypotheses with a lower score: log p over the length penalty of the teacher's "
         "search, by default of a token.",
     )
-    drop_worst: float = option(
+    drop_worst: float = hypotheses_field(
         0.0, number(0, 1, "[)"), "Share of the hypotheses that is dropped, of the lowest scores."
     )
-    mix: float = option(
+    mix: float = hypotheses_field(
         0.0,
         number(0, 1, "[)"),
         "Share of the batches that have the true targets; 0 for the teacher's alone.",
     )
-    vocabulary: str = option(
+    vocabulary: str = hypotheses_field(
         "own",
         one_of("own", "teacher"),
         'Vocabularies of the student: {choices}: its "own", learnt of its pairs, or those of the '

@@ -15,6 +15,7 @@ from keras_bahdanau.files.ownership import existing, owned
 from keras_bahdanau.files.whole_file import write_json
 from keras_bahdanau.pipelines.archive import find_translator, read_card
 from keras_bahdanau.settings.checks import counted
+from keras_bahdanau.settings.guesses import check_keywords
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import checked_symbols
 from keras_bahdanau.text.word_weights import parse_weights
@@ -27,6 +28,7 @@ from keras_bahdanau.training.run import Run
 REPORT, COMPARISON = "report.json", "comparison.json"  # in the directory of the pairs
 
 
+@check_keywords(options=TrainingOptions, settings=Distillation)
 def distill(
     pairs,
     valid_pairs,

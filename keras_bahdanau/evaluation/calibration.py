@@ -16,6 +16,7 @@ from keras_bahdanau.pipelines.confidence import (
     word_features,
     word_spans_of,
 )
+from keras_bahdanau.settings.guesses import check_keywords
 from keras_bahdanau.settings.limits import PERCENT
 from keras_bahdanau.settings.option import check_value
 
@@ -36,6 +37,7 @@ class Calibrated:
     words: Reliability
 
 
+@check_keywords()
 def calibrate(translator, pairs, batch_size=64, metric=None, threshold=None, say=None):
     """Fit the confidences of texts and words on held-out pairs.
 

@@ -5,6 +5,8 @@ import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from keras_bahdanau.settings.guesses import nearest
+
 
 class MetricKind(NamedTuple):
     """Entry of `METRICS`; `new_scorer(rates, tokenization, lowercase)` makes a sacreBLEU metric."""
@@ -177,9 +179,10 @@ def metrics_of(names, tokenize=None, lowercase=False):
 
     names = list(names)
     if not names or len(set(names)) != len(names) or not set(names) <= set(METRICS):
+        unknown = next((name for name in names if name not in METRICS), None)
         raise ValueError(
             f"`metrics` must be names out of {', '.join(METRICS)}, each once. "
-            f"Received: metrics={names!r}"
+            f"Received: metrics={names!r}{nearest(unknown, METRICS)}"
         )
     metrics = []
     for name in names:

@@ -11,7 +11,9 @@ from keras_bahdanau.evaluation.attention_quality import alignment_error, attenti
 from keras_bahdanau.evaluation.corpus_metrics import metrics_of
 from keras_bahdanau.evaluation.report import Evaluation, Measured, band_starts, scores_by_length
 from keras_bahdanau.evaluation.significance import interval
+from keras_bahdanau.search.search_options import SearchOptions
 from keras_bahdanau.settings.checks import counted
+from keras_bahdanau.settings.guesses import check_keywords
 from keras_bahdanau.text.features import is_blank, untagged
 
 
@@ -73,6 +75,7 @@ def perplexity(model, batches):
     return likelihood(model, batches).perplexity
 
 
+@check_keywords(search=SearchOptions)
 def evaluate(
     translator,
     pairs,

@@ -8,6 +8,7 @@ from keras_bahdanau.data.pairs import answers_by_source
 from keras_bahdanau.evaluation.corpus_metrics import METRICS, metrics_of
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.search.search_options import LENGTH_PENALTIES
+from keras_bahdanau.settings.guesses import check_keywords
 
 BEAM_WIDTHS = (5, 10)
 LENGTH_NORMALIZATIONS = (0.6, 0.8, 1.0, 1.2, 1.4)
@@ -41,6 +42,7 @@ class Trial:
         return -self.score if METRICS[self.metric].higher_is_better else self.score
 
 
+@check_keywords()
 def candidates(
     search,
     beam_widths=BEAM_WIDTHS,
@@ -83,6 +85,7 @@ def tuned_options(model):
     return {"length_normalizations": LENGTH_NORMALIZATIONS, "ctc_weights": (0.0,)}
 
 
+@check_keywords()
 def tune(
     translator,
     pairs,

@@ -8,6 +8,7 @@ from keras_bahdanau.exporters.publishing import export_together, reserved
 from keras_bahdanau.exporters.saved_model.ids_exporter import IdsSavedModelExporter
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import SavedModelExporter
 from keras_bahdanau.files.integrity import Damage
+from keras_bahdanau.settings.guesses import check_keywords
 
 # By the name on the command line, in the order of the table. Of the formats that recognize an
 # artefact the last one is taken: LiteRT recognizes any file, and a page is a directory.
@@ -20,6 +21,7 @@ FORMATS = {
 PARITY = "parity.json"
 
 
+@check_keywords()
 def export_all(
     pipeline,
     directory,

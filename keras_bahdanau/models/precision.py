@@ -5,6 +5,7 @@ import contextlib
 import keras
 
 from keras_bahdanau.layers.initializers import ORTHOGONAL, replaced_at_once
+from keras_bahdanau.settings.guesses import nearest
 from keras_bahdanau.settings.limits import PRECISIONS
 
 
@@ -38,6 +39,7 @@ def cast_model(model, precision):
     if precision not in PRECISIONS:
         raise ValueError(
             f"`precision` must be one of {', '.join(PRECISIONS)}. Received: precision={precision!r}"
+            f"{nearest(precision, PRECISIONS)}"
         )
     config = model.get_config()
     changed = replace_policy(config, precision)

@@ -14,8 +14,9 @@ from keras_bahdanau.pipelines.file import read_pipeline, write_pipeline
 from keras_bahdanau.pipelines.graph import GraphPipeline
 from keras_bahdanau.pipelines.trace import trace
 from keras_bahdanau.pipelines.translation import read_translations
-from keras_bahdanau.search import SearchResult
+from keras_bahdanau.search import SearchOptions, SearchResult
 from keras_bahdanau.settings.checks import counted
+from keras_bahdanau.settings.guesses import check_keywords
 from keras_bahdanau.sources.source import Source
 from keras_bahdanau.text.copies import decode_copying
 from keras_bahdanau.text.host_text import check_pairs, check_strings
@@ -30,6 +31,7 @@ _EXTRAS = {
 }
 
 
+@check_keywords(search=SearchOptions)
 class Pipeline(GraphPipeline):
     """A trained model with its source and its target, saved as one `.keras` file.
 

@@ -6,11 +6,14 @@ from keras_bahdanau.models import Ensemble
 from keras_bahdanau.pipelines.archive import PipelineFile, open_pipeline_file
 from keras_bahdanau.pipelines.file import read_pipeline
 from keras_bahdanau.pipelines.pipeline import Pipeline
+from keras_bahdanau.search.search_options import SearchOptions
+from keras_bahdanau.settings.guesses import check_keywords
 from keras_bahdanau.sources.audio_source import AudioSource
 from keras_bahdanau.sources.image_source import ImageSource
 from keras_bahdanau.sources.text_source import TextSource
 
 
+@check_keywords(search=SearchOptions)
 class Translator(Pipeline):
     """A trained model with the vocabularies of its texts, saved as one `.keras` file.
 
@@ -56,6 +59,7 @@ class Translator(Pipeline):
         return self.decode_nbest(sentences, nbest, batch_size, search, prefixes)
 
 
+@check_keywords(search=SearchOptions)
 class ImageToText(Pipeline):
     """A trained model that reads images, in one `.keras` file; arguments as in `Pipeline`.
 
@@ -82,6 +86,7 @@ class ImageToText(Pipeline):
         return self.decode(images, batch_size, search, prefixes)
 
 
+@check_keywords(search=SearchOptions)
 class SpeechToText(Pipeline):
     """A trained model that transcribes speech, in one `.keras` file; arguments as in `Pipeline`.
 
@@ -121,6 +126,7 @@ def pipeline_of(source, model, target, search=None, metrics=None):
     return kind_of(source)(source, model, target, search, metrics)
 
 
+@check_keywords()
 def load_pipeline(path, precision=None):
     """Load the pipeline of a `.keras` file, whatever its source is.
 
@@ -142,6 +148,7 @@ def load_pipeline(path, precision=None):
     return pipeline_of(*read_pipeline(file, precision)).set_record(file.card)
 
 
+@check_keywords(search=SearchOptions)
 def ensemble(translators, search=None):
     """A pipeline whose models choose each token together: see `models.Ensemble`.
 

@@ -1,6 +1,7 @@
 """Settings of a search: frozen, checked once, recorded with every export."""
 
 import dataclasses
+import functools
 
 from keras_bahdanau.settings.limits import BEAM_WIDTH, LENGTH, SOURCE_LENGTH
 from keras_bahdanau.settings.option import (
@@ -15,6 +16,8 @@ from keras_bahdanau.settings.option import (
     plain,
 )
 from keras_bahdanau.settings.removed import drop_removed
+
+search_field = functools.partial(option, heading="Search")
 
 
 def power(lengths, exponent):
@@ -46,81 +49,85 @@ class SearchOptions:
         "Hypotheses kept for each sentence; 1 is greedy search. If tokens are drawn at random, "
         "the number of draws.",
     )
-    length_normalization: float = option(
+    length_normalization: float = search_field(
         1.0,
         number(0, 8),  # the longest translation to this power is still a float32
         "Exponent a of the length penalty that log p is divided by. 0 ranks by probability, "
         "which favours short translations.",
     )
-    length_penalty: str = option(
+    length_penalty: str = search_field(
         "power",
         one_of(*LENGTH_PENALTIES),
         'Length penalty: "power" for length^a, or "gnmt" for ((5 + length) / 6)^a (Wu et al. '
         "2016, eq. 14).",
     )
-    coverage_penalty: float = option(
+    coverage_penalty: float = search_field(
         0.0,
         number(0, 1000),
         "Factor b of b * sum_j log(min(sum_i alpha_ij, 1)), which lowers the scores of whole "
         "hypotheses that leave source tokens out (Wu et al. 2016, eq. 14); 0 for none.",
     )
-    ctc_weight: float = option(
+    ctc_weight: float = search_field(
         0.0,
         number(0, 1),
         "Share w of CTC in the score of each token, (1 - w) log p_attention + w log p_ctc "
         "(Watanabe et al. 2017), of a model that was trained with ctc_weight; 0 for none.",
     )
-    min_length: int = option(1, LENGTH, "Fewest tokens of a translation, the end token included.")
-    max_length: int = option(256, LENGTH, "Most tokens of a translation, the end token included.")
-    max_length_ratio: float = option(
+    min_length: int = search_field(
+        1, LENGTH, "Fewest tokens of a translation, the end token included."
+    )
+    max_length: int = search_field(
+        256, LENGTH, "Most tokens of a translation, the end token included."
+    )
+    max_length_ratio: float = search_field(
         2.0,
         number(0, 1000),
         "With max_length_offset, bounds each translation by its own source: ratio * source "
         "tokens + offset (of other sources: positions of the memory), so that a sentence gives "
         "the same translation in any batch.",
     )
-    max_length_offset: int = option(10, number(0, 10_000), "See max_length_ratio.")
-    max_source_length: int | None = option(
+    max_length_offset: int = search_field(10, number(0, 10_000), "See max_length_ratio.")
+    max_source_length: int | None = search_field(
         None,
         optional(SOURCE_LENGTH),
         "Most positions of a source, the end token of a text included: a longer one is cut to them "
         "and marked. None stands for the source's own: 512 tokens of a text, 4,096 frames.",
     )
-    no_repeat_ngram: int = option(
+    no_repeat_ngram: int = search_field(
         0,
         integer(0, 100),
         "Size n of n-grams that no translation has twice; 0 for any repetition.",
     )
-    write_symbols: bool = option(
+    write_symbols: bool = search_field(
         True,
         flag(),
         "Let texts have the symbols that the vocabulary was trained with, such as the features "
         "<PST> of a source; training turns it off where no target has one.",
     )
-    write_unknown: bool = option(
+    write_unknown: bool = search_field(
         False,
         flag(),
         "Let texts have the unknown token, written as ⁇; otherwise the next best token replaces "
         "it, unless `replace_unknown` puts a part of the source there.",
     )
-    temperature: float | None = option(
+    temperature: float | None = search_field(
         None,
         optional(number(1e-9, 1000)),
         "Draws tokens at random, from p^(1/temperature), instead of searching for the best ones.",
     )
-    top_k: int | None = option(
+    top_k: int | None = search_field(
         None,
         optional(integer(1, 1_000_000)),
         "Draws tokens at random, from this number of the most probable ones.",
     )
-    top_p: float | None = option(
+    top_p: float | None = search_field(
         None,
         optional(number(0, 1, "(]")),
         "Draws tokens at random, from the fewest whose probabilities sum to this value (Holtzman "
         "et al. 2020); faster if top_k is given too.",
     )
-    seed: int = option(0, integer(0, 2**32 - 1), "Seed of the draws.")
-    replace_unknown: bool = option(
+    seed: int = search_field(0, integer(0, 2**32 - 1), "Seed of the draws.")
+    replace_unknown: bool = search_field(
         False,
         flag(),
         "Copy the most attended source word for each unknown target token, or between two "

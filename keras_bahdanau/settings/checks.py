@@ -4,8 +4,8 @@ import inspect
 import sys
 from numbers import Integral
 
+from keras_bahdanau.settings.guesses import nearest
 from keras_bahdanau.settings.limits import WIDEST
-from keras_bahdanau.settings.option import nearest
 
 
 def positive_integer(name, meaning, value, most=WIDEST):

@@ -3,6 +3,7 @@
 import importlib
 import importlib.abc
 import sys
+from pathlib import Path
 
 
 def lazy_names(package, module_of):
@@ -13,12 +14,12 @@ def lazy_names(package, module_of):
     ```
 
     `module_of` maps a name to its module in the package; a name that ends its module's path is the
-    module itself.
+    module itself. A wrong name raises AttributeError with the nearest one.
     """
 
     def load(name):
         if name not in module_of:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{advice(name)}")
         module = importlib.import_module(f"{package}.{module_of[name]}")
         is_module = module_of[name].split(".")[-1] == name
         value = module if is_module else getattr(module, name)
@@ -27,6 +28,19 @@ def lazy_names(package, module_of):
 
     def names():
         return sorted({*vars(sys.modules[package]), *module_of})
+
+    def advice(name):
+        if name.startswith("_"):  # which programs ask for, not users
+            return ""
+        from keras_bahdanau.settings.guesses import nearest, nearest_name  # which take their time
+
+        inside = _names_inside(package, module_of)
+        public = {known: known for known in names() if not known.startswith("_")}
+        for paths in ({name: inside[name]} if name in inside else {}, public, inside):
+            nearest_path = paths.get(nearest_name(name, paths))
+            if nearest_path is not None:
+                return nearest(nearest_path, [nearest_path])
+        return ""
 
     return load, names
 
@@ -95,3 +109,15 @@ class _ImportHook(importlib.abc.MetaPathFinder):
                 self.act()
 
         loader.exec_module = exec_module
+
+
+def _names_inside(package, module_of):
+    """Dictionary from public names to their paths, in packages inside one that load no backend."""
+    root = Path(sys.modules[package].__file__).parent
+    paths = {}
+    for part in sorted({*module_of.values()}):
+        file = root / part / "__init__.py"
+        if file.is_file() and "lazy_names(" in file.read_text(encoding="utf-8"):
+            for name in importlib.import_module(f"{package}.{part}").__all__:
+                paths.setdefault(name, f"{part}.{name}")
+    return paths

@@ -1,12 +1,13 @@
 """One option of a settings dataclass: its field holds default, check and help."""
 
 import dataclasses
-import difflib
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
+
+from keras_bahdanau.settings.guesses import check_fields, nearest
 
 
 class Check(NamedTuple):
@@ -123,7 +124,8 @@ def option(default, check, help, **metadata):
 
     `help` is for the class docstring and the command line; "{choices}" in it stands for the names
     that the check allows. In `metadata`, `off` is the name of the command-line option that switches
-    a flag off, if "no-..." does not fit.
+    a flag off, if "no-..." does not fit, and `heading` the option's heading in the help of a
+    command; None, or no heading, for the first one, "Options".
     """
     names = [f'"{name}"' for name in check.choices]
     if names:
@@ -159,20 +161,17 @@ def _advice(value, check):
     return nearest(value, check.choices)
 
 
-def nearest(value, names):
-    """End of an error: the name nearest to a misspelt one; "" if none is near."""
-    names = [name for name in names if isinstance(name, str)]
-    matches = difflib.get_close_matches(value, names, 1) if isinstance(value, str) else []
-    return f". Did you mean {matches[0]!r}?" if matches else ""
-
-
 def check_option(field, value):
     """Raise ValueError if a field's check does not allow the value."""
     check_value(field.name, value, field.metadata["check"])
 
 
 def documented(settings):
-    """Class decorator that puts an "Args" section before "Raises" in a settings docstring."""
+    """Class decorator that puts an "Args" section before "Raises" in a settings docstring.
+
+    The constructor explains an unknown keyword: see `settings.guesses`.
+    """
+    check_fields(settings)
     description, raises, errors = inspect.cleandoc(settings.__doc__).partition("Raises:")
     lines = [
         textwrap.fill(

@@ -1,7 +1,10 @@
 """Sources by name, `image:height=64,width=640`, and in the card of a run or of shards."""
 
+import inspect
+
 from keras_bahdanau import sources
 from keras_bahdanau.files.integrity import Damage
+from keras_bahdanau.settings.guesses import nearest
 
 NAMES = ("text", *sources.NAMED)
 
@@ -20,6 +23,7 @@ def parsed_source(text):
         raise ValueError(
             f"A source must be one of {', '.join(NAMES)}; {' and '.join(sources.NAMED)} take "
             f"settings after a colon, such as image:height=64. Received: source={text!r}"
+            f"{nearest(name, NAMES)}"
         )
     return name, settings
 
@@ -41,14 +45,15 @@ def source_by_name(text):
     name, settings = parsed_source(text)
     if name == "text":
         return None
-    kind, _ = sources.NAMED[name]
-    try:
-        return getattr(sources, kind)(**settings)
-    except TypeError as error:
-        raise ValueError(
-            f"The settings of a source must be arguments of {kind}. "
-            f"Received: source={text!r} ({error}). See its documentation."
-        ) from None
+    kind = getattr(sources, sources.NAMED[name][0])
+    names = inspect.signature(kind).parameters
+    for setting in settings:
+        if setting not in names:
+            raise ValueError(
+                f"The settings of {name} must be {', '.join(names)}. "
+                f"Received: source={text!r}, with {setting}{nearest(setting, names)}"
+            )
+    return kind(**settings)
 
 
 def _setting(text, setting):

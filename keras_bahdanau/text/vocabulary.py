@@ -5,6 +5,7 @@ import re
 
 import sentencepiece
 
+from keras_bahdanau.settings.guesses import nearest
 from keras_bahdanau.settings.limits import MOST_TOKENS
 from keras_bahdanau.text.graphemes import DECOMPOSED, add_decomposition, composes, decomposed
 
@@ -223,4 +224,5 @@ def _check_choice(name, value, choices):
     if value not in choices:
         raise ValueError(
             f"`{name}` must be one of {', '.join(choices)}. Received: {name}={value!r}"
+            f"{nearest(value, choices)}"
         )

@@ -10,6 +10,7 @@ from keras_bahdanau.callbacks import (
 )
 from keras_bahdanau.optimizers.rounded_weights import round_weights
 from keras_bahdanau.settings.checks import counted
+from keras_bahdanau.settings.guesses import check_keywords
 from keras_bahdanau.training.data import TrainingData
 from keras_bahdanau.training.distributed import fit_of
 from keras_bahdanau.training.model import compiled_model, learning_rate, word_distillation
@@ -28,6 +29,7 @@ from keras_bahdanau.training.validation import ValidateAndSave
 from keras_bahdanau.training.workers import FollowChief, Workers
 
 
+@check_keywords(options=TrainingOptions)
 def train(
     pairs,
     valid_pairs,

@@ -150,7 +150,7 @@ def _decided(run, requested, data, initial, sides, say=None):
     check_data(draft)
     run.check_free()
     if run.exists():
-        run.check_resumes(draft)
+        run.check_resumes(draft, requested)
     return decided
 
 

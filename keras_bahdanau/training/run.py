@@ -10,7 +10,7 @@ from keras_bahdanau.files.ownership import existing, lock_of, owned
 from keras_bahdanau.files.whole_file import write_json
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.settings.removed import drop_removed
-from keras_bahdanau.training.options import resolve
+from keras_bahdanau.training.options import changed_options, resolve
 from keras_bahdanau.training.progress import Progress
 
 DISTILLED = "distilled"  # folder of a student's pairs, which exists before its training
@@ -143,21 +143,26 @@ class Run:
             for path in self.directory.iterdir()
         )
 
-    def check_resumes(self, plan):
+    def check_resumes(self, plan, requested):
         """Raise an error unless this run can go on with the options and data of a plan.
+
+        `requested` are the `TrainingOptions` of the user.
 
         Raises:
             FileExistsError: If the run has ended.
             ValueError: If it began with other options or other data, or is damaged.
         """
-        before = self.options()
-        for name, value in vars(plan.options).items():
-            if getattr(before, name) != value:
-                raise ValueError(
-                    f"A run resumes with the options it began with, {name}="
-                    f"{getattr(before, name)!r}. Received: {name}={value!r}. "
-                    "Use that, or another output directory."
-                )
+        before, explicit = vars(self.options()), requested.explicit()
+        names = changed_options(before, vars(plan.options), explicit)
+        if names:
+            began = ", ".join(f"{name}={before[name]!r}" for name in names)
+            received = ", ".join(
+                f"{name}={explicit[name]!r}" if name in explicit else f"no {name}" for name in names
+            )
+            raise ValueError(
+                f"A run resumes with the options it began with, {began}. Received: {received}. "
+                f"Use {'that' if len(names) == 1 else 'those'}, or another output directory."
+            )
         self.check_data(plan.data)
         if self.checkpoint.is_file():
             self._check_unfinished(plan)

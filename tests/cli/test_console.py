@@ -171,3 +171,29 @@ def test_a_standard_stream_may_be_closed(closed):
     )
     assert done.returncode == 0 and not done.stderr
     assert done.stdout.startswith("keras-bahdanau") or ">&-" in closed.split()
+
+
+WARNINGS = """
+import logging, sys, warnings
+from keras_bahdanau.cli import console
+
+console.report_warnings()
+warnings.warn("a\\n picture has boxes")
+warnings.warn("a\\n picture has boxes")
+warnings.warn("Glyph 12472 (\\\\N{KATAKANA LETTER ZI}) missing from font(s) DejaVu Sans.")
+logging.getLogger("matplotlib.font_manager").warning("no font %r", "Arial")
+import numpy as np
+
+np.log(np.zeros(1))
+logging.getLogger("tensorflow").warning("5 out of the last 5 calls retraced")
+"""
+
+
+def test_warnings_of_libraries_are_lines_of_the_program():
+    answer = subprocess.run([sys.executable, "-c", WARNINGS], capture_output=True, text=True)
+    assert answer.stderr.splitlines() == [
+        "keras-bahdanau: a picture has boxes",
+        "keras-bahdanau: no font 'Arial'",
+        "keras-bahdanau: divide by zero encountered in log",
+        "keras-bahdanau: 5 out of the last 5 calls retraced",
+    ]

@@ -221,7 +221,7 @@ def test_a_run_keeps_what_its_preset_said_when_it_began(run):
     assert card["options"]["units"] == 512 and card["options"]["preset"] == "small"
     card["options"]["units"] = 500
     run.card.write_text(json.dumps(card))
-    with pytest.raises(ValueError, match="units=500. Received: units=512. Use that"):
+    with pytest.raises(ValueError, match="units=500. Received: no units. Use that"):
         check_start(run, TrainingOptions(epochs=3), DATA)
 
 
@@ -247,3 +247,38 @@ def test_a_batch_of_tokens_that_is_left_out_is_named(tmp_path):
     options = TrainingOptions(preset="characters")
     with pytest.raises(ValueError, match=r"resumes with the options it began with, batch_tokens=2"):
         check_start(run, options, DATA)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "message"),
+    [
+        # the width of the encoder follows from the units, and nobody gave it
+        (
+            {"units": 16},
+            {"units": 32},
+            r"began with, units=16. Received: units=32. Use that",
+        ),
+        (
+            {"units": 16, "seed": 1},
+            {"seed": 2, "units": 32},
+            r"began with, units=16, seed=1. Received: units=32, seed=2. Use",
+        ),
+        ({"units": 16}, {}, "began with, units=16. Received: no units. Use that"),
+        (
+            {"preset": "characters"},
+            {"preset": "small"},
+            "began with, preset='characters'. Received: preset='small'. Use",
+        ),
+        (
+            {"preset": "characters", "units": 16},
+            {"preset": "small", "units": 8},
+            "began with, units=16. Received: units=8. Use",
+        ),
+        ({}, {"learning_rate": 1e-3}, r"began with, learning_rate=0.\d+. Received: learning_rate"),
+    ],
+)
+def test_a_run_names_the_options_that_changed_and_none_that_follows(tmp_path, before, now, message):
+    run = Run(tmp_path / "run")
+    begin(run, **before)
+    with pytest.raises(ValueError, match=message):
+        check_start(run, TrainingOptions(**now), DATA)

@@ -79,12 +79,19 @@ class DistillArguments:
             help="Text that is one token of the source in the student's vocabulary; may be given "
             "several times.",
             show_default=False,
+            rich_help_panel="Data",
         ),
     ] = None
     columns: ColumnsOption = None
     answer_separator: AnswerSeparatorOption = None
     cache: CacheOption = None
-    workers: Annotated[int, typer.Option(help="Processes in which the teacher translates.")] = 1
+    workers: Annotated[
+        int,
+        typer.Option(
+            help="Processes in which the teacher translates.",
+            rich_help_panel="Run",
+        ),
+    ] = 1
     modules: ImportOption = None
 
 

@@ -66,6 +66,7 @@ class ExportArguments:
             "or a page refuses it.  [default: 512, or what the translator says; 64 for litert and "
             "browser]",
             show_default=False,
+            rich_help_panel="Limits and signatures",
         ),
     ] = None
     max_target_length: Annotated[
@@ -74,6 +75,7 @@ class ExportArguments:
             help="Most tokens of a translation by a LiteRT file or a page; a SavedModel has the "
             f"max_length of its search.  [default: {TARGET_LENGTH}]",
             show_default=False,
+            rich_help_panel="Limits and signatures",
         ),
     ] = None
     signatures: Annotated[
@@ -85,31 +87,46 @@ class ExportArguments:
             "(of the texts of lists), beside those that all have.  [default: greedy, steps of "
             "litert; nbest, prefix of browser]",
             show_default=False,
+            rich_help_panel="Limits and signatures",
         ),
     ] = None
     sentences: Annotated[
         Path | None,
         typer.Option(
             help="File of sentences, TSV of both sides, or manifest of files and their texts, to "
-            "compare on, beside the built-in edge cases; texts of a TSV or a manifest add scores."
+            "compare on, beside the built-in edge cases; texts of a TSV or a manifest add scores.",
+            rich_help_panel="Comparison with Keras",
         ),
     ] = None
     references: Annotated[
-        Path | None, typer.Option(help="Their translations, line by line: adds BLEU and chrF.")
+        Path | None,
+        typer.Option(
+            help="Their translations, line by line: adds BLEU and chrF.",
+            rich_help_panel="Comparison with Keras",
+        ),
     ] = None
     allow_differences: Annotated[
-        bool, typer.Option(help="Write it even if it does not answer as Keras does.")
+        bool,
+        typer.Option(
+            help="Write it even if it does not answer as Keras does.",
+            rich_help_panel="Comparison with Keras",
+        ),
     ] = False
     litert_js: Annotated[
         Path | None,
         typer.Option(
             help="Directory in which npm install @litertjs/core was run, for a page.  [default: .]",
             show_default=False,
+            rich_help_panel="Page",
         ),
     ] = None
     title: Annotated[
         str | None,
-        typer.Option(help="Heading of a page.  [default: Translate]", show_default=False),
+        typer.Option(
+            help="Heading of a page.  [default: Translate]",
+            show_default=False,
+            rich_help_panel="Page",
+        ),
     ] = None
     precision: PrecisionOption = None
 

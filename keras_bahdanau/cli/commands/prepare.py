@@ -55,6 +55,7 @@ class PrepareArguments:
             "dataset (translation.en,translation.de), languages of TMX (en,de).  "
             "[default: source,target; the languages of a TMX of two]",
             show_default=False,
+            rich_help_panel="Data",
         ),
     ] = None
     columns: Annotated[
@@ -63,6 +64,7 @@ class PrepareArguments:
             help="Columns of the TSV in their order, with commas between: source, target, and "
             "count or - for one to ignore.  [default: source,target]",
             show_default=False,
+            rich_help_panel="Data",
         ),
     ] = None
     vocabulary: Annotated[
@@ -74,7 +76,12 @@ class PrepareArguments:
         ),
     ] = None
     workers: Annotated[
-        int | None, typer.Option(help="Processes.  [default: one a core]", show_default=False)
+        int | None,
+        typer.Option(
+            help="Processes.  [default: one a core]",
+            show_default=False,
+            rich_help_panel="Run",
+        ),
     ] = None
 
 

@@ -50,6 +50,7 @@ class TrainArguments:
             "de=train.en,train.de:0.7:<2de>: its share of the batches, and a token before each "
             "source. WEIGHT and TAG may be left out; without weights the sizes decide.",
             show_default=False,
+            rich_help_panel="Data",
         ),
     ] = None
     out: Annotated[Path, typer.Option(help="Directory of the training: new, or left unfinished.")]
@@ -60,18 +61,23 @@ class TrainArguments:
         typer.Option(
             help="Validation files of one --corpus, as NAME=FILES; its tag is prepended.",
             show_default=False,
+            rich_help_panel="Data",
         ),
     ] = None
     alignments: Annotated[
         Path | None,
         typer.Option(
             help="Links between the words of each pair, such as 0-0 1-2, one line a pair: for "
-            "--guided-alignment, or --attention forced."
+            "--guided-alignment, or --attention forced.",
+            rich_help_panel="Data",
         ),
     ] = None
     valid_alignments: Annotated[
         Path | None,
-        typer.Option(help="Links of the validation pairs, for --attention forced."),
+        typer.Option(
+            help="Links of the validation pairs, for --attention forced.",
+            rich_help_panel="Data",
+        ),
     ] = None
     initial: Annotated[
         Path | None,
@@ -88,6 +94,7 @@ class TrainArguments:
             help="TSV with both languages, the new text for --update-vocabulary.  "
             "[default: all pairs of the training]",
             show_default=False,
+            rich_help_panel="Adaptation",
         ),
     ] = None
     teacher: Annotated[
@@ -97,6 +104,7 @@ class TrainArguments:
             "directory of a training, or a .keras file; given several times, the ensemble. It must "
             "have the student's vocabularies. `distill` lets a teacher write the targets, too.",
             show_default=False,
+            rich_help_panel="Training",
         ),
     ] = None
     symbol: Annotated[
@@ -105,6 +113,7 @@ class TrainArguments:
             help="Text that is one token of the source in a vocabulary that is learnt or updated, "
             "such as <bt>; may be given several times.",
             show_default=False,
+            rich_help_panel="Data",
         ),
     ] = None
     columns: ColumnsOption = None
@@ -115,7 +124,8 @@ class TrainArguments:
         typer.Option(
             help="Processes of this machine that train together, each with its part of every "
             "batch, on its own GPU where there are several. A job of several machines sets "
-            "TF_CONFIG in each process instead."
+            "TF_CONFIG in each process instead.",
+            rich_help_panel="Run",
         ),
     ] = 1
 

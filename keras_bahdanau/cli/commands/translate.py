@@ -75,21 +75,33 @@ class TranslateArguments:
             "translations. With --temperature 1 they are drawn at random. A run that is stopped "
             "leaves what it has as .unfinished-NAME.",
             show_default=False,
+            rich_help_panel="Pairs",
         ),
     ] = None
     reversed: Annotated[
         bool,
         typer.Option(
-            "--reversed", help="Write the translation as the source of a pair: back-translation."
+            "--reversed",
+            help="Write the translation as the source of a pair: back-translation.",
+            rich_help_panel="Pairs",
         ),
     ] = False
     pair_tag: Annotated[
         str | None,
-        typer.Option(help="Word before the source of each pair, such as <bt>.", show_default=False),
+        typer.Option(
+            help="Word before the source of each pair, such as <bt>.",
+            show_default=False,
+            rich_help_panel="Pairs",
+        ),
     ] = None
-    scores: Annotated[bool, typer.Option("--scores", help="Write the score as a third column.")] = (
-        False
-    )
+    scores: Annotated[
+        bool,
+        typer.Option(
+            "--scores",
+            help="Write the score as a third column.",
+            rich_help_panel="Pairs",
+        ),
+    ] = False
     prefix: PrefixOption = None
     reject_below: RejectOption = None
     json: JsonOption = False
@@ -99,6 +111,7 @@ class TranslateArguments:
         typer.Option(
             help="Right targets, one a line, that the page of --explore compares with.",
             show_default=False,
+            rich_help_panel="Page",
         ),
     ] = None
     batch_size: BatchOption = 64

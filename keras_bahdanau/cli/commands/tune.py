@@ -44,32 +44,43 @@ class TuneArguments:
             show_default=False,
         ),
     ] = None
-    beam_widths: Annotated[str, typer.Option(help="Beam widths to try; 1 is greedy search.")] = (
-        "5,10"
-    )
+    beam_widths: Annotated[
+        str,
+        typer.Option(
+            help="Beam widths to try; 1 is greedy search.",
+            rich_help_panel="Candidates",
+        ),
+    ] = "5,10"
     length_normalizations: Annotated[
         str | None,
         typer.Option(
             help="Exponents of the length penalty to try.  "
             "[default: 0.5,1,1.5,2 of a model with a CTC layer, else 0.6,0.8,1,1.2,1.4]",
             show_default=False,
+            rich_help_panel="Candidates",
         ),
     ] = None
-    length_penalties: Annotated[str, typer.Option(help="Kinds of length penalty to try.")] = (
-        ",".join(LENGTH_PENALTIES)
-    )
+    length_penalties: Annotated[
+        str,
+        typer.Option(
+            help="Kinds of length penalty to try.",
+            rich_help_panel="Candidates",
+        ),
+    ] = ",".join(LENGTH_PENALTIES)
     ctc_weights: Annotated[
         str | None,
         typer.Option(
             help="Shares of CTC to try.  "
             "[default: 0.3,0.4,0.5 of a model with a CTC layer, else 0]",
             show_default=False,
+            rich_help_panel="Candidates",
         ),
     ] = None
     tolerance: Annotated[
         float,
         typer.Option(
-            help="Percent of the metric given up for a narrower beam, no CTC and shorter texts."
+            help="Percent of the metric given up for a narrower beam, no CTC and shorter texts.",
+            rich_help_panel="Candidates",
         ),
     ] = 0.1
     columns: ColumnsOption = None

@@ -1,6 +1,7 @@
 """Settings of a preparation of parallel text, for Python and the command line."""
 
 import dataclasses
+import functools
 import re
 
 from keras_bahdanau.settings import limits
@@ -42,6 +43,9 @@ _RATIO = Check(
 )
 
 
+filter_field = functools.partial(option, heading="Filters")
+
+
 @documented
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Filters:
@@ -54,35 +58,35 @@ class Filters:
         >>> Filters(max_ratio=3, target_script="Cyrillic")
     """
 
-    drop_empty: bool = option(
+    drop_empty: bool = filter_field(
         True, flag(), "Drop pairs with a side of white space alone.", off="keep-empty"
     )
-    drop_broken: bool = option(
+    drop_broken: bool = filter_field(
         True,
         flag(),
         "Drop pairs with bytes that are not UTF-8, replacement characters or control characters.",
         off="keep-broken",
     )
-    max_characters: int = option(
+    max_characters: int = filter_field(
         1000, integer(0, 2**26), "Drop pairs with a side of more characters; 0 keeps them."
     )
-    max_ratio: float = option(
+    max_ratio: float = filter_field(
         9.0,
         _RATIO,
         "Drop pairs of which one side has more than this many times the characters of the other; "
         "0 keeps them.",
     )
-    drop_copies: bool = option(
+    drop_copies: bool = filter_field(
         True, flag(), "Drop pairs whose two sides are the same.", off="keep-copies"
     )
-    source_script: str | None = option(
+    source_script: str | None = filter_field(
         None,
         _SCRIPT,
         "Drop pairs of whose source at least half of the letters have another Unicode script than "
         "these, such as Latin, or Han,Hiragana,Katakana.",
     )
-    target_script: str | None = option(None, _SCRIPT, "The same for the target.")
-    drop_duplicates: bool = option(
+    target_script: str | None = filter_field(None, _SCRIPT, "The same for the target.")
+    drop_duplicates: bool = filter_field(
         True,
         flag(),
         "Drop pairs that came before, with both sides the same.",

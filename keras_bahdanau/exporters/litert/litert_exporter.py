@@ -13,6 +13,7 @@ from keras_bahdanau.exporters.card import (
 )
 from keras_bahdanau.exporters.exporter import Exporter, require_plain_copies
 from keras_bahdanau.exporters.publishing import export, require_absent
+from keras_bahdanau.settings.guesses import check_keywords, nearest
 from keras_bahdanau.settings.limits import FIXED_LENGTH
 from keras_bahdanau.settings.option import check_value, optional
 
@@ -21,6 +22,7 @@ OF_ALL_FORMATS = QUANTIZATIONS[:3]  # int4 must be asked for, as it costs some a
 SIGNATURES = ("greedy", "nbest", "prefix", "steps")  # beside the main one
 
 
+@check_keywords()
 def export_litert(
     pipeline,
     path,
@@ -104,6 +106,7 @@ class LiteRTExporter(Exporter):
             raise ValueError(
                 f"`quantization` must be one of {', '.join(map(repr, QUANTIZATIONS))}. "
                 f"Received: quantization={self.quantization!r}"
+                f"{nearest(self.quantization, QUANTIZATIONS)}"
             )
         if not set(self.signatures) <= set(SIGNATURES):
             raise ValueError(

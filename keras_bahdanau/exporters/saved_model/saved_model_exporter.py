@@ -30,10 +30,12 @@ from keras_bahdanau.exporters.saved_model.version_card import (
     write_card,
 )
 from keras_bahdanau.search import SearchOptions
+from keras_bahdanau.settings.guesses import check_keywords
 
 SIGNATURES = ("prefix", "alignments")  # beside those that every version has
 
 
+@check_keywords()
 def export_saved_model(
     pipeline,
     directory,

@@ -19,7 +19,7 @@ from keras_bahdanau.training.presets.preset import AUTO, is_hard, readout_units
 
 _RECURRENT = ("bidirectional", "unidirectional", "pyramidal", "rows")  # encoders
 
-model_field = functools.partial(training_field, is_model_option=True)
+model_field = functools.partial(training_field, heading="Model", is_model_option=True)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """Options of a run: its batches, loss, optimizer, time, and the choice of the best epoch."""
 
 import dataclasses
+import functools
 
 from keras_bahdanau.evaluation.corpus_metrics import METRICS
 from keras_bahdanau.settings.limits import HARD_VOCABULARY_SIZE, LENGTH, PRECISIONS
@@ -8,6 +9,10 @@ from keras_bahdanau.settings.option import flag, integer, names, number, one_of
 from keras_bahdanau.training.options.text_options import RATE, WEIGHT, training_field
 
 COUNT = integer(1, 1_000_000)
+first_field = functools.partial(training_field, heading=None)
+data_field = functools.partial(training_field, heading="Data")
+adaptation_field = functools.partial(training_field, heading="Adaptation")
+run_field = functools.partial(training_field, heading="Run")
 _JUDGE = one_of(
     "perplexity", *(name for name, metric in METRICS.items() if metric.nbest == 1)
 )._replace(
@@ -23,19 +28,19 @@ _JUDGE = one_of(
 class RunOptions:
     """Options of the training itself, which a model alone does not need."""
 
-    freeze: str | None = training_field(
+    freeze: str | None = adaptation_field(
         names(100),
         "Parts of an adapted model that stay as they are, by the names of layers, such as "
         "encoder,embeddings.",
         "",
     )
-    update_vocabulary: str | None = training_field(
+    update_vocabulary: str | None = adaptation_field(
         one_of("none", "append", "replace"),
         "Vocabularies of an adapted model: {choices}: its own, its own with pieces of the new "
         "text behind them, or new ones, in which the pieces that both have keep their weights.",
         "none",
     )
-    appended_pieces: int | None = training_field(
+    appended_pieces: int | None = adaptation_field(
         integer(1, 100_000), "Most pieces that update_vocabulary appends to a vocabulary.", 1000
     )
 
@@ -80,22 +85,22 @@ class RunOptions:
         "Pairs of a batch, 20 such batches sorted by length at a time; 0 with batch_tokens.",
         0,
     )
-    buckets: int | None = training_field(
+    buckets: int | None = run_field(
         integer(1, 1000),
         "Number of different lengths of batches, with batch_tokens: more of them have less "
         "padding, and XLA compiles once for each.",
         lambda options: 7 if options.jit_compile else 16,
     )
-    accumulate: int | None = training_field(
+    accumulate: int | None = run_field(
         integer(1, 1024),
         "Number of parts of each batch that are computed one after another, for batches that do "
         "not fit in memory: the gradient is that of the whole batch.",
         1,
     )
-    max_length: int | None = training_field(
+    max_length: int | None = data_field(
         LENGTH, "Most tokens on a side; longer pairs are left out, and counted.", 128
     )
-    max_source_length: int | None = training_field(
+    max_source_length: int | None = data_field(
         integer(0, 100_000),
         "Most positions of a source, likewise; 0 for max_length where it is text, else for "
         "the source's own limit.",
@@ -149,33 +154,31 @@ class RunOptions:
         0,
     )
 
-    minutes: float | None = training_field(
+    minutes: float | None = first_field(
         number(0, 10_000_000),
         "Most time of training, validation included; it ends before an epoch that would last "
         "longer than that. The cosine schedule ends with it, if the epochs do not end before. "
         "0 for no limit.",
         0.0,
     )
-    best_by: str | None = training_field(
+    best_by: str | None = first_field(
         _JUDGE,
         "Validation metric that selects the best epoch: {choices}. A metric decodes the "
         "validation pairs greedily after each epoch, which top-k accuracy can't judge; texts of "
         "few words, such as speech, can get better by it long after their perplexity has.",
         "perplexity",
     )
-    patience: int | None = training_field(
-        COUNT, "Stop after this many epochs without improvement.", 5
-    )
-    checkpoint_steps: int | None = training_field(
+    patience: int | None = run_field(COUNT, "Stop after this many epochs without improvement.", 5)
+    checkpoint_steps: int | None = run_field(
         integer(1, 1_000_000_000), "Batches between checkpoints.", 100
     )
-    jit_compile: bool | None = training_field(
+    jit_compile: bool | None = run_field(
         flag(),
         "Compile the training step with XLA, once for each shape of a batch: with batch_tokens "
         "there are few, with batch_sentences many.",
         False,
     )
-    precision: str | None = training_field(
+    precision: str | None = run_field(
         one_of(*PRECISIONS),
         "Precision of the products in training: {choices}, which can be faster on processors "
         "and GPUs that have it, and is slower on others. Weights, validation and the saved "
@@ -195,7 +198,7 @@ class RunOptions:
         "size. It takes more epochs, and a higher rate, such as learning_rate=6e-4.",
         "int8",
     )
-    seed: int | None = training_field(
+    seed: int | None = run_field(
         integer(0, 2**32 - 1), "Seed of weights, dropout and the order of batches.", 0
     )
 

@@ -1,6 +1,7 @@
 """Options of the text: its vocabularies, and how it is read in training."""
 
 import dataclasses
+import functools
 
 from keras_bahdanau.settings.limits import VOCABULARY_SIZE
 from keras_bahdanau.settings.option import flag, number, one_of, option
@@ -14,30 +15,33 @@ _NORMALIZATION = one_of(
 )
 
 
-def training_field(check, help, default=None, **metadata):
+def training_field(check, help, default=None, heading="Training", **metadata):
     """Field of a training option, None where the user leaves it out.
 
     `default` is a value, or a function of the other options; the rest as in
     `settings.option.option`.
     """
-    return option(None, check, help, resolved=default, **metadata)
+    return option(None, check, help, resolved=default, heading=heading, **metadata)
+
+
+text_field = functools.partial(training_field, heading="Text")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextOptions:
     """Vocabularies of source and target, and the splits of their words."""
 
-    vocabulary_size: int | None = training_field(
+    vocabulary_size: int | None = text_field(
         VOCABULARY_SIZE, "Tokens of each vocabulary, or as many as the text has."
     )
-    model_type: str | None = training_field(
+    model_type: str | None = text_field(
         _MODEL_TYPE,
         'Vocabulary of SentencePiece: {choices}. "grapheme" has characters, each with its '
         'combining marks, "word" what stands between spaces, such as phonemes; "auto" is "word" '
         'for a side whose text is single symbols with spaces between, and else "char".',
         "bpe",
     )
-    normalization: str | None = training_field(
+    normalization: str | None = text_field(
         _NORMALIZATION,
         'Unicode normalization of both sides: {choices}. "identity" and "none" leave characters as '
         'they are, which phonemes need; with "none" a vocabulary of characters keeps every space, '
@@ -47,43 +51,43 @@ class TextOptions:
         'target; of a joint vocabulary "nmt_nfkc" if that changes no target, else "identity".',
         FOLD,
     )
-    source_vocabulary_size: int | None = training_field(
+    source_vocabulary_size: int | None = text_field(
         VOCABULARY_SIZE,
         "Tokens of the source vocabulary; `vocabulary_size` if left out.",
         lambda options: options.vocabulary_size,
     )
-    target_vocabulary_size: int | None = training_field(
+    target_vocabulary_size: int | None = text_field(
         VOCABULARY_SIZE,
         "Tokens of the target vocabulary; `vocabulary_size` if left out.",
         lambda options: options.vocabulary_size,
     )
-    source_model_type: str | None = training_field(
+    source_model_type: str | None = text_field(
         _MODEL_TYPE,
         "Vocabulary of the source: {choices}; `model_type` if left out.",
         lambda options: options.model_type,
     )
-    target_model_type: str | None = training_field(
+    target_model_type: str | None = text_field(
         _MODEL_TYPE,
         "Vocabulary of the target: {choices}; `model_type` if left out.",
         lambda options: options.model_type,
     )
-    source_normalization: str | None = training_field(
+    source_normalization: str | None = text_field(
         _NORMALIZATION,
         "Unicode normalization of the source: {choices}; `normalization` if left out.",
         lambda options: options.normalization,
     )
-    target_normalization: str | None = training_field(
+    target_normalization: str | None = text_field(
         _NORMALIZATION,
         "Unicode normalization of the target: {choices}; `normalization` if left out.",
         lambda options: options.normalization,
     )
-    subword_sampling: float | None = training_field(
+    subword_sampling: float | None = text_field(
         RATE,
         "New split of the words in each epoch: for BPE the rate of merges left out "
         "(BPE-dropout), for unigram the smoothing of the probabilities; 0 for none.",
         0.0,
     )
-    unknown_rate: float | None = training_field(
+    unknown_rate: float | None = text_field(
         RATE,
         "Rate of the pairs in which one character of both sides becomes the unknown token, so that "
         "the model learns to copy characters that it has never seen. The saved search then has "
@@ -91,7 +95,7 @@ class TextOptions:
         "pairs have 0.2 in the preset characters.",
         0.0,
     )
-    joint: bool | None = training_field(
+    joint: bool | None = text_field(
         flag(),
         "One vocabulary for both languages; only if both have one model type, one normalization "
         "and one size.",

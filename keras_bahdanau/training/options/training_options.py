@@ -101,6 +101,24 @@ def fill(explicit):
     return ResolvedOptions(**vars(options))
 
 
+def changed_options(before, after, explicit):
+    """Names of the options that explain how the options `after` differ from those `before`.
+
+    These are the explicit ones; if none of them differs, those that were left out, without what
+    follows from them. The command line always gives a preset, which counts as left out. All
+    arguments are dictionaries.
+    """
+    names = [name for name, value in explicit.items() if before[name] != value]
+    if names not in ([], ["preset"]):
+        return [name for name in names if name != "preset"]
+    explicit, names = {**explicit}, []
+    for field in sorted(_FIELDS, key=lambda field: callable(field.metadata["resolved"])):
+        if getattr(fill(explicit), field.name) != before[field.name]:
+            explicit[field.name] = before[field.name]
+            names.append(field.name)
+    return [name for name in names if before[name] != after[name]]
+
+
 def resolve(explicit):
     """`ResolvedOptions` of a dictionary of options.
 
