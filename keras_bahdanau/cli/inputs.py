@@ -11,6 +11,11 @@ from keras_bahdanau.data.readers.parallel_files import read_pairs
 from keras_bahdanau.data.readers.table import Table, parse_columns, read_table
 from keras_bahdanau.text.features import is_blank, require_token, tagged
 
+_KINDS = {
+    **dict.fromkeys((".wav", ".flac"), "speech"),
+    **dict.fromkeys((".png", ".jpg", ".jpeg"), "image"),
+}
+
 
 def decoded(text, name):
     """An argument as one line of text, or None; ValueError for control characters or no UTF-8."""
@@ -40,6 +45,7 @@ def read_examples(
         _report_tables(pairs, source, target, say=say)
     elif inputs == "lines":
         pairs, symbols = read_table(source, columns, answer_separator, say=say)
+        _check_no_manifest(source, pairs)
     elif inputs == "files":
         _check_one_file(target)
         pairs = read_manifest(source)
@@ -132,6 +138,18 @@ def _report_tables(pairs, *files, say):
                 f"two files, {str(files[0])!r} and {str(files[1])!r}: the lines of {str(path)!r} "
                 "are read whole, with their tabs. If these part columns, give that file alone"
             )
+
+
+def _check_no_manifest(path, pairs):
+    """Raise ValueError if the first source of a table is an image or a recording that exists."""
+    example = pairs[0][0] if pairs else ""
+    kind = _KINDS.get(os.path.splitext(example)[1].lower())
+    if kind and os.path.isfile(os.path.join(os.path.dirname(path), example)):
+        raise ValueError(
+            "Text is trained on texts, and a manifest has files. "
+            f"Received: path={str(path)!r}, whose first source is the file {example!r}. "
+            f"Give --source {kind}, or a model that reads files."
+        )
 
 
 def _check_columns(inputs, target, columns, answer_separator):

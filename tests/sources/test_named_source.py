@@ -50,7 +50,10 @@ def test_a_command_knows_the_form_of_the_inputs_before_the_source_is_made(name):
 
 
 def test_an_unknown_setting_is_refused():
-    with pytest.raises(ValueError, match="must be arguments of ImageSource. Received: .*hight=3"):
+    with pytest.raises(
+        ValueError,
+        match="must be height, .* Received: .*hight=3.*, with hight. Did you mean .height",
+    ):
         source_by_name("image:hight=3")
     with pytest.raises(ValueError, match="height=63"):
         source_by_name("image:height=63")
