@@ -39,14 +39,17 @@ SYNONYMS = {  # words of other packages: ours, the likeliest first
     "encoder_layers": ("depth",),
     "fit": ("train",),
     "fp16": ("float16", "precision"),
+    "g2p": ("characters",),
     "generate": ("translate",),
     "grad_clip": ("clip_norm",),
     "gradient_clip": ("clip_norm",),
     "half": ("float16",),
+    "hard_attention": ("hard_alignment",),
     "hidden": ("units",),
     "hidden_dim": ("units",),
     "hidden_size": ("units",),
     "hidden_units": ("units",),
+    "inflection": ("characters",),
     "init": ("from", "initial"),
     "input": ("source", "files"),
     "iterations": ("epochs", "epoch_steps"),
@@ -80,8 +83,9 @@ SYNONYMS = {  # words of other packages: ours, the likeliest first
     "picture": ("image",),
     "pictures": ("image",),
     "ppl": ("perplexity",),
-    "predict": ("translate",),
+    "predict": ("translate", "decode"),
     "pretrained": ("from", "initial"),
+    "pronunciation": ("characters",),
     "quantize": ("quantization",),
     "rnn": ("cell",),
     "rnn_type": ("cell",),
@@ -98,6 +102,7 @@ SYNONYMS = {  # words of other packages: ours, the likeliest first
     "tflite": ("litert",),
     "tgt": ("target",),
     "time": ("minutes",),
+    "transliteration": ("characters",),
     "valid": ("valid_source",),
     "validation": ("valid_source", "valid_pairs"),
     "validation_data": ("valid_pairs",),
@@ -105,10 +110,12 @@ SYNONYMS = {  # words of other packages: ours, the likeliest first
     "vocab_size": ("vocabulary_size",),
     "warmup_steps": ("warmup",),
     "web": ("browser",),
+    "word_accuracy": ("exact",),
+    "wordacc": ("exact",),
     "wordpiece": ("bpe",),
     "words": ("word",),
 }
-_CLOSE = 0.6  # ratio of `difflib`, its own default
+_CLOSE = 0.7  # ratio of `difflib`
 _MOST_NAMES = 12  # that an error lists
 _LONGEST_VALUE = 60
 

@@ -52,7 +52,7 @@ def test_a_command_knows_the_form_of_the_inputs_before_the_source_is_made(name):
 def test_an_unknown_setting_is_refused():
     with pytest.raises(
         ValueError,
-        match="must be height, .* Received: .*hight=3.*, with hight. Did you mean .height",
+        match="must be height, .*, with hight. Did you mean .height",
     ):
         source_by_name("image:hight=3")
     with pytest.raises(ValueError, match="height=63"):
