@@ -16,12 +16,14 @@ from keras_bahdanau.data.epochs import (
     usable,
 )
 from keras_bahdanau.data.rows import AlignmentRows, SampledRows
+from keras_bahdanau.settings.guesses import check_constructor
 from keras_bahdanau.sources.text_source import source_of
 from keras_bahdanau.text.features import is_blank
 from keras_bahdanau.text.host_text import check_pairs
 from keras_bahdanau.text.id_rows import IdRows
 
 
+@check_constructor
 class BatchedPairs(Epochs):
     """Batches of pairs of similar length.
 

@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import os
 from typing import Any
 
 from keras_bahdanau.data.pairs import PairList, Pairs
@@ -131,7 +132,18 @@ def pairs_of(pairs):
     """The `Pairs` of a training, from themselves, a list of `Corpus`, or a list of pairs."""
     if isinstance(pairs, Pairs):
         return pairs
+    if isinstance(pairs, str | os.PathLike):
+        raise TypeError(
+            "Pairs must be a list of (source, target). "
+            f"Received: {os.fspath(pairs)!r:.80}. Read a file first: data.read_pairs or "
+            "data.read_table."
+        )
     pairs = PairList(pairs)
+    if pairs and isinstance(pairs[0], str):
+        raise TypeError(
+            f"A pair must be (source, target). Received: pairs[0]={pairs[0]!r:.80}. "
+            "Join the two sides: list(zip(sources, targets))."
+        )
     return Corpora(pairs) if pairs and isinstance(pairs[0], Corpus) else pairs
 
 

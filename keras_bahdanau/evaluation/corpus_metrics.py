@@ -177,12 +177,14 @@ def metrics_of(names, tokenize=None, lowercase=False):
     """
     from keras_bahdanau.evaluation import rates  # which loads sacreBLEU
 
-    names = list(names)
-    if not names or len(set(names)) != len(names) or not set(names) <= set(METRICS):
-        unknown = next((name for name in names if name not in METRICS), None)
+    is_text = isinstance(names, str)
+    names = names if is_text else list(names)
+    if is_text or not names or len(set(names)) != len(names) or not set(names) <= set(METRICS):
+        unknown = None if is_text else next((n for n in names if n not in METRICS), None)
+        advice = ". Put it in a list." if is_text else nearest(unknown, METRICS)
         raise ValueError(
             f"`metrics` must be names out of {', '.join(METRICS)}, each once. "
-            f"Received: metrics={names!r}{nearest(unknown, METRICS)}"
+            f"Received: metrics={names!r}{advice}"
         )
     metrics = []
     for name in names:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from keras_bahdanau.exporters.browser.browser_exporter import BrowserExporter
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
-from keras_bahdanau.exporters.publishing import export_together, reserved
+from keras_bahdanau.exporters.publishing import export_together, require_pipeline, reserved
 from keras_bahdanau.exporters.saved_model.ids_exporter import IdsSavedModelExporter
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import SavedModelExporter
 from keras_bahdanau.files.integrity import Damage
@@ -47,6 +47,7 @@ def export_all(
     """
     from keras_bahdanau.exporters.comparison import Comparison  # which loads NumPy
 
+    require_pipeline(pipeline)
     directory = Path(directory)
     settings = {
         "max_source_length": max_source_length,

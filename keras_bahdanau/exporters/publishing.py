@@ -14,6 +14,15 @@ from keras_bahdanau.files.integrity import sha256_of
 from keras_bahdanau.files.ownership import existing, lock_of, owned
 
 
+def require_pipeline(pipeline):
+    """Raise TypeError for a path, which users try."""
+    if isinstance(pipeline, str | os.PathLike):
+        raise TypeError(
+            f"`pipeline` must be a Pipeline. Received: pipeline={os.fspath(pipeline)!r}. "
+            "Give load_pipeline(path)."
+        )
+
+
 def export(
     exporter,
     pipeline,
@@ -29,6 +38,7 @@ def export(
     """
     from keras_bahdanau.exporters.comparison import Comparison  # which loads NumPy
 
+    require_pipeline(pipeline)
     exporter.require(pipeline)
     target = exporter.destination(Path(path))
     with reserved({target: exporter}):

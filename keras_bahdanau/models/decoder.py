@@ -14,6 +14,7 @@ from keras_bahdanau.layers.registry import READOUTS, from_config, untrack_sublay
 from keras_bahdanau.layers.rules import check_layer, readout_rules, weight_rules
 from keras_bahdanau.layers.sublayers import WordDropout
 from keras_bahdanau.settings import checks
+from keras_bahdanau.settings.guesses import check_passed_on
 from keras_bahdanau.settings.removed import drop_removed
 
 
@@ -92,6 +93,7 @@ class Decoder(keras.Model):
         copy=False,
         **kwargs,
     ):
+        check_passed_on(Decoder, kwargs)
         super().__init__(**kwargs)
         self.vocabulary_size = vocabulary_size
         self.embedding_units = embedding_units

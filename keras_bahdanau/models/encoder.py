@@ -11,6 +11,7 @@ from keras_bahdanau.layers.memory import SUMMARIES, Memory, first_value
 from keras_bahdanau.layers.registry import READERS, from_config
 from keras_bahdanau.layers.sublayers import WordDropout
 from keras_bahdanau.settings import checks
+from keras_bahdanau.settings.guesses import check_passed_on
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -91,6 +92,7 @@ class Encoder(keras.Model):
         symbols=None,
         **kwargs,
     ):
+        check_passed_on(Encoder, kwargs)
         super().__init__(autocast=False, **kwargs)  # a source casts its numbers itself
         self.dropout = checks.rate("dropout", "the dropout rate", dropout)
         self.summary_name = checks.choice("summary", summary, SUMMARIES)

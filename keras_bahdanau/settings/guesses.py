@@ -116,6 +116,8 @@ SYNONYMS = {  # words of other packages: ours, the likeliest first
     "words": ("word",),
 }
 _CLOSE = 0.7  # ratio of `difflib`
+_OF_KERAS = {"activity_regularizer", "autocast", "dtype", "name", "trainable"}
+_PLAIN = dict | str | int | float | list  # which are no settings
 _MOST_NAMES = 12  # that an error lists
 _LONGEST_VALUE = 60
 
@@ -170,23 +172,48 @@ def check_keywords(**settings):
     return decorate
 
 
+def check_constructor(kind):
+    """Class decorator that explains unknown keywords of a constructor, as `check_keywords` does.
+
+    Not for layers and models, whose constructors Keras inspects: they call `check_passed_on`.
+    """
+    if "__init__" in vars(kind):
+        kind.__init__ = _checked(kind.__init__, title=kind.__name__)
+    return kind
+
+
+def check_passed_on(kind, kwargs):
+    """Raise TypeError if keywords that a layer of a class passes on to Keras are unknown there."""
+    for name, value in kwargs.items():
+        if name not in _OF_KERAS:
+            names = [*inspect.signature(kind.__init__).parameters]
+            remedies = [{known: known for known in names if known not in ("self", "kwargs")}]
+            raise _unknown(kind.__name__, name, value, remedies)
+
+
 def _checked(function, settings=None, title=None):
+    settings, title = settings or {}, title or function.__name__
     parameters = inspect.signature(function).parameters
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    positions = {name: position for position, name in enumerate(parameters)}
 
     @functools.wraps(function)
     def checked(*args, **kwargs):
-        if not parameters.keys() >= kwargs.keys():
+        if not (takes_all or parameters.keys() >= kwargs.keys()):
             name = next(name for name in kwargs if name not in parameters)
-            remedies = _remedies(function, parameters, settings or {}, args)
-            raise _unknown(title or function.__name__, name, kwargs[name], remedies)
+            remedies = _remedies(function, parameters, settings, args)
+            raise _unknown(title, name, kwargs[name], remedies)
+        for parameter, kind in settings.items():
+            position = positions.get(parameter, len(args))
+            value = kwargs.get(parameter, args[position] if position < len(args) else None)
+            if isinstance(value, _PLAIN):
+                raise TypeError(
+                    f"`{parameter}` must be {kind.__name__}. Received: {parameter}="
+                    f"{value!r:.{_LONGEST_VALUE}}. Give {parameter}={kind.__name__}(name=value)."
+                )
         return function(*args, **kwargs)
 
     return checked
-
-
-def check_fields(settings):
-    """Make a dataclass raise TypeError with the nearest field for an unknown one."""
-    settings.__init__ = _checked(settings.__init__, title=settings.__name__)
 
 
 def _remedies(function, parameters, settings, args):

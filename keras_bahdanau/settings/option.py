@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from keras_bahdanau.settings.guesses import check_fields, nearest
+from keras_bahdanau.settings.guesses import check_constructor, nearest
 
 
 class Check(NamedTuple):
@@ -171,7 +171,7 @@ def documented(settings):
 
     The constructor explains an unknown keyword: see `settings.guesses`.
     """
-    check_fields(settings)
+    check_constructor(settings)
     description, raises, errors = inspect.cleandoc(settings.__doc__).partition("Raises:")
     lines = [
         textwrap.fill(

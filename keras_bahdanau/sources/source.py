@@ -7,6 +7,8 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_bahdanau.settings.guesses import check_constructor
+
 
 class Source(abc.ABC):
     """One kind of input: text, frames, images, speech.
@@ -46,6 +48,10 @@ class Source(abc.ABC):
         page_entry: String, name of the module of a page in which a visitor enters an input, or
             None: see `exporters.browser`.
     """
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        check_constructor(cls)
 
     size: int
     inputs: dict

@@ -54,6 +54,14 @@ def test_unknown_repeated_and_absent_names_are_refused(names):
         metrics_of(names)
 
 
+@pytest.mark.parametrize(
+    ("names", "advice"), [("bleu", "Put it in a list"), (["blue"], "Did you mean 'bleu'")]
+)
+def test_a_wrong_name_of_a_metric_leads_to_the_right_one(names, advice):
+    with pytest.raises(ValueError, match=advice):
+        metrics_of(names)
+
+
 def test_bleu_chrf_and_ter_are_those_of_sacrebleu():
     lines = HYPOTHESES, [REFERENCES]
     expected = {

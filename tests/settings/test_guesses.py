@@ -164,6 +164,27 @@ def test_public_functions_explain_unknown_keywords(call, arguments, right):
         call(None, **arguments)
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: kb.Translator.translate(None, ["a"], search={"beam_width": 4}), "SearchOptions"),
+        (lambda: kb.training.train([], [], "x", {"epochs": 1}), "options=TrainingOptions.name=val"),
+        (lambda: kb.training.train("a.en", "a.de", "x"), "Received: 'a.en'. Read a file first"),
+        (lambda: kb.training.train(["a"], ["b"], "x"), r"pairs\[0\]='a'. Join the two sides"),
+        (lambda: kb.export_litert("runs/a", "x.tflite"), "pipeline='runs/a'. Give load_pipeline"),
+        (lambda: kb.export_all("runs/a", "x"), "pipeline='runs/a'. Give load_pipeline"),
+        (lambda: kb.Encoder(vocab_size=9, units=8), "`Encoder` .* Did you mean `vocabulary_size`"),
+        (lambda: kb.Decoder(embedding_dim=9), "`Decoder` has .* Did you mean `embedding_units`"),
+        (lambda: kb.sources.ImageSource(hight=3), "`ImageSource` .* Did you mean `height`"),
+        (lambda: kb.data.batches([], None, None, batch_size=3), "Did you mean `batch_tokens`"),
+    ],
+)
+def test_a_value_of_a_wrong_kind_is_explained_in_one_line(call, message):
+    with pytest.raises(TypeError, match=message) as error:
+        call()
+    assert "Received: " in str(error.value) and "\n" not in str(error.value)
+
+
 def test_the_name_of_a_source_may_be_guessed():
     with pytest.raises(ValueError, match="Received: source='imgae'. Did you mean 'image'"):
         parsed_source("imgae")
