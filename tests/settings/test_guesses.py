@@ -174,7 +174,6 @@ def test_public_functions_explain_unknown_keywords(call, arguments, right):
         (lambda: kb.export_litert("runs/a", "x.tflite"), "pipeline='runs/a'. Give load_pipeline"),
         (lambda: kb.export_all("runs/a", "x"), "pipeline='runs/a'. Give load_pipeline"),
         (lambda: kb.Encoder(vocab_size=9, units=8), "`Encoder` .* Did you mean `vocabulary_size`"),
-        (lambda: kb.Decoder(embedding_dim=9), "`Decoder` has .* Did you mean `embedding_units`"),
         (lambda: kb.sources.ImageSource(hight=3), "`ImageSource` .* Did you mean `height`"),
         (lambda: kb.data.batches([], None, None, batch_size=3), "Did you mean `batch_tokens`"),
     ],
