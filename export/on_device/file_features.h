@@ -25,6 +25,8 @@ namespace on_device {
 
 constexpr size_t kHop = 160;  // samples of a position
 constexpr uint8_t kPaper = 255;
+constexpr float kFaintest = 8;        // of 255: an image holds nothing if its pixels are as alike
+constexpr float kStill = 2 / 32768.;  // from the lowest to the highest sample of silence
 constexpr size_t kMostBytes = size_t{1} << 24, kMostPixels = size_t{1} << 24;  // of a file
 
 // The inputs of a model: one of samples or pixels, and `lengths`.
@@ -48,7 +50,10 @@ inline void CheckLength(const std::string& path, uint64_t count, size_t longest)
 
 inline Features SoundFeatures(const std::string& path, std::string_view content, size_t longest) {
   const WavFile wav(content);
-  if (!wav.is_known()) {
+  if (wav.is_cut()) {
+    throw Refusal(path, "a whole WAV file", "one that ends before its data does");
+  }
+  if (!wav.is_known() || wav.is_empty()) {
     const std::string received = Grouped(wav.rate()) + " Hz, " + std::to_string(wav.bits()) +
                                  " bits, " + std::to_string(wav.channels()) + " channels";
     throw Refusal(path, "a WAV file of 1 to 192 kHz, PCM of 8 to 32 bits or floats",
@@ -57,7 +62,10 @@ inline Features SoundFeatures(const std::string& path, std::string_view content,
   const uint64_t position = wav.rate() * kHop;
   const uint64_t length = (wav.frames() * kRate + position - 1) / position;
   CheckLength(path, length, longest);
-  return {"samples", Resampled(wav.Samples(), wav.rate()), static_cast<size_t>(length)};
+  const std::vector<float> samples = wav.Samples();
+  const auto [low, high] = std::minmax_element(samples.begin(), samples.end());
+  if (*high - *low <= kStill) return {"samples", std::vector<float>(), 0};  // digital silence
+  return {"samples", Resampled(samples, wav.rate()), static_cast<size_t>(length)};
 }
 
 // Reads all of a PNG file.
@@ -89,6 +97,19 @@ inline Image InkOf(const PngFile& png, size_t channels, bool dark) {
   return image;
 }
 
+// Whether an image is of one colour, which holds nothing.
+inline bool IsBlank(const Image& ink) {
+  for (size_t c = 0; c < ink.channels; ++c) {
+    float low = ink.numbers[c], high = low;
+    for (size_t i = c; i < ink.numbers.size(); i += ink.channels) {
+      low = std::min(low, ink.numbers[i]);
+      high = std::max(high, ink.numbers[i]);
+    }
+    if (high - low > 256 * kFaintest) return false;
+  }
+  return true;
+}
+
 inline Features ImageFeatures(const std::string& path, std::string_view content,
                               const json::Value& card, size_t longest) {
   const json::Value& settings = card["source"]["config"];
@@ -104,14 +125,15 @@ inline Features ImageFeatures(const std::string& path, std::string_view content,
   const size_t rows = std::min<uint64_t>((2 * high * width + wide) / (2 * wide), height);
   const size_t columns = std::min<uint64_t>((2 * wide * height + high) / (2 * high), width);
   const size_t grid = std::max<size_t>(height / cell, 1);
-  const size_t cells = rows > 0 ? (columns + cell - 1) / cell : 0;
+  const bool dark = ink_of != nullptr && *ink_of == "dark";
+  Image ink = InkOf(png, channels, dark);
+  const size_t cells = rows > 0 && !IsBlank(ink) ? (columns + cell - 1) / cell : 0;
   CheckLength(path, cells * grid, longest);
   const size_t line = (longest + grid - 1) / grid * cell * channels;
   std::vector<uint8_t> pixels(height * line, kPaper);  // (height, whole width, channels)
   if (cells == 0) return {"pixels", std::move(pixels), 0};
 
-  const bool dark = ink_of != nullptr && *ink_of == "dark";
-  const Image ink = Resized(InkOf(png, channels, dark), rows, columns);
+  ink = Resized(std::move(ink), rows, columns);
   const size_t above = (height - rows) / 2;  // in the middle of the height
   for (size_t y = 0; y < rows; ++y) {
     for (size_t x = 0; x < columns * channels; ++x) {

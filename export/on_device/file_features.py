@@ -17,11 +17,21 @@ from translate import InputError
 RATE, HOP = 16_000, 160  # samples a second, and of a position
 RATES, MOST_CHANNELS = (1000, 192_000), 64  # of a WAV file
 LOUDEST = 1e3  # of a sample, where full scale is 1
+STILL = 2 / 2**15  # from the lowest to the highest sample of silence: dither of 16 bits
 ROLL_OFF, MARGIN = 0.95, 50  # where the spectrum fades, and parts of a second of silence behind
 FORM = struct.Struct("<HHIIHH8xH14x")  # of a WAV file, with the tag of an extensible one
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
 MOST_CHUNKS = 256
+STREAMED = 2**31 - 2**16  # bytes of data: as many, or more, say that a stream had no known size
+COUNTED_IN = 44  # bytes of the usual header, which some writers add to the size of the data
+MOST_DATA = 2**40  # bytes that a "ds64" chunk may declare
 PAPER = 255
+FAINTEST = 8  # of 255: an image holds nothing if all its pixels are as alike
+# tag 274 of EXIF, how an image is turned, with the lower byte first, and with the higher one
+ORIENTATIONS = {
+    b"II": (b"\x12\x01\x03\x00\x01\x00\x00\x00", 0),
+    b"MM": (b"\x01\x12\x00\x03\x00\x00\x00\x01", 1),
+}
 GREY = (77, 150, 29)  # shares of red, green and blue, in 256ths
 MOST_BYTES = MOST_PIXELS = 2**24  # of a file
 LARGEST_IMAGE = {
@@ -90,10 +100,15 @@ def _checked_settings(source):
 
 def _sound(path, content, settings, card):
     form, data = _chunks(content)
-    tag, channels, rate, _, _, bits, extended = form
-    tag, width = extended if tag == EXTENSIBLE else tag, (bits + 7) // 8
-    known = RATES[0] <= rate <= RATES[1] and 1 <= channels <= MOST_CHANNELS
-    if not known or (tag, width) not in _NUMBERS:
+    if data is None:
+        raise _wrong(path, "a whole WAV file", "one that ends before its data does")
+    tag, channels, rate, _, block, bits, extended = form
+    tag, least = extended if tag == EXTENSIBLE else tag, (bits + 7) // 8
+    # a sample is as wide as a block leaves room for: 24 bits may lie in the high bytes of four
+    width = block // channels if block and channels else least
+    known = RATES[0] <= rate <= RATES[1] and 1 <= channels <= MOST_CHANNELS and least >= 1
+    known &= block in (0, width * channels) and (least == width or least < width and tag == PCM)
+    if not known or (tag, width) not in _NUMBERS or len(data) < channels * width:
         wanted = "a WAV file of 1 to 192 kHz, PCM of 8 to 32 bits or floats"
         received = f"{rate:,} Hz, {bits} bits, {channels} channels" if data else "no samples"
         raise _wrong(path, wanted, received)
@@ -101,25 +116,54 @@ def _sound(path, content, settings, card):
     count = -(-frames * RATE // (rate * HOP))
     _check_length(path, count, card)
     values = _NUMBERS[tag, width](data[: frames * channels * width]).reshape(frames, channels)
-    samples = resampled(values.mean(axis=1, dtype=np.float32), rate)
+    values = values.mean(axis=1, dtype=np.float32)
+    if np.ptp(values) <= STILL:  # digital silence
+        values, count = values[:0], 0
+    samples = resampled(values, rate)
     return {"samples": samples, "lengths": count}, [f"{n * HOP / RATE:.2f}" for n in range(count)]
 
 
 def _chunks(content):
-    """The numbers of the first "fmt " chunk of a WAV file, and the bytes of its first "data".
+    """The numbers of the first "fmt " chunk of a WAV file, and the first "data", None if it is cut.
 
     As in training, no other size counts than those of the chunks, and of the file.
     """
-    found, place, count = {}, 12, 0
-    if content[:4] not in (b"RIFF", b"RF64") or content[8:12] != b"WAVE":
+    found, place, count, total = {}, 12, 0, 0
+    if content[:4] not in (b"RIFF", b"RF64", b"BW64") or content[8:12] != b"WAVE":
         place = len(content)
     while place + 8 <= len(content) and len(found) < 2 and count < MOST_CHUNKS:
         name, size = struct.unpack_from("<4sI", content, place)
-        if name == b"data" or name == b"fmt " and size >= 16:
-            found.setdefault(name, content[place + 8 : place + 8 + size])
-        place, count = place + 8 + size + size % 2, count + 1  # chunks begin at even places
+        body, end = place + 8, place + 8 + size
+        if name == b"fmt " and size >= 16:
+            found.setdefault(name, content[body:end])
+        elif name == b"data":
+            found.setdefault(name, _data(content[body:], size, total))
+        elif name == b"ds64":
+            total = int.from_bytes(content[body + 8 : body + 15], "little")
+        is_padded = size % 2 and not _is_text(content[end : end + 1])
+        place, count = end + is_padded, count + 1
     form = found.get(b"fmt ", b"")[: FORM.size]
     return FORM.unpack(form.ljust(FORM.size, b"\0")), found.get(b"data", b"")
+
+
+def _data(content, declared, total):
+    """The bytes of samples at the beginning of a content, None where its end is missing.
+
+    A stream declares 0, or as much as a size can hold: all of the content counts then, unless
+    another chunk follows those 0 bytes. `total` is the size in a "ds64" chunk, 0 without one.
+    """
+    is_wide = declared == 2**32 - 1 and 0 < total < MOST_DATA
+    size = total if is_wide else declared
+    next_size = int.from_bytes(content[4:8], "little")
+    is_followed = _is_text(content[:4]) and next_size + 8 <= len(content)
+    if size == 0 and not is_followed:
+        return content
+    is_whole = size <= len(content) + COUNTED_IN or size >= STREAMED and not is_wide
+    return content[:size] if is_whole else None
+
+
+def _is_text(name):
+    return bool(name) and all(ord(" ") <= byte <= ord("~") for byte in name)
 
 
 def _integers(dtype, full_scale, zero=0):
@@ -175,17 +219,20 @@ def resampled(values, rate):
 
 def _image(path, content, settings, card):
     height, width, cell = settings["height"], settings["width"], settings["cell"]
-    image = _pixels(path, content)  # (high, wide, 4)
+    image = upright(_pixels(path, content), _orientation(content))  # (high, wide, 4)
     high, wide = image.shape[:2]
     # the full height or the full width, the other side rounded
     rows = min((2 * high * width + wide) // (2 * wide), height)
     columns = min((2 * wide * height + high) // (2 * high), width)
     grid, cells = height // cell, -(-columns // cell) if rows else 0
+    ink = _ink(image, settings)
+    # an image of one colour holds nothing
+    cells *= bool((np.ptp(ink, axis=(0, 1)) > FAINTEST * 256).any())
     _check_length(path, cells * grid, card)
     whole = -(-card["max_source_length"] // grid) * cell
     pixels = np.full((height, whole, settings["channels"]), PAPER, np.uint8)
     if cells:
-        ink = resized(_ink(image, settings), rows, columns)
+        ink = resized(ink, rows, columns)
         above = (height - rows) // 2  # in the middle of the height
         drawn = PAPER - np.rint(ink / 256).clip(0, PAPER)
         pixels[above : above + rows, :columns] = drawn
@@ -267,6 +314,23 @@ def _pixels(path, content):
         wanted = "a PNG file of 8 bits a channel if one of its colours is transparent"
         raise _wrong(path, wanted, "16 bits")  # of which Pillow keeps 8
     return _with_alpha(np.asarray(image.convert("L") if bits == 1 else image), bits, key)
+
+
+def _orientation(content):
+    """The EXIF orientation of a PNG file, by its chunk eXIf; 1, upright, if unknown."""
+    camera = content.partition(b"eXIf")[2]
+    tag, place = ORIENTATIONS.get(camera[:2], (b"", 0))
+    number = camera.partition(tag)[2][place : place + 1] if tag else b""
+    return number[0] if number and 1 <= number[0] <= 8 else 1
+
+
+def upright(image, orientation):
+    """An image `(high, wide, channels)` as it was seen: turned and mirrored."""
+    if orientation >= 5:
+        image = image.swapaxes(0, 1)
+    if orientation in (2, 3, 6, 7):
+        image = image[:, ::-1]
+    return image[::-1] if orientation in (3, 4, 7, 8) else image
 
 
 def _declared_size(content):

@@ -2,7 +2,7 @@
 
 import { closeSync, openSync, readSync } from "node:fs";
 
-import { HOP, RATE } from "../../keras_bahdanau/exporters/browser/page/audio_source.mjs";
+import { HOP, RATE, withoutSilence } from "../../keras_bahdanau/exporters/browser/page/audio_source.mjs";
 import { checkStrokes } from "../../keras_bahdanau/exporters/browser/page/ink_source.mjs";
 import { InputError } from "../../keras_bahdanau/exporters/browser/page/tflite_file.mjs";
 import { readWav } from "../../keras_bahdanau/exporters/browser/page/wav.mjs";
@@ -48,7 +48,9 @@ function contentOf(path) {
 function soundOf(path, content, longest) {
   const found = readWav(content);
   if (!found) throw refusal(path, "a WAV file of 1 to 192 kHz, PCM of 8 to 32 bits or floats", "no such sound");
-  const { rate, samples } = found;
+  if (found.cut) throw refusal(path, "a whole WAV file", "one that ends before its data does");
+  const { rate } = found;
+  const samples = withoutSilence(found.samples);
   const positions = Math.ceil(samples.length * RATE / (rate * HOP));
   if (positions > longest) throw refusal(path, `a sound of at most ${longest} positions in this file`, positions);
   return { samples: resampled(samples, rate) };

@@ -20,7 +20,7 @@ namespace on_device {
 // libpng leaves a function by longjmp after an error, so those that call it hold no objects.
 class PngFile {
  public:
-  explicit PngFile(std::string_view content) : rest_(content) {
+  explicit PngFile(std::string_view content) : rest_(content), orientation_(Orientation(content)) {
     png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, Fail, [](png_structp, auto) {});
     info_ = png_ == nullptr ? nullptr : png_create_info_struct(png_);
   }
@@ -46,16 +46,18 @@ class PngFile {
     png_set_add_alpha(png_, 0xff, PNG_FILLER_AFTER);
     png_set_interlace_handling(png_);
     png_read_update_info(png_, info_);
-    const size_t row = png_get_rowbytes(png_, info_);
-    pixels_.resize(row * height());
-    for (size_t y = 0; y < height(); ++y) rows_.push_back(pixels_.data() + y * row);
+    const size_t row = png_get_rowbytes(png_, info_), high = png_get_image_height(png_, info_);
+    pixels_.resize(row * high);
+    for (size_t y = 0; y < high; ++y) rows_.push_back(pixels_.data() + y * row);
     png_read_image(png_, rows_.data());
     png_read_end(png_, nullptr);
+    if (orientation_ > 1) SetUpright();
     return true;
   }
 
-  size_t width() const { return png_get_image_width(png_, info_); }
-  size_t height() const { return png_get_image_height(png_, info_); }
+  // Of the image as it was seen: its chunk eXIf may say that it is stored on its side.
+  size_t width() const { return is_turned() ? stored_height() : stored_width(); }
+  size_t height() const { return is_turned() ? stored_width() : stored_height(); }
 
   // Pixels (height, width, 4): red, green, blue and alpha.
   const std::vector<uint8_t>& pixels() const { return pixels_; }
@@ -74,7 +76,44 @@ class PngFile {
     rest.remove_prefix(size);
   }
 
+  size_t stored_width() const { return png_get_image_width(png_, info_); }
+  size_t stored_height() const { return png_get_image_height(png_, info_); }
+  bool is_turned() const { return orientation_ >= 5; }
+
+  // EXIF orientation by the chunk eXIf; 1, upright, if unknown.
+  static int Orientation(std::string_view content) {
+    using std::string_view_literals::operator""sv;
+    const size_t begin = content.find("eXIf");
+    if (begin == content.npos) return 1;
+    const std::string_view camera = content.substr(begin + 4);
+    const bool low_first = camera.starts_with("II");
+    if (!low_first && !camera.starts_with("MM")) return 1;
+    const size_t tag = camera.find(low_first ? "\x12\x01\x03\0\x01\0\0\0"sv
+                                             : "\x01\x12\0\x03\0\0\0\x01"sv);
+    const size_t number = tag + (low_first ? 8 : 9);
+    if (tag == camera.npos || number >= camera.size()) return 1;
+    return camera[number] >= 1 && camera[number] <= 8 ? camera[number] : 1;
+  }
+
+  // Turns and mirrors the pixels.
+  void SetUpright() {
+    const std::vector<uint8_t> stored = pixels_;
+    const auto one_of = [this](std::string_view orientations) {
+      return orientations.find(static_cast<char>('0' + orientation_)) != orientations.npos;
+    };
+    for (size_t y = 0; y < height(); ++y) {
+      for (size_t x = 0; x < width(); ++x) {
+        const size_t column = one_of("2367") ? width() - 1 - x : x;
+        const size_t row = one_of("3478") ? height() - 1 - y : y;
+        const size_t from =
+            is_turned() ? column * stored_width() + row : row * stored_width() + column;
+        std::memcpy(pixels_.data() + (y * width() + x) * 4, stored.data() + from * 4, 4);
+      }
+    }
+  }
+
   std::string_view rest_;
+  int orientation_ = 1;
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
   std::vector<uint8_t> pixels_;

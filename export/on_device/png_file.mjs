@@ -30,6 +30,7 @@ export class PngFile {
     [this.palette] = of("PLTE");
     if (this.colour === PALETTE && !this.palette?.length) throw new Error("it has no palette");
     this.alphas = this.alphasOf(of("tRNS")[0]);
+    this.orientation = orientationOf(of("eXIf")[0]);
     this.packed = Buffer.concat(of("IDAT"));
   }
 
@@ -72,7 +73,7 @@ export class PngFile {
         before = line;
       }
     }
-    return { data, width: this.width, height: this.height, channels };
+    return upright({ data, width: this.width, height: this.height, channels }, this.orientation);
   }
 
   /** [red, green, blue, alpha] of a column of a line, 8 bits each. */
@@ -98,6 +99,33 @@ export class PngFile {
     const bit = index * this.depth;
     return line[bit >> 3] >> 8 - this.depth - bit % 8 & (1 << this.depth) - 1;
   }
+}
+
+/** EXIF orientation by the body of a chunk eXIf; 1, upright, if unknown. */
+function orientationOf(body) {
+  const order = body?.toString("latin1", 0, 2);
+  const [tag, place] = { II: ["1201030001000000", 8], MM: ["0112000300000001", 9] }[order] ?? [];
+  const begin = tag ? body.indexOf(Buffer.from(tag, "hex")) : -1;
+  const number = begin < 0 ? 1 : body[begin + place];
+  return number >= 1 && number <= 8 ? number : 1;
+}
+
+/** The same image as it was seen: turned and mirrored. */
+function upright(image, orientation) {
+  if (orientation === 1) return image;
+  const { data, width, height, channels } = image;
+  const turned = orientation >= 5;
+  const [wide, high] = turned ? [height, width] : [width, height];
+  const found = new Uint8Array(data.length);
+  for (let y = 0; y < high; ++y) {
+    for (let x = 0; x < wide; ++x) {
+      const column = [2, 3, 6, 7].includes(orientation) ? wide - 1 - x : x;
+      const row = [3, 4, 7, 8].includes(orientation) ? high - 1 - y : y;
+      const from = (turned ? column * width + row : row * width + column) * channels;
+      for (let c = 0; c < channels; ++c) found[(y * wide + x) * channels + c] = data[from + c];
+    }
+  }
+  return { data: found, width: wide, height: high, channels };
 }
 
 /** Yields {name, body} of each chunk up to the last. */

@@ -19,7 +19,8 @@ Reads PNG images or transcribes WAV recordings: a file in, a line out.
 
 The features are those of training: WAV files of any rate from 1 to 192 kHz, PCM of 8 to 32 bits or
 floats, of which it mixes the channels, and PNG files of any size, in grey or colours, with
-transparency or without. `keras-bahdanau read` takes JPEG and FLAC, too.
+transparency or without, upright by their chunk eXIf. An image of one colour and digital silence
+give an empty line. `keras-bahdanau read` takes JPEG, FLAC and MP3, too.
 
   --greedy       no beam search: faster, a little worse
   --nbest K      print the K best texts of each file as 'number ||| text ||| score'

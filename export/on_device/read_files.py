@@ -5,7 +5,8 @@
 
 A file in, a line out. The features are those of training: WAV files of any rate from 1 to 192 kHz,
 PCM of 8 to 32 bits or floats, of which it mixes the channels, and PNG files of any size, in grey or
-colours, with transparency or without. `keras-bahdanau read` takes JPEG and FLAC, too.
+colours, with transparency or without, upright by their chunk eXIf. An image of one colour and
+digital silence give an empty line. `keras-bahdanau read` takes JPEG, FLAC and MP3, too.
 
 Needs Python 3.10, ai-edge-litert, sentencepiece and NumPy, for images Pillow, and beside it
 file_features.py, translate.py and exporters/litert/on_device of keras_bahdanau, as translate.py

@@ -34,17 +34,23 @@ class WavFile {
     channels_ = Number(numbers.substr(2, 2));
     rate_ = Number(numbers.substr(4, 4));
     bits_ = Number(numbers.substr(14, 2));
+    // a sample is as wide as a block leaves room for: 24 bits may lie in the high bytes of four
+    const uint64_t block = Number(numbers.substr(12, 2)), least = (bits_ + 7) / 8;
+    width_ = block > 0 && channels_ > 0 ? block / channels_ : least;
     const bool extensible = Number(numbers.substr(0, 2)) == kExtensible;
     const uint64_t tag = Number(numbers.substr(extensible ? 24 : 0, 2));
     floating_ = tag == kFloat;
-    const bool known = tag == kPcm ? width() >= 1 && width() <= 4
-                                   : tag == kFloat && (width() == 4 || width() == 8);
-    is_known_ = known && channels_ >= 1 && channels_ <= 64 && rate_ >= 1000 && rate_ <= 192'000;
+    const bool floats = floating_ && width() == least && (least == 4 || least == 8);
+    const bool known = tag == kPcm ? width() >= least && width() <= 4 : floats;
+    const bool fits = least >= 1 && (block == 0 || block == width() * channels_);
+    is_known_ = known && fits && channels_ >= 1 && channels_ <= 64 && rate_ >= 1000 &&
+                rate_ <= 192'000;
   }
 
   // Whether this is a sound of a form that is read here; if not, it has no frames.
   bool is_known() const { return is_known_; }
-  bool is_empty() const { return data_.empty(); }
+  bool is_cut() const { return data_.data() == nullptr; }  // it ends before its data does
+  bool is_empty() const { return data_.empty() || (is_known_ && frames() == 0); }
   uint64_t rate() const { return rate_; }
   uint64_t bits() const { return bits_; }
   uint64_t channels() const { return channels_; }
@@ -66,7 +72,27 @@ class WavFile {
  private:
   static constexpr uint64_t kPcm = 1, kFloat = 3, kExtensible = 0xfffe;
 
-  size_t width() const { return (bits_ + 7) / 8; }  // bytes of a number
+  size_t width() const { return width_; }  // bytes of a number
+
+  static bool IsText(std::string_view name) {
+    return !name.empty() &&
+           std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  }
+
+  // The bytes of samples at the beginning of a content, no place where its end is missing.
+  //
+  // A stream declares 0, or as much as a size can hold: all of the content counts then, unless
+  // another chunk follows those 0 bytes. `total` is the size in a "ds64" chunk, 0 without one.
+  static std::string_view DataOf(std::string_view content, uint64_t declared, uint64_t total) {
+    constexpr uint64_t kStreamed = 0x7fff'0000, kCountedIn = 44, kMostData = uint64_t{1} << 40;
+    const bool wide = declared == 0xffff'ffff && total > 0 && total < kMostData;
+    const uint64_t size = wide ? total : declared;
+    const bool followed = content.size() >= 8 && IsText(content.substr(0, 4)) &&
+                          Number(content.substr(4, 4)) + 8 <= content.size();
+    if (size == 0 && !followed) return content;
+    const bool whole = size <= content.size() + kCountedIn || (size >= kStreamed && !wide);
+    return whole ? content.substr(0, size) : std::string_view();
+  }
 
   float Value(std::string_view bytes) const {
     const uint64_t number = Number(bytes);
@@ -89,23 +115,27 @@ class WavFile {
     constexpr size_t kLeast = 16, kForm = 40;  // bytes of these numbers
     constexpr int kMostChunks = 256;
     std::optional<std::string_view> form, data;
-    const bool riff = content.starts_with("RIFF") || content.starts_with("RF64");
+    const bool riff = content.starts_with("RIFF") || content.starts_with("RF64") ||
+                      content.starts_with("BW64");
+    uint64_t total = 0;
     size_t place = riff && content.find("WAVE", 8) == 8 ? 12 : content.size();
     for (int i = 0; i < kMostChunks && place + 8 <= content.size() && !(form && data); ++i) {
       const std::string_view name = content.substr(place, 4);
       const size_t size = Number(content.substr(place + 4, 4));
-      const std::string_view body = content.substr(place + 8, size);
+      const std::string_view rest = content.substr(place + 8), body = rest.substr(0, size);
       if (name == "fmt " && size >= kLeast && !form) form = body;
-      if (name == "data" && !data) data = body;
-      place += 8 + size + size % 2;  // chunks begin at even places
+      if (name == "data" && !data) data = DataOf(rest, size, total);
+      if (name == "ds64") total = Number(rest.substr(std::min<size_t>(8, rest.size()), 7));
+      const bool padded = size % 2 && !(size < rest.size() && IsText(rest.substr(size, 1)));
+      place += 8 + size + padded;
     }
     std::string numbers(form.value_or("").substr(0, kForm));
     numbers.resize(kForm);
-    return {numbers, data.value_or("")};
+    return {numbers, data.value_or(std::string_view(""))};
   }
 
   std::string_view data_;
-  uint64_t channels_ = 0, rate_ = 0, bits_ = 0;
+  uint64_t channels_ = 0, rate_ = 0, bits_ = 0, width_ = 0;
   bool floating_ = false, is_known_ = false;
 };
 

@@ -168,20 +168,24 @@ class FilterReport:
         return "\n".join(lines)
 
 
-def examples_of(verdicts, first, sources, targets, names=FILTERS):
-    """The first pairs that each filter drops: see `FilterReport`; `first` is its first number."""
+def excerpt(raw):
+    """The beginning of a text, or the end of a path, for a report."""
+    return raw[:SHOWN_LENGTH] if isinstance(raw, str) else str(raw)[-SHOWN_LENGTH:]
+
+
+def examples_of(verdicts, first, sources, targets, names=FILTERS, describe=excerpt):
+    """The first pairs that each filter drops: see `FilterReport`; `first` is its first number.
+
+    `describe`, a function of a source, returns a short text.
+    """
     examples = {}
     for number, name in enumerate(names, start=1):
         rows = np.flatnonzero(verdicts == number)[:SHOWN].tolist()
         if rows:
             examples[name] = [
-                (first + row, _excerpt(sources[row]), _excerpt(targets[row])) for row in rows
+                (first + row, describe(sources[row]), excerpt(targets[row])) for row in rows
             ]
     return examples
-
-
-def _excerpt(raw):
-    return raw[:SHOWN_LENGTH] if isinstance(raw, str) else str(raw)[-SHOWN_LENGTH:]
 
 
 def counts_of(verdicts, names=FILTERS):

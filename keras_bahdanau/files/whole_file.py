@@ -15,6 +15,15 @@ def content_of(source, most):
         return file.read(most)
 
 
+def ending_of(source, most):
+    """Last bytes of an input, which has at least so many: bytes, or the path of a file."""
+    if isinstance(source, bytes):
+        return source[-most:]
+    with open(source, "rb") as file:
+        file.seek(-most, os.SEEK_END)
+        return file.read()
+
+
 def size_of(source):
     """Number of bytes of an input, for a file as the system states it."""
     return len(source) if isinstance(source, bytes) else os.path.getsize(source)

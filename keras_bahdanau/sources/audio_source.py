@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bahdanau.files.media_forms import Emptiness
 from keras_bahdanau.files.whole_file import read_or
 from keras_bahdanau.layers.front_ends.audio_frames import NORMALIZATIONS, AudioFrames, Samples
 from keras_bahdanau.layers.front_ends.log_mel import BINS, HOP, RATE, frames_of, log_mel
@@ -17,7 +18,7 @@ from keras_bahdanau.sources import sounds
 from keras_bahdanau.sources.decoded_rows import DecodedRows
 from keras_bahdanau.sources.picture import Picture
 from keras_bahdanau.sources.source import Source
-from keras_bahdanau.sources.wav import LOUDEST, resampled, wav_format, wav_samples
+from keras_bahdanau.sources.wav import LOUDEST, STILL, resampled, wav_format, wav_samples
 
 POSITIONS = 100  # a second
 _BYTES = 192_000 // POSITIONS * 4  # of a position, beyond which a file is cut
@@ -31,10 +32,12 @@ class AudioSource(Source):
 
     An input is the content of a WAV file (PCM of 8, 16, 24 or 32 bits, floats of 32 or 64; 1 to 192
     kHz; the mean of up to 64 channels), its path as `pathlib.Path`, or a pair (array, rate). With
-    `soundfile` installed it may be FLAC, which is decoded before a request is made of it. Other
-    bytes, and files that the system can't read, are a sound without a sample. A position is a frame
-    of 10 ms. A sound of more than `longest` positions, or 7,680 bytes for each, is cut. Features
-    are `Samples`: float32 values `(batch, samples)`, and int32 lengths `(batch,)`, in positions.
+    `soundfile` installed it may be what that reads (FLAC, OGG, MP3, AIFF, AU, CAF, mu-law, A-law),
+    which is decoded before a request is made of it. Other bytes, a file that ends before its data
+    does, one that the system can't read, and digital silence are a sound without a sample. A
+    position is a frame of 10 ms. A sound of more than `longest` positions, or 7,680 bytes for each,
+    is cut. Features are `Samples`: float32 values `(batch, samples)`, and int32 lengths `(batch,)`,
+    in positions.
 
     Args:
         bands: Positive integer. Number of mel bands of the front end.
@@ -119,6 +122,10 @@ class AudioSource(Source):
         array[:] = [read_or(b"", sounds.wav_of, raw) for raw in inputs]
         return {"audio_bytes": array}
 
+    def emptiness(self, raw):
+        reason = read_or(Emptiness(), sounds.emptiness, raw)
+        return reason or Emptiness("silent from beginning to end")
+
     def labels(self, features):
         return [[_label(index) for index in range(length)] for length in features.lengths]
 
@@ -191,11 +198,16 @@ class AudioRows(DecodedRows):
 )
 def _row(content, longest):
     """The bytes of one sound -> (samples, positions, whether it has more): see `AudioSource`."""
-    form = wav_format(content, tf.cast(tf.strings.length(content), tf.int64))
+    size = tf.cast(tf.strings.length(content), tf.int64)
+    size = tf.where(size < sounds.MOST_BYTES, size, 2 * size)  # more than was read
+    form = wav_format(content, size)
     block = form.channels * form.width
     allowed = tf.minimum(longest * form.rate // POSITIONS, longest * _BYTES // block)
     frames = tf.minimum(form.frames, allowed)
-    values = resampled(wav_samples(content, form, frames), form.rate)
+    values = wav_samples(content, form, frames)
+    is_still = tf.reduce_max(values) - tf.reduce_min(values) <= STILL  # digital silence
+    frames = tf.where(is_still, tf.zeros((), tf.int64), frames)
+    values = resampled(values[:frames], form.rate)
     values = tf.clip_by_value(values, -LOUDEST, LOUDEST)
     positions = -(-frames * POSITIONS // form.rate)
     return values, tf.cast(positions, tf.int32), form.frames > allowed
@@ -222,7 +234,7 @@ def _decoded(audio_bytes, longest):
 
 
 def _check_sound(name, raw):
-    """Raise an error unless this is bytes, the path of a file, or a pair; FLAC can be read."""
+    """Raise an error unless this is bytes, the path of a file, or a pair, and can be decoded."""
     if isinstance(raw, tuple | list):
         sounds.pair_of(raw)
         return
@@ -234,8 +246,8 @@ def _check_sound(name, raw):
         )
     if not isinstance(raw, bytes) and not os.path.isfile(raw):
         raise ValueError(f"`{name}` must be the path of a file. Received: {os.fspath(raw)!r}.")
-    if read_or(False, sounds.is_flac, raw):
-        sounds.require_soundfile()
+    if name := read_or(None, sounds.decoded_form, raw):
+        sounds.require_soundfile(name)
 
 
 def _label(index):

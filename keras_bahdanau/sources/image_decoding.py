@@ -23,7 +23,9 @@ _EXIF = b"Exif\0\0"  # what begins the part of a file that a camera writes
 # tag 274, of one number of 16 bits, with the lower byte first, and with the higher one
 _LOWER_FIRST = b"\x12\x01\x03\x00\x01\x00\x00\x00"
 _HIGHER_FIRST = b"\x01\x12\x00\x03\x00\x00\x00\x01"
+_PNG_EXIF = b"eXIf"  # name of the chunk of a PNG file with the same content
 UPRIGHT = 1
+FAINTEST = 8  # of 255: no ink if all pixels are as alike, which rounding of JPEG leaves on paper
 
 
 class ImageDecoder:
@@ -92,13 +94,13 @@ class ImageDecoder:
 
         def decoded():
             ink = tf.cond(
-                _is_png(content),
+                is_png(content),
                 lambda: self._ink(_decoded_png(content)),
                 lambda: self._ink(_decoded_jpeg(content)),
             )
             return self._placed(ink)
 
-        return tf.cond((rows > 0) & _is_harmless(content), decoded, self._nothing)
+        return tf.cond((rows > 0) & is_harmless(content), decoded, self._nothing)
 
     def _drawn(self, pixels):
         """The same of pixels uint8 `(high, wide, depth)`, neither side 0."""
@@ -119,7 +121,15 @@ class ImageDecoder:
         return tf.concat([ink * 256] * (self.channels // ink.shape[-1]), axis=-1)
 
     def _placed(self, ink):
-        """Pixels of scaled ink, in the middle of the height, with paper up to whole cells."""
+        """Pixels of scaled ink, in the middle of the height, with paper up to whole cells.
+
+        An image of one colour holds nothing: it has no column.
+        """
+        most, least = tf.reduce_max(ink, axis=[0, 1]), tf.reduce_min(ink, axis=[0, 1])
+        is_blank = tf.reduce_all(most - least <= FAINTEST * 256)  # in each channel
+        return tf.cond(is_blank, self._nothing, lambda: self._framed(ink))
+
+    def _framed(self, ink):
         high, wide = tf.unstack(tf.shape(ink)[:2])
         rows, columns = (tf.cast(side, tf.int32) for side in self.scaled(high, wide))
         ink = tf.image.resize(ink, (rows, columns), antialias=True)  # float32
@@ -142,7 +152,8 @@ def _graph(function, signature):
     return tf.function(function, input_signature=signature, autograph=False)
 
 
-def _is_png(content):
+def is_png(content):
+    """True for the bytes of a PNG file."""
     return tf.strings.substr(content, 0, len(_SIGNATURE)) == _SIGNATURE
 
 
@@ -153,7 +164,7 @@ def _decoded_png(content):
     bits = tf.io.decode_raw(tf.strings.substr(head, 24, 1), tf.uint8)  # (1,)
     opaque = tf.reduce_all(bits < 8) & (_count(head, b"tRNS") == 0)
     alpha = tf.where(opaque, tf.constant(PAPER, tf.uint8), pixels[..., 3:])
-    return tf.concat([pixels[..., :3], alpha], axis=-1)
+    return upright(tf.concat([pixels[..., :3], alpha], axis=-1), _orientation(content))
 
 
 def _decoded_jpeg(content):
@@ -161,14 +172,24 @@ def _decoded_jpeg(content):
 
 
 def _orientation(content):
-    """That of the camera's part, which is the first one of a JPEG file."""
-    return orientation_of(tf.strings.substr(content, 0, HEAD))
+    """EXIF orientation of a PNG or JPEG file, whose camera's part is the first one."""
+    camera = tf.cond(
+        is_png(content),
+        lambda: _behind(content, _PNG_EXIF),
+        lambda: _behind(tf.strings.substr(content, 0, HEAD), _EXIF),
+    )
+    return orientation_of(camera)
 
 
 def _declared_size(head):
     """Int32 (high, wide) by the header, without decoding; zeros or an error if there is none."""
+    size = _stored_size(head)
+    return tf.where(is_turned(_orientation(head)), size[::-1], size)
+
+
+def _stored_size(head):
     return tf.cond(
-        _is_png(head),
+        is_png(head),
         # width and height, behind the signature, the length and the name of the first chunk
         lambda: tf.io.decode_raw(tf.strings.substr(head, 16, 8), tf.int32, little_endian=False)[
             ::-1
@@ -176,24 +197,19 @@ def _declared_size(head):
         # libjpeg would say on standard error that it is none, or that its header has no end
         lambda: tf.cond(
             (tf.strings.substr(head, 0, 2) == b"\xff\xd8") & _has(head, _SCAN),
-            lambda: _declared_jpeg_size(head),
+            lambda: tf.io.extract_jpeg_shape(head)[:2],
             lambda: tf.zeros((2,), tf.int32),
         ),
     )
 
 
-def _declared_jpeg_size(head):
-    size = tf.io.extract_jpeg_shape(head)[:2]
-    return tf.where(is_turned(_orientation(head)), size[::-1], size)
-
-
-def _is_harmless(content):
+def is_harmless(content):
     """True if a file is not made of scans or texts that take long to unfold."""
     texts = _count(content, b"zTXt") + _count(content, b"iTXt")
     # a marker and the high byte of its length: random bytes behind an image, such as the film of a
     # phone, have it once in 16 million
     scans = _count(content, _SCAN + b"\x00")
-    return tf.where(_is_png(content), texts <= _MOST_TEXTS, scans <= _MOST_SCANS)
+    return tf.where(is_png(content), texts <= _MOST_TEXTS, scans <= _MOST_SCANS)
 
 
 def _has(content, part):
@@ -204,9 +220,8 @@ def _count(content, part):
     return tf.size(tf.strings.split(content, part)) - 1
 
 
-def orientation_of(head):
-    """EXIF orientation, int32 `()`, by the beginning of a JPEG file; 1 (upright) if unknown."""
-    camera = _behind(head, _EXIF)
+def orientation_of(camera):
+    """EXIF orientation, int32 `()`, by the part of a file about the camera; 1 if unknown."""
     low = _byte(_behind(camera, _LOWER_FIRST), 0)
     high = _byte(_behind(camera, _HIGHER_FIRST), 1)
     order = tf.strings.substr(camera, 0, 2)

@@ -9,7 +9,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau.files.whole_file import content_of, read_or, size_of
+from keras_bahdanau.files.media_forms import IMAGE, Emptiness, form_of, refused
+from keras_bahdanau.files.whole_file import content_of, ending_of, read_or, size_of
 from keras_bahdanau.layers.front_ends.image_patches import CELLS, PAPER, ImagePatches, Pixels
 from keras_bahdanau.settings import checks
 from keras_bahdanau.sources.decoded_rows import DecodedRows, side_by_side
@@ -19,6 +20,8 @@ from keras_bahdanau.sources.image_decoding import (
     MOST_PIXELS,
     PIXEL_BYTES,
     decoder,
+    is_harmless,
+    is_png,
 )
 from keras_bahdanau.sources.picture import Picture
 from keras_bahdanau.sources.source import Source
@@ -35,10 +38,11 @@ class ImageSource(Source):
     black.
 
     An image that would be too wide is scaled to `width`, and centred in the height. Transparent
-    pixels show the paper, and a JPEG file is turned by its EXIF orientation. Bytes that are no
-    image, an image of more than 2^24 pixels or bytes by its header, and an unreadable file are an
-    empty input. Positions are square cells, column by column; a name "x,y" is that of the cell in
-    column x and row y. Features are `Pixels`.
+    pixels show the paper, and a file is turned by its EXIF orientation. Bytes that are no image, an
+    image of more than 2^24 pixels or bytes by its header, one of a single colour, whose levels
+    differ by no more than 8 of 255, and an unreadable file are an empty input. Positions are square
+    cells, column by column; a name "x,y" is that of the cell in column x and row y. Features are
+    `Pixels`.
 
     Args:
         height: Positive integer, a multiple of `cell`, at most 1024. Height in pixels.
@@ -171,6 +175,9 @@ class ImageSource(Source):
         contents[:] = [read_or(b"", _content, raw) for raw in inputs]
         return {"image_bytes": contents}
 
+    def emptiness(self, raw):
+        return read_or(Emptiness(), functools.partial(_emptiness, self.decoder), raw)
+
     def labels(self, features):
         height = self.grid_height
         return [
@@ -270,11 +277,14 @@ def _declared_columns(decoder, raw):
         for most in (HEAD, MOST_BYTES):  # a photo may have maps of depth before its size
             head = content_of(raw, most)
             size = max(size_of(raw), len(head))  # a file of the system itself may say it has none
+            is_cut = len(head) == most
+            if is_cut and size > most and is_png(head):
+                head += ending_of(raw, HEAD)  # which may say how the image is turned
             try:
                 columns = int(decoder.declared_columns(head, size))
             except tf.errors.InvalidArgumentError:
                 columns = 0
-            if columns or len(head) < most or size > MOST_BYTES:
+            if columns or not is_cut or size > MOST_BYTES:
                 break
         return columns
     pixels = _pixels(raw)
@@ -296,6 +306,20 @@ def _read(decoder, raw):
     except tf.errors.InvalidArgumentError:
         pass
     return np.zeros((decoder.height, 0, decoder.channels), np.uint8)
+
+
+def _emptiness(decoder, raw):
+    """`Emptiness` of a file without a position."""
+    content = _content(raw)
+    form = form_of(content[:HEAD])
+    if content and (form is None or form.name not in ("PNG", "JPEG")):
+        return refused(form, IMAGE, "PNG or JPEG")
+    try:
+        decoder.read(content)
+        is_blank = _declared_columns(decoder, raw) and is_harmless(tf.constant(content))
+    except tf.errors.InvalidArgumentError:
+        is_blank = False
+    return Emptiness("of one colour, so there is nothing to read") if is_blank else Emptiness()
 
 
 def _content(raw):

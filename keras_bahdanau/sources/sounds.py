@@ -1,4 +1,7 @@
-"""Sounds on the host: paths, bytes and arrays as the bytes of WAV files."""
+"""Sounds on the host: paths, bytes and arrays as the bytes of WAV files.
+
+Forms other than plain WAV are decoded by the package soundfile.
+"""
 
 import io
 import os
@@ -8,11 +11,21 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from keras_bahdanau.files.media_forms import (
+    BEGINNING,
+    SOUND,
+    Emptiness,
+    form_of,
+    refused,
+    undecodable,
+)
 from keras_bahdanau.files.whole_file import content_of
 from keras_bahdanau.sources.wav import LOUDEST, MOST_CHANNELS, RATES, wav_format
 
-_FLAC = b"fLaC"
-_BEGINNING = 2**13  # bytes of a file, in which most headers end
+_DECODED = {  # forms that soundfile reads
+    *("FLAC", "OGG", "MP3", "AIFF", "AU", "CAF", "RIFX", "VOC"),
+    *("A-law WAV", "mu-law WAV", "ADPCM WAV", "GSM WAV", "MP3 WAV"),
+}
 _INTEGERS = {"uint8": (1, 8), "int16": (1, 16), "int32": (1, 32)}  # tag and bits in a WAV file
 _PCM, _FLOAT = 1, 3
 
@@ -25,7 +38,7 @@ class SoundSize(NamedTuple):
     frames: int
 
 
-_MOST_BYTES, _MOST_SECONDS = 2**30, 1000  # of a file that are read
+MOST_BYTES, _MOST_SECONDS = 2**30, 1000  # of a file that are read
 BROKEN = SoundSize(RATES[0], 1, 0)
 
 
@@ -34,10 +47,10 @@ def size_of(raw):
     if isinstance(raw, tuple | list):
         array, rate = pair_of(raw)
         return SoundSize(rate, array[:1].nbytes or 1, len(array))
-    beginning = content_of(raw, _BEGINNING)
-    if beginning.startswith(_FLAC):
-        return _flac_size(raw)
+    beginning = content_of(raw, BEGINNING)
     size = len(raw) if isinstance(raw, bytes) else os.path.getsize(raw)
+    if name := decoded_form(raw):
+        return BROKEN if _is_cut(beginning, size) else _decoded_size(raw, name)
     sound = _wav_size(beginning, size)
     if not sound.frames and len(beginning) < size:
         sound = _wav_size(whole(raw), size)
@@ -45,17 +58,19 @@ def size_of(raw):
 
 
 def wav_of(raw, frames=None):
-    """WAV bytes of WAV, FLAC, a path, or (array, rate), at least `frames`; b"" for broken FLAC."""
+    """WAV bytes of a sound, at least `frames`; b"" for a broken file in another form."""
     if isinstance(raw, tuple | list):
         array, rate = pair_of(raw)
         return encoded(array[:frames], rate)
     content = whole(raw)
-    return _decoded_flac(content, frames) if content.startswith(_FLAC) else content
+    if name := decoded_form(content):
+        return b"" if _is_cut(content, len(content)) else _decoded(content, name, frames)
+    return content
 
 
 def whole(raw):
     """The bytes of a file, given by its path or whole; 2^30 at most."""
-    return content_of(raw, _MOST_BYTES)
+    return content_of(raw, MOST_BYTES)
 
 
 def pair_of(raw):
@@ -98,44 +113,84 @@ def _chunk(name, content):
     return name + struct.pack("<I", len(content)) + content + b"\0" * (len(content) % 2)
 
 
-def is_flac(raw):
-    """True if an input is a FLAC file."""
-    return not isinstance(raw, tuple | list) and content_of(raw, 4) == _FLAC
+def decoded_form(raw):
+    """Name of the form of an input that soundfile decodes, such as "FLAC"; None for others."""
+    form = None if isinstance(raw, tuple | list) else form_of(content_of(raw, BEGINNING))
+    return form.name if form and form.name in _DECODED else None
 
 
-def require_soundfile():
-    """The module that reads FLAC; ImportError if it is not installed."""
+def emptiness(raw):
+    """`Emptiness` of a file without a position; None if it has samples, which are all silent."""
+    beginning = content_of(raw, BEGINNING)
+    form = form_of(beginning)
+    if beginning and (form is None or form.name not in {*_DECODED, "WAV"}):
+        return refused(form, SOUND, "WAV or FLAC")
+    content, stored = wav_of(raw), whole(raw)
+    if _wav_size(content, len(content)).frames:
+        return None
+    is_plain = form is None or form.name == "WAV" or _is_cut(stored, len(stored))
+    return Emptiness() if is_plain else undecodable(form)
+
+
+def require_soundfile(name):
+    """The module that reads a form such as FLAC; ImportError if it is not installed."""
     try:
         import soundfile
     except ImportError:
         raise ImportError(
-            "Reading FLAC needs the package soundfile. Received: a FLAC file, and an environment "
+            f"Reading {name} needs the package soundfile. Received: {name}, and an environment "
             "without it. Install it: pip install 'keras-bahdanau[audio]', or give a WAV file."
         ) from None
     return soundfile
 
 
-def _flac_size(raw):
-    soundfile = require_soundfile()
+def _is_cut(beginning, size):
+    """True if a file of so many bytes ends before its header says, which soundfile ignores.
+
+    A header in the first frame of an MP3 file, some 36 bytes behind its beginning, has the size.
+    """
+    declared, streamed = 0, 2**31 - 2**16
+    tag = max(beginning.find(b"Xing", 0, BEGINNING), beginning.find(b"Info", 0, BEGINNING))
+    if beginning.startswith((b"RIFF", b"RIFX", b"FORM")):
+        order = "little" if beginning.startswith(b"RIFF") else "big"
+        declared = 8 + int.from_bytes(beginning[4:8], order)
+    elif beginning.startswith(b".snd"):
+        start, declared = struct.unpack_from(">II", beginning.ljust(12, b"\0"), 4)
+        declared += start
+    elif tag >= 0 and decoded_form(beginning) == "MP3":
+        _, flags, *numbers = struct.unpack_from(">IIII", beginning[tag:].ljust(16, b"\0"))
+        has_frames, has_bytes = flags & 1, flags & 2
+        declared = tag - 36 + numbers[has_frames] if has_bytes else 0
+    return size < declared < streamed
+
+
+def _decoded_size(raw, name):
+    soundfile = require_soundfile(name)
     try:
         info = soundfile.info(io.BytesIO(raw) if isinstance(raw, bytes) else os.fspath(raw))
     except RuntimeError:
         return BROKEN
     if not RATES[0] <= info.samplerate <= RATES[1]:
         return BROKEN
-    width = 2 if info.subtype == "PCM_16" else 4
+    width = np.dtype(_kind_of(info.subtype)).itemsize
     return SoundSize(info.samplerate, info.channels * width, info.frames)
 
 
-def _decoded_flac(content, frames):
-    """The bytes of a WAV file, of 16 bits if the FLAC file has 16."""
-    soundfile = require_soundfile()
+def _kind_of(subtype):
+    """Name of the NumPy type that holds all numbers of a subtype of soundfile."""
+    if subtype in ("PCM_16", "ULAW", "ALAW"):
+        return "int16"
+    return "int32" if subtype.startswith("PCM_") else "float32"
+
+
+def _decoded(content, name, frames):
+    """The bytes of a WAV file, of 16 bits if the file has no more."""
+    soundfile = require_soundfile(name)
     try:
         with soundfile.SoundFile(io.BytesIO(content)) as file:
-            kind = "int16" if file.subtype == "PCM_16" else "int32"
             most = _MOST_SECONDS * file.samplerate
             most = most if frames is None else min(frames, most)
-            array = file.read(most, dtype=kind, always_2d=True)
+            array = file.read(most, dtype=_kind_of(file.subtype), always_2d=True)
             return encoded(array, file.samplerate)
     except RuntimeError:
         return b""

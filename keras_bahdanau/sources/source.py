@@ -7,6 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_bahdanau.files.media_forms import Emptiness
 from keras_bahdanau.settings.guesses import check_constructor
 
 
@@ -215,6 +216,10 @@ class Source(abc.ABC):
     def feature_requests(self, features):
         """Dictionary of arrays: one request by features, as `feature_inputs` names them."""
         return self.named(features)
+
+    def emptiness(self, raw):
+        """`Emptiness` of a file without a position: why, and the way out, for reports."""
+        return Emptiness()
 
     @abc.abstractmethod
     def labels(self, features):

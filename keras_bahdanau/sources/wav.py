@@ -11,10 +11,14 @@ from keras_bahdanau.layers.front_ends.log_mel import RATE
 MOST_CHANNELS = 64
 RATES = (1000, 192_000)  # the lowest and the highest, in samples a second
 LOUDEST = 1e3  # of a sample, where full scale is 1: its square is far from overflow
+STILL = 2 / 2**15  # from the lowest to the highest sample of silence: dither of 16 bits
 _MOST_CHUNKS = 256  # that are looked at
 _HEAD = 8  # bytes of a chunk's name and size
 _FORM = 40  # bytes of the longest "fmt " chunk
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
+_STREAMED = 2**31 - 2**16  # bytes of data: as many, or more, say that a stream had no known size
+_COUNTED_IN = 44  # bytes of the usual header, which some writers add to the size of the data
+_MOST_DATA = 2**40  # bytes that a "ds64" chunk may declare
 _DIVISORS = [number for number in range(1, RATE + 1) if RATE % number == 0]
 _MARGIN = 50  # a fiftieth of a second of silence, since the Fourier transform goes round
 _ROLL_OFF = 0.95  # of the highest frequency, from where on the spectrum fades
@@ -38,40 +42,65 @@ def wav_format(content, size):
     """The `WavFormat` of the beginning of a file of `size` bytes, with chunks in any order."""
     end = tf.cast(tf.strings.length(content), tf.int64)  # the beginning may cut a name or a size
 
-    def searching(step, position, form, start, length):
+    def searching(step, position, form, start, length, total):
         is_complete = (form[0] > 0) & (start > 0)
         return (step < _MOST_CHUNKS) & (position + _HEAD <= end) & ~is_complete
 
-    def next_chunk(step, position, form, start, length):
+    def next_chunk(step, position, form, start, length, total):
         chunk = _bytes(content, position, _HEAD + _FORM)
-        declared = _number(chunk, 4, 4)
+        declared, body = _number(chunk, 4, 4), position + _HEAD
         is_form = _is(chunk, 0, b"fmt ") & (declared >= 16) & (form[0] == 0)
         is_data = _is(chunk, 0, b"data") & (start == 0)
         fields = tf.where(tf.range(_FORM, dtype=tf.int64) < declared, chunk[_HEAD:], 0)
+        is_padded = (declared % 2 == 1) & ~_is_text(_bytes(content, body + declared, 1))
         return (
             step + 1,
-            position + _HEAD + declared + declared % 2,  # chunks begin at even places
+            body + declared + tf.cast(is_padded, tf.int64),
             tf.where(is_form, fields, form),
-            tf.where(is_data, position + _HEAD, start),
-            tf.where(is_data, tf.minimum(declared, size - position - _HEAD), length),
+            tf.where(is_data, body, start),
+            tf.where(is_data, _data_length(chunk, total, size - body), length),
+            tf.where(_is(chunk, 0, b"ds64"), _number(chunk, _HEAD + 8, 7), total),
         )
 
     zero = tf.zeros((), tf.int64)
-    state = (tf.zeros((), tf.int32), zero + 12, tf.zeros(_FORM, tf.int64), zero, zero)
-    _, _, form, start, length = tf.while_loop(searching, next_chunk, state)
+    state = (tf.zeros((), tf.int32), zero + 12, tf.zeros(_FORM, tf.int64), zero, zero, zero)
+    _, _, form, start, length, _ = tf.while_loop(searching, next_chunk, state)
     head = _bytes(content, zero, 12)
-    is_wav = (_is(head, 0, b"RIFF") | _is(head, 0, b"RF64")) & _is(head, 8, b"WAVE")
-    return _checked(form, start, tf.where(is_wav, length, 0))
+    is_wav = tf.reduce_any([_is(head, 0, name) for name in (b"RIFF", b"RF64", b"BW64")])
+    return _checked(form, start, tf.where(is_wav & _is(head, 8, b"WAVE"), length, 0))
+
+
+def _data_length(chunk, total, available):
+    """Bytes of samples by the beginning of their chunk, 0 where the end of the file is missing.
+
+    A stream declares 0, or as much as a size can hold: all that is `available` counts then, unless
+    another chunk follows those 0 bytes. `total` is the size in a "ds64" chunk, 0 without one.
+    """
+    declared = _number(chunk, 4, 4)
+    is_wide = (declared == 2**32 - 1) & (total > 0) & (total < _MOST_DATA)
+    declared = tf.where(is_wide, total, declared)
+    is_followed = _is_text(chunk[_HEAD : _HEAD + 4])
+    is_followed &= _number(chunk, _HEAD + 4, 4) + _HEAD <= available
+    is_stream = (declared == 0) & ~is_followed | (declared >= _STREAMED) & ~is_wide
+    is_whole = is_stream | (declared <= available + _COUNTED_IN)
+    length = tf.where(is_stream & (declared == 0), available, tf.minimum(declared, available))
+    return tf.where(is_whole, length, 0)
 
 
 def _checked(form, start, length):
-    """The `WavFormat` of a "fmt " chunk and the bytes of samples, without a frame if it is odd."""
-    tag, channels = _number(form, 0, 2), _number(form, 2, 2)
-    rate, width = _number(form, 4, 4), (_number(form, 14, 2) + 7) // 8
+    """The `WavFormat` of a "fmt " chunk and the bytes of samples, without a frame if it is odd.
+
+    A sample is as wide as a block leaves room for: 24 bits may lie in the high bytes of four.
+    """
+    tag, channels, rate = (_number(form, first, size) for first, size in ((0, 2), (2, 2), (4, 4)))
+    block, least = _number(form, 12, 2), (_number(form, 14, 2) + 7) // 8
+    known = (channels >= 1) & (channels <= MOST_CHANNELS) & (least >= 1)
+    width = tf.where(known & (block > 0), block // tf.maximum(channels, 1), least)
+    known &= (block == 0) | (block == width * channels) & (width >= least)
     tag = tf.where(tag == _EXTENSIBLE, _number(form, 24, 2), tag)
     pcm = (tag == _PCM) & (width >= 1) & (width <= 4)
-    floating = (tag == _FLOAT) & ((width == 4) | (width == 8))
-    known = (pcm | floating) & (channels >= 1) & (channels <= MOST_CHANNELS)
+    floating = (tag == _FLOAT) & ((width == 4) | (width == 8)) & (width == least)
+    known &= pcm | floating
     known &= (rate >= RATES[0]) & (rate <= RATES[1])
     unit = tf.ones((), tf.int64)
     channels, rate, width = (tf.where(known, n, unit) for n in (channels, rate, width))
@@ -139,6 +168,11 @@ def _number(numbers, first, width):
 
 def _is(numbers, first, name):
     return tf.reduce_all(numbers[first : first + len(name)] == [*name])
+
+
+def _is_text(numbers):
+    """True for characters such as those of the name of a chunk."""
+    return tf.reduce_all((numbers >= ord(" ")) & (numbers <= ord("~")))
 
 
 def resampled_length(samples, rate):

@@ -19,20 +19,24 @@ def report_skipped(plan, batches, validation, say):
     source, data = plan.source, plan.data
     longest = longest_source(plan)
     limit = longest and (longest, source.unit)
-    report_skipped_of("training", batches, data.inputs, plan.options.max_length, say, limit)
+    arguments = data.inputs, source, plan.options.max_length, say, limit
+    report_skipped_of("training", batches, *arguments)
     limit = longest and (longest_valid_source(source, longest), source.unit)
-    report_skipped_of("validation", validation, data.valid_inputs, LONGEST_VALID, say, limit)
+    arguments = data.valid_inputs, source, LONGEST_VALID, say, limit
+    report_skipped_of("validation", validation, *arguments)
 
 
-def report_skipped_of(kind, batches, inputs, max_length, say, source_limit=None):
+def report_skipped_of(kind, batches, inputs, source, max_length, say, source_limit=None):
     """Report the "training" or "validation" pairs that are left out.
 
-    `source_limit` is the source's own limit, such as (3000, "frames"), or None for the target's.
+    `source` is the `Source` that reads the inputs. `source_limit` is its own limit, such as
+    (3000, "frames"), or None for the target's.
     """
     skipped = batches.skipped
     if skipped.empty:
         say(f"{_pairs(skipped.empty, kind)} with an empty side {_are(skipped.empty)} left out")
-        _name_unreadable(inputs, batches.source_lengths, say)
+        for line in report_unreadable(inputs, batches.source_lengths, source):
+            say(line)
     if skipped.too_long:
         pairs = f"{_pairs(skipped.too_long, kind)} with more than {max_length} tokens"
         options = ["--max-length"]
@@ -97,9 +101,10 @@ def _named(inputs, rows):
 class ReportBroken(keras.callbacks.Callback):
     """Report each broken input once, at the end of its epoch; ValueError if all are broken."""
 
-    def __init__(self, kind, batches, inputs, say):
+    def __init__(self, kind, batches, inputs, source, say):
         super().__init__()
-        self.kind, self.batches, self.inputs, self.say = kind, batches, inputs, say
+        self.kind, self.batches, self.say = kind, batches, say
+        self.inputs, self.source = inputs, source
         self.reported = set()
 
     def on_epoch_end(self, epoch, logs=None):
@@ -108,14 +113,10 @@ class ReportBroken(keras.callbacks.Callback):
             self.reported.update(new)
             count = "counts" if len(new) == 1 else "count"
             self.say(f"{_pairs(len(new), self.kind)} with a broken source {count} for nothing")
-            _name_unreadable([self.inputs[row] for row in new], [0] * len(new), self.say)
+            inputs = [self.inputs[row] for row in new]
+            for line in report_unreadable(inputs, [0] * len(new), self.source):
+                self.say(line)
             self.batches.require_readable()
-
-
-def _name_unreadable(inputs, lengths, say):
-    line = report_unreadable(inputs, lengths)
-    if line:
-        say(line)
 
 
 class ReportSteps(keras.callbacks.Callback):

@@ -1019,7 +1019,7 @@ def test_a_model_with_ctc_is_tuned_by_its_own_metric_with_shares_of_ctc(
     search = SearchOptions(beam_width=1, ctc_weight=0.3)
     path = tmp_path / "images.keras"
     ImageToText(source, model, target, search).save(path)
-    image = tf.io.encode_png(np.zeros((16, 8, 1), np.uint8)).numpy()
+    image = tf.io.encode_png(np.eye(16, 8, dtype=np.uint8)[..., np.newaxis] * 255).numpy()
     (tmp_path / "a.png").write_bytes(image)
     (tmp_path / "valid.tsv").write_text("a.png\ta b\n")
     grid = ["--beam-widths", "2", "--length-normalizations", "1", "--length-penalties", "power"]

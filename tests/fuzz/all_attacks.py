@@ -4,6 +4,7 @@ from fuzz import (  # noqa: F401
     archives,
     clients,
     command_line,
+    foreign_files,
     images,
     numeric_sources,
     prefixes,

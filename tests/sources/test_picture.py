@@ -83,13 +83,13 @@ def test_a_picture_of_another_input_is_refused(vectors):
 
 
 def test_an_image_is_seen_as_the_model_gets_it_without_padding():
-    black = np.zeros((4, 6), np.uint8)  # scaled to 16 x 24
-    picture = ImageSource(16, 48).picture(black)
+    image = np.eye(16, 24)
+    picture = ImageSource(16, 48).picture(image)
     assert (picture.columns, picture.rows, picture.axis) == (3, 2, "")
-    np.testing.assert_array_equal(picture.pixels, np.zeros((16, 24)))
-    light = ImageSource(16, 48, ink="light").picture(black)
-    np.testing.assert_array_equal(light.pixels, np.ones((16, 24)))
-    red = np.zeros((16, 16, 3)) + [1, 0, 0]
+    np.testing.assert_array_equal(picture.pixels, image)
+    light = ImageSource(16, 48, ink="light").picture(image)
+    np.testing.assert_array_equal(light.pixels, 1 - image)
+    red = np.eye(16)[..., np.newaxis] * [1, 0, 0]
     np.testing.assert_array_equal(ImageSource(16, 48, 3).picture(red).pixels, red)
 
 

@@ -14,8 +14,8 @@ from keras_bahdanau.sources.sounds import encoded
 
 IMAGE, SOUND = ImageSource(16, 48), AudioSource(20)
 CONTENTS = {
-    "image": tf.io.encode_png(np.zeros((16, 24, 1), np.uint8)).numpy(),
-    "sound": encoded(np.ones((3200, 1), np.int16), 16_000),
+    "image": tf.io.encode_png(np.eye(16, 24, dtype=np.uint8)[..., np.newaxis] * 255).numpy(),
+    "sound": encoded(np.resize(np.int16([9, -9]), (3200, 1)), 16_000),
 }
 KINDS = pytest.mark.parametrize(
     "source, kind", [(IMAGE, "image"), (SOUND, "sound")], ids=["image", "sound"]
@@ -33,8 +33,8 @@ def test_a_file_that_can_not_be_read_is_an_empty_row_and_is_named(tmp_path, sour
     features = rows.padded(np.arange(3), (3, int(rows.lengths[1])))
     np.testing.assert_array_equal(features.lengths, rows.lengths)
     assert not rows.broken.any(), "it was known from the beginning"
-    line = report_unreadable(paths, rows.lengths)
-    assert line == f"2 files are empty or can't be read: {tmp_path}, {tmp_path / 'gone'}"
+    lines = report_unreadable(paths, rows.lengths, source)
+    assert lines == [f"2 files are empty or can't be read: {tmp_path}, {tmp_path / 'gone'}"]
 
 
 @KINDS

@@ -28,8 +28,8 @@ def chunk(name, content, size=None):
     return name + declared + content + b"\0" * (len(content) % 2)
 
 
-def form(tag=1, channels=1, rate=16_000, bits=16, more=b""):
-    block = channels * bits // 8
+def form(tag=1, channels=1, rate=16_000, bits=16, more=b"", block=None):
+    block = channels * -(-bits // 8) if block is None else block
     numbers = (tag, channels, rate, rate * block % 2**32, block % 2**16, bits)
     return chunk(b"fmt ", struct.pack("<HHIIHH", *numbers) + more)
 
@@ -103,10 +103,54 @@ def test_sizes_that_lie_and_chunks_in_any_order(name):
     np.testing.assert_allclose(values, VALUES)
 
 
-def test_a_file_that_ends_early_is_read_up_to_there():
+def test_a_size_that_counts_the_header_in_is_read_and_a_file_that_was_cut_is_not():
     whole = WHOLE["as usual"]
     frames = [read(whole[:size])[0].frames for size in range(len(whole) + 1)]
     assert frames == [0] * 46 + [1, 1, 2, 2, 3]
+    header, data = whole[:40], DATA[8:]
+    for declared, expected in ((len(data) + 44, 3), (len(data) + 45, 0), (10**6, 0)):
+        assert read(header + struct.pack("<I", declared) + data)[0].frames == expected
+
+
+@pytest.mark.parametrize("size", [0, 2**32 - 1, 2**31, 2**31 - 1, 0x7FFFF000, 0x7FFFFFFF - 36])
+def test_the_size_of_a_stream_is_all_that_follows(size):
+    found, values = read(riff(form(), chunk(b"data", DATA[8:], size)))
+    assert found.frames == 3
+    np.testing.assert_allclose(values, VALUES)
+    if not size:
+        assert read(riff(form(), chunk(b"data", b"", 0), chunk(b"LIST", b"abcd")))[0].frames == 0
+
+
+@pytest.mark.parametrize("between", [b"odd", b"other"])
+def test_an_odd_chunk_needs_no_padding(between):
+    unpadded = chunk(b"LIST", between)[:-1]
+    for chunks in ((form(), unpadded, DATA), (unpadded, form(), chunk(b"bext", b"1"), DATA)):
+        assert read(riff(*chunks))[1].tolist() == VALUES.tolist()
+
+
+@pytest.mark.parametrize(
+    ("bits", "block", "shift"), [(24, 4, 16), (20, 3, 8), (20, 4, 16), (12, 2, 0), (16, 4, 16)]
+)
+def test_numbers_in_a_wider_block_count_from_their_high_bytes(bits, block, shift):
+    numbers = np.array([1, -2, 3, -30_000], "int64") << shift
+    data = b"".join(int(number).to_bytes(block, "little", signed=True) for number in numbers)
+    stereo = riff(form(bits=bits, channels=2, block=2 * block), chunk(b"data", data * 2))
+    assert read(stereo)[0].frames == 4
+    found, values = read(riff(form(bits=bits, block=block), chunk(b"data", data)))
+    assert (found.width, found.frames) == (block, 4)
+    np.testing.assert_allclose(values, np.array([1, -2, 3, -30_000]) / 2**15, atol=1e-9)
+
+
+def test_a_wide_file_has_its_size_in_a_chunk_of_its_own():
+    def wide(size, name=b"RF64"):
+        sizes = chunk(b"ds64", struct.pack("<QQQI", 0, size, 3, 0))
+        data = chunk(b"data", DATA[8:], 2**32 - 1)
+        behind = chunk(b"LIST", b"is no sound")
+        return name + b"\xff" * 4 + b"WAVE" + sizes + form() + data + behind
+
+    for name in (b"RF64", b"BW64"):
+        assert read(wide(6, name))[1].tolist() == VALUES.tolist()
+    assert read(wide(10**10))[0].frames == 0  # 10 GB, which was cut
 
 
 NOT_READ = {
@@ -124,6 +168,9 @@ NOT_READ = {
     "192,001 Hz": riff(form(rate=192_001), DATA),
     "4 GHz": riff(form(rate=2**32 - 1), DATA),
     "no bits": riff(form(bits=0), DATA),
+    "a block of no whole number": riff(form(bits=16, channels=2, block=5), DATA),
+    "a block narrower than its bits": riff(form(bits=24, block=2), DATA),
+    "floats in a wider block": riff(form(3, bits=32, block=8), DATA),
     "40 bits": riff(form(bits=40), DATA),
     "65,535 bits": riff(form(bits=65_535), DATA),
     "floats of 16 bits": riff(form(3), DATA),

@@ -55,10 +55,55 @@ def other_sounds():
         *(sound_file(700, rate=rate) for rate in (1000, 8000, 11_025, 44_100, 48_000, 192_000)),
         *(sound_file(1, rate=rate) for rate in (1000, 44_100, 12_347)),
         *(sound_file(300, width=width, channels=width) for width in (1, 3, 4)),
-        sound_file(0, rate=8000),
         float_file(values),
         float_file(values, extensible=True),
         float_file(values.astype("<f8"), 48_000, 3),
+        *strange_sounds(),
+    ]
+
+
+def riff(*chunks, block=2, bits=16, channels=1, name=b"RIFF"):
+    """A WAV file of 16 kHz of chunks, (name, content) or (name, content, declared size).
+
+    They are written without padding; a chunk "fmt " comes first.
+    """
+    form = struct.pack("<HHIIHH", 1, channels, 16_000, 16_000 * block, block, bits)
+    body = b"WAVE"
+    for kind, content, *size in ((b"fmt ", form), *chunks):
+        body += kind + struct.pack("<I", *(size or [len(content)])) + content
+    return name + struct.pack("<I", len(body)) + body
+
+
+def strange_sounds():
+    """WAV files of writers that follow no rule, and of silence."""
+    data = np.random.default_rng(1).integers(-9000, 9000, 480).astype("<i2").tobytes()
+    sizes = struct.pack("<QQQI", 0, len(data), 480, 0)
+    return [
+        riff((b"data", data * 2), block=4, bits=24),
+        riff((b"data", data * 2), block=8, bits=20, channels=2),
+        riff((b"data", data), block=3, bits=20),
+        riff((b"data", data), bits=12),
+        riff((b"LIST", b"odd"), (b"data", data)),
+        riff((b"LIST", b"odd\0", 3), (b"bext", b"1\xff", 1), (b"data", data)),
+        *(riff((b"data", data, size)) for size in (0, 2**31 - 1, 2**32 - 1, 0x7FFFF000)),
+        *(riff((b"data", data, len(data) + more)) for more in (1, 44)),
+        riff((b"ds64", sizes), (b"data", data, 2**32 - 1), (b"LIST", b"none"), name=b"RF64"),
+        *(riff((b"data", number * 480)) for number in (b"\0\0", b"\x11\x22", b"\0\0\1\0\xff\xff")),
+        riff((b"data", b"\x80" * 480), block=1, bits=8),
+    ]
+
+
+def wrong_sounds():
+    """WAV files without a sample, that were cut, or whose blocks can't hold their bits."""
+    data = bytes(range(200)) * 4
+    return [
+        sound_file(0),
+        riff((b"data", b"", 0), (b"LIST", b"none")),
+        riff((b"data", data, 845)),
+        riff((b"data", data, 10**9)),
+        riff((b"ds64", struct.pack("<QQQ", 0, 10**10, 9)), (b"data", data, 2**32 - 1)),
+        riff((b"data", data), block=5, channels=2),
+        riff((b"data", data), block=2, bits=24),
     ]
 
 
@@ -89,7 +134,31 @@ def other_images():
             images.append(
                 png_of_rows(rows, bits, colour, (b"tRNS", struct.pack(f">{len(key)}H", *key)))
             )
+    return images + turned_images() + blank_images()
+
+
+def turned_images():
+    """PNG files with each orientation in a chunk eXIf, before and behind the pixels."""
+    rows, images = np.random.default_rng(6).integers(0, 256, (9, 60), np.uint8), []
+    pixels = (b"IDAT", zlib.compress(b"".join(b"\0" + row.tobytes() for row in rows)))
+    for number in range(10):  # 0 and 9 are none
+        order = "<>"[number % 2]
+        exif = struct.pack(
+            f"{order}2sHIHHHIHHI", b"IIMM"[number % 2 * 2 :][:2], 42, 8, 1, 274, 3, 1, number, 0, 0
+        )
+        chunks = [(b"eXIf", exif), pixels]
+        images.append(png_of(20, 9, *chunks[:: -1 if number > 4 else 1], colour=2))
     return images
+
+
+def blank_images():
+    """PNG files of one colour, and of one with a little ink."""
+    images = [np.full((16, 20, 4), value, np.uint8) for value in (255, 0, 90)]
+    images.append(images[0] - np.random.default_rng(7).integers(0, 9, (16, 20, 4), np.uint8))
+    images[-1][..., 3] = 255
+    images.append(images[0].copy())
+    images[-1][3, 3, :3] = 240
+    return [png_of_rows(image.reshape(16, -1), 8, 6) for image in images]
 
 
 def clear_colour_of_16_bits():

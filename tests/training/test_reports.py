@@ -30,7 +30,8 @@ def told(pairs, kind="training"):
     lines = []
     side = Subwords.train(["a b"], 12, model_type="word", exact=False)
     batches = BatchedPairs(pairs, side, side, max_length=8)
-    report_skipped_of(kind, batches, [source for source, _ in pairs], 8, lines.append)
+    inputs = [source for source, _ in pairs]
+    report_skipped_of(kind, batches, inputs, source_of(side), 8, lines.append)
     return lines
 
 
@@ -55,7 +56,8 @@ def test_a_limit_of_the_source_is_named_with_its_option():
     side, lines = Subwords.train(["a b"], 12, model_type="word", exact=False), []
     pairs = [("a", "b"), (LONG, "b")]
     batches = BatchedPairs(pairs, side, side, max_length=128, max_source_length=20)
-    report_skipped_of("training", batches, ["a", "b"], 128, lines.append, (3000, "frames"))
+    arguments = source_of(side), 128, lines.append, (3000, "frames")
+    report_skipped_of("training", batches, ["a", "b"], *arguments)
     assert lines == [
         "1 training pair with more than 128 tokens, or a source of more than 3,000 frames, is left "
         "out (--max-length, --max-source-length): 'b'"

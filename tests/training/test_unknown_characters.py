@@ -80,7 +80,7 @@ def test_characters_without_a_weight_each_are_refused_before_a_run_begins(given)
 
 
 def test_a_source_that_is_no_text_is_refused(tmp_path):
-    pairs = [(np.zeros((8, 8), np.uint8), "abc")] * 4
+    pairs = [(np.eye(8), "abc")] * 4
     given = TrainingOptions(unknown_rate=0.3)
     source = ImageSource(height=8, width=8)
     with pytest.raises(ValueError, match="unknown_rate=0.3 with 'ImageSource' and 'bpe'"):

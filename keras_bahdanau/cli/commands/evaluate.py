@@ -204,12 +204,13 @@ def _warn_of_inputs(measured, pairs, translator, search, arguments):
     limits = translator.source.limits(translator.longest(search))
     names = names_of(sources, by_line=arguments.answer_separator is None)
     warn_of_cuts(results, limits, names, translator.source.unit)
-    unreadable = report_unreadable(sources, [len(result.source_tokens) for result in results])
+    lengths = [len(result.source_tokens) for result in results]
+    unreadable = report_unreadable(sources, lengths, translator.source)
     target = translator.target
     if not translator.reads_target:  # its vocabulary has no normalization, which makes such spaces
         pairs = [(source, target.spaced(text)) for source, text in pairs]
     reports = report_pairs(pairs, translator.source, target, lowercase=arguments.lowercase)
-    for line in filter(None, [unreadable, *reports]):
+    for line in [*unreadable, *reports]:
         warn(line)
 
 

@@ -210,7 +210,7 @@ class _Files:
 
     def check(self, pipeline, search):
         self.limits = pipeline.source.limits(pipeline.longest(search))
-        self.unit = pipeline.source.unit
+        self.unit, self.source = pipeline.source.unit, pipeline.source
 
     def tagged(self, paths):
         return paths
@@ -230,8 +230,8 @@ class _Files:
     def conclude(self, search):
         from keras_bahdanau.data.readers.manifest import report_unreadable
 
-        if unreadable := report_unreadable(self.paths, self.lengths):
-            warn(unreadable)
+        for line in report_unreadable(self.paths, self.lengths, self.source):
+            warn(line)
 
 
 def _paths(file):

@@ -59,15 +59,18 @@ def first_file(path, lines):
         return ""
 
 
-def report_unreadable(inputs, lengths):
-    """One line about the files that a source can't read, of length 0; "" if there is none."""
-    names = [
-        str(path)
-        for path, length in zip(inputs, lengths, strict=True)
-        if isinstance(path, os.PathLike) and not length
-    ]
-    if not names:
-        return ""
+def report_unreadable(inputs, lengths, source):
+    """Lines about the files that a `Source` finds empty, of length 0: one for each reason."""
+    names = {}
+    for path, length in zip(inputs, lengths, strict=True):
+        if isinstance(path, os.PathLike) and not length:
+            names.setdefault(source.emptiness(path), []).append(str(path))
+    return [_line(*emptiness, paths) for emptiness, paths in names.items()]
+
+
+def _line(reason, remedy, names):
     more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    count = "1 file is" if len(names) == 1 else f"{len(names):,} files are"
-    return f"{count} empty or can't be read: {', '.join(names[:NAMED])}{more}"
+    each = " each" if reason.startswith(("a ", "an ")) else ""
+    count = "1 file is" if len(names) == 1 else f"{len(names):,} files are{each}"
+    line = f"{count} {reason}: {', '.join(names[:NAMED])}{more}"
+    return f"{line}. {remedy}" if remedy else line

@@ -6,7 +6,7 @@ import json
 import os
 from typing import NamedTuple
 
-from keras_bahdanau.data.filters import TextSide
+from keras_bahdanau.data.filters import TextSide, excerpt
 from keras_bahdanau.text.features import is_blank
 from keras_bahdanau.text.id_rows import rows_by_word
 from keras_bahdanau.text.subwords import Subwords
@@ -46,6 +46,10 @@ class TextCorpus(abc.ABC):
     def side(self, sources):
         """The sources of some pairs, as filters take them: see `TextSide`."""
         return TextSide(sources)
+
+    def describe(self, source):
+        """Short text about a source, for a report."""
+        return excerpt(source)
 
     def rows(self, subwords, sources):
         """The rows of sources, as `write_shard` takes them."""

@@ -33,7 +33,7 @@ def scan_block(corpus, filters, directory, block):
     summary = {
         "pairs": len(verdicts),
         "dropped": counts_of(verdicts),
-        "examples": examples_of(verdicts, block.first, sources, targets),
+        "examples": examples_of(verdicts, block.first, sources, targets, describe=corpus.describe),
     }
     arrays = {
         "rows": rows.astype(np.int32),

@@ -73,6 +73,12 @@ class ManifestCorpus(TextCorpus):
     def side(self, sources):
         return FileSide(self.source, sources)
 
+    def describe(self, source):
+        path = super().describe(source)
+        if self.source.batch([source], 1).lengths[0]:
+            return path
+        return f"{path} is {self.source.emptiness(source).reason}"
+
     def rows(self, source, sources):
         return FileRows.read(source, sources)
 

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from keras_bahdanau.data.readers.manifest import read_manifest, report_unreadable
+from keras_bahdanau.sources import AudioSource
+
+SOURCE = AudioSource(20)
 
 
 @pytest.fixture
@@ -56,10 +59,23 @@ def test_a_bad_line_is_named(manifest, text, error, message):
 
 def test_files_that_give_nothing_are_counted_and_named(manifest):
     one, other = (path for path, _ in read_manifest(manifest("a.wav\tx\nb/c.wav\ty\n")))
-    assert report_unreadable([one, other], np.array([3, 1])) == ""
-    assert report_unreadable([one, other], np.array([3, 0])) == (
-        f"1 file is empty or can't be read: {other}"
-    )
-    many = report_unreadable([one, other] * 4, np.zeros(8, int))
+    assert report_unreadable([one, other], np.array([3, 1]), SOURCE) == []
+    line = f"1 file is empty or can't be read: {other}"
+    assert report_unreadable([one, other], np.array([3, 0]), SOURCE) == [line]
+    (many,) = report_unreadable([one, other] * 4, np.zeros(8, int), SOURCE)
     assert many.startswith("8 files are empty or can't be read: ") and many.endswith(" and 3 more")
-    assert report_unreadable(["", "text"], np.zeros(2, int)) == ""
+    assert report_unreadable(["", "text"], np.zeros(2, int), SOURCE) == []
+
+
+def test_files_in_another_form_are_counted_by_it_with_the_way_out(tmp_path):
+    contents = [b"NIST_1A\n   1024\n", b"RIFF0000WEBPVP8 ", b"NIST_1A\n", b"<!DOCTYPE html>"]
+    files = [tmp_path / f"{number}.wav" for number in range(4)]
+    for path, content in zip(files, contents, strict=True):
+        path.write_bytes(content)
+    assert report_unreadable(files, np.zeros(4, int), SOURCE) == [
+        f"2 files are NIST SPHERE, not WAV or FLAC: {files[0]}, {files[2]}. "
+        "Convert to WAV, for example with sox or ffmpeg.",
+        f"1 file is WebP, not WAV or FLAC: {files[1]}. Give a recording.",
+        f"1 file is an HTML page, not WAV or FLAC: {files[3]}. "
+        "It may be an error of a download: look at it, and download the file itself.",
+    ]

@@ -24,7 +24,7 @@ from keras_bahdanau.data.corpora import pairs_of
 from keras_bahdanau.data.readers.lines import Unreadable
 from keras_bahdanau.data.shards import preparing
 from keras_bahdanau.demo.images_task import ImagesTask
-from keras_bahdanau.sources import FeatureSource
+from keras_bahdanau.sources import AudioSource, FeatureSource
 from keras_bahdanau.training import TrainingOptions, TrainingPlan
 from keras_bahdanau.training.data import TrainingData
 from keras_bahdanau.training.model import compiled_model
@@ -35,6 +35,17 @@ KINDS = ("images", "audio")
 
 def quiet(line):
     pass
+
+
+def test_a_report_says_why_a_file_gives_nothing(tmp_path):
+    sphere, manifest = tmp_path / "talk.wav", tmp_path / "list.tsv"
+    sphere.write_bytes(b"NIST_1A\n   1024\n")
+    manifest.write_text("talk.wav\ta b\n", encoding="utf-8")
+    corpus = ManifestCorpus(manifest, AudioSource(20))
+    assert corpus.describe(sphere).endswith("talk.wav is NIST SPHERE, not WAV or FLAC")
+    case = CASES["audio"]
+    good = case.write(case.input_of((0, 1)), tmp_path / "good")
+    assert corpus.describe(good).endswith("good.wav")
 
 
 def prepared(path, source, out, workers=1, **settings):

@@ -28,6 +28,7 @@ from device_files import (
     other_sounds,
     png_of,
     sound_file,
+    wrong_sounds,
 )
 from native_programs import (
     KIT,
@@ -513,6 +514,7 @@ BAD_FILES = {
     "audio": {
         "truncated": sound_file(99)[:30],
         "empty": b"",
+        **{f"wrong {number}": content for number, content in enumerate(wrong_sounds())},
         "999 Hz": sound_file(99, rate=999),
         "65 channels": sound_file(99, channels=65),
         "floats of 16 bits": float_file(np.zeros(9, "<f2")),
@@ -569,7 +571,7 @@ def expected_line(file_features, path, card):
 
 def files_of(source, wide):
     if isinstance(source, AudioSource):
-        return [sound_file(samples) for samples in (0, 1, 159, 160, 161, 700, 2400, 4800)]
+        return [sound_file(samples) for samples in (1, 159, 160, 161, 700, 2400, 4800)]
     return [image_file(mode, 16, width) for mode in ("1", "L", "P", "RGB") for width in wide]
 
 

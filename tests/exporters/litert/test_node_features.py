@@ -23,6 +23,7 @@ from device_files import (
     other_sounds,
     png_of,
     sound_file,
+    wrong_sounds,
 )
 from PIL import Image
 
@@ -154,10 +155,10 @@ def test_transparent_pixels_show_the_paper(tmp_path):
 
 def test_sounds_have_the_samples_of_training(tmp_path):
     whole = sound_file(700)
-    contents = [sound_file(count) for count in (0, 1, 159, 160, 161, 1920)]
+    contents = [sound_file(count) for count in (1, 159, 160, 161, 1920)]
     contents += [sound_file(300, width=width) for width in (1, 3, 4)]
     contents += [sound_file(300, channels=2), sound_file(300, channels=3, width=3)]
-    contents += [whole[:-1], whole[:-399], whole[:36] + b"LIST\3\0\0\0abc\0" + whole[36:]]
+    contents += [whole[:-1], whole[:-43], whole[:36] + b"LIST\3\0\0\0abc\0" + whole[36:]]
     values = np.array([0.5, -1, np.nan, np.inf, 1e30, 0.1], "<f4")
     contents += [float_file(values), float_file(values, extensible=True)]
     contents.append(float_file(values.astype("<f8")))
@@ -227,6 +228,9 @@ REFUSED = (
     (IMAGES, image_file("L", 16, 40) + bytes(2**24), "at most 16,777,216 bytes"),
     (SOUNDS, b"", "a WAV file of 1 to 192 kHz, PCM of 8 to 32 bits or floats. "),
     (SOUNDS, sound_file(99)[:30], "no such sound"),
+    *((SOUNDS, content, "a W") for content in wrong_sounds()[:2]),
+    *((SOUNDS, content, "ends before its data does") for content in wrong_sounds()[2:5]),
+    *((SOUNDS, content, "no such sound") for content in wrong_sounds()[5:]),
     (SOUNDS, sound_file(99, rate=999), "no such sound"),
     (SOUNDS, sound_file(12 * 441 + 1, rate=44_100), "at most 12 positions in this file. "),
     (INK, b"", "ink as JSON, a list of strokes, each a list of points [x, y]. Received: "),

@@ -4,6 +4,7 @@ import { resized, roundedToEven } from "./scaling.mjs";
 
 const PAPER = 255;
 const GREY = [77, 150, 29];  // shares of red, green and blue, in 256ths
+const FAINTEST = 8;  // of 255: an image holds nothing if all its pixels are as alike
 
 export class ImageSource {
   /** `config` has the settings of the source, and `shapeOf` gives the sizes of an input of the file. */
@@ -15,17 +16,19 @@ export class ImageSource {
 
   /**
    * {features, labels, picture} of an image {data, width, height, channels}: bytes of 1 (grey), 3 (colours) or 4
-   * channels (with alpha). An image that would be less than half a pixel high or wide has no positions.
+   * channels (with alpha). An image that would be less than half a pixel high or wide has no positions, nor has one
+   * of a single colour.
    */
   features({ data, width, height, channels }) {
     const [rows, columns] = this.scaled(height, width);
-    const cells = rows && columns ? Math.ceil(columns / this.cell) : 0;
+    const inks = rows && columns ? this.inkOf(data, width * height, channels) : [];
+    const cells = this.isBlank(inks) ? 0 : Math.ceil(columns / this.cell);
     const labels = Array.from({ length: cells * this.rows }, (_, place) =>
       `${Math.floor(place / this.rows)},${place % this.rows}`);
     const drawn = Math.min(cells * this.cell, this.wide);  // a wider one is refused
     const pixels = new Uint8Array(this.height * drawn * this.channels).fill(PAPER);
     if (cells && cells * this.cell <= this.wide) {
-      const ink = resized(this.inkOf(data, width * height, channels), [height, width, this.channels], [rows, columns]);
+      const ink = resized(inks, [height, width, this.channels], [rows, columns]);
       const above = Math.floor((this.height - rows) / 2);  // in the middle of the height
       for (let y = 0; y < rows; ++y) {
         for (let x = 0; x < columns * this.channels; ++x) {
@@ -66,6 +69,17 @@ export class ImageSource {
       else found[pixel] = depth === 1 ? 256 * ink[0] : GREY[0] * ink[0] + GREY[1] * ink[1] + GREY[2] * ink[2];
     }
     return found;
+  }
+
+  /** Whether all pixels are of one colour. */
+  isBlank(inks) {
+    const [low, high] = [Infinity, -Infinity].map((bound) => new Array(this.channels).fill(bound));
+    inks.forEach((value, place) => {
+      const c = place % this.channels;
+      if (value < low[c]) low[c] = value;
+      if (value > high[c]) high[c] = value;
+    });
+    return low.every((least, c) => high[c] - least <= 256 * FAINTEST);
   }
 
   /** The pixels as wide as the input of the file, with paper at the right. */

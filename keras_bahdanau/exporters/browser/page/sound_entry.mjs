@@ -109,6 +109,7 @@ export class Entry {
 async function samplesOf(blob) {
   const content = await blob.arrayBuffer();
   const wav = readWav(new Uint8Array(content));
+  if (wav?.cut) throw new InputError("The file was cut short: it ends before its sound does. Download it again.");
   if (wav?.rate === RATE) return wav.samples;
   const context = new OfflineAudioContext(1, 1, RATE);  // which decodes to its own rate
   const sound = await context.decodeAudioData(content).catch(() => {
