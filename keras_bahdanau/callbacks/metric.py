@@ -1,21 +1,29 @@
 """Metrics of decoded texts inside `fit`."""
 
+import math
+import warnings
 from pathlib import Path
 
 import keras
 
 from keras_bahdanau.data.pairs import answers_by_source
-from keras_bahdanau.evaluation.corpus_metrics import CorpusMetric, metrics_of
+from keras_bahdanau.evaluation.corpus_metrics import CorpusMetric, metrics_of, report_blind
+from keras_bahdanau.evaluation.scoring import long_references
 from keras_bahdanau.evaluation.significance import interval
 from keras_bahdanau.optimizers.adam import averaged_weights
 from keras_bahdanau.text.host_text import check_pairs
+from keras_bahdanau.text.id_rows import IdRows
+
+_LOSSES = "val_perplexity", "val_loss", "loss"
+_NONE = (math.inf, math.inf, math.inf)  # worse than any value, even without a loss
 
 
 class MetricCallback(keras.callbacks.Callback):
     """Decode validation pairs after each epoch, and log metrics as "val_" and their names.
 
     The pairs are decoded once for all metrics, with the largest n-best list that one of them
-    needs: 5 texts of a source for "top5". The first metric decides which epoch is best. Callbacks
+    needs: 5 texts of a source for "top5". The first metric decides which epoch is best; of equal
+    values the epoch with the lowest "val_perplexity", "val_loss" or "loss" in the logs. Callbacks
     after it in the list of `fit`, such as `EarlyStopping(monitor="val_exact", mode="max")`, find
     the values in their logs.
 
@@ -44,10 +52,13 @@ class MetricCallback(keras.callbacks.Callback):
     Attributes:
         metrics: List of `CorpusMetric`; `metric` is the first.
         best: Float, the best value of the first metric so far in this `fit`, in percent, or None.
+            NaN is never the best.
         best_epoch: Integer, the epoch that had it, counted from 0, or None.
 
-    Wrong arguments raise ValueError, `pairs` of other things TypeError. When training begins,
-    another model and a beam too narrow for a metric raise ValueError.
+    Warnings name a first metric that can't judge by these pairs, such as BLEU of two words, and
+    targets that are longer than outputs may be. Wrong arguments raise ValueError, `pairs` of other
+    things TypeError. When training begins, another model and a beam too narrow for a metric raise
+    ValueError.
     """
 
     def __init__(
@@ -73,12 +84,16 @@ class MetricCallback(keras.callbacks.Callback):
         self.best = None
         self.best_epoch = None
         self._best_weights = None
-        self._saved = None  # the value of `save_best`, of all `fit`s
+        self._best_rank = self._saved_rank = _NONE  # the latter of all `fit`s
         pairs = list(pairs)
         check_pairs(pairs)
         self._answers = answers_by_source(pairs, translator.target).checked(self.metrics)
         if not self._answers.sources:
             raise ValueError("`pairs` must hold at least one pair to translate. Received: pairs=[]")
+        references = [text for _, text in pairs]
+        for line in (report_blind(self.metric, references), _long(translator, pairs, search)):
+            if line:
+                warnings.warn(line, stacklevel=2)
         if save_best is not None and Path(save_best).suffix != ".keras":
             raise ValueError(
                 "`save_best` must be the path of a .keras file. "
@@ -87,6 +102,7 @@ class MetricCallback(keras.callbacks.Callback):
 
     def on_train_begin(self, logs=None):
         self.best = self.best_epoch = self._best_weights = None  # of an earlier `fit`
+        self._best_rank = _NONE
         check_trained(self.translator, self.model)
         (self.search or self.translator.search).check_nbest(self._nbest)
 
@@ -94,13 +110,14 @@ class MetricCallback(keras.callbacks.Callback):
         with averaged_weights(self.translator.model):
             values = self.scores()
             value = values[self.metric.name]
-            if self._is_better(value, self.best):
-                self.best, self.best_epoch = value, epoch
+            rank = self.metric.loss_of(value), _loss_of(logs or {})
+            if rank < self._best_rank and not math.isnan(value):
+                self.best, self.best_epoch, self._best_rank = value, epoch, rank
                 if self.restore_best_weights:
                     self._best_weights = self.translator.model.get_weights()
-                if self.save_best is not None and self._is_better(value, self._saved):
+                if self.save_best is not None and rank < self._saved_rank:
                     self.translator.save(self.save_best)
-                    self._saved = value
+                    self._saved_rank = rank
         if logs is not None:
             logs.update({f"val_{name}": value for name, value in values.items()})
 
@@ -130,10 +147,18 @@ class MetricCallback(keras.callbacks.Callback):
     def _nbest(self):
         return max(metric.nbest for metric in self.metrics)
 
-    def _is_better(self, value, best):
-        if best is None:
-            return True
-        return value > best if self.metric.higher_is_better else value < best
+
+def _long(translator, pairs, search):
+    """The line of `long_references` about the pairs of a callback."""
+    rows = translator.source.rows([source for source, _ in pairs])
+    targets = IdRows.encoded(translator.target, [text for _, text in pairs])
+    return long_references(pairs, (rows.lengths, targets.lengths), translator, search)
+
+
+def _loss_of(logs):
+    """The figure of an epoch that decides between equal values, lower is better."""
+    loss = next((logs[name] for name in _LOSSES if name in logs), math.inf)
+    return math.inf if math.isnan(loss) else loss
 
 
 def _metrics(metrics):

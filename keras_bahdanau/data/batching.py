@@ -174,6 +174,10 @@ class BatchedPairs(Epochs):
                 "headers. Give others."
             )
 
+    def lengths(self):
+        """Yield (positions of the sources, tokens of the targets) of the pairs that take part."""
+        yield self._source.lengths[self.used], self._target.lengths[self.used]
+
     def pathless(self, reduction):
         """Number of pairs with too few places for CTC, unsampled: see `epochs.count_pathless`."""
         return count_pathless((self._source, self._target), self.used, reduction)

@@ -67,6 +67,10 @@ class MixedBatches(Epochs):
         for part in self.parts:
             part.require_readable()
 
+    def lengths(self):
+        for part in self.parts:
+            yield from part.lengths()
+
     def pathless(self, reduction):
         return sum(part.pathless(reduction) for part in self.parts)
 

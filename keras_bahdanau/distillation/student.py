@@ -264,10 +264,15 @@ class DistillationPlan(NamedTuple):
     def compare(self, pairs):
         """Print and write the table of teacher, baseline and student on validation pairs."""
         from keras_bahdanau.distillation.comparing import measure, table_of
+        from keras_bahdanau.evaluation.corpus_metrics import metrics_of, report_blind
         from keras_bahdanau.pipelines.tasks import ensemble, load_pipeline
 
         self.say(f"comparing on {counted(len(pairs), 'validation pairs')}")
         student = load_pipeline(self.run.translator)
+        references = [target for _, target in pairs]
+        for line in (report_blind(metric, references) for metric in metrics_of(student.metrics)):
+            if line:
+                self.say(line)
         systems = {"teacher": self.paths, "undistilled": self.baseline and (self.baseline,)}
         rows = []
         for name, paths in systems.items():

@@ -2,10 +2,15 @@
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from keras_bahdanau.settings.guesses import nearest
+
+SAMPLE = 500  # references that a metric is tried on, before all of them
+UNSPACED = "zh", "char"  # of BLEU, for texts without spaces
+FEW = 0.1  # share of references with four tokens
 
 
 class MetricKind(NamedTuple):
@@ -114,6 +119,23 @@ class CorpusMetric:
         """Score of the sums of statistics `(counts,)`."""
         return float(self.scorer._compute_score_from_stats(statistics).score)
 
+    def loss_of(self, score):
+        """A score, lower is better; infinity for NaN."""
+        loss = -score if self.higher_is_better else score
+        return math.inf if math.isnan(loss) else loss
+
+    def tells(self, texts):
+        """True if a list of texts has a better score against itself than empty texts have."""
+        texts = [text for text in texts if text.strip()]
+        for part in (texts[:: 1 + len(texts) // SAMPLE], texts):
+            if part:
+                right, empty = (
+                    self.corpus_score(lines, part) for lines in (part, [""] * len(part))
+                )
+                if self.loss_of(right) < self.loss_of(empty):
+                    return True
+        return False
+
     def _lines(self, hypotheses, references):
         """The arguments of sacreBLEU: one line a sentence, and streams of references."""
         if len(hypotheses) != len(references) or not hypotheses:
@@ -193,3 +215,47 @@ def metrics_of(names, tokenize=None, lowercase=False):
         scorer.num_refs = 1  # a signature can be read before a score
         metrics.append(CorpusMetric(name, kind.label, kind.higher_is_better, scorer))
     return metrics
+
+
+def report_blind(metric, references):
+    """One line about a metric that can't judge texts by these references; "" if it can.
+
+    It gives the references themselves no better score than empty texts; or it is BLEU, and hardly a
+    reference has four tokens. `references` are strings.
+    """
+    tells, advice = metric.tells(references), []
+    if metric.name == "bleu":
+        share = _share_of_long(metric, references)
+        if tells and (share >= FEW or _smooths(metric)):
+            return ""
+        tokenization = metric.scorer.tokenizer.signature()
+        reason = (
+            f"BLEU counts 4-grams, and tokenized by {tokenization} "
+            f"{round(share * len(references)):,} of {len(references):,} have four tokens"
+        )
+        advice = [f"--tokenize {name}" for name in UNSPACED if _has_long(name, references)]
+    elif tells:
+        return ""
+    else:
+        score = metric.corpus_score(references, references) if references else math.nan
+        reason = f"they have {score:.2f} even against themselves, as empty texts have"
+    others = [other.name for other in metrics_of(["chrf", "exact"]) if other.tells(references)]
+    advice = [*(f"the metric {name}" for name in others[:1]), *advice[:1]]
+    remedy = f". Take {' or '.join(advice)}" if advice else ""
+    return f"{metric.label} can't judge by these references: {reason}{remedy}"
+
+
+def _share_of_long(bleu, references):
+    """Share of the references with four tokens, as BLEU splits them."""
+    counts = [len(bleu.scorer.tokenizer(text.rstrip()).split()) for text in references]
+    return sum(count >= 4 for count in counts) / max(1, len(counts))
+
+
+def _smooths(bleu):
+    """True if BLEU has settings that are made for short texts."""
+    return bleu.scorer.smooth_method != "exp" or bleu.scorer.effective_order
+
+
+def _has_long(tokenize, references):
+    (bleu,) = metrics_of(["bleu"], tokenize)
+    return bleu.tells(references) and _share_of_long(bleu, references) >= FEW

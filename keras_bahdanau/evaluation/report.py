@@ -93,6 +93,8 @@ class Evaluation:
         cut: Float, the share of the texts that had not ended at the longest length.
         seconds: Float, duration of decoding.
         translations: List of `Translation`, one a pair.
+        remarks: List of strings: metrics that can't judge by these references, and targets that are
+            longer than outputs may be.
     """
 
     by_metric: dict
@@ -113,6 +115,7 @@ class Evaluation:
     cut: float
     seconds: float
     translations: list = dataclasses.field(repr=False)
+    remarks: list = dataclasses.field(default_factory=list)
 
     def __getattr__(self, name):
         # `vars`: while a copy is made, there is nothing yet
@@ -160,7 +163,7 @@ class Evaluation:
             f"speed       {self.sentences_per_second:.1f} {self.inputs} a second, "
             f"{self.seconds:.1f} s in all",
         ]
-        return "\n".join([*lines, *self._lengths()])
+        return "\n".join([*lines, *self._lengths(), *self.remarks])
 
     def _lengths(self):
         if not self.by_length:

@@ -8,9 +8,10 @@ import numpy as np
 
 from keras_bahdanau.data.pairs import answers_by_source
 from keras_bahdanau.evaluation.attention_quality import alignment_error, attention_entropy
-from keras_bahdanau.evaluation.corpus_metrics import metrics_of
+from keras_bahdanau.evaluation.corpus_metrics import metrics_of, report_blind
 from keras_bahdanau.evaluation.report import Evaluation, Measured, band_starts, scores_by_length
 from keras_bahdanau.evaluation.significance import interval
+from keras_bahdanau.search.constraints import limits_of
 from keras_bahdanau.search.search_options import SearchOptions
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.settings.guesses import check_keywords
@@ -124,6 +125,9 @@ def evaluate(
     references = [text for _, text in pairs]
     answers = answers_by_source(pairs, translator.target).checked(metrics)
     batches = None if translator.model is None else _batches(translator, pairs, search)
+    remarks = [report_blind(metric, references) for metric in metrics]
+    if batches is not None:
+        remarks.append(long_references_of(batches, pairs, translator, search))
     error = None
     if alignments is not None:
         if say is not None:
@@ -168,7 +172,37 @@ def evaluate(
         cut=sum(not translation.finished for translation in translations) / len(pairs),
         seconds=seconds,
         translations=translations,
+        remarks=[*filter(None, remarks)],
     )
+
+
+def long_references(pairs, lengths, translator, search=None):
+    """One line about the targets of pairs that are longer than outputs may be; "" if none is.
+
+    `lengths` are int arrays `(pairs,)`, positions of the sources and tokens of the targets.
+    """
+    search = search or translator.search
+    positions = -(-lengths[0] // translator.model.source_limits.reduction)
+    rows = np.flatnonzero(lengths[1] > np.array(limits_of(positions, search)))
+    rows = rows[positions[rows] > 0]  # a source with nothing real has no text
+    if not rows.size:
+        return ""
+    source, target = pairs[rows[0]]
+    example = f"{source!r:.40}: " if isinstance(source, str) else ""
+    have = "has" if len(rows) == 1 else "have"
+    return (
+        f"{len(rows):,} of {counted(len(pairs), 'targets')} {have} more tokens than outputs may "
+        f"have (max_length_ratio {search.max_length_ratio:g} * positions of the source + "
+        f"max_length_offset {search.max_length_offset}, at most max_length {search.max_length}), "
+        f"such as {example}{target!r:.60}. Outputs are cut there: raise --max-length-ratio, "
+        "max_length_ratio in Python"
+    )
+
+
+def long_references_of(batches, pairs, translator, search=None):
+    """The same line about the pairs of `BatchedPairs` that take part."""
+    (lengths,) = batches.lengths()
+    return long_references([pairs[row] for row in batches.used], lengths, translator, search)
 
 
 def _batches(translator, pairs, search):

@@ -2,10 +2,11 @@
 
 import dataclasses
 import itertools
+import math
 import time
 
 from keras_bahdanau.data.pairs import answers_by_source
-from keras_bahdanau.evaluation.corpus_metrics import METRICS, metrics_of
+from keras_bahdanau.evaluation.corpus_metrics import METRICS, metrics_of, report_blind
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.search.search_options import LENGTH_PENALTIES
 from keras_bahdanau.settings.guesses import check_keywords
@@ -38,8 +39,9 @@ class Trial:
 
     @property
     def loss(self):
-        """The score, negated where higher is better."""
-        return -self.score if METRICS[self.metric].higher_is_better else self.score
+        """The score, negated where higher is better; infinity for NaN."""
+        loss = -self.score if METRICS[self.metric].higher_is_better else self.score
+        return math.inf if math.isnan(loss) else loss
 
 
 @check_keywords()
@@ -117,7 +119,7 @@ def tune(
 
     Raises:
         ValueError: If no pair has content on both sides, there are no options to try, the
-            model can't search with one, or the metric is unknown.
+            model can't search with one, or the metric is unknown or can't judge by these pairs.
 
     Example:
         >>> searches = candidates(pipeline.search, **tuned_options(pipeline.model))
@@ -138,6 +140,11 @@ def tune(
     (measure,) = metrics_of([name], tokenize, lowercase)
     for search in searches:
         search.check_nbest(measure.nbest)
+    if line := report_blind(measure, references):
+        raise ValueError(
+            "Tuning takes a metric that tells right texts from wrong ones. "
+            f"Received: metric={name!r}. {line}."
+        )
     (bleu,) = metrics_of(["bleu"], tokenize)
     length = _tokens(bleu, references)
     answers = answers_by_source(pairs, translator.target).checked([measure])

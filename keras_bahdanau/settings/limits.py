@@ -4,9 +4,11 @@ from keras_bahdanau.settings.option import integer, number
 
 BATCH_SIZE = integer(1, 4096)  # inputs translated at once
 BEAM_WIDTH = integer(1, 1000)  # of two million scores a step, for a sentence and 2,000 tokens
-LENGTH = integer(1, 10_000)  # tokens of a target
+LONGEST = 10_000  # tokens of a target
+LENGTH = integer(1, LONGEST)
 SOURCE_LENGTH = integer(1, 100_000)  # positions of a source, such as frames of speech
-FIXED_LENGTH = integer(1, 4096)  # the same where buffers are that long for every sentence
+MOST_FIXED = 4096
+FIXED_LENGTH = integer(1, MOST_FIXED)  # the same where buffers are that long for every sentence
 WIDTH = integer(1, 10_000)  # of a trained layer: 400 MB in float32 for each square matrix
 
 HYPOTHESES = 2**16  # of a batch of a teacher: a few hundred megabytes with their attention

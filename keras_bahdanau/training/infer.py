@@ -3,10 +3,12 @@
 Only options that the user leaves out, or sets to "auto", are inferred.
 """
 
+import math
 from typing import NamedTuple
 
 import regex
 
+from keras_bahdanau.settings.limits import LONGEST
 from keras_bahdanau.text.folding import FOLD, fold_normalizations
 from keras_bahdanau.text.graphemes import is_cluster
 from keras_bahdanau.training.options import resolve
@@ -14,7 +16,7 @@ from keras_bahdanau.training.presets import PRESETS
 from keras_bahdanau.training.presets.preset import AUTO, is_hard, maps_letters_to_symbols
 
 SIDES = ("source", "target")
-SAMPLE, LONGEST = 2000, 1000  # texts of a side, spread evenly, and code points of each
+SAMPLE, BEGINNING = 2000, 1000  # texts of a side, spread evenly, and code points of each
 SHARE_OF_SEQUENCES = 0.8  # of texts with several symbols
 LONGEST_SYMBOL = 2  # characters of a symbol in the mean
 HANGUL = "\uac00", "\ud7a3"  # first and last of the syllables
@@ -23,6 +25,8 @@ MOST_HARD = 20_000  # pairs; with more of them soft attention learns the order, 
 MONOTONIC = "first-monotonic"
 MOST_COPIED = 5_000  # pairs: 1,000 forms gain from unknown characters, 10,000 do not
 SHARE_OF_COPIES = 0.5  # of the letters of a target that its source has, too
+HEADROOM = 1.25  # of outputs over the longest targets of the training
+SHARE_OF_RATIO = 0.99  # of the pairs, whose ratio bounds outputs; the rest raises the offset
 _CHARACTER = regex.compile(r"\X")
 _MEANINGS = {
     "word": "word (symbols with spaces between)",
@@ -295,4 +299,30 @@ def normalization_of(texts):
 def _sample(texts):
     """Beginnings of some 2,000 texts, spread evenly, without empty ones."""
     texts = [text for text in texts if isinstance(text, str) and text.strip()]
-    return [text[:LONGEST] for text in texts[:: max(1, len(texts) // SAMPLE)]]
+    return [text[:BEGINNING] for text in texts[:: max(1, len(texts) // SAMPLE)]]
+
+
+def infer_output_limits(lengths, reduction, limits):
+    """Limits of a search, with headroom over the targets of the training pairs.
+
+    `lengths` yields int arrays (positions of sources, tokens of targets); an encoder makes one
+    position of `reduction`. `limits` are the least `max_length_ratio`, `max_length_offset` and
+    `max_length`, which stay if all targets fit. The ratio fits nearly all pairs, the offset the
+    rest.
+    """
+    import numpy as np  # which takes its time
+
+    sources, targets = (np.concatenate(side) for side in zip(*lengths, strict=True))
+    positions, needed = -(-sources // reduction), HEADROOM * targets
+    ratio, offset = limits["max_length_ratio"], limits["max_length_offset"]
+    if np.any(needed > ratio * positions + offset):
+        ratios = (needed - offset) / positions
+        ratio = max(ratio, math.ceil(10 * np.quantile(ratios, SHARE_OF_RATIO)) / 10)
+        ratio = min(ratio, 1000.0)
+        offset = max(offset, math.ceil(np.max(needed - ratio * positions)))
+    longest = max(limits["max_length"], math.ceil(needed.max(initial=0)))
+    return {
+        "max_length_ratio": ratio,
+        "max_length_offset": min(offset, LONGEST),
+        "max_length": min(longest, LONGEST),
+    }

@@ -20,6 +20,8 @@ from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.training.reports import (
     ReportBroken,
     ReportSteps,
+    report_judge,
+    report_long_targets,
     report_pairs_without_ctc_path,
     report_skipped,
     report_texts,
@@ -149,6 +151,7 @@ class _Training:
         self.batches, self.validation = plan.batches(self.workers)
         report_skipped(plan, self.batches, self.validation, say)
         report_texts(plan, say)
+        report_judge(plan, say)
         show("making the model")
         keras.utils.set_random_seed(plan.options.seed)
         self.rate = learning_rate(plan, self.batches.steps)
@@ -224,7 +227,8 @@ class _Training:
         run, say = self.run, self.say
         checkpoint = Checkpoint(run.checkpoint, progress, options.checkpoint_steps)
         average = AverageLast(options.average_last, run.epochs) if options.average_last else None
-        pipeline = new_pipeline(plan, run, self.model, say)
+        pipeline = new_pipeline(plan, run, self.model, self.batches, say)
+        report_long_targets(plan, self.validation, pipeline, say)
         return [
             *([keras.callbacks.ProgbarLogger()] if verbose else []),  # or it waits for validation
             *([ReportSteps(say, lines=verbose == 2)] if verbose else []),

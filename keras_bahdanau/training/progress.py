@@ -24,6 +24,7 @@ _RIGHT = {  # values that a field may have
     "step": _is_count,
     "waited": _is_count,
     "best": lambda value: value is None or _is_number(value),
+    "best_perplexity": lambda value: value is None or _is_number(value),
     "seconds": _is_time,
     "start_seconds": _is_time,
     "first_seconds": _is_time,
@@ -31,6 +32,13 @@ _RIGHT = {  # values that a field may have
     "stopped": lambda value: type(value) is bool,
     "history": lambda value: type(value) is list and all(type(logs) is dict for logs in value),
 }
+
+
+def _ranks(*values):
+    """The values as a key for `<`, with infinity for None, NaN and infinities."""
+    return tuple(
+        math.inf if value is None or not math.isfinite(value) else value for value in values
+    )
 
 
 @dataclasses.dataclass
@@ -42,6 +50,8 @@ class Progress:
         step: Integer, batches done in the current epoch.
         best: Float, the lowest validation perplexity, or the value of another metric; None before
             the first validation.
+        best_perplexity: Float, validation perplexity of the best epoch, which decides between
+            equal values of a metric; None like `best`, or in a run of an older version.
         waited: Integer, epochs since the best one.
         seconds: Float, total time of training and validation.
         start_seconds: Float, time of the first step, which compiles the model.
@@ -55,6 +65,7 @@ class Progress:
     step: int = 0
     best: float | None = None
     waited: int = 0
+    best_perplexity: float | None = None
     seconds: float = 0.0
     start_seconds: float = 0.0
     first_seconds: float = 0.0
@@ -90,10 +101,26 @@ class Progress:
         if not self.step:
             self.epoch_seconds = self.seconds
 
-    def is_better(self, value):
-        """True if the value of an epoch is finite and lower than that of each epoch before."""
+    @property
+    def best_epoch(self):
+        """Number of the best epoch, from 1; 0 if none was better than the model before them."""
+        return self.epoch - self.waited
+
+    def is_better(self, value, perplexity=math.inf):
+        """True if an epoch is better than each before: by its value, then by its perplexity.
+
+        Lower is better. NaN is worse than any number.
+        """
         # an older version kept NaN as the best, which nothing is lower than
-        return math.isfinite(value) and (self.best is None or not value >= self.best)
+        return _ranks(value, perplexity) < _ranks(self.best, self.best_perplexity)
+
+    def keep_best(self, value, perplexity=math.inf):
+        """Make this the best so far if it is better; return True if it is."""
+        is_better = self.is_better(value, perplexity)
+        if is_better:
+            self.best = value if math.isfinite(value) else None
+            self.best_perplexity = perplexity if math.isfinite(perplexity) else None
+        return is_better
 
     def end_epoch(self, logs, value=None):
         """Count an epoch.
@@ -101,12 +128,11 @@ class Progress:
         Args:
             logs: Dict of floats. NaN and infinity become None, since JSON has no such numbers.
             value: Float that decides on `best` and `waited`, lower is better; "val_perplexity" by
-                default.
+                default, which decides between equal values.
         """
         value = logs["val_perplexity"] if value is None else value
-        better = self.is_better(value)
-        self.best = value if better else self.best
-        self.waited = 0 if better else self.waited + 1
+        is_better = self.keep_best(value, logs.get("val_perplexity", math.inf))
+        self.waited = 0 if is_better else self.waited + 1
         self.epoch, self.step = self.epoch + 1, 0
         self.history.append(json_values(dict(logs)))
 

@@ -6,6 +6,8 @@ import time
 import keras
 
 from keras_bahdanau.data.readers.manifest import report_unreadable
+from keras_bahdanau.evaluation.corpus_metrics import metrics_of, report_blind
+from keras_bahdanau.evaluation.scoring import long_references_of
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.text.folding import report_pairs, report_targets
 from keras_bahdanau.training.data import LONGEST_VALID, longest_source, longest_valid_source
@@ -57,6 +59,23 @@ def report_texts(plan, say):
         *report_pairs(plan.data.valid_pairs, *sides, " of the validation"),
     ):
         say(line)
+
+
+def report_judge(plan, say):
+    """Report that `best_by` can't judge by the targets of the validation pairs."""
+    options = plan.options
+    if options.best_by != "perplexity":
+        (judge,) = metrics_of([options.best_by], options.tokenize)
+        line = report_blind(judge, [target for _, target in plan.data.valid_pairs])
+        if line:
+            say(f"{line}. The perplexity decides between epochs with the same {judge.label}")
+
+
+def report_long_targets(plan, validation, pipeline, say):
+    """Report the validation targets that no output can equal, since it is cut."""
+    line = long_references_of(validation, plan.data.valid_pairs, pipeline)
+    if line:
+        say(f"validation: {line}")
 
 
 def report_pairs_without_ctc_path(batches, model, say):

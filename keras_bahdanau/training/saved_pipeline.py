@@ -1,9 +1,13 @@
 """The pipeline that a training validates and saves: its model, search, metrics and record."""
 
+import dataclasses
+
 from keras_bahdanau.pipelines.archive import read_card
 from keras_bahdanau.pipelines.tasks import kind_of, pipeline_of
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.text.copies import are_plain_characters
+from keras_bahdanau.training.data import longest_source
+from keras_bahdanau.training.infer import infer_output_limits
 from keras_bahdanau.training.inheritance import record_of
 from keras_bahdanau.training.model import validated_model
 from keras_bahdanau.training.presets.preset import is_hard
@@ -13,23 +17,24 @@ from keras_bahdanau.training.presets.preset import is_hard
 HARD_EXPONENT = 0.5
 
 
-def new_pipeline(plan, run, model, say):
-    """The pipeline of a training, before its first epoch."""
+def new_pipeline(plan, run, model, batches, say):
+    """The pipeline of a training, before its first epoch; `batches` have the training pairs."""
     if plan.options.precision != "float32":
         model = validated_model(plan)
     search = (
         saved_search(run.translator, say)
         if run.translator.is_file()
-        else initial_search(plan, model.ctc_weight)
+        else initial_search(plan, model.ctc_weight, batches, model.encoder.reduction, say)
     )
     pipeline = pipeline_of(plan.source, model, plan.target, search, _metrics(plan))
     pipeline.training = record_of(plan.options, plan.initial)
     return pipeline
 
 
-def initial_search(plan, ctc_weight=0.0):
+def initial_search(plan, ctc_weight=0.0, batches=None, reduction=1, say=None):
     """The `SearchOptions` of the initial model, or of a new one.
 
+    The limits of its outputs fit the pairs of `batches`, unless the training has options for them.
     Unknown tokens are replaced if the model learns to copy them: from pairs with unknown
     characters, or as a pointer-generator of characters, where every export supports it.
     """
@@ -44,7 +49,26 @@ def initial_search(plan, ctc_weight=0.0):
     copies = options.copy and are_plain_characters(plan.source.subwords, plan.target)
     if copies or options.unknown_rate:
         values = {**values, "replace_unknown": True}
-    return SearchOptions(**values)
+    search = SearchOptions(**values)
+    return search if batches is None else _limited(search, plan, batches, reduction, say)
+
+
+def _limited(search, plan, batches, reduction, say):
+    """A search with limits for the outputs and sources of the training pairs."""
+    options, names = plan.options, ("max_length_ratio", "max_length_offset")
+    before = {name: getattr(search, name) for name in (*names, "max_length")}
+    lengths = [*batches.lengths()]
+    limits = infer_output_limits(lengths, reduction, before)
+    explicit = {name: getattr(options, name) for name in names if getattr(options, name)}
+    if explicit:
+        limits |= {name: explicit.get(name, before[name]) for name in names}
+    elif limits != before and say is not None:
+        listed = ", ".join(f"{name} {value:g}" for name, value in limits.items())
+        say(f"limits of the outputs, found from the pairs: {listed}")
+    longest = max(int(sources.max(initial=0)) for sources, _ in lengths)
+    if longest > (search.max_source_length or plan.source.longest):
+        limits["max_source_length"] = longest_source(plan) or options.max_length
+    return dataclasses.replace(search, **limits)
 
 
 def saved_search(path, say):

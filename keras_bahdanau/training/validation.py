@@ -23,8 +23,9 @@ class ValidateAndSave(keras.callbacks.Callback):
     `model.stop_training`: that epoch is validated unfinished, and the run does not resume. A result
     that is NaN or infinite raises FloatingPointError, and is not saved.
 
-    If `best_by` names a metric, validation pairs are decoded after each epoch, greedily by default.
-    A fine-tuned model is validated before the first step: it is the best until an epoch is better.
+    If `best_by` names a metric, validation pairs are decoded after each epoch, greedily by default;
+    of epochs with equal values the one with the lowest perplexity is best. A fine-tuned model is
+    validated before the first step: it is the best until an epoch is better.
     """
 
     def __init__(self, plan, run, translator, validation, checkpoint, average=None, say=print):
@@ -34,7 +35,7 @@ class ValidateAndSave(keras.callbacks.Callback):
         self.answers = answers_by_source(plan.data.valid_pairs, plan.target)
         self.judge = None
         if self.options.best_by != "perplexity":
-            (self.judge,) = metrics_of([self.options.best_by])
+            (self.judge,) = metrics_of([self.options.best_by], self.options.tokenize)
             self.answers.checked([self.judge])
         self.run = run
         self.translator = translator
@@ -59,7 +60,7 @@ class ValidateAndSave(keras.callbacks.Callback):
             names = ("loss", "val_loss", "val_perplexity")
             require_finite({name: logs[name] for name in names}, self.model, progress)
             value = self._judged(logs)
-            better = progress.is_better(value)
+            better = progress.is_better(value, logs["val_perplexity"])
             if better:
                 self.translator.save(self.run.translator)
         progress.end_epoch(logs, value)
@@ -67,8 +68,8 @@ class ValidateAndSave(keras.callbacks.Callback):
         write_json(self.run.history, progress.history)
         self.checkpoint.save()
         self.say(
-            f"epoch {epoch + 1}: validation perplexity {logs['val_perplexity']:.3f}"
-            f"{self._score(logs)}{' (best)' if better else ''}, {progress.seconds / 60:.1f} min"
+            f"epoch {epoch + 1}: {self._figures(logs)}{' (best)' if better else ''}, "
+            f"{progress.seconds / 60:.1f} min"
         )
         options = self.options
         end = progress.end(*self.limits)
@@ -81,8 +82,12 @@ class ValidateAndSave(keras.callbacks.Callback):
         if self.model.stop_training and not progress.end(*self.limits):
             progress.stopped = True  # by a callback that comes later in the list
             self.checkpoint.save()
-        never_better = progress.epoch and progress.waited == progress.epoch
-        if self.has_initial and never_better and progress.end(*self.limits):
+        if not progress.end(*self.limits):
+            return
+        if progress.best_epoch:
+            figures = self._figures(progress.history[progress.best_epoch - 1])
+            self.say(f"the file holds epoch {progress.best_epoch}: {figures}")
+        elif self.has_initial:
             self.say(
                 "no epoch was better than the model that the training began with, which is kept"
             )
@@ -92,14 +97,10 @@ class ValidateAndSave(keras.callbacks.Callback):
         self._give_weights()
         logs = self._validate()
         value = self._judged(logs)
-        better = self.checkpoint.progress.is_better(value)
+        better = self.checkpoint.progress.keep_best(value, logs["val_perplexity"])
         if better:
-            self.checkpoint.progress.best = value
             self.translator.save(self.run.translator)
-        self.say(
-            f"before the first step: validation perplexity {logs['val_perplexity']:.3f}"
-            f"{self._score(logs)}{' (best)' if better else ''}"
-        )
+        self.say(f"before the first step: {self._figures(logs)}{' (best)' if better else ''}")
 
     def _give_weights(self):
         if self.translator.model is not self.model:
@@ -129,12 +130,13 @@ class ValidateAndSave(keras.callbacks.Callback):
         texts = [result.text for result in results]
         score = self.judge.corpus_score(*self.answers.lines(texts, self.judge.by_source))
         logs[f"val_{self.judge.name}"] = score
-        return -score if self.judge.higher_is_better else score
+        return self.judge.loss_of(score)
 
-    def _score(self, logs):
-        if self.judge is None:
-            return ""
-        return f", {self.judge.label} {logs[f'val_{self.judge.name}']:.2f}"
+    def _figures(self, logs):
+        figures = f"validation perplexity {logs['val_perplexity']:.3f}"
+        score = self.judge and logs[f"val_{self.judge.name}"]
+        # the history has no number for NaN
+        return figures if score is None else f"{figures}, {self.judge.label} {score:.2f}"
 
     def _validate(self):
         results = self.translator.model.evaluate(

@@ -55,16 +55,16 @@ def test_it_is_the_bleu_of_the_translations(translator, pass_epochs):
 
 def test_settings_of_sacrebleu_reach_it(translator):
     capitals = [(source, target.upper()) for source, target in PAIRS]
-    assert bleu_of(translator, capitals, lowercase=True) == pytest.approx(
-        bleu_of(translator, PAIRS)
-    )
-    assert bleu_of(translator, capitals) == 0
+    assert bleu_of(translator, capitals, lowercase=True, tokenize="char") == pytest.approx(100)
+    assert bleu_of(translator, capitals, tokenize="char") == 0
 
 
 @pytest.mark.slow
 def test_the_search_is_the_translators_own_or_another(translator):
     short = kb.SearchOptions(max_length=1)
-    assert new_bleu(translator, search=short).measure() < new_bleu(translator).measure()
+    with pytest.warns(UserWarning, match="3 of 3 targets have more tokens than outputs may have"):
+        bleu = new_bleu(translator, search=short)
+    assert bleu.measure() < new_bleu(translator).measure()
 
 
 @pytest.mark.slow

@@ -106,7 +106,8 @@ def test_metrics_with_settings_of_their_own_stand_beside_names(wide):
     judge = MetricCallback(wide, pairs, (capitals, "wer"))
     assert judge.metric is capitals
     assert judge.scores() == {"exact": 50, "wer": 100}
-    bleu = MetricCallback(wide, PAIRS, "bleu", intervals=True)
+    with pytest.warns(UserWarning, match="BLEU can't judge by these references"):
+        bleu = MetricCallback(wide, PAIRS, "bleu", intervals=True)
     found = [one.text for one in wide.translate([source for source, _ in PAIRS])]
     texts = [text for _, text in PAIRS]
     assert (bleu.scores()["bleu_low"], bleu.scores()["bleu_high"]) == interval(
@@ -151,3 +152,26 @@ def test_each_fit_has_a_best_of_its_own_and_the_file_that_of_all(
         np.testing.assert_array_equal(kept, weight)
     pass_epochs(model, [judge])
     assert path.read_bytes() != saved
+
+
+def test_of_equal_values_the_epoch_with_the_least_loss_is_best_and_never_not_a_number(
+    translator, monkeypatch
+):
+    epochs = [  # value, logs, and the best epoch after it
+        (float("nan"), {"loss": 1.0}, None),
+        (40, {"loss": 1.0, "val_loss": 5.0}, 1),
+        (40, {"loss": 2.0, "val_loss": 4.0}, 2),
+        (40, {"loss": 0.5, "val_loss": 6.0}, 2),
+        (40, {"loss": 0.5, "val_loss": 6.0, "val_perplexity": 3.0}, 4),
+        (40, {}, 4),
+        (50, {"loss": 9.0}, 6),
+        (float("nan"), {"loss": 0.0}, 6),
+    ]
+    values = iter([value for value, _, _ in epochs])
+    judge = MetricCallback(translator, PAIRS, restore_best_weights=True)
+    judge.set_model(translator.model)
+    monkeypatch.setattr(judge, "scores", lambda: {"exact": next(values)})
+    for epoch, (_, logs, best) in enumerate(epochs):
+        judge.on_epoch_end(epoch, logs)
+        assert judge.best_epoch == best
+    assert judge.best == 50

@@ -854,7 +854,9 @@ def test_models_with_features_in_different_places_are_compared_on_a_pipe(
 LONG = {  # commands, and the beginning of a line that a terminal shows
     "evaluate --model RUN good.en good.de --batch-size 1": "2 of 3 sentences",
     "evaluate --model RUN good.en good.de": "computing scores",
-    "tune --model RUN good.en good.de --beam-widths 1 --dry-run": "search 2 of 2: 3 of 3 sentences",
+    "tune --model RUN good.en good.de --beam-widths 1 --metric chrf --dry-run": (
+        "search 2 of 2: 3 of 3 sentences"
+    ),
     "calibrate --model RUN good.en good.de --dry-run": "3 of 3 sentences",
     "train good.en good.de --out new --epochs 1 --units 8": "making vocabularies",
 }
@@ -953,9 +955,11 @@ def test_tuning_leaves_a_model_whose_options_are_as_good(command, files, short):
     before = short.read_bytes()
     grid = ["--beam-widths", "1,2", "--length-normalizations", "1", "--length-penalties", "power"]
     answer = command("tune", "--model", short, "good.en", "good.de", *grid)
+    assert answer.code == 2 and "Received: metric='bleu'. BLEU can't judge by" in answer.err
+    answer = command("tune", "--model", short, "good.en", "good.de", *grid, "--metric", "chrf")
     assert answer.code == 0
     header, *rows, conclusion = answer.out.splitlines()
-    assert header.split() == ["beam", "penalty", "exponent", "BLEU", "length", "seconds"]
+    assert header.split() == ["beam", "penalty", "exponent", "chrF", "length", "seconds"]
     assert [row.split()[0] for row in rows] == ["1", "2"] and rows[0].endswith("(now)")
     assert "own options stay" in conclusion and short.read_bytes() == before
 

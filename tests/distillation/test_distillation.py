@@ -361,7 +361,7 @@ def test_a_student_learns_the_mapping_of_its_teacher_though_the_references_are_w
     assert heading.split() == ["BLEU", "chrF", "parameters", "MB", "sentences/s"]
     assert [row.split()[0] for row in rows] == ["teacher", "undistilled", "student"]
     again = distill(WRONG, PAIRS[::5], out, teacher, verbose=0, **given)  # the table alone
-    assert again == path and lines[-3] == "the training of the student has ended before"
+    assert again == path and "the training of the student has ended before" in lines[-4:]
 
 
 @pytest.mark.slow

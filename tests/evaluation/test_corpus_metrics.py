@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from keras_bahdanau.evaluation.corpus_metrics import METRICS, metrics_of
+from keras_bahdanau.evaluation.corpus_metrics import (
+    METRICS,
+    MetricKind,
+    metrics_of,
+    report_blind,
+)
 
 HYPOTHESES = ["the cat sat on mat", "Hello world .", "a"]
 REFERENCES = ["the cat sat on the mat", "hello world .", "a b"]
@@ -208,3 +213,60 @@ def test_statistics_add_up_to_the_score():
     for metric in metrics_of(["bleu", "chrf", "ter", "per", "exact", "top2"]):
         found = metric.score_of(metric.statistics(HYPOTHESES, answers).sum(axis=0))
         assert found == pytest.approx(metric.corpus_score(HYPOTHESES, answers))
+
+
+CHINESE = ["红猫和猫", "红猫和狗", "红猫和房子"]
+SHORT = "BLEU can't judge by these references: BLEU counts 4-grams, and tokenized by "
+
+
+@pytest.mark.parametrize(
+    ("name", "references", "tokenize", "line"),
+    [
+        *(
+            (name, CHINESE, None, "")
+            for name in ("chrf", "ter", "wer", "cer", "per", "ser", "exact", "exprate")
+        ),
+        ("bleu", CHINESE, "zh", ""),
+        ("bleu", ["a man in a hat", "a man"], None, ""),
+        (
+            *("bleu", CHINESE, None),
+            f"{SHORT}13a 0 of 3 have four tokens. Take the metric chrf or --tokenize zh",
+        ),
+        (
+            *("bleu", ["สวัสดี", "ลาก่อน"], None),
+            f"{SHORT}13a 0 of 2 have four tokens. Take the metric chrf or --tokenize char",
+        ),
+        (
+            *("bleu", ["a b c d", *["a b"] * 19], "char"),
+            f"{SHORT}char 1 of 20 have four tokens. Take the metric chrf",
+        ),
+        (
+            *("exprate2", ["a b", "c"], None),
+            "ExpRate <=2 can't judge by these references: they have 100.00 even against "
+            "themselves, as empty texts have. Take the metric chrf",
+        ),
+        (
+            *("cer", ["", " "], None),
+            "CER can't judge by these references: they have 0.00 even against themselves, as "
+            "empty texts have",
+        ),
+    ],
+)
+def test_a_metric_that_cannot_tell_right_texts_is_named(name, references, tokenize, line):
+    (metric,) = metrics_of([name], tokenize)
+    assert report_blind(metric, references) == line
+
+
+def test_a_metric_of_a_user_that_is_constant_is_named(monkeypatch):
+    rates = lambda rates, *_: rates.Rate("mine", lambda *_: (7, 10), "text")  # noqa: E731
+    monkeypatch.setitem(METRICS, "mine", MetricKind("mine", True, rates))
+    (metric,) = metrics_of(["mine"])
+    assert report_blind(metric, ["a b c"]).startswith(
+        "mine can't judge by these references: they have 70.00 even against themselves"
+    )
+
+
+def test_not_a_number_is_the_worst_value():
+    up, down = metrics_of(["exact", "wer"])
+    assert (up.loss_of(30.0), down.loss_of(30.0)) == (-30.0, 30.0)
+    assert up.loss_of(float("nan")) == down.loss_of(float("nan")) == float("inf")

@@ -10,6 +10,7 @@ import sacrebleu
 from keras_bahdanau import presets
 from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.evaluation import Band, Measured, evaluate, perplexity
+from keras_bahdanau.evaluation.scoring import long_references_of
 from keras_bahdanau.pipelines.tasks import Translator, load_pipeline
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.text import Subwords
@@ -85,7 +86,7 @@ def test_the_metrics_asked_for_and_no_others_are_measured(translator):
     assert copy.copy(measured).ter == measured.ter
     lines = str(measured).splitlines()
     assert [line.split()[0] for line in lines[:3]] == ["TER", "exact", "perplexity"]
-    assert lines[-2].split() == ["source", "words", "sentences", "TER"]
+    assert lines[-3].split() == ["source", "words", "sentences", "TER"]
     scores = json.loads(json.dumps(measured.scores()))
     assert [*scores][:4] == ["ter", "ter_signature", "ter_interval", "exact"]
     assert scores["ter_interval"] == [*measured.ter_interval]
@@ -155,6 +156,7 @@ def test_the_report_has_the_names_of_the_pipeline_and_its_source(translator):
         counted_in="frames of 10 ms",
         by_length=[Band("1-100", 1234, 20.5)],
         by_metric={"exprate1": Measured("ExpRate <=1", 20.5, "")},
+        remarks=[],
     )
     lines = str(named).splitlines()
     assert "recordings  4" in lines
@@ -227,6 +229,32 @@ def test_translations_that_did_not_end_are_counted(translator):
     unfinished = [not translation.finished for translation in measured.translations]
     assert measured.cut == sum(unfinished) / 5
     assert not unfinished[4]
+
+
+def test_targets_that_no_output_can_equal_are_named(translator):
+    """Targets have 4, 2, 7 and 4 tokens; sources 4, 2, 3 and 4; the end token is one of them."""
+    batches = BatchedPairs(PAIRS, translator.source, translator.target, shuffle=False)
+    fits, short = SearchOptions(max_length_offset=1), SearchOptions(max_length_offset=0)
+    lowest = SearchOptions(max_length_ratio=0, max_length_offset=3)
+    assert long_references_of(batches, PAIRS, translator, fits) == ""
+    assert long_references_of(batches, PAIRS, translator, short) == (
+        "1 of 4 targets has more tokens than outputs may have (max_length_ratio 2 * positions of "
+        "the source + max_length_offset 0, at most max_length 256), such as 'c a': 'z x z x z x'. "
+        "Outputs are cut there: raise --max-length-ratio, max_length_ratio in Python"
+    )
+    line = long_references_of(batches, PAIRS, translator, lowest)
+    assert line.startswith("3 of 4 targets have") and "'a b c': 'x y z'" in line
+
+
+@pytest.mark.slow
+def test_remarks_are_in_the_report_and_in_its_figures(translator):
+    pairs = [("a b c", "x y z"), ("b", "y")]
+    measured = evaluate(translator, pairs, search=SearchOptions(max_length=2))
+    bleu, longer = measured.remarks
+    assert (
+        bleu.startswith("BLEU can't judge by these references") and "1 of 2 targets has" in longer
+    )
+    assert str(measured).endswith(f"{bleu}\n{longer}") and measured.scores()["remarks"]
 
 
 @pytest.mark.slow

@@ -118,10 +118,20 @@ def test_an_unknown_metric_is_refused(toy_translator):
         tune(toy_translator, PAIRS, [OWN], metric="rouge")
 
 
+def test_a_metric_that_cannot_tell_right_texts_is_refused(toy_translator):
+    with pytest.raises(ValueError, match="Received: metric='bleu'. BLEU can't .* --tokenize char"):
+        tune(toy_translator, PAIRS, [OWN], tell=lambda trial: pytest.fail("one is tried"))
+
+
+def test_a_trial_without_a_number_is_never_kept():
+    nothing, wide = Trial(OWN, float("nan"), 1.0, 1.0, "wer"), Trial(OWN, 90.0, 1.0, 1.0, "wer")
+    assert simplest([nothing, wide]) is wide
+
+
 @pytest.mark.slow
 def test_among_equals_the_narrower_beam_wins(toy_translator):
     wide = dataclasses.replace(OWN, beam_width=3)
-    wide, own = tune(toy_translator, PAIRS, [wide, OWN])[::-1]
+    wide, own = tune(toy_translator, PAIRS, [wide, OWN], metric="chrf")[::-1]
     assert wide.score == own.score and own.search == OWN
 
 
@@ -203,5 +213,5 @@ def test_a_file_that_cannot_be_written_stays_as_it_is(saved):
 @pytest.mark.slow
 def test_references_without_a_token_are_tuned_on(toy_translator):
     pairs = [("one two", "<skipped>"), ("four", "<skipped>")]  # which BLEU takes for no text
-    (trial,) = tune(toy_translator, pairs, [OWN])
+    (trial,) = tune(toy_translator, pairs, [OWN], metric="chrf")
     assert trial.length_ratio > 0

@@ -18,7 +18,7 @@ ARGUMENTS = {
     "translate": "--model RUN good.en",
     "read": "--model RUN good.en",
     "evaluate": "--model RUN good.en good.de",
-    "tune": "--model RUN good.en good.de --dry-run",
+    "tune": "--model RUN good.en good.de --metric chrf --dry-run",
     "calibrate": "--model RUN good.en good.de --dry-run",
     "align": "--model RUN one",
     "export": "--model RUN --format litert --out new.tflite",

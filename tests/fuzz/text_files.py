@@ -74,7 +74,7 @@ ROLES = {
     "evaluate": "evaluate --model RUN FILE FILE",
     "compare": "evaluate --model RUN good.en good.de --compare FILE",
     "alignments": "evaluate --model RUN good.en good.de --alignments FILE",
-    "tune": "tune --model RUN FILE FILE",
+    "tune": "tune --model RUN FILE FILE --metric chrf",
     "export": "export --model RUN --format litert --out new.tflite --sentences FILE",
 }
 

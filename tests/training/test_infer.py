@@ -588,3 +588,33 @@ def test_a_file_with_new_vocabularies_copies_as_before(tmp_path):
     assert initial.inherited(options)["unknown_rate"] == 0.2
     of_words = dataclasses.replace(options, model_type="bpe")
     assert "unknown_rate" not in initial.inherited(of_words)
+
+
+NEW = {"max_length_ratio": 2.0, "max_length_offset": 10, "max_length": 256}
+
+
+@pytest.mark.parametrize(
+    ("sources", "targets", "reduction", "ratio", "offset", "longest"),
+    [
+        ([5, 8], [16, 20], 1, 2.0, 10, 256),  # 1.25 * 16 = 2 * 5 + 10
+        ([5, 5], [44, 12], 1, 9.0, 10, 256),  # 1.25 * 44 = 9 * 5 + 10
+        ([20, 20], [44, 12], 4, 9.0, 10, 256),  # of four frames the encoder makes one
+        ([1, *[100] * 999], [80, *[90] * 999], 1, 2.0, 98, 256),  # one pair is no ratio
+        ([400], [600], 1, 2.0, 10, 750),
+        ([1], [2000], 1, 1000.0, 1500, 2500),
+    ],
+)
+def test_limits_of_outputs_leave_a_quarter_of_room_above_the_pairs(
+    sources, targets, reduction, ratio, offset, longest
+):
+    lengths = [(np.array(sources), np.array(targets))]
+    assert infer.infer_output_limits(lengths, reduction, NEW) == {
+        "max_length_ratio": ratio,
+        "max_length_offset": offset,
+        "max_length": longest,
+    }
+
+
+def test_limits_of_an_initial_model_do_not_fall():
+    lengths, wide = [(np.array([5]), np.array([5]))], {**NEW, "max_length_ratio": 7.5}
+    assert infer.infer_output_limits(lengths, 1, wide) == wide

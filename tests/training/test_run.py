@@ -147,6 +147,24 @@ def test_progress_counts_epochs_and_the_wait_for_a_better_one():
     assert Progress.loads(progress.dumps()) == progress
 
 
+def test_the_perplexity_decides_between_equal_values():
+    """Exact texts in percent, negated, and perplexities: epochs 3 and 5 are best in turn."""
+    progress, waits = Progress(), []
+    for exact, perplexity in [(0, 9.0), (0, 9.5), (0, 7.0), (-5, 8.0), (-5, 6.0), (-5, 6.0)]:
+        progress = Progress.loads(progress.dumps())  # as a run that resumes
+        progress.end_epoch({"val_perplexity": perplexity}, exact)
+        waits.append(progress.waited)
+    assert waits == [0, 1, 0, 0, 0, 1]
+    assert (progress.best, progress.best_perplexity, progress.best_epoch) == (-5, 6.0, 5)
+
+
+def test_a_metric_without_a_number_leaves_the_choice_to_the_perplexity():
+    progress = Progress()
+    for value, perplexity in [(math.nan, 9.0), (math.nan, 8.0), (50.0, 9.0), (math.nan, 1.0)]:
+        progress.end_epoch({"val_perplexity": perplexity}, value)
+    assert (progress.best, progress.best_perplexity, progress.best_epoch) == (50.0, 9.0, 3)
+
+
 def test_what_is_not_a_number_is_never_the_best():
     progress = Progress()
     for perplexity in (math.nan, math.inf, 5.0):

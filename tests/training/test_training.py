@@ -257,6 +257,37 @@ def test_the_search_has_the_share_of_ctc_of_the_training(tmp_path, monkeypatch, 
     assert Translator.load(tmp_path / "joint.keras").search.ctc_weight == share
 
 
+DIGITS = {"7": "seven", "77": "seventy-seven", "707": "seven hundred seven"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "limits", "count"),
+    [
+        ({}, (3.3, 10, 256), 0),
+        ({"max_length_offset": 4}, (2.0, 4, 256), 2),
+        ({"max_length_ratio": 8.0}, (8.0, 10, 256), 0),
+    ],
+)
+def test_limits_of_outputs_follow_from_the_pairs_or_from_options(
+    tmp_path, monkeypatch, options, limits, count
+):
+    """Of 3, 4, 5 tokens 7, 15, 21: a quarter more are 26.25, for which 3.3 * 5 + 10 is enough."""
+    kept, lines = [], []
+    fit = lambda *_, callbacks, **__: kept.extend(callbacks)  # noqa: E731
+    monkeypatch.setattr(loop, "fit_of", lambda *_: fit)
+    given = {**TINY, "vocabulary_size": 60, **options}
+    pairs = [*DIGITS.items()]
+    train(pairs, pairs, tmp_path, TrainingOptions(epochs=1, **given), 0, lines.append)
+    (validate,) = (each for each in kept if isinstance(each, ValidateAndSave))
+    search = validate.translator.search
+    found = (search.max_length_ratio, search.max_length_offset, search.max_length)
+    assert found == limits
+    told = "limits of the outputs, found from the pairs: max_length_ratio"
+    assert any(line.startswith(told) for line in lines) == (not options)
+    assert sum(f"validation: {count} of 3 target" in line for line in lines) == bool(count)
+
+
 @pytest.mark.slow
 def test_frames_are_trained_on_too(tmp_path):
     """Each word is a frame that says its number."""

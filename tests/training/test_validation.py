@@ -6,10 +6,12 @@ from pathlib import Path
 import keras
 import pytest
 
+from keras_bahdanau.evaluation.corpus_metrics import CorpusMetric
 from keras_bahdanau.pipelines.translation import Translation
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.training import Progress, Run, TrainingOptions, TrainingPlan
 from keras_bahdanau.training.data import TrainingData
+from keras_bahdanau.training.reports import report_judge
 from keras_bahdanau.training.validation import ValidateAndSave
 
 
@@ -103,6 +105,7 @@ def test_the_best_epoch_is_saved_and_all_are_in_the_history(tmp_path):
         "epoch 1: validation perplexity 5.000 (best), 0.0 min",
         "epoch 2: validation perplexity 3.000 (best), 0.0 min",
         "epoch 3: validation perplexity 4.000, 0.0 min",
+        "the file holds epoch 2: validation perplexity 3.000",
     ]
 
 
@@ -166,7 +169,7 @@ def test_training_ends_before_an_epoch_that_would_be_too_long(tmp_path):
     assert training.fit(9) == 1
     assert not training.progress.stopped
     reason = "after 1 of 9 epochs: another one would end after the 10 minutes"
-    assert reason in training.reports[-1]
+    assert reason in training.reports[-2]
 
 
 def test_a_stop_by_a_later_callback_is_kept(tmp_path):
@@ -199,11 +202,49 @@ def test_the_end_of_a_fit_of_one_epoch_does_not_end_the_training(tmp_path):
     ],
 )
 def test_a_metric_can_judge_the_epochs(tmp_path, metric, label, scores):
-    training = Training(tmp_path, [5.0, 6.0, 4.0, 3.0], epochs=4, best_by=metric)
+    training = Training(tmp_path, [5.0, 6.0, 7.0, 8.0], epochs=4, best_by=metric)
     training.fit(4)
     assert training.run.translator.read_text() == "1"
     assert [logs[f"val_{metric}"] for logs in training.progress.history] == scores
     assert training.progress.waited == 2
+    assert training.reports[-1] == (
+        f"the file holds epoch 2: validation perplexity 6.000, {label} {scores[1]:.2f}"
+    )
     assert training.reports[1] == (
         f"epoch 2: validation perplexity 6.000, {label} {scores[1]:.2f} (best), 0.0 min"
     )
+
+
+def test_of_epochs_with_equal_values_the_least_perplexity_is_best_and_patience_goes_on(tmp_path):
+    """No text is exact: the perplexity falls in epochs 1, 2, 4, and not in 3, 5, 6."""
+    perplexities = [9.0, 8.0, 8.5, 7.0, 7.5, 7.0, 1.0]
+    training = Training(tmp_path, perplexities, epochs=9, patience=2, best_by="exact")
+    training.callback.translator.known = iter(["x"] * 7)
+    assert training.fit(7) == 6
+    assert training.run.translator.read_text() == "3"
+    assert training.reports[-2:] == [
+        "the training ends after 6 of 9 epochs: the last 2 were not better",
+        "the file holds epoch 4: validation perplexity 7.000, exact 0.00",
+    ]
+
+
+def test_an_epoch_whose_metric_is_no_number_is_not_the_best(tmp_path, monkeypatch):
+    training = Training(tmp_path, [5.0, 6.0, 4.0], epochs=3, best_by="exact")
+    scores = iter([float("nan"), 50.0, float("nan")])
+    monkeypatch.setattr(CorpusMetric, "corpus_score", lambda *_: next(scores))
+    training.fit(3)
+    assert training.run.translator.read_text() == "1" and training.progress.best == -50.0
+    assert [logs["val_exact"] for logs in training.progress.history] == [None, 50.0, None]
+
+
+def test_targets_that_a_metric_cannot_judge_are_reported_before_training():
+    pairs, lines = [("red cat", "红猫"), ("red dog", "红狗")], []
+    data = TrainingData.build(pairs, pairs)
+    for options in ({}, {"best_by": "bleu"}, {"best_by": "bleu", "tokenize": "char"}):
+        report_judge(TrainingPlan(TrainingOptions(**options).resolved(), data=data), lines.append)
+    assert lines == [
+        f"BLEU can't judge by these references: BLEU counts 4-grams, and tokenized by {name} "
+        "0 of 2 have four tokens. Take the metric chrf. The perplexity decides between epochs "
+        "with the same BLEU"
+        for name in ("13a", "char")
+    ]

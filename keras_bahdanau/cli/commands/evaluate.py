@@ -136,7 +136,10 @@ def evaluate(arguments, search_options):
     )
     show_progress("")
     _warn_of_inputs(measured, pairs, translator, search, arguments)
-    print(measured, flush=True)  # which stays, whatever becomes of the files
+    for line in measured.remarks:
+        warn(line)
+    # which stays, whatever becomes of the files
+    print(dataclasses.replace(measured, remarks=[]), flush=True)
     _write(measured, arguments)
     if compared is not None:
         texts = [result.text for result in measured.translations]

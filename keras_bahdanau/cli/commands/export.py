@@ -18,7 +18,9 @@ from keras_bahdanau.exporters.litert import litert_exporter
 from keras_bahdanau.exporters.publishing import next_version
 from keras_bahdanau.exporters.saved_model import saved_model_exporter
 from keras_bahdanau.files.ownership import check_unowned
+from keras_bahdanau.search.search_options import SearchOptions
 from keras_bahdanau.settings.greetings import without_greetings
+from keras_bahdanau.settings.limits import MOST_FIXED
 
 ALL = "all"
 IN_BFLOAT16 = "saved-model", "saved-model-ids"  # formats
@@ -73,7 +75,8 @@ class ExportArguments:
         int | None,
         typer.Option(
             help="Most tokens of a translation by a LiteRT file or a page; a SavedModel has the "
-            f"max_length of its search.  [default: {TARGET_LENGTH}]",
+            f"max_length of its search.  [default: {TARGET_LENGTH}; that max_length if the pairs "
+            "of the training raised max_length_ratio or max_length_offset]",
             show_default=False,
             rich_help_panel="Limits and signatures",
         ),
@@ -154,7 +157,7 @@ def export(arguments):
         _check_settings(format, {"max_target_length": longest})
     settings = {
         "max_source_length": arguments.max_source_length,
-        "max_target_length": TARGET_LENGTH if longest is None else longest,
+        "max_target_length": _target_length(model.search) if longest is None else longest,
         "signatures": tuple(name.value for name in signatures) if signatures else None,
     }
     exporter = _new_exporter(format, specific, **settings)
@@ -172,6 +175,16 @@ def export(arguments):
             print(*exporters.export_all(translator, out, **settings, **comparison), sep="\n")
         else:
             print(exporters.export(exporter, translator, out, **comparison))
+
+
+def _target_length(search):
+    """Most tokens of the texts of a LiteRT file: more if the texts of its training are longer."""
+    plain = SearchOptions()
+    is_longer = (
+        search.max_length_ratio > plain.max_length_ratio
+        or search.max_length_offset > plain.max_length_offset
+    )
+    return min(search.max_length, MOST_FIXED) if is_longer else TARGET_LENGTH
 
 
 def _check_precision(format, precision):

@@ -14,6 +14,7 @@ from keras_bahdanau.cli.options import (
     TargetArgument,
     ValidSourceOption,
     ValidTargetOption,
+    check_tokenization,
     command,
 )
 from keras_bahdanau.sources.named_source import NAMES
@@ -164,6 +165,7 @@ def train(arguments, options):
     inputs = _inputs(arguments.kind, initial)
     preset = initial.preset if initial else preset_by_name(kind)
     options = TrainingOptions(**{"preset": preset, **options})
+    check_tokenization(options.tokenize)
     if initial is None:
         check_no_adaptation(options)
     else:

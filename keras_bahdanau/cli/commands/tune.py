@@ -158,6 +158,8 @@ def _tune(model, pairs, values, arguments):
 def _conclude(path, current, trials, chosen, metric, dry_run):
     """Write the chosen options into the file, and print a line about it."""
     now = next(trial for trial in trials if trial.search == current)
+    if len(trials) > 1 and len({trial.score for trial in trials}) == 1:
+        warn(f"all searches have the same {metric.label}, {now.score:.2f}: it can't rank them")
     best = f"the {'highest' if metric.higher_is_better else 'lowest'} is {trials[0].score:.2f}"
     if chosen.search == current:
         print(f"the model's own options stay: {metric.label} {now.score:.2f}, {best}")

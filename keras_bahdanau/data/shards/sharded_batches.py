@@ -115,6 +115,13 @@ class ShardedBatches(Epochs):
     def require_readable(self):
         """Do nothing: see `broken`."""
 
+    def lengths(self):
+        """Yield the lengths of the pairs of each shard that take part, as `BatchedPairs` does."""
+        for number in range(len(self._shards.entries)):
+            source, target = self._shards.lengths(number)
+            used, _ = usable((source, target), *self._limits)
+            yield source[used], target[used]
+
     def pathless(self, reduction):
         """Number of pairs with too few places for CTC, as in `BatchedPairs`: reads all targets."""
         total = 0

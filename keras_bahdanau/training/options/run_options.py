@@ -13,6 +13,10 @@ first_field = functools.partial(training_field, heading=None)
 data_field = functools.partial(training_field, heading="Data")
 adaptation_field = functools.partial(training_field, heading="Adaptation")
 run_field = functools.partial(training_field, heading="Run")
+TOKENIZATIONS = (
+    *("13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none"),
+    *("spm", "flores101", "flores200"),
+)
 _JUDGE = one_of(
     "perplexity", *(name for name, metric in METRICS.items() if metric.nbest == 1)
 )._replace(
@@ -164,10 +168,25 @@ class RunOptions:
     best_by: str | None = first_field(
         _JUDGE,
         "Validation metric that selects the best epoch: {choices}. A metric decodes the "
-        "validation pairs greedily after each epoch, which top-k accuracy can't judge; texts of "
+        "validation pairs greedily after each epoch, which top-k accuracy can't judge; the "
+        "perplexity decides between equal values. Texts of "
         "few words, such as speech, can get better by it long after their perplexity has.",
         "perplexity",
     )
+    tokenize: str | None = run_field(
+        one_of(*TOKENIZATIONS),
+        "Tokenization of sacreBLEU for best_by=bleu: {choices}. Text without spaces takes zh, "
+        "ja-mecab, ko-mecab or char; some need a download or a package.",
+        "13a",
+    )
+    max_length_ratio: float | None = run_field(
+        number(0, 1000),
+        "Bounds each output by its own source in validation and in the saved search: "
+        "max_length_ratio * positions + max_length_offset tokens. 0 for both to take them from the "
+        "training pairs, at least 2 and 10.",
+        0.0,
+    )
+    max_length_offset: int | None = run_field(integer(0, 10_000), "See max_length_ratio.", 0)
     patience: int | None = run_field(COUNT, "Stop after this many epochs without improvement.", 5)
     checkpoint_steps: int | None = run_field(
         integer(1, 1_000_000_000), "Batches between checkpoints.", 100
