@@ -102,24 +102,27 @@ class JsonPart(TextPart):
     """A file with a JSON object a line, the input under the name of the column.
 
     Its output has the same objects with three names more, null for the numbers of a row without
-    an input. A line that is no object is such a row, and stands under the name "line".
+    an input; all else is written as it was read. A line that is no object is such a row, and
+    stands under the name "line".
     """
 
     def _input(self, line):
         return _object(line).get(self.column)
 
     def _output(self, line, result, names):
-        row = _object(line)
+        row = _parsed(line)
+        if row is None:
+            line = _json(row := _object(line))
         if taken := [name for name in names if name in row]:
             raise ValueError(
                 "The names of the columns to add must be new. "
                 f"Received: part={str(self.path)!r} with {taken}. Give --prefix mt_."
             )
         translation, *numbers = result
-        added = [translation, *(None if math.isnan(one) else round(one, 6) for one in numbers)]
-        row.update(zip(names, added, strict=True))
-        # a lone surrogate as the escape that it was read from
-        return json.dumps(row, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
+        values = [translation, *(None if math.isnan(one) else round(one, 6) for one in numbers)]
+        added = _json(dict(zip(names, values, strict=True)))
+        head = line.rstrip().removesuffix(b"}").rstrip()
+        return head + (b", " if row else b"") + added.removeprefix(b"{") + b"\n"
 
 
 def check_count(path, span, rows, results):
@@ -132,13 +135,24 @@ def check_count(path, span, rows, results):
         )
 
 
+def _parsed(line):
+    """The JSON object of a line, with 0 for each number, whatever its size; None if it is none."""
+    zero = dict.fromkeys(("parse_int", "parse_float", "parse_constant"), lambda _: 0)
+    try:
+        row = json.loads(line.decode("utf-8-sig", "surrogatepass"), **zero)
+    except (RecursionError, ValueError):
+        return None
+    return row if isinstance(row, dict) else None
+
+
 def _object(line):
     """The JSON object of a line; one with the line itself if it is none."""
-    try:
-        row = json.loads(line)
-    except (RecursionError, ValueError):
-        row = None
-    return row if isinstance(row, dict) else {"line": line.decode(errors="replace")}
+    row = _parsed(line)
+    return {"line": line.decode(errors="replace")} if row is None else row
+
+
+def _json(row):
+    return json.dumps(row, ensure_ascii=False).encode(errors="backslashreplace")
 
 
 def _decimals(number):

@@ -44,10 +44,12 @@ def read_or(default, read, source):
 def replacing(path, unfinished):
     """Write a file to the path `unfinished`, and rename it when the `with` block ends well.
 
-    Yields `unfinished`, which is removed if anything fails. Raises OSError with the path.
+    Yields `unfinished`, which is removed before, so that no link there is followed, and if anything
+    fails. Raises OSError with the path.
     """
     try:
         with _explained(path):
+            unfinished.unlink(missing_ok=True)
             yield unfinished
             with open(unfinished, "rb+") as file:
                 os.fsync(file.fileno())
@@ -68,6 +70,7 @@ def new_file(path):
     written = False
     try:
         with _explained(path):
+            draft.unlink(missing_ok=True)
             yield draft
             with open(draft, "rb+") as file:
                 os.fsync(file.fileno())

@@ -112,13 +112,38 @@ def test_json_objects_keep_their_fields(parts, write, tmp_path):
         *(part, tmp_path / "out", ("t", "s", "c"), 30),
         lambda one: ("\u00e4", -0.1234567, 0.25) if one else bad,
     )
-    assert "\u00e4".encode() in content and "\u00fc".encode() in content
+    assert "\u00e4".encode() in content and rb"\u00fc" in content
     found = [json.loads(line) for line in content.splitlines()]
     none = {"t": "", "s": None, "c": None}
     assert found == [
         {**rows[0], "t": "\u00e4", "s": -0.123457, "c": 0.25},
         *({**row, **none} for row in (*rows[1:], *({"line": line} for line in lines[3:]))),
     ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"text": "one", "a": 1e400}',
+        b'{"text": "one", "a": 12345678901234567890.5, "b": 1.0e2, "c": -0.0}',
+        b'{"text": "one", "a": %s}' % (b"9" * 6000),
+        b'{"a": NaN, "text":"one","a":"twice" , "b": "\\u00e9\\ud800"}',
+        b' {"text": "one", "b": {"c": [1E+2, "\xed\xa0\x80"]} }  ',
+    ],
+)
+def test_the_fields_of_an_object_are_written_as_they_were_read(parts, write, tmp_path, line):
+    part = parts.part_of(write("a.jsonl", line + b"\n"), "text")
+    names = ("new", "score", "sure")
+    content = translated(part, tmp_path / "out", names, 30, lambda _: ("eins", -0.5, 0.25))
+    head = line.rstrip().removesuffix(b"}").rstrip()
+    assert content == head + b', "new": "eins", "score": -0.5, "sure": 0.25}\n'
+
+
+def test_an_empty_object_gets_the_new_names_alone(parts, write, tmp_path):
+    part = parts.part_of(write("a.jsonl", b"{ }\n"), "text")
+    none = ("", math.nan, math.nan)
+    content = translated(part, tmp_path / "out", ("t", "s", "c"), 30, lambda _: none)
+    assert json.loads(content) == {"t": "", "s": None, "c": None}
 
 
 def test_a_name_that_an_object_has_is_refused(parts, write, tmp_path):

@@ -24,6 +24,18 @@ def test_the_content_reaches_the_disk_before_the_file_gets_its_name(tmp_path, mo
     assert path.read_text() == "new" and [*tmp_path.iterdir()] == [path]
 
 
+@pytest.mark.parametrize("make", [replacing, lambda path, _: new_file(path)])
+def test_a_link_in_the_place_of_a_draft_is_not_followed(tmp_path, make):
+    path, other = tmp_path / "notes.txt", tmp_path / "other.txt"
+    other.write_text("another's")
+    for draft in (".notes.txt", f".unfinished-{os.getpid()}-notes.txt"):
+        (tmp_path / draft).symlink_to(other)
+    with make(path, tmp_path / ".notes.txt") as file:
+        file.write_text("new")
+    assert (path.read_text(), other.read_text()) == ("new", "another's")
+    assert not path.is_symlink()
+
+
 def test_a_disk_that_fails_late_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "notes.txt"
     path.write_text("old")
