@@ -39,6 +39,7 @@ END, UNKNOWN, NO_WORD, WORD_START = "</s>", "<unk>", "⁇", "▁"
 ANSWER_LIMIT = 256 * 2**20  # bytes of one answer; some alignments are large
 LINE_LIMIT = 2**20  # bytes of one line of input
 FILE_LIMIT = 2**26  # bytes of one file
+ID_COLUMNS = 512  # of a row of ids, or a multiple of it
 DAY = 86_400.0  # seconds
 NO_TEXT = -5e8  # an empty place of a beam has a score below it
 
@@ -380,8 +381,8 @@ def to_rows(signature, lines, name=None, prefix=None):
     """
     if signature == "decode_ids":
         ids = [_ids(line) for line in lines]
-        # One width for all rows, and at least one column: the server pads rows, not from nothing.
-        width = max(1, *map(len, ids))
+        # One width for the rows of all clients, since a server merges no others.
+        width = -(-max(1, *map(len, ids)) // ID_COLUMNS) * ID_COLUMNS
         return [
             {"source": row + [0] * (width - len(row)), "source_length": len(row)} for row in ids
         ]
@@ -462,8 +463,9 @@ def to_lines(signature, answer, number, sentence=None):
             return [f"{number} ||| {text} ||| {score:.4f}" for text, score in _found(pairs)]
         case form if form in LISTS_WITH_ALIGNMENT and "translations" in answer:
             rows = zip(answer["translations"], answer["scores"], _of_list(answer), strict=True)
+            sources = _source_words(answer, sentence)
             return [
-                f"{number} ||| {text} ||| {score:.4f} ||| {word_links(one, sentence)}"
+                f"{number} ||| {text} ||| {score:.4f} ||| {_links(one, sources)}"
                 for text, score, one in _found(rows)
             ]
         case "decode_ids":
@@ -484,7 +486,11 @@ def word_links(answer, sentence=None):
     A target word is linked to the source word that its pieces attend to most; one that attends
     to the end of the sentence is not linked. The sentence is what was sent, None for no text.
     """
-    sources = _source_words(answer["source_tokens"][: answer["source_length"]], sentence)
+    return _links(answer, _source_words(answer, sentence))
+
+
+def _links(answer, sources):
+    """The same between these words of the source, in a time that the size of the answer bounds."""
     links = []
     for target, rows in _target_words(answer).items():
         weights = [
@@ -498,11 +504,12 @@ def word_links(answer, sentence=None):
     return " ".join(f"{source}-{target}" for source, target in sorted(links))
 
 
-def _source_words(tokens, sentence):
+def _source_words(answer, sentence):
     """Pairs of a word and the positions of its pieces.
 
     Only the sentence says whether an unknown piece is a part of a word, or a word of its own.
     """
+    tokens = answer["source_tokens"][: answer["source_length"]]
     words = _words(tokens)
     if sentence is None or _count(words) == len(sentence.split()):
         return words
@@ -531,16 +538,18 @@ def _target_words(answer):
 
 def _words(tokens):
     """Pairs of a word and the positions of its pieces."""
-    words, ended = [], False
+    words, ended, last = [], False, END  # `last`: how the last word begins
     for position, token in enumerate(tokens):
-        last = words[-1][0] if words else END
         begins = ended or token.startswith(WORD_START)
         if last and (begins or {END, UNKNOWN} & {token, last}):
-            words.append(["", []])
-        words[-1][0] += token.replace(WORD_START, "")
-        words[-1][1].append(position)
+            words.append(([], []))
+            last = ""
+        pieces, positions = words[-1]
+        pieces.append(token.replace(WORD_START, ""))
+        positions.append(position)
+        last = (last + pieces[-1])[: len(UNKNOWN) + 1]
         ended = token.endswith(WORD_START)
-    return words
+    return [("".join(pieces), positions) for pieces, positions in words]
 
 
 def parse(description, default_server, arguments=None):

@@ -70,9 +70,10 @@ export function hypothesesOf(answer, signature) {
 
 /** Lines for the answer to a line of this number, from 0: `sources` are the tokens of its source, `words` is the number of words there. */
 export function toLines({ sources, words, hypotheses }, number, signature) {
+  const sourceWords = sourceWordsOf(sources, words);
   return hypotheses.map((one) => [
     ...(givesList(signature) ? [number, one.text, one.score.toFixed(4)] : [one.text]),
-    ...(one.alignment ? [wordLinks(sources, words, one)] : []),
+    ...(one.alignment ? [wordLinks(sourceWords, one)] : []),
   ].join(" ||| "));
 }
 
@@ -88,8 +89,8 @@ export function toJson({ sources, hypotheses, truncated }, noun, signature) {
 }
 
 /** The alignment between words in Pharaoh form, as `word_links` of client_rest.py gives it. */
-function wordLinks(sources, words, { tokens, token_words: numbers, alignment }) {
-  const sourceWords = sourceWordsOf(sources, words), links = [];
+function wordLinks(sourceWords, { tokens, token_words: numbers, alignment }) {
+  const links = [];
   for (const [target, rows] of targetWords(tokens, numbers)) {
     const weights = sourceWords.map(({ places: columns }) => {
       let sum = 0;
@@ -97,7 +98,7 @@ function wordLinks(sources, words, { tokens, token_words: numbers, alignment }) 
       return sum;
     });
     if (!weights.some(Boolean)) continue;
-    const source = weights.indexOf(Math.max(...weights));
+    const source = weights.indexOf(weights.reduce((highest, weight) => Math.max(highest, weight)));
     if (isWord(sourceWords[source])) links.push([source, target]);
   }
   return links.sort(([a, b], [c, d]) => a - c || b - d).map((link) => link.join("-")).join(" ");
@@ -118,7 +119,10 @@ function sourceWordsOf(tokens, count) {
 function targetWords(tokens, numbers) {
   if (!numbers) return [...wordsOf(tokens).entries()].filter(([, one]) => isWord(one)).map(([number, { places }]) => [number, places]);
   const places = new Map();
-  for (const [place, number] of numbers.entries()) places.set(number, [...places.get(number) ?? [], place]);
+  for (const [place, number] of numbers.entries()) {
+    if (!places.has(number)) places.set(number, []);
+    places.get(number).push(place);
+  }
   return [...places].filter(([number]) => number >= 0);
 }
 

@@ -120,7 +120,9 @@ class TextSource(HostText, Source):
         return at_least_one(ids)
 
     def features_from(self, source, source_length):
-        return requested_ids(source, source_length, self.size)
+        ids = requested_ids(source, source_length, self.size)
+        columns = tf.clip_by_value(tf.reduce_max(source_length), 1, tf.shape(ids)[1])
+        return ids[:, :columns]  # what clients pad to a common width costs nothing
 
     def graph_truncate(self, longest, text):
         text, longer = graph_cut_to_bytes(_without_blank(text), byte_limit(longest))

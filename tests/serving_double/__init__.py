@@ -3,8 +3,10 @@
 It speaks the server's gRPC `PredictionService` and its REST interface, merges requests into
 batches as the server does, takes the server's configuration files and flags, and runs SavedModels
 in the server's C++ loader: enough to hold clients and artefacts against, where no server can be
-installed. What the server does and this double does not: loading new versions while it runs,
-warm-up, monitoring, TLS, Classify, Regress, and limits on time.
+installed. Where the server hangs or ends, so does the double: at a request without rows, at
+requests of different rank that share a padded batch, at lists nested too deep. What the server does
+and this double does not: loading new versions while it runs, warm-up, monitoring, TLS, Classify and
+Regress.
 
     python -m tests.serving_double --port=0 --rest_api_port=0 --model_config_file=FILE
 

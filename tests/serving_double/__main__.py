@@ -31,7 +31,12 @@ def main():
         options.enable_per_model_batching_parameters,
     )
     grpc_server, grpc_port = rpc.serve(models, options.port)
-    rest_server, rest_port = rest.serve(models, options.rest_api_port)
+    rest_server, rest_port = rest.serve(
+        models,
+        options.rest_api_port,
+        options.rest_api_num_threads,
+        options.rest_api_timeout_in_ms / 1000,
+    )
     threading.Thread(target=rest_server.serve_forever, daemon=True).start()
     print(json.dumps({"grpc": grpc_port, "rest": rest_port}), flush=True)
     _wait(options.end_with_stdin)
@@ -78,13 +83,14 @@ def _parser():
         parser.add_argument(
             f"--{name}", type=_flag, nargs="?", const=True, default=False, help=explanation
         )
-    for name in (
-        "model_config_file_poll_wait_seconds",
-        "rest_api_timeout_in_ms",
-        "rest_api_num_threads",
-        "grpc_max_threads",
+    for name, default, explanation in (
+        ("model_config_file_poll_wait_seconds", None, "without effect"),
+        ("max_num_load_retries", None, "without effect: a version that can't be loaded ends it"),
+        ("rest_api_timeout_in_ms", 30_000, "how long a batch may wait, and then run [30000]"),
+        ("rest_api_num_threads", None, "how many requests of REST are taken at once [all]"),
+        ("grpc_max_threads", None, "without effect"),
     ):
-        parser.add_argument(f"--{name}", type=int, help="without effect")
+        parser.add_argument(f"--{name}", type=int, default=default, help=explanation)
     return parser
 
 

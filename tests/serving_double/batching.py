@@ -2,12 +2,15 @@
 
 import collections
 import concurrent.futures
+import math
 import threading
 import time
 
 import numpy as np
 
-from serving_double.errors import Refused
+from serving_double.errors import Refused, end_server
+
+PADDED_DIMENSIONS = range(1, 7)
 
 
 class Batcher:
@@ -31,9 +34,13 @@ class Batcher:
         for _ in range(threads):
             threading.Thread(target=self._work, daemon=True).start()
 
-    def __call__(self, inputs):
-        """Runs one call, probably with others; `Refused` if that fails for any of them."""
-        call = _Call(inputs)
+    def __call__(self, inputs, timeout=None):
+        """Runs one call, probably with others; `Refused` if that fails for any of them.
+
+        A call without rows waits until one with rows comes: a batch of no rows never runs, and no
+        `timeout`, in seconds, counts before it does.
+        """
+        call = _Call(inputs, timeout)
         if call.rows > self._limit:
             raise Refused(
                 "INVALID_ARGUMENT",
@@ -56,7 +63,7 @@ class Batcher:
             batch = self._next()
             self.sizes[_rows(batch)] += 1
             try:
-                answers = self._answers(batch)
+                answers = self._in_time(batch)
             except Exception as error:
                 for call in batch:
                     call.answer.set_exception(error)
@@ -64,11 +71,23 @@ class Batcher:
                 for call, answer in zip(batch, answers, strict=True):
                     call.answer.set_result(answer)
 
+    def _in_time(self, batch):
+        left = max(call.seconds_left() for call in batch)
+        if left <= 0:
+            raise Refused(
+                "RESOURCE_EXHAUSTED", "Run() timeout exceeded while waiting in batching queue"
+            )
+        start = time.monotonic()
+        answers = self._answers(batch)
+        if time.monotonic() - start > left:
+            raise Refused("DEADLINE_EXCEEDED", "Timed out waiting for notification")
+        return answers
+
     def _next(self):
         """Waits for a batch that is full or has waited long enough."""
         with self._changed:
             while True:
-                if not self._batches:
+                if not self._batches or not _rows(self._batches[0]):
                     self._changed.wait()
                     continue
                 first = self._batches[0]
@@ -99,6 +118,11 @@ class Batcher:
         ]
 
     def _merged(self, name, arrays):
+        ranks = {array.ndim for array in arrays}
+        if self._pads and len(ranks) > 1:
+            end_server()  # it reads sizes of dimensions that one of them lacks
+        if self._pads and not ranks <= set(PADDED_DIMENSIONS):
+            raise Refused("INVALID_ARGUMENT", "Only tensors with rank from 1 to 6 can be padded.")
         shapes = {array.shape[1:] for array in arrays}
         if len(shapes) > 1 and not self._pads:
             raise Refused(
@@ -112,7 +136,7 @@ class Batcher:
 
 
 class _Call:
-    def __init__(self, inputs):
+    def __init__(self, inputs, timeout):
         if any(array.ndim == 0 for array in inputs.values()):
             raise Refused(
                 "INVALID_ARGUMENT",
@@ -125,8 +149,13 @@ class _Call:
                 "Batching Run() input tensors must have equal 0th-dimension size",
             )
         self.inputs, (self.rows,) = inputs, sizes
-        self.since = time.monotonic()
+        self.since, self._timeout = time.monotonic(), timeout
         self.answer = concurrent.futures.Future()
+
+    def seconds_left(self):
+        if self._timeout is None:
+            return math.inf
+        return self.since + self._timeout - time.monotonic()
 
 
 def _rows(batch):

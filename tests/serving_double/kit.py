@@ -34,16 +34,18 @@ def programs():
 
 
 @contextlib.contextmanager
-def served(model, place):
+def served(model, place, flags=()):
     """The ports of a double that serves a model as the Dockerfile says.
 
     Args:
         model: Path of a directory of versions.
         place: Path of a directory for the configuration files.
+        flags: Further flags, or other values of those of the Dockerfile.
     """
     for name in CONFIGURATIONS:
         text = (KIT / name).read_text(encoding="utf-8")
         (place / name).write_text(text.replace("/models/translator", str(model)), encoding="utf-8")
-    _, *flags = json.loads(re.search(r"ENTRYPOINT (\[.*?\])", re.sub(r"\\\n", "", DOCKERFILE))[1])
-    with started([flag.replace("=/config/", f"={place}/") for flag in flags]) as ports:
+    _, *usual = json.loads(re.search(r"ENTRYPOINT (\[.*?\])", re.sub(r"\\\n", "", DOCKERFILE))[1])
+    usual = [flag.replace("=/config/", f"={place}/") for flag in usual]
+    with started([*usual, *flags]) as ports:
         yield ports

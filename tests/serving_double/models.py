@@ -94,8 +94,8 @@ class Version:
             raise Refused("FAILED_PRECONDITION", f'Serving signature key "{name}" not found.')
         return name, self.signatures[name]
 
-    def run(self, name, inputs):
-        """Answers one request."""
+    def run(self, name, inputs, timeout=None):
+        """Answers one request; of a batch that waits or runs for more seconds, it refuses all."""
         _, signature = self.signature(name)
         if inputs.keys() != signature.inputs.keys():
             extra, missing = inputs.keys() - signature.inputs, signature.inputs.keys() - inputs
@@ -105,7 +105,8 @@ class Version:
                 f"Sent extra: {{{','.join(extra)}}}. "
                 f"Missing but required: {{{','.join(missing)}}}.",
             )
-        return self._run[name](inputs)
+        run = self._run[name]
+        return run(inputs, timeout) if isinstance(run, Batcher) else run(inputs)
 
     def batch_sizes(self):
         """How often batches of which size have run, for each signature."""
@@ -116,4 +117,4 @@ class Version:
         try:
             return self._session.run(name, **inputs)
         except (RuntimeError, TypeError, ValueError) as error:
-            raise Refused("INVALID_ARGUMENT", " ".join(str(error).split())) from error
+            raise Refused("INVALID_ARGUMENT", str(error)) from error

@@ -3,26 +3,42 @@
 import http.server
 import json
 import re
+import threading
 import urllib.parse
 
 from google.protobuf import json_format
 
 from serving_double.errors import Refused
-from serving_double.json_tensors import invalid, parsed, to_columns, to_inputs, to_rows
+from serving_double.json_tensors import invalid, to_columns, to_inputs, to_rows
 from serving_double.messages import get_model_metadata_pb2, get_model_status_pb2
 from serving_double.models import DEFAULT_SIGNATURE
+from serving_double.rapid_json import parsed
 from serving_double.rpc import metadata
 
-MODEL = r"/v1/models/(?P<name>[^/:]+)(?:/versions/(?P<number>\d+)|/labels/(?P<label>[^/:]+))?"
-PREDICT = re.compile(MODEL + ":predict")
-STATUS = re.compile(MODEL + "(?:/(?P<metadata>metadata))?")
+VERSION = r"(?:/versions/(?P<number>\d+)|/labels/(?P<label>[^/:]+))?"
+NAME = r"/(?P<name>[^/:]+)"
+PATHS = {
+    "POST": re.compile(f"(?i)/v1/models{NAME}{VERSION}:(?P<method>predict|classify|regress)"),
+    "GET": re.compile(f"(?i)/v1/models(?:{NAME})?{VERSION}(?:/(?P<metadata>metadata))?"),
+}
+ANY_PATH = re.compile(r"(?i)/v1/[^?]*")
+LARGEST_VERSION = 2**63 - 1
+NO_PAGE = b"<HTML><HEAD><TITLE>404 Not Found</TITLE></HEAD><BODY><H1>Not Found</H1></BODY></HTML>"
 BATCHES = "/serving_double/batches"  # the double's own: sizes of the batches that have run
 
 
-def serve(models, port):
-    """Listens on 127.0.0.1; gives the server, and its port."""
-    handler = type("Handler", (_Handler,), {"models": models})
-    server = _Server(("127.0.0.1", port), handler)
+def serve(models, port, threads=None, timeout=None):
+    """Listens on 127.0.0.1; gives the server, and its port.
+
+    Args:
+        models: `Models`.
+        port: Integer, 0 for a free one.
+        threads: Integer, how many requests are answered at once; None for all.
+        timeout: Seconds that a batch may wait or run; None for any.
+    """
+    busy = threading.BoundedSemaphore(threads or 2**20)
+    settings = {"models": models, "busy": busy, "run_timeout": timeout}
+    server = _Server(("127.0.0.1", port), type("Handler", (_Handler,), settings))
     return server, server.server_address[1]
 
 
@@ -36,50 +52,75 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self._answer(PREDICT, lambda asked: self._predict(asked, body))
+        with self.busy:
+            self._answer(body)
 
-    def do_GET(self):
-        if self.path == BATCHES:
-            self._send(200, self.models.batch_sizes())
-        else:
-            self._answer(STATUS, self._tell)
+    do_GET = do_HEAD = do_PUT = do_DELETE = do_OPTIONS = do_POST
 
     def log_message(self, *_):
         pass
 
-    def _answer(self, pattern, function):
+    def _answer(self, body):
+        if self.path == BATCHES:
+            return self._send_json(200, self.models.batch_sizes())
+        if not ANY_PATH.fullmatch(self.path):
+            return self._send(404, NO_PAGE, "text/html")
         try:
-            match = pattern.fullmatch(self.path)
+            match = PATHS[self.command].fullmatch(self.path) if self.command in PATHS else None
             if match is None:
                 raise invalid(f"Malformed request: {self.command} {self.path}")
             asked = match.groupdict()
-            number = asked["number"] and int(asked["number"])
+            if asked["number"] and int(asked["number"]) > LARGEST_VERSION:
+                return self._send(400, b"")
             names = {key: asked[key] and urllib.parse.unquote(asked[key]) for key in asked}
-            self._send(200, function({**names, "number": number}))
+            asked = {**names, "number": asked["number"] and int(asked["number"])}
+            answer = self._tell(asked) if self.command == "GET" else self._run(asked, body)
+            self._send_json(200, answer)
         except Refused as error:
-            self._send(error.http_status, {"error": str(error)})
+            self._send_json(error.http_status, {"error": str(error)})
 
-    def _send(self, status, answer):
-        content = json.dumps(answer, ensure_ascii=False).encode("utf-8", "surrogateescape")
+    def _send_json(self, status, answer):
+        text = json.dumps(answer, ensure_ascii=False, indent=4)
+        self._send(status, text.encode("utf-8", "surrogateescape"))
+
+    def _send(self, status, content, kind="application/json"):
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        self.wfile.write(content)
+        if self.command != "HEAD":
+            self.wfile.write(content)
 
-    def _predict(self, asked, body):
+    def _run(self, asked, body):
         request = parsed(body)
-        name = request.get("signature_name", DEFAULT_SIGNATURE)
+        name = request.get("signature_name", "")
         if not isinstance(name, str):
-            raise invalid("'signature_name' key must be a string value.")
+            raise invalid(
+                "JSON Value: not formatted correctly. 'signature_name' key must be a string value."
+            )
+        if asked["method"].lower() != "predict":
+            return self._classify(asked, request, name)
+        name = name or DEFAULT_SIGNATURE
         _, version = self.models.find(asked["name"], asked["number"], asked["label"])
         if name not in version.signatures:
             raise invalid(f'Serving signature name: "{name}" not found in signature def')
         inputs, by_row = to_inputs(request, version.signatures[name].inputs)
-        outputs = version.run(name, inputs)
+        outputs = version.run(name, inputs, self.run_timeout)
         return {"predictions": to_rows(outputs)} if by_row else {"outputs": to_columns(outputs)}
 
+    def _classify(self, asked, request, name):
+        """Refuse what no signature of a translator is for."""
+        if "examples" not in request:
+            raise invalid("When method is classify, key 'examples' is expected and was not found")
+        _, version = self.models.find(asked["name"], asked["number"], asked["label"])
+        _, signature = version.signature(name)
+        if asked["method"].lower() == "regress":
+            raise invalid("Expected one output Tensor.")
+        raise invalid(f"Expected one or two output Tensors, found {len(signature.outputs)}")
+
     def _tell(self, asked):
+        if not asked["name"]:
+            raise invalid("Missing model name in request.")
         if asked["metadata"]:
             found = self.models.find(asked["name"], asked["number"], asked["label"])
             return _metadata(metadata(asked["name"], *found))

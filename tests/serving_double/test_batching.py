@@ -1,11 +1,14 @@
 """The double merges requests as the server does: what artefacts and clients rely on."""
 
+import concurrent.futures
 import threading
+import time
 
 import numpy as np
 import pytest
 from google.protobuf import text_format
 
+from serving_double import batching
 from serving_double.batching import Batcher
 from serving_double.configuration import BatchingParameters
 from serving_double.errors import Refused
@@ -97,3 +100,57 @@ def test_rows_are_padded_with_the_first_value_of_their_call():
 def test_rows_that_cannot_be_merged_fail_their_batch(parameters, arrays, message):
     _, answers = ask(parameters, *arrays)
     assert all(message in answer for answer in answers)
+
+
+class Slow(Model):
+    def __call__(self, inputs):
+        time.sleep(0.2)
+        return super().__call__(inputs)
+
+
+def started(batcher, array, timeout=None):
+    """The answer to a call in a thread, as a future."""
+    pool = concurrent.futures.ThreadPoolExecutor(1)
+    return pool.submit(batcher, {"x": np.array(array)}, timeout)
+
+
+def test_a_call_without_rows_waits_for_one_with_rows():
+    batcher = Batcher(Model(), text_format.Parse(PARAMETERS, BatchingParameters()), threads=1)
+    parked = started(batcher, np.zeros(0, int), timeout=0.1)
+    with pytest.raises(concurrent.futures.TimeoutError):
+        parked.result(timeout=0.5)
+    assert batcher({"x": np.array([7])})["y"].tolist() == [14]
+    assert parked.result(timeout=5)["y"].tolist() == []
+
+
+@pytest.mark.parametrize("second", [[[[1]]], np.zeros(0, int)])
+def test_calls_of_different_rank_end_a_server_that_pads(monkeypatch, second):
+    def end_server():
+        raise InterruptedError("ended")
+
+    monkeypatch.setattr(batching, "end_server", end_server)
+    model = Batcher(Model(), text_format.Parse(PADS, BatchingParameters()), threads=1)
+    for call in [started(model, array) for array in ([[1, 2]], second)]:
+        with pytest.raises(InterruptedError, match="ended"):
+            call.result(timeout=5)
+
+
+def test_calls_of_different_rank_are_both_refused_without_padding():
+    _, answers = ask(PARAMETERS, [1], [[1]])
+    assert len(answers) == 2 and all("padding is turned off" in answer for answer in answers)
+
+
+def test_no_call_of_more_than_six_dimensions_is_padded():
+    _, (answer,) = ask(PADS, np.zeros([1] * 7))
+    assert answer == "INVALID_ARGUMENT: Only tensors with rank from 1 to 6 can be padded."
+
+
+def test_a_call_that_waits_or_runs_too_long_is_refused():
+    batcher = Batcher(Slow(), text_format.Parse(PARAMETERS, BatchingParameters()), threads=1)
+    runs = started(batcher, [1, 2, 3, 4], timeout=0.1)
+    waits = started(batcher, [5, 6, 7, 8], timeout=0.1)
+    with pytest.raises(Refused, match="Timed out waiting for notification") as late:
+        runs.result(timeout=5)
+    with pytest.raises(Refused, match="exceeded while waiting in batching queue") as never:
+        waits.result(timeout=5)
+    assert (late.value.http_status, never.value.http_status) == (504, 429)

@@ -7,7 +7,8 @@ import pytest
 
 from keras_bahdanau.exporters.cpp_loader import TensorSpec
 from serving_double.errors import Refused
-from serving_double.json_tensors import parsed, to_columns, to_inputs, to_rows
+from serving_double.json_tensors import to_columns, to_inputs, to_rows
+from serving_double.rapid_json import parsed
 
 TEXT = {"text": TensorSpec("text:0", np.dtype(object), (None,))}
 IDS = {
@@ -49,9 +50,15 @@ def test_two_inputs_are_named():
         ({}, TEXT, "Missing 'inputs' or 'instances' key"),
         ({"instances": "a"}, TEXT, "to be an list"),
         ({"instances": []}, TEXT, "No values"),
-        ({"instances": ["a", ["b"]]}, TEXT, "unexpected level"),
+        ({"instances": ["a", ["b"]]}, TEXT, r"Expecting shape \[\] but got: \[1\]"),
+        ({"instances": ["a", ["b", "c"]]}, TEXT, "Expecting tensor size: 1 but got: 2"),
+        ({"inputs": {"text": ["a", ["b"]]}}, TEXT, "list at unexpected level: 1 expected < 1"),
+        ({"inputs": {"text": [["a"], "b"]}}, TEXT, "at incorrect level: 2 in the JSON DOM"),
+        ({"instances": ["a", {"text": "b"}]}, TEXT, "Expecting value/list but got object"),
+        ({"instances": [{"text": "a"}, "b"]}, TEXT, "Expecting object but got list at item 1"),
+        ({"instances": [{"b64": 1}]}, TEXT, "does not have named input: b64"),
         ({"instances": [{"b64": "?"}]}, TEXT, "base64"),
-        ({"instances": [{"txt": "a"}]}, TEXT, "must only have keys: text"),
+        ({"instances": [{"txt": "a"}]}, TEXT, "does not have named input: txt"),
         ({"instances": [[1]]}, IDS, "list of objects"),
         ({"inputs": [[1]]}, IDS, "expecting an object"),
         ({"inputs": {"ids": [[1]]}}, IDS, "Missing named input: length"),

@@ -1,7 +1,10 @@
 """The double as a program of the repository's root, as the README of the kit starts it."""
 
+import concurrent.futures
+import http.client
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -9,6 +12,8 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+
+from serving_double.kit import served
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "tests.serving_double"]
@@ -37,3 +42,106 @@ def test_its_help_describes_each_flag():
     flags = [part for part in done.stdout.split("options:")[1].split("\n  --") if part][1:]
     assert done.returncode == 0 and len(flags) > 10
     assert [flag for flag in flags if len(flag.split()) < 4] == []
+
+
+def ask(port, body=None, path="/v1/models/translator:predict", timeout=2):
+    """The status of an answer, or None if there is none in time; OSError without a server."""
+    connection = http.client.HTTPConnection("localhost", port, timeout=timeout)
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    try:
+        connection.connect()
+        connection.request("GET" if body is None else "POST", path, content)
+        return connection.getresponse().status
+    except TimeoutError:
+        return None
+    except http.client.RemoteDisconnected as error:
+        raise ConnectionResetError from error
+    finally:
+        connection.close()
+
+
+def is_alive(port):
+    """Whether something listens on a port, after a moment in which it may end."""
+    for _ in range(20):
+        try:
+            socket.create_connection(("localhost", port)).close()
+        except OSError:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+STATUS = "/v1/models/translator"
+TEXT = {"instances": ["five"]}
+NO_ROWS = {"inputs": {"text": []}}
+
+
+@pytest.mark.slow
+def test_requests_without_rows_block_all_threads_until_one_with_rows_comes(
+    toy_saved_model, tmp_path
+):
+    with served(toy_saved_model.parent, tmp_path, ["--rest_api_num_threads=2"]) as ports:
+        rest = ports["rest"]
+        assert ask(rest, NO_ROWS, timeout=0.5) is None  # and its thread stays taken
+        assert ask(rest, path=STATUS) == 200
+        assert ask(rest, NO_ROWS, timeout=0.5) is None
+        assert ask(rest, path=STATUS, timeout=0.5) is None
+        assert ask(rest, TEXT, timeout=0.5) is None
+
+
+@pytest.mark.slow
+def test_a_request_without_rows_is_answered_with_the_next(toy_saved_model, tmp_path):
+    with served(toy_saved_model.parent, tmp_path) as ports:
+        pool = concurrent.futures.ThreadPoolExecutor(1)
+        parked = pool.submit(ask, ports["rest"], NO_ROWS, timeout=30)
+        with pytest.raises(concurrent.futures.TimeoutError):
+            parked.result(timeout=0.5)
+        assert ask(ports["rest"], TEXT, timeout=30) == 200
+        assert parked.result(timeout=5) == 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("levels", [30_000, 100_000])
+def test_lists_nested_too_deep_end_the_server(toy_saved_model, tmp_path, levels):
+    with served(toy_saved_model.parent, tmp_path) as ports:
+        with pytest.raises(OSError):
+            ask(ports["rest"], b'{"instances": ' + b"[" * levels + b"]" * levels + b"}")
+        assert not is_alive(ports["rest"])
+
+
+def together(port, bodies):
+    """The statuses of requests that come at once; an error for each that is cut off."""
+    pool = concurrent.futures.ThreadPoolExecutor(len(bodies))
+    calls = [pool.submit(ask, port, body, timeout=30) for body in bodies]
+    return [call.exception() or call.result() for call in calls]
+
+
+RANKS = [
+    ({"instances": ["five"]}, {"inputs": {"text": [["x"]]}}),
+    (
+        {"signature_name": "score_pair", "instances": [{"text": "a", "target": "b"}]},
+        {"signature_name": "score_pair", "inputs": {"text": [["a"]], "target": [["b"]]}},
+    ),
+    (
+        {"signature_name": "decode_ids", "inputs": {"source": [[5, 3]], "source_length": [2]}},
+        {"signature_name": "decode_ids", "inputs": {"source": [[[17, 3]]], "source_length": [2]}},
+    ),
+]
+
+
+@pytest.mark.slow
+def test_requests_of_different_rank_leave_a_server_of_texts_alive(toy_saved_model, tmp_path):
+    with served(toy_saved_model.parent, tmp_path) as ports:
+        for pair in [*RANKS, *(pair[::-1] for pair in RANKS)] * 3:
+            assert together(ports["rest"], pair) in ([400, 400], [200, 400], [400, 200])
+        assert ask(ports["rest"], TEXT, timeout=30) == 200
+
+
+@pytest.mark.slow
+def test_requests_of_different_rank_end_a_server_of_ids(toy_ids_model, tmp_path):
+    ids = [{key: body[key] for key in ("inputs",)} for body in RANKS[2]]
+    with served(toy_ids_model.parent, tmp_path) as ports:
+        for _ in range(10):
+            if any(isinstance(answer, OSError) for answer in together(ports["rest"], ids)):
+                break
+        assert not is_alive(ports["rest"])

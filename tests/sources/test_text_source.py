@@ -55,6 +55,13 @@ def test_ids_of_no_vocabulary_become_unknown(source):
     assert source.features_from(hostile[:, :0], tf.constant([3, 0])).shape == (2, 1)
 
 
+def test_columns_behind_the_longest_row_of_a_request_are_left_out(source):
+    wide = tf.pad(tf.constant([[1, 3], [3, 0]]), [[0, 0], [0, 510]])
+    found = source.features_from(wide, tf.constant([2, 1]))
+    assert found.numpy().tolist() == [[1, 3], [3, 0]]
+    assert source.features_from(wide[:0], tf.constant([], tf.int32)).shape == (0, 1)
+
+
 def test_its_file_is_the_vocabulary(source):
     (model,) = source.assets.values()
     assert [*source.assets] == ["source.spm"] and Subwords(model) == source.subwords

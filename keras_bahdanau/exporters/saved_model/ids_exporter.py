@@ -23,6 +23,7 @@ class IdsSavedModelExporter(SavedModelExporter):
     purpose = "clients that split text themselves"
     artefact = "SavedModel of ids"
     text_operations = False
+    pads_requests = True  # so that clients may send rows of any width
     target_length = "length"
 
     @classmethod

@@ -92,6 +92,7 @@ class SavedModelExporter(Exporter):
     file_name = ""
     writes_file = False
     text_operations = True  # of tensorflow-text, in the graph
+    pads_requests = False  # a server that pads ends at two requests of different rank
     target_length = "target_length"  # name of an output beside the alignment
 
     def __post_init__(self):

@@ -33,7 +33,7 @@ BATCHING = f"""\
 max_batch_size {{ value: {BATCH} }}
 batch_timeout_micros {{ value: 5000 }}
 max_enqueued_batches {{ value: 100 }}
-pad_variable_length_inputs: true
+pad_variable_length_inputs: %s
 """
 
 # Field numbers of tensorflow_serving/apis: prediction_log.proto, predict.proto, model.proto.
@@ -57,7 +57,8 @@ def write_version(exporter, pipeline, path):
     write_warmup(path / WARMUP, path.parent.name, warmup_requests(exporter, pipeline))
     for name, content in exporter.extra_files(pipeline).items():
         (path / "assets.extra" / name).write_bytes(content)
-    (path / "batching_params.pbtxt").write_text(BATCHING)
+    batching = BATCHING % str(exporter.pads_requests).lower()
+    (path / "batching_params.pbtxt").write_text(batching)
     card = {
         **card_of(pipeline),
         "format": exporter.artefact,

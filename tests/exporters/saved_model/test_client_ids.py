@@ -5,6 +5,7 @@ import json
 import random
 import shutil
 import subprocess
+import time
 
 import copying_speller
 import pytest
@@ -121,6 +122,23 @@ def test_an_output_that_is_missing_or_wrong_is_named():
     assert in_node("wrong", cases) == [None, None, "ids", "ids", "ids"]
     found = in_node("wrong", [{**LISTED, **changed} for _, changed in WRONG])
     assert found == [name for name, _ in WRONG]
+
+
+@pytest.mark.slow
+def test_the_links_of_a_long_answer_are_found_in_time():
+    many = 160_000
+    cases = [
+        {
+            **{"sources": ["\u2581a"], "words": 1, "text": ""},
+            **{"tokens": [token] * many, "alignment": [[1]] * many, **words},
+        }
+        for token in ("a", "\u2581a", "<unk>")
+        for words in ({}, {"token_words": [0] * many})
+    ]
+    wide = {"sources": ["\u2581a"] * many, "words": many, "alignment": [[1] * many], "text": ""}
+    start = time.monotonic()
+    found = in_node("lines", [*cases, {**wide, "tokens": ["a"]}])
+    assert all(line.startswith(" ||| 0-0") for line in found) and time.monotonic() - start < 60
 
 
 def test_words_are_linked_as_in_python(rest):

@@ -113,6 +113,40 @@ def test_an_output_of_a_wrong_type_or_size_is_refused(kit, signature, changed):
     rest.checked("translate_with_alignment", 1, [hostile.ALIGNED], "it")
 
 
+MANY = 320_000  # tokens, for which a quadratic client needed 50 seconds
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("token", ["a", "\u2581a", "a\u2581", "<unk>"])
+@pytest.mark.parametrize("words", [{}, {"token_words": [0] * MANY}])
+def test_the_links_of_a_long_answer_take_no_longer_than_its_tokens(kit, token, words):
+    long, short = {"tokens": [token] * MANY, "length": MANY}, {"tokens": ["a"], "length": 1}
+    start = time.process_time()
+    for source, target in ((short, long), (long, short)):
+        answer = {f"source_{name}": value for name, value in source.items()}
+        answer |= {f"target_{name}": value for name, value in target.items()}
+        answer["alignment"] = [[1] * source["length"]] * target["length"]
+        links = kit["client_rest"].word_links({**answer, **words}, "a")
+        assert links.startswith("0-0")
+    assert time.process_time() - start < 15
+
+
+def test_the_links_of_a_long_list_take_no_longer_than_its_texts(kit):
+    texts, tokens = 20_000, 20_000
+    answer = {
+        "translations": ["x"] * texts,
+        "scores": [0.0] * texts,
+        "source_tokens": ["a"] * tokens,
+        "source_length": tokens,
+        "target_tokens": [[]] * texts,
+        "target_lengths": [0] * texts,
+        "alignment": [[]] * texts,
+    }
+    start = time.process_time()
+    lines = kit["client_rest"].to_lines("translate_nbest_with_alignment", answer, 0, "a")
+    assert len(lines) == texts and time.process_time() - start < 10
+
+
 @pytest.mark.parametrize(
     "server",
     [

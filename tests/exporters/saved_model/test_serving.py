@@ -168,7 +168,7 @@ def test_the_version_brings_its_own_batching(model):
         model / "1" / "batching_params.pbtxt", configuration.BatchingParameters
     )
     assert own.max_batch_size.value >= 32  # what the clients send at once
-    assert own.pad_variable_length_inputs  # or requests of decode_ids would fail one another
+    assert not own.pad_variable_length_inputs  # or requests of different rank end the server
     assert not own.HasField("enable_large_batch_splitting")  # the parts would differ in width
 
 
@@ -181,8 +181,9 @@ def test_both_labels_are_served_from_the_start(ports):
 
 def test_the_probes_ask_for_what_there_is(ports):
     manifest = (KIT / "kubernetes" / "deployment.yaml").read_text(encoding="utf-8")
-    paths = set(re.findall(r"path: (/v1/\S+)", manifest))
-    assert [get(ports, path)[0] for path in paths] == [200]
+    paths = re.findall(r"path: (/v1/\S+)", manifest)
+    assert len(paths) == 3 and "tcpSocket" not in manifest  # ready, started, alive: over REST
+    assert [get(ports, path)[0] for path in set(paths)] == [200, 200]
 
 
 def test_the_health_check_runs_where_there_is_only_bash(ports):
@@ -345,7 +346,7 @@ def test_a_wrong_command_line_ends_with_2(client, arguments):
         (b"[]", "Is not object"),
         (b'{"instances": ["one"], "inputs": ["one"]}', "only one of"),
         (b'{"instances": [1]}', "not of expected type"),
-        (b'{"signature_name": "score_pair", "instances": [{"text": "a"}]}', "must only have"),
+        (b'{"signature_name": "score_pair", "instances": [{"text": "a"}]}', "keys must be equal"),
     ],
 )
 def test_a_malformed_request_is_refused(ports, body, message):
@@ -381,6 +382,12 @@ def test_many_clients_at_once_get_their_own_answers(kit, ports, offline):
         assert_same(answer, expected)
     assert _merged(ports) > before
     grpc.close()
+
+
+@pytest.mark.parametrize(("size", "width"), [(0, 512), (512, 512), (513, 1024)])
+def test_rows_of_ids_have_one_width_whatever_they_hold(kit, size, width):
+    (row,) = kit["client_rest"].to_rows("decode_ids", ["5 " * size])
+    assert (len(row["source"]), row["source_length"]) == (width, size)
 
 
 @pytest.mark.slow
@@ -461,6 +468,7 @@ def test_the_commands_of_the_readme_run(ports, tmp_path):
         "load.py": f"load.py --server {rest}",
         "curl": "curl --fail",
         "localhost:8501": f"localhost:{ports['rest']}",
+        "localhost:8080": f"localhost:{ports['rest']}",  # where the gateway listens
         "python ": f"{sys.executable} ",
     }
     commands = [line for line in commands if "_bytes" not in line]  # of models that read files

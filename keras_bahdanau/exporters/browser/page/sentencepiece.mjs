@@ -95,8 +95,9 @@ export class SentencePiece {
     const { dummyPrefix, removesSpaces } = this.normalizer;
     let [text, bytes, begun] = ["", [], false];
     const closeBytes = () => {
-      for (let place = 0; place < bytes.length;) {
-        const [character, size] = characterAt(Uint8Array.from(bytes), place);
+      const array = Uint8Array.from(bytes);
+      for (let place = 0; place < array.length;) {
+        const [character, size] = characterAt(array, place);
         [text, place] = [text + character, place + size];
       }
       bytes = [];
