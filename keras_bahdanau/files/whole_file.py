@@ -1,10 +1,26 @@
 """Files read in part, and written as a whole: a failure leaves the old file."""
 
 import contextlib
+import errno
 import gzip
 import json
 import math
 import os
+import stat
+
+
+def open_regular(path):
+    """Open a regular file for reading bytes; OSError for a pipe or a device, which may not end."""
+    file = open(path, "rb", opener=_open_at_once)
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    file.close()
+    raise OSError(errno.EINVAL, "it is a pipe or a device, no regular file", os.fspath(path))
+
+
+def _open_at_once(path, flags):
+    """Open a file as `open` does, but also a pipe that nobody writes to."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def content_of(source, most):

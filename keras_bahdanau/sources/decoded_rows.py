@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau import __version__
-from keras_bahdanau.files.whole_file import read_or, replacing
+from keras_bahdanau.files.whole_file import open_regular, read_or, replacing
 from keras_bahdanau.settings.cores import usable_cores
 from keras_bahdanau.settings.option import check_value, number
 
@@ -26,6 +26,7 @@ GIGABYTES = number(0, 1_000_000)  # of all files
 _SUFFIX, _UNFINISHED = ".features", ".unfinished"
 _HEAD = struct.Struct("<8s32sIQ")  # mark, key, CRC-32 of the values and their bytes
 _MARK = b"kbcache1"
+LARGEST, _SPARE = 2**31, 2**20  # bytes of an array, and of its last position
 _LEFT_ALONE = 3600  # seconds: an older unfinished file is that of a process that was killed
 
 
@@ -95,7 +96,9 @@ class DecodedRows(abc.ABC):
             return decoded()
         # one that is whole is the same under every limit
         longest = self._longest if self.truncated[member] else None
-        return cache.array(raw, longest, decoded)
+        values = self._source.batch_spec(1, int(self.lengths[member])).values
+        most = 2 * values.shape.num_elements() * values.dtype.size + _SPARE
+        return cache.array(raw, longest, decoded, most)
 
 
 class FeatureCache:
@@ -122,26 +125,29 @@ class FeatureCache:
         self._counted = 0  # when they were last counted
         self._full = False
 
-    def array(self, raw, longest, decode):
-        """The array of an input, cut to `longest` positions if given: of its file or `decode()`."""
+    def array(self, raw, longest, decode, most=LARGEST):
+        """The array of an input, cut to `longest` positions if given: of its file or `decode()`.
+
+        A file of more than `most` bytes is damaged: it is not read.
+        """
         identity = _identity(raw)
         if identity is None:
             return decode()
         key = hashlib.sha256(b"\0".join([self._origin, b"%r" % longest, identity])).digest()
         path = self._directory / f"{key.hex()}{_SUFFIX}"
-        array = self._read(path, key)
+        array = self._read(path, key, most)
         if array is None:
             array = decode()
             self._write(path, key, array)
         return array
 
-    def _read(self, path, key):
+    def _read(self, path, key, most):
         """The array of a file; None if there is none, or it is not whole."""
         try:
-            with open(path, "rb") as file:
+            with open_regular(path) as file:
                 mark, owner, crc, size = _HEAD.unpack(file.read(_HEAD.size))
                 length = os.fstat(file.fileno()).st_size
-                if (mark, owner) != (_MARK, key) or length != _HEAD.size + size:
+                if (mark, owner) != (_MARK, key) or length != _HEAD.size + size or size > most:
                     return None
                 content = file.read()
             if zlib.crc32(content) != crc:

@@ -127,6 +127,9 @@ def train(
             say=say,
             show=show,
         )
+        if workers.is_chief:
+            for shards in {shards.directory: shards for shards in data.shards}.values():
+                shards.check(show)
         training = _Training(run, plan, workers, say)
         training.prepare(devices, show)
         with training.batches.errors(), training.validation.errors():

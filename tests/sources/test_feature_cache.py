@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bahdanau.sources import AudioSource, FeatureSource, ImageSource
+from keras_bahdanau.sources import AudioSource, FeatureSource, ImageSource, decoded_rows
 from keras_bahdanau.sources.decoded_rows import FeatureCache
 from keras_bahdanau.sources.sounds import encoded
 
@@ -110,6 +110,23 @@ def test_a_damaged_file_is_written_again(cache, tmp_path):
     (other,) = {*(tmp_path / "cache").iterdir()} - {file}
     shutil.copy(other, file)  # whole, and of another input
     assert cache.array(b"x", None, lambda: array) is array
+
+
+def test_a_pipe_or_a_huge_file_in_a_cache_is_replaced_unread(cache, tmp_path):
+    array = RANDOM.integers(0, 256, (16, 1, 1), np.uint8)
+    same(cache.array(b"x", None, lambda: array), array)
+    (file,) = (tmp_path / "cache").iterdir()
+    whole = file.read_bytes()
+    key = whole[8:40]
+    with open(file, "wb") as sparse:  # a terabyte by its header, and on the disk a block
+        sparse.write(decoded_rows._HEAD.pack(decoded_rows._MARK, key, 0, 2**40))
+        sparse.truncate(decoded_rows._HEAD.size + 2**40)
+    assert cache.array(b"x", None, lambda: array) is array
+    assert file.read_bytes() == whole
+    file.unlink()
+    os.mkfifo(file)
+    assert cache.array(b"x", None, lambda: array) is array
+    assert file.read_bytes() == whole
 
 
 def test_a_full_cache_is_told_once_and_decodes_on(tmp_path):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -105,6 +106,18 @@ def test_a_training_that_was_killed_ends_as_one_that_was_not(shards, tmp_path):
         train(shards, VALIDATION, killed, OPTIONS)
     for mine, expected in zip(weights_of(killed), weights_of(undisturbed), strict=True):
         np.testing.assert_array_equal(mine, expected)
+
+
+def test_a_training_refuses_shards_with_one_flipped_bit_before_it_begins(shards, tmp_path):
+    copied = tmp_path / "copied"
+    shutil.copytree(shards.directory, copied)
+    ids = copied / "00003" / "target.ids.npy"
+    content = bytearray(ids.read_bytes())
+    content[-4] ^= 1  # another id of the vocabulary
+    ids.write_bytes(content)
+    with pytest.raises(ValueError, match="Shards must be whole.*00003/target.ids.npy.*checksum"):
+        train(Shards(copied), VALIDATION, tmp_path / "out", OPTIONS)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import numpy as np
 from keras_bahdanau.data.filters import KEPT, SHOWN, counts_of, examples_of, verdicts_of
 from keras_bahdanau.data.shards.shards import write_shard
 from keras_bahdanau.files.integrity import sha256_of
-from keras_bahdanau.files.whole_file import replacing, write_json
+from keras_bahdanau.files.whole_file import open_regular, replacing, write_json
 from keras_bahdanau.text.id_rows import rows_by_word
 
 SCANS, ENTRIES = "scans", "entries"  # directories next to the shards, until all is done
@@ -103,7 +103,7 @@ def _whole_entry(directory, record):
     try:
         entry = json.loads(record.read_text(encoding="utf-8"))
         for name, expected in entry["sha256"].items():
-            with open(Path(directory) / entry["name"] / name, "rb") as file:
+            with open_regular(Path(directory) / entry["name"] / name) as file:
                 if sha256_of(file) != expected:
                     return None
     except (*_DAMAGE, AttributeError, TypeError):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_bahdanau.files.integrity import Damage, check_fields, parse_card, sha256_of
-from keras_bahdanau.files.whole_file import replacing
+from keras_bahdanau.files.whole_file import open_regular, replacing
 
 CARD = "card.json"
 FORMAT = 1
@@ -59,18 +59,18 @@ def file_of(entry, side, part):
 
 def mapped_array(path, size, dtype="<i4"):
     """The array of a `.npy` file with `size` elements, "<i4" or "|u1", mapped into memory."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         np.lib.format.read_magic(file)
         length = int.from_bytes(file.read(2), "little")
         header = file.read(length).decode("latin-1").rstrip()
         begin, end = file.tell(), file.seek(0, os.SEEK_END)
-    if header != f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({size},), }}":
-        name = np.dtype(dtype).name
-        raise Damage(f"its header is {header[:80]!r}, the card says {name} ({size},)")
-    expected = size * np.dtype(dtype).itemsize
-    if end - begin != expected:
-        raise Damage(f"it has {end - begin} bytes of content, the card says {expected}")
-    array = np.memmap(path, dtype, mode="r", offset=begin, shape=(size,))
+        if header != f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({size},), }}":
+            name = np.dtype(dtype).name
+            raise Damage(f"its header is {header[:80]!r}, the card says {name} ({size},)")
+        expected = size * np.dtype(dtype).itemsize
+        if end - begin != expected:
+            raise Damage(f"it has {end - begin} bytes of content, the card says {expected}")
+        array = np.memmap(file, dtype, mode="r", offset=begin, shape=(size,))
     return array.view(np.ndarray)  # whose parts are cheaper than those of a `memmap`
 
 

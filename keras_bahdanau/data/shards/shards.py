@@ -1,5 +1,6 @@
 """Corpora larger than memory: token ids on disk, in shards that are written once and then read."""
 
+import concurrent.futures
 import contextlib
 import copy
 import functools
@@ -22,7 +23,8 @@ from keras_bahdanau.data.shards.shard_files import (
     write_arrays,
 )
 from keras_bahdanau.files.integrity import Damage, sha256_of
-from keras_bahdanau.files.whole_file import write_json
+from keras_bahdanau.files.whole_file import open_regular, write_json
+from keras_bahdanau.settings.cores import usable_cores
 from keras_bahdanau.settings.limits import MOST_SHARDS
 from keras_bahdanau.sources.named_source import read_sides, serialized_sides
 from keras_bahdanau.text.features import require_token, tagged
@@ -141,14 +143,24 @@ class Shards(Pairs):
             parts.append(rows)
         return tuple(parts)
 
-    def check(self):
-        """Compare each file with its checksum; ValueError names a missing or changed one."""
-        for entry in self.entries:
-            for name, expected in entry["sha256"].items():
-                path = Path(entry["name"]) / name
-                with self._reported(path), open(self.directory / path, "rb") as file:
-                    if sha256_of(file) != expected:
-                        raise Damage("its checksum is not that of the card")
+    def check(self, show=lambda text: None):
+        """Compare each file with its checksum; ValueError names a missing or changed one.
+
+        All usable cores read files. `show` is a function of one string, which shows progress.
+        """
+        sums = [
+            (Path(entry["name"]) / name, checksum)
+            for entry in self.entries
+            for name, checksum in entry["sha256"].items()
+        ]
+        with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:
+            for number, _ in enumerate(pool.map(self._check_file, *zip(*sums, strict=True)), 1):
+                show(f"checking the shards: file {number:,} of {len(sums):,}")
+
+    def _check_file(self, path, checksum):
+        with self._reported(path), open_regular(self.directory / path) as file:
+            if sha256_of(file) != checksum:
+                raise Damage("its checksum is not that of the card")
 
     @property
     def _parts(self):

@@ -1,6 +1,7 @@
 """Shards: what is written comes back, whole or with the name of the file that is not."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -95,6 +96,22 @@ def test_the_fingerprint_is_that_of_the_content_wherever_it_stands(shards, sides
 def test_an_unfinished_corpus_has_no_card(tmp_path):
     with pytest.raises(FileNotFoundError, match="one of shards, with card.json.*has none"):
         Shards(tmp_path)
+
+
+def test_a_pipe_in_place_of_an_array_is_refused_at_once(shards):
+    path = shards.directory / "00001" / "source.ids.npy"
+    path.unlink()
+    os.mkfifo(path)
+    for read in (shards.check, lambda: shards.shard(1)):
+        with pytest.raises(ValueError, match="must be whole.*source.ids.npy.*no regular file"):
+            read()
+
+
+def test_a_check_shows_how_far_it_is(shards):
+    lines = []
+    shards.check(lines.append)
+    assert lines[0] == "checking the shards: file 1 of 8"
+    assert lines[-1] == "checking the shards: file 8 of 8" and len(lines) == 8
 
 
 @pytest.mark.parametrize("name", ["source.ids.npy", "target.lengths.npy"])
