@@ -9,6 +9,7 @@ from keras_bahdanau.settings.lazy import lazy_names, register_lazily
 __version__ = "0.1.0"
 
 _MODULE_OF = {
+    "AttentionPooling": "layers",
     "BahdanauAttention": "layers",
     "BatchTranslator": "runners",
     "Decoder": "models",

@@ -62,6 +62,12 @@ def last_value(values, mask):
     return _at_position(values, _count(mask) - 1)
 
 
+def last_real_value(values, mask):
+    """Value of the last token, zero without one; padding is anywhere."""
+    steps = ops.arange(1, ops.shape(mask)[1] + 1, dtype="int32")  # (source_time,)
+    return _at_position(values, ops.max(ops.where(mask, steps, 0), axis=1, initial=0) - 1)
+
+
 def _count(mask):
     return ops.sum(ops.cast(mask, "int32"), axis=1)
 

@@ -15,6 +15,7 @@ MODULES = {  # module of the package -> its classes
     "attention.hard_alignment": ("HardAlignment",),
     "attention.monotonic": ("Monotonic", "MonotonicChunkwise"),
     "attention.normalizers": ("Hardmax", "Normalizer", "Sigmoid", "Softmax"),
+    "attention.pooling": ("AttentionPooling",),
     "attention.windows": (
         *("Everywhere", "LocalMedian", "LocalMonotonic", "LocalPredictive", "Window"),
     ),
@@ -48,7 +49,9 @@ MODULES = {  # module of the package -> its classes
     "readout": ("AttentionalReadout", "Emission", "MaxoutReadout", "PlainReadout", "Readout"),
     "scores.additive": ("AdditiveScore", "ConcatScore", "PairScore"),
     "scores.location": ("LocationScore",),
-    "scores.multiplicative": ("CosineScore", "DotScore", "GeneralScore", "ScaledDotScore"),
+    "scores.multiplicative": (
+        *("CosineScore", "DotScore", "GeneralScore", "HiddenScore", "ScaledDotScore"),
+    ),
     "scores.score": ("Score",),
     "sublayers": ("FeedForward", "WordDropout"),
 }
@@ -139,7 +142,7 @@ QUERY_PARTS = ("state", "embedding", "context", "task")
 PUBLIC = {
     "Attention": (
         *("ATTENTIONS", "Attention", "BahdanauAttention", "LuongAttention", "MultiHeadAttention"),
-        *("PastAttention", "HardAlignment", "AttentionBase"),
+        *("PastAttention", "HardAlignment", "AttentionPooling", "AttentionBase"),
     ),
     "Scores": ("SCORES", "Score", "AdditiveScore"),
     "Windows": ("WINDOWS", "Window", "LocalMonotonic", "LocalPredictive", "LocalMedian"),

@@ -76,6 +76,21 @@ class StepDropout(keras.layers.Layer):
         return {**super().get_config(), "rate": self.rate}
 
 
+@contextlib.contextmanager
+def outside_graphs():
+    """Make variables outside of the graph of a `tf.function`, whose failed trace would spoil them.
+
+    A variable made in a trace gets its first value only when the trace succeeds.
+    """
+    if keras.backend.backend() != "tensorflow":
+        yield
+        return
+    import tensorflow as tf
+
+    with tf.init_scope():
+        yield
+
+
 STEPS_AT_ONCE = 4  # of a loop on a GPU, which starts the work of a pass anew
 
 

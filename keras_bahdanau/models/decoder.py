@@ -10,6 +10,7 @@ from keras_bahdanau.layers.decoder_cells.luong import UnfedCell
 from keras_bahdanau.layers.distribution import Copying, PointerGenerator, log_mixture
 from keras_bahdanau.layers.front_ends.token_embedding import token_embedding
 from keras_bahdanau.layers.memory import Memory
+from keras_bahdanau.layers.recurrence import outside_graphs
 from keras_bahdanau.layers.registry import READOUTS, from_config, untrack_sublayer
 from keras_bahdanau.layers.rules import check_layer, readout_rules, weight_rules
 from keras_bahdanau.layers.sublayers import WordDropout
@@ -151,7 +152,12 @@ class Decoder(keras.Model):
         check_layer(readout_rules, settings, when=f"cell={type(self.cell).__name__}(...)")
 
     def build(self, target_in_shape, memory_shape):
-        memory_shape = Memory(*memory_shape)  # a saved model has it as a plain list
+        memory_shape = _checked_memory(target_in_shape, memory_shape)
+        with outside_graphs():
+            self._build(target_in_shape, memory_shape)
+        self.built = True
+
+    def _build(self, target_in_shape, memory_shape):
         embedded = (None, None, self.embedding_units)
         self.embedding.build(target_in_shape)
         self.cell.build(embedded, memory_shape=memory_shape)
@@ -165,7 +171,6 @@ class Decoder(keras.Model):
             self.pointer.build(
                 (None, self.cell.output_units), (None, self.cell.context_units), embedded
             )
-        self.built = True
 
     def use_embedding(self, embedding):
         """Take another model's embedding layer in place of its own, before it is built."""
@@ -253,7 +258,7 @@ class Decoder(keras.Model):
         return_logits=True,
         training=None,
     ):
-        memory = Memory(*memory)  # a functional model of Keras has it as a plain list
+        memory = _checked_memory(target_in.shape, memory)
         prepared = self.prepare(memory, alignment, training=training)
         readout, weights, copying = self.read(
             target_in, prepared, return_attention_scores, training=training
@@ -297,6 +302,26 @@ class Decoder(keras.Model):
     @classmethod
     def from_config(cls, config):
         return cls(**{**drop_removed(config), "cell": from_config(config["cell"])})
+
+
+def _checked_memory(target_in_shape, memory):
+    """The `Memory` of tensors or of shapes, which Keras may have as a plain list, or ValueError."""
+    is_memory = isinstance(memory, list | tuple) and len(memory) in (5, 6)
+    shape = memory[0] if is_memory else memory  # of values, or itself a shape
+    shape = getattr(shape, "shape", shape)
+    if not is_memory or not hasattr(shape, "__len__") or len(shape) != 3:
+        sizes = isinstance(shape, list | tuple) and all(isinstance(n, int | None) for n in shape)
+        received = f"shape {tuple(shape)}" if sizes else f"a {type(memory).__name__}"
+        raise ValueError(
+            "The memory of a Decoder must be that of an Encoder, with values (batch, source_time, "
+            f"units). Received: {received}. Call decoder(target_in, encoder(source))."
+        )
+    if not hasattr(target_in_shape, "__len__") or len(target_in_shape) != 2:
+        raise ValueError(
+            "The target of a Decoder must be token ids (batch, target_time). Received: "
+            f"target_in.shape={target_in_shape}. Give int ids, 0 at padding."
+        )
+    return Memory(*memory)
 
 
 def _checked_cell(cell):

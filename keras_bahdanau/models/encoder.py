@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.layers.memory import SUMMARIES, Memory, first_value
+from keras_bahdanau.layers.recurrence import outside_graphs
 from keras_bahdanau.layers.registry import READERS, from_config
 from keras_bahdanau.layers.sublayers import WordDropout
 from keras_bahdanau.settings import checks
@@ -192,12 +193,28 @@ class Encoder(keras.Model):
         )
 
     def build(self, features_shape=None):
-        self.front_end.build()  # the sizes of a front end do not depend on the input
-        width = self.front_end.units
-        for reader in self.readers:
-            reader.build((None, None, width))
-            width = reader.output_units
+        with outside_graphs():
+            self.front_end.build()  # the sizes of a front end do not depend on the input
+            width = self.front_end.units
+            for reader in self.readers:
+                reader.build((None, None, width))
+                width = reader.output_units
         self.built = True
+
+    def _check_features(self, features):
+        """Raise ValueError unless features of text are ids `(batch, source_time)`."""
+        if hasattr(self.front_end, "ids") and hasattr(features, "shape"):
+            shape = tuple(features.shape)
+            dtype = getattr(features.dtype, "name", str(features.dtype))
+            if len(shape) != 2 or not any(kind in dtype for kind in ("int", "float")):
+                raise ValueError(
+                    "The source of an Encoder must be token ids (batch, source_time). Received: "
+                    f"source.shape={shape}, dtype={dtype}. Give int ids, 0 at padding."
+                )
+
+    def __call__(self, features, *args, **kwargs):
+        self._check_features(features)
+        return super().__call__(features, *args, **kwargs)
 
     def call(self, features, training=None):
         # -> (batch, source_time, front_end.units), (batch, source_time)

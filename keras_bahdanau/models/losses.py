@@ -10,6 +10,17 @@ __all__ = ["GuidedAlignment", "SentenceCrossentropy", "TokenCrossentropy"]
 SMALLEST_WEIGHT = 1e-7
 
 
+def float32_logits(y_pred):
+    """Predictions in float32; ValueError if a softmax or sigmoid of Keras made them."""
+    if hasattr(y_pred, "_keras_logits"):
+        raise ValueError(
+            "`y_pred` must be logits. Received: probabilities, of a softmax or sigmoid. Leave that "
+            "activation out, or give a loss of probabilities, such as "
+            "keras.losses.SparseCategoricalCrossentropy()."
+        )
+    return ops.cast(y_pred, "float32")
+
+
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class TokenCrossentropy(keras.losses.Loss):
     """Cross-entropy of each target token, in nats, with label smoothing.
@@ -50,7 +61,7 @@ class TokenCrossentropy(keras.losses.Loss):
         return is_plain and self.reduction in self._reductions_of_total
 
     def call(self, y_true, y_pred):
-        logits = ops.cast(y_pred, "float32")
+        logits = float32_logits(y_pred)
         # -log p(y): (batch, target_time)
         loss = ops.sparse_categorical_crossentropy(y_true, logits, from_logits=True)
         if not self.label_smoothing:

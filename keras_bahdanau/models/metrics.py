@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_bahdanau.models.losses import float32_logits
+
 __all__ = ["Perplexity"]
 
 
@@ -18,7 +20,7 @@ class Perplexity(keras.metrics.Mean):
         super().__init__(name=name, dtype=dtype)
 
     def update_state(self, y_true, y_pred, sample_weight=None):
-        logits = ops.cast(y_pred, "float32")
+        logits = float32_logits(y_pred)
         # -log p(y): (batch, target_time)
         losses = ops.sparse_categorical_crossentropy(y_true, logits, from_logits=True)
         return self.update_from_losses(losses, sample_weight)

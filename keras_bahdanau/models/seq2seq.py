@@ -4,7 +4,9 @@ import keras
 from keras import ops, tree
 
 from keras_bahdanau.layers.distribution import softmax_distribution
+from keras_bahdanau.layers.recurrence import outside_graphs
 from keras_bahdanau.layers.registry import from_config
+from keras_bahdanau.models.compile_checks import check_logits
 from keras_bahdanau.models.decoder import check_weights
 from keras_bahdanau.models.losses import layer_losses
 from keras_bahdanau.models.metrics import build_compiled, update_compiled
@@ -131,13 +133,33 @@ class Seq2Seq(StepModel, keras.Model):
         return self.decoder.cell.attention.exportable
 
     def build(self, inputs_shape=None):
-        if not self.encoder.built:
-            self.encoder.build()
-        if not self.decoder.built:
-            self.decoder.build((None, None), self.encoder.memory_shape)
-        if self.ctc_layer is not None and not self.ctc_layer.built:
-            self.ctc_layer.build(self.encoder.memory_shape.values)
+        with outside_graphs():
+            if not self.encoder.built:
+                self.encoder.build()
+            if not self.decoder.built:
+                self.decoder.build((None, None), self.encoder.memory_shape)
+            if self.ctc_layer is not None and not self.ctc_layer.built:
+                self.ctc_layer.build(self.encoder.memory_shape.values)
         self.built = True
+
+    def compile(
+        self,
+        optimizer="rmsprop",
+        loss=None,
+        loss_weights=None,
+        metrics=None,
+        weighted_metrics=None,
+        **kwargs,
+    ):
+        """Prepare for `fit`, as of Keras; ValueError for losses and metrics of probabilities."""
+        check_logits(loss, metrics, weighted_metrics)
+        super().compile(optimizer, loss, loss_weights, metrics, weighted_metrics, **kwargs)
+
+    def compile_from_config(self, config):
+        """Compile a loaded model, as Keras does it, with what it was saved with."""
+        super().compile(**keras.saving.deserialize_keras_object(config))
+        if self.built:
+            self.optimizer.build(self.trainable_variables)
 
     def encode(self, features, alignment=(), training=None):
         """`Prepared` of the features of a source: what the decoder projects of its memory."""

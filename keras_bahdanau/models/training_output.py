@@ -7,6 +7,11 @@ from keras import ops
 from keras_bahdanau.models.ctc_loss import batch_ctc_loss
 from keras_bahdanau.models.losses import TokenCrossentropy, guided_alignment, layer_losses
 
+_MISUSE = (
+    "A TrainingOutput, of model(inputs, training=True), holds the readout of a Seq2Seq, and is no "
+    "tensor of logits. Take model.logits(output), or the loss by model.compute_loss(x, y, output)."
+)
+
 
 class TrainingOutput(NamedTuple):
     """Result of `Seq2Seq` with `training=True`: all that the loss needs of the call, or ().
@@ -22,6 +27,20 @@ class TrainingOutput(NamedTuple):
     ctc_logits: Any = ()  # (passes, batch, source_time, vocabulary), of the memory
     mask: Any = ()  # bool (passes, batch, source_time), of the memory, for CTC
     copying: Any = ()  # `Copying` of tensors (passes, batch, ...)
+
+    def _refuse(self, *args, **kwargs):
+        """Raise TypeError where a tensor is wanted."""
+        raise TypeError(_MISUSE)
+
+    __getitem__ = __array__ = __tf_tensor__ = __neg__ = __matmul__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = _refuse
+    __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    _keras_mask = property(_refuse)  # which a loss of Keras asks for first
+
+    def __getattr__(self, name):
+        if name.startswith("_"):  # Python and Keras ask if a method is there
+            raise AttributeError(name)
+        raise AttributeError(_MISUSE)
 
 
 def is_tensor(field):

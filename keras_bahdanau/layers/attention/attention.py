@@ -8,7 +8,7 @@ from keras_bahdanau.layers.attention.base import Attended, AttentionBase, weight
 from keras_bahdanau.layers.recurrence import StepDropout
 from keras_bahdanau.layers.registry import COVERAGES, NORMALIZERS, SCORES, WINDOWS
 from keras_bahdanau.layers.scores.additive import AdditiveScore
-from keras_bahdanau.layers.scores.score import check_shapes
+from keras_bahdanau.layers.scores.score import check_shapes, pop_dense_arguments
 from keras_bahdanau.settings import checks
 
 
@@ -41,6 +41,8 @@ class Attention(AttentionBase):
         coverage: A name of `layers.COVERAGES` (None for none), or a layer: memory of the positions
             attended to.
         dropout: Float in [0, 1). Share of the weights dropped in training.
+        **kwargs: `use_bias`, and initializers, regularizers and constraints of a score called by a
+            name, where it has projections: `kernel_initializer`, ... as in `keras.layers.Dense`.
 
     Call arguments, output and errors: see `AttentionBase`.
     """
@@ -55,18 +57,20 @@ class Attention(AttentionBase):
         dropout=0.0,
         **kwargs,
     ):
+        projections = _pop_projections(score, kwargs)
         super().__init__(**kwargs)
         policy = {"dtype": self.dtype_policy}
         self.dropout = checks.rate("dropout", "the dropout rate of the weights", dropout)
-        self.score = SCORES.get(score, units=units, name="score", **policy)
+        self.score = SCORES.get(score, units=units, name="score", **projections, **policy)
         self.window = WINDOWS.get(window, name="window", **policy)
         self.normalizer = NORMALIZERS.get(normalizer, name="normalizer", **policy)
         self.coverage = COVERAGES.get(coverage, name="coverage", **policy)
         self.weights_dropout = StepDropout(dropout, dtype="float32", name="weights_dropout")
 
-    def build(self, query_shape, values_shape):
-        self.score.build(query_shape, values_shape)
-        check_shapes(self.score, query_shape, values_shape)
+    def build(self, query_shape, values_shape, key_shape=None):
+        key_shape = key_shape or values_shape
+        self.score.build(query_shape, key_shape)
+        check_shapes(self.score, query_shape, key_shape)
         self.window.build(query_shape)
         self.coverage.build((None, None, self.score.key_units))
         self.normalizer.build()
@@ -107,6 +111,19 @@ class Attention(AttentionBase):
         return {**super().get_config(), **parts, "dropout": self.dropout}
 
 
+def _pop_projections(score, arguments):
+    """Take the arguments of a score's projections out of those of an attention."""
+    projections = pop_dense_arguments(arguments)
+    if "use_bias" in arguments:
+        projections["use_bias"] = arguments.pop("use_bias")
+    if projections and not isinstance(score, str):
+        raise ValueError(
+            f"A whole `score` has its own {', '.join(projections)}. Received: "
+            f"score={type(score).__name__}(...) with them. Give them to that layer."
+        )
+    return projections
+
+
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class BahdanauAttention(Attention):
     """Additive attention with learned projections.
@@ -119,21 +136,24 @@ class BahdanauAttention(Attention):
 
     ```python
     attention = keras_bahdanau.layers.BahdanauAttention(256)
-    context, weights = attention(query, values, mask=mask, return_attention_scores=True)
+    context, weights = attention(query, values, value_mask=mask, return_attention_scores=True)
     ```
 
-    `units` is the paper's n'. Other arguments: as in `Attention`; calls: see `AttentionBase`.
+    `units` is the paper's n'; `use_bias` adds a bias to U h_j. Other arguments: as in `Attention`,
+    initializers, regularizers and constraints as in `AdditiveScore`; calls: see `AttentionBase`.
     """
 
-    def __init__(self, units, dropout=0.0, **kwargs):
-        score = AdditiveScore(units, dtype=kwargs.get("dtype"), name="score")
+    def __init__(self, units, dropout=0.0, use_bias=False, **kwargs):
+        projections = {"use_bias": use_bias, **pop_dense_arguments(kwargs)}
+        score = AdditiveScore(units, dtype=kwargs.get("dtype"), name="score", **projections)
         super().__init__(score, dropout=dropout, **kwargs)
         self.units = units
 
     def get_config(self):
         config = super().get_config()
         del config["score"]
-        return {**config, "units": self.units}
+        projections = {"use_bias": self.score.use_bias, **self.score.dense_arguments}
+        return {**config, "units": self.units, **projections}
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")

@@ -5,8 +5,18 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops, tree
 
-from keras_bahdanau.layers.memory import Memory, ProjectedMemory, last_value
-from keras_bahdanau.layers.recurrence import scan
+from keras_bahdanau.layers.attention.arguments import (
+    FLAGS,
+    bool_mask,
+    check_masks,
+    flatten_grid,
+    keras_arguments,
+    mask_of_queries,
+    mask_of_source,
+    named,
+)
+from keras_bahdanau.layers.memory import Memory, ProjectedMemory, last_real_value
+from keras_bahdanau.layers.recurrence import outside_graphs, scan
 
 
 class AttentionPart(keras.layers.Layer):
@@ -42,21 +52,37 @@ class Attended(NamedTuple):
 class AttentionBase(AttentionPart):
     """Base of all attentions; a subclass writes `attend`, and the other methods as needed.
 
+    Calls follow `keras.layers.MultiHeadAttention`; `layer([query, value])`, as of
+    `keras.layers.AdditiveAttention`, is the same call.
+
     Call arguments:
         query: Float tensor `(batch, query_units)`, or `(batch, target_time, query_units)`.
-        values: Float tensor `(batch, source_time, values_units)`.
-        mask: Bool tensor `(batch, source_time)`, True where a value is real, or None where all are.
-            The implicit mask of Keras is not read.
+        value: Float tensor `(batch, source_time, values_units)`, or a grid
+            `(batch, height, width, values_units)`. `values=` is another name of it.
+        key: Float tensor with the axes of `value`, which the scores compare; `value` if None.
+        query_mask: Bool tensor `(batch, [target_time])`, True where a query is real: the context of
+            another query is zero.
+        value_mask: Bool tensor `(batch, source_time)`, True where a value is real.
+        key_mask: The same of `key`. A position counts where both are True.
+        attention_mask: Bool tensor `(batch, [target_time,] source_time)`, True where a query may
+            attend to a value; one without the batch is for all sources.
         return_attention_scores: Python bool. True to return the weights too.
         training: Python bool. True to apply dropout.
+        use_causal_mask: Python bool. True to let query i attend to positions up to i.
+        mask: The value mask; or the list [query_mask, value_mask(, key_mask)].
+
+    Keras fills in `query_mask`, `value_mask` and `key_mask` that the inputs carry, of an
+    `Embedding(mask_zero=True)` for example; an explicit mask wins over the one that an input
+    carries. The mask of the query goes on with the context.
 
     Output:
         The context `(batch, [target_time,] context_units)`; with `return_attention_scores=True` the
-        pair (context, weights), the weights float32 `(batch, [target_time,] source_time)`. A
-        sentence of padding alone gets all-zero weights and context.
+        pair (context, weights), the weights float32 `(batch, [target_time,] source_time)`, of a
+        grid `(batch, [target_time,] height, width)`. Without a real position weights and context
+        are zero.
 
-    An argument that is not as documented, and a mask that does not fit the values, raise
-    ValueError.
+    Arguments that are not as documented, and masks that do not fit, raise ValueError; so does a
+    mask by two names.
     """
 
     exportable = True  # True if it needs nothing but the source sentence
@@ -74,38 +100,110 @@ class AttentionBase(AttentionPart):
         """Keys: the values, projected once per source; see `ProjectedMemory`."""
         return ()
 
+    def prepare_pair(self, memory, key_memory):
+        """`prepare` where the values of `key_memory` are compared, and those of `memory` read."""
+        return self.prepare(key_memory)
+
     def attend(self, query, prepared, state, training=None):
         """Compute one step: an `Attended`; n is the beam of a search, or absent.
 
         `query` is `(batch, [n,] query_units)`, `prepared` a `ProjectedMemory` without the axis n,
-        `state` that of the step before, with the axis n.
+        but for its mask `(batch, [n,] source_time)`, `state` that of the step before, with the axis
+        n.
         """
         raise NotImplementedError
 
-    def call(self, query, values, mask=None, return_attention_scores=False, training=None):
+    def __call__(
+        self,
+        query,
+        value=None,
+        key=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+        attention_mask=None,
+        *flags,
+        mask=None,
+        values=None,
+        **kwargs,
+    ):
+        masks = (query_mask, value_mask, key_mask, attention_mask)
+        (query, value, key), masks = keras_arguments(query, value, key, masks, mask, values)
+        if not self.built:
+            widths = [tensor.shape[-1] for tensor in (value, key) if tensor is not None]
+            shapes = [(*value.shape[:1], None, width) for width in dict.fromkeys(widths)]
+            with outside_graphs():
+                self.build(tuple(query.shape), *shapes)
+        kwargs |= dict(zip(FLAGS, flags, strict=False))
+        check_masks(query, value, masks, kwargs.get("use_causal_mask"))
+        keys = {} if key is None else {"key": key}
+        return super().__call__(query, value, **keys, **masks, **kwargs)
+
+    def call(
+        self,
+        query,
+        value,
+        key=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+        attention_mask=None,
+        return_attention_scores=False,
+        training=None,
+        use_causal_mask=False,
+    ):
+        masks = named(query_mask, value_mask, key_mask, attention_mask)
+        check_masks(query, value, masks, use_causal_mask)
+        grid = ops.shape(value)[1:-1]
         # Keras casts floats alone: integers would round the weights to 0
-        query, values = (ops.cast(tensor, self.compute_dtype) for tensor in (query, values))
+        query, value, key = (
+            None if tensor is None else ops.cast(tensor, self.compute_dtype)
+            for tensor in (query, value, key)
+        )
+        if len(query.shape) == 2:
+            mask, steps_mask = mask_of_source(value_mask, key_mask, attention_mask), None
+        else:
+            mask = mask_of_source(value_mask, key_mask)
+            steps_mask = mask_of_queries(attention_mask, use_causal_mask, query, grid)
+        prepared = self._prepared(
+            flatten_grid(value), None if key is None else flatten_grid(key), mask
+        )
+        if steps_mask is not None:
+            # (batch, 1, source_time), (batch or 1, target_time or 1, source_time)
+            source_mask = ops.expand_dims(prepared.memory.mask, axis=1)
+            shape = (*ops.shape(query)[:2], ops.shape(source_mask)[-1])
+            steps_mask = ops.broadcast_to(ops.logical_and(source_mask, steps_mask), shape)
+        attended = self._attended(query, steps_mask, prepared, training)
+        context, weights, *_ = attended
+        if query_mask is not None:
+            context = ops.where(ops.expand_dims(bool_mask(query_mask), axis=-1), context, 0)
+        if len(grid) > 1:
+            weights = ops.reshape(weights, (*ops.shape(weights)[:-1], *grid))
+        return (context, weights) if return_attention_scores else context
+
+    def _prepared(self, values, keys, mask):
+        """`ProjectedMemory` of values and keys `(batch, source_time, units)`, zero at padding."""
         if mask is None:
             mask = ops.ones(ops.shape(values)[:2], dtype="bool")
         else:
-            mask = ops.cast(ops.convert_to_tensor(mask), "bool")
-            _check_mask(mask, values)
-            values = ops.where(ops.expand_dims(mask, axis=-1), values, 0)  # 0 * NaN is NaN
-        memory = Memory(values, mask, summary=(), last=last_value(values, mask), task=())
-        prepared = ProjectedMemory(memory, self.prepare(memory))
-        state = self.initial_state(memory)
-        if len(query.shape) == 3 and tree.flatten(state):
-            attended = self._along_time(query, prepared, state, training)
-        else:
-            attended = self.attend(query, prepared, state, training=training)
-        context, weights, *_ = attended
-        return (context, weights) if return_attention_scores else context
+            mask = ops.broadcast_to(mask, ops.shape(values)[:2]) if mask.shape[0] == 1 else mask
+            values = zero_padding(values, mask)
+        memory = Memory(values, mask, summary=(), last=last_real_value(values, mask), task=())
+        if keys is None:
+            return ProjectedMemory(memory, self.prepare(memory))
+        key_memory = memory._replace(values=zero_padding(keys, mask))
+        return ProjectedMemory(memory, self.prepare_pair(memory, key_memory))
 
-    def _along_time(self, query, prepared, state, training):
-        """All queries in a loop, where a step depends on the one before."""
+    def _attended(self, query, mask, prepared, training):
+        """`Attended` of all queries, in a loop where a step depends on the one before."""
+        state = self.initial_state(prepared.memory)
+        if len(query.shape) == 2 or not tree.flatten(state):
+            return self.attend(query, masked(prepared, mask), state, training=training)
 
-        def step(state, query):
-            context, weights, _, state = self.attend(query, prepared, state, training=training)
+        def step(state, inputs):
+            query, mask = inputs
+            step_prepared = masked(prepared, mask)
+            context, weights, _, state = self.attend(query, step_prepared, state, training=training)
             return (context, weights), state
 
         values = prepared.memory.values
@@ -115,41 +213,48 @@ class AttentionBase(AttentionPart):
             ops.zeros((batch, source_time), "float32"),
         )
         # -> (batch, target_time, context_units), (batch, target_time, source_time)
-        return scan(step, state, query, template)
+        return scan(step, state, (query, () if mask is None else mask), template)
 
-    def compute_output_shape(self, query_shape, values_shape):
-        return (*query_shape[:-1], self.context_units(values_shape[-1]))
+    def compute_output_shape(self, query_shape, value_shape=None, key_shape=None):
+        if value_shape is None:
+            query_shape, value_shape = query_shape[:2]  # of a list of inputs
+        return (*query_shape[:-1], self.context_units(value_shape[-1]))
 
     def compute_output_spec(
-        self, query, values, mask=None, return_attention_scores=False, training=None
+        self,
+        query,
+        value,
+        key=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+        attention_mask=None,
+        return_attention_scores=False,
+        training=None,
+        use_causal_mask=False,
     ):
-        if hasattr(mask, "shape"):
-            _check_mask(mask, values)
-        shape = self.compute_output_shape(query.shape, values.shape)
+        shape = self.compute_output_shape(query.shape, value.shape)
         context = keras.KerasTensor(shape, dtype=self.compute_dtype)
         if not return_attention_scores:
             return context
-        return context, keras.KerasTensor((*shape[:-1], values.shape[1]), dtype="float32")
+        return context, keras.KerasTensor((*shape[:-1], *value.shape[1:-1]), dtype="float32")
 
     def compute_mask(self, query, mask=None):
-        return None  # `mask` is about the values: it must not go on with the context
+        if isinstance(mask, list | tuple):
+            mask = mask[0]  # of a list of inputs
+        return mask
 
 
-def _check_mask(mask, values):
-    """Raise ValueError unless a mask has the first two axes of the values; one row is for all."""
-    shape, (batch, source_time) = tuple(mask.shape), tuple(values.shape[:2])
-    fits = len(shape) == 2 and _may_equal(shape[1], source_time)
-    if not (fits and (shape[0] == 1 or _may_equal(shape[0], batch))):
-        raise ValueError(
-            "`mask` must be (batch, source_time), True where a value is real. Received: "
-            f"mask.shape={shape} with values of shape {tuple(values.shape)}. Give one mask for "
-            "all queries."
-        )
+def zero_padding(values, mask):
+    """Values `(batch, source_time, units)`, zero where a mask `(batch, source_time)` is False."""
+    return ops.where(ops.expand_dims(mask, axis=-1), values, 0)  # 0 * NaN is NaN
 
 
-def _may_equal(size, expected):
-    """True for equal sizes of an axis, and where a graph does not know one of them."""
-    return None in (size, expected) or size == expected
+def masked(prepared, mask):
+    """The memory with another mask, `(batch, [n,] source_time)`; unchanged without one."""
+    if mask is None or isinstance(mask, tuple):
+        return prepared
+    return prepared._replace(memory=prepared.memory._replace(mask=mask))
 
 
 def weighted_sum(weights, values):

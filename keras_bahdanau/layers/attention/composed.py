@@ -7,6 +7,7 @@ from keras_bahdanau.layers.attention.base import Attended, AttentionBase
 from keras_bahdanau.layers.attention.normalizers import masked_softmax
 from keras_bahdanau.layers.registry import from_config, resolve_layer
 from keras_bahdanau.layers.scores.additive import AdditiveScore
+from keras_bahdanau.layers.scores.score import pop_dense_arguments
 from keras_bahdanau.settings import checks
 
 
@@ -42,11 +43,13 @@ class MultiHeadAttention(ComposedAttention):
 
     The heads copy `attention`, a layer, or TypeError. Each, with its Q, K and V, is values_units /
     heads wide, rounded down: the context is as wide as the values, or a little narrower. Weights
-    and scores are the mean over the heads. No positive integer for `heads`, or an attention without
-    weights, raises ValueError. Calls: see `AttentionBase`.
+    and scores are the mean over the heads. `use_bias`, initializers, regularizers and constraints
+    of Q, K and V are as in `keras.layers.Dense`. No positive integer for `heads`, or an attention
+    without weights, raises ValueError. Calls: see `AttentionBase`.
     """
 
-    def __init__(self, attention, heads, **kwargs):
+    def __init__(self, attention, heads, use_bias=False, **kwargs):
+        self.projection_arguments = {"use_bias": bool(use_bias), **pop_dense_arguments(kwargs)}
         super().__init__(**kwargs)
         self.heads = checks.positive_integer("heads", "the number of heads", heads)
         self._template = keras.saving.serialize_keras_object(resolve_layer(attention))
@@ -67,10 +70,10 @@ class MultiHeadAttention(ComposedAttention):
     def inner(self):
         return self.attentions[0]
 
-    def build(self, query_shape, values_shape):
+    def build(self, query_shape, values_shape, key_shape=None):
         width = self._head_units(values_shape[-1])
         self.queries = self._projections("queries", query_shape, width)  # Q
-        self.keys = self._projections("keys", values_shape, width)  # K
+        self.keys = self._projections("keys", key_shape or values_shape, width)  # K
         self.values = self._projections("values", values_shape, width)  # V
         for attention in self.attentions:
             attention.build((None, width), (None, None, width))
@@ -80,7 +83,10 @@ class MultiHeadAttention(ComposedAttention):
         projections = []
         for index in range(self.heads):
             projection = keras.layers.Dense(
-                width, use_bias=False, dtype=self.dtype_policy, name=f"{name}_{index}"
+                width,
+                dtype=self.dtype_policy,
+                name=f"{name}_{index}",
+                **self.projection_arguments,
             )
             projection.build(shape)
             projections.append(projection)
@@ -94,11 +100,14 @@ class MultiHeadAttention(ComposedAttention):
         return sum(attention.context_units(width) for attention in self.attentions)
 
     def prepare(self, memory):
+        return self.prepare_pair(memory, memory)
+
+    def prepare_pair(self, memory, key_memory):
         """Keys of each head's attention, and V h_j."""
         return tuple(
             (
                 # of K h_j: (batch, source_time, head_units)
-                attention.prepare(memory._replace(values=keys(memory.values))),
+                attention.prepare(key_memory._replace(values=keys(key_memory.values))),
                 values(memory.values),  # V h_j: (batch, source_time, head_units)
             )
             for attention, keys, values in zip(self.attentions, self.keys, self.values, strict=True)
@@ -128,7 +137,8 @@ class MultiHeadAttention(ComposedAttention):
         )
 
     def get_config(self):
-        return {**super().get_config(), "attention": self._template, "heads": self.heads}
+        config = {"attention": self._template, "heads": self.heads, **self.projection_arguments}
+        return {**super().get_config(), **config}
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -158,8 +168,8 @@ class PastAttention(ComposedAttention):
     def inner(self):
         return self.attention
 
-    def build(self, query_shape, values_shape):
-        self.attention.build(query_shape, values_shape)
+    def build(self, query_shape, values_shape, key_shape=None):
+        self.attention.build(query_shape, values_shape, *([key_shape] if key_shape else []))
         self.score.build(query_shape, (None, self.length, query_shape[-1]))
         self.projection.build(query_shape)
 
@@ -168,6 +178,9 @@ class PastAttention(ComposedAttention):
 
     def prepare(self, memory):
         return self.attention.prepare(memory)
+
+    def prepare_pair(self, memory, key_memory):
+        return self.attention.prepare_pair(memory, key_memory)
 
     def initial_state(self, memory):
         batch = ops.shape(memory.mask)[0]

@@ -6,6 +6,8 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers.attention.base import Attended, AttentionBase, weighted_sum
+from keras_bahdanau.layers.attention.normalizers import shifted
+from keras_bahdanau.layers.attention.windows import for_queries
 from keras_bahdanau.layers.registry import SCORES
 from keras_bahdanau.layers.scores.score import check_shapes
 from keras_bahdanau.settings import checks
@@ -64,9 +66,10 @@ class HardAlignment(AttentionBase):
         """True if a step depends on the positions of the tokens before it."""
         return bool(self.order or self.monotonic)
 
-    def build(self, query_shape, values_shape):
-        self.score.build(query_shape, values_shape)
-        check_shapes(self.score, query_shape, values_shape)
+    def build(self, query_shape, values_shape, key_shape=None):
+        key_shape = key_shape or values_shape
+        self.score.build(query_shape, key_shape)
+        check_shapes(self.score, query_shape, key_shape)
         if self.jumps is not None:
             self.jumps.build(query_shape)
 
@@ -81,7 +84,7 @@ class HardAlignment(AttentionBase):
     def attend(self, query, prepared, state, training=None):
         memory = prepared.memory
         scores = self.score.compare(query, prepared.keys)  # e: (batch, [n,] source_time)
-        real = memory.mask if len(scores.shape) == 2 else ops.expand_dims(memory.mask, axis=1)
+        real = for_queries(memory.mask, query)  # (batch, [n or 1,] source_time)
         log_prior = self._log_prior(query, scores, real, state, training)
         # of a source with nothing real f_i is even, and seen by nobody
         weights = ops.exp(log_prior) * ops.cast(real, "float32")
@@ -89,14 +92,15 @@ class HardAlignment(AttentionBase):
 
     def _log_prior(self, query, scores, real, state, training):
         """Log f_i from log g_{i-1}: float32 `(batch, [n,] source_time)`."""
+        scores = ops.where(real, shifted(scores, real), LOG_ZERO)
         if not self.remembers:
-            return ops.log_softmax(ops.where(real, scores, LOG_ZERO), axis=-1)
+            return ops.log_softmax(scores, axis=-1)
         # b: (batch, [n,] jumps)
         jump_scores = (ops.cast(self.jumps(query), "float32"),) if self.order else ()
         prior = functools.partial(self._log_prior_of_pairs, gathered if training else skewed)
         if training:  # the gradient makes all pairs anew, which would be kept for all steps
             prior = keras.remat(prior)
-        return prior(ops.where(real, scores, LOG_ZERO), state, *jump_scores)
+        return prior(scores, state, *jump_scores)
 
     def _log_prior_of_pairs(self, matrix_of, scores, state, jump_scores=None):
         """Log f_i of scores e, by all pairs of a position and the one before."""

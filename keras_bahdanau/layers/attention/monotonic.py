@@ -3,7 +3,12 @@
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.attention.normalizers import Normalizer, first_marked, masked_softmax
+from keras_bahdanau.layers.attention.normalizers import (
+    Normalizer,
+    finite,
+    first_marked,
+    masked_softmax,
+)
 from keras_bahdanau.layers.recurrence import StepSeedGenerator
 from keras_bahdanau.settings import checks
 
@@ -48,7 +53,7 @@ class Monotonic(Normalizer):
         return ops.cast(ops.equal(position, 1), "float32")  # alpha_0: (batch, source_time)
 
     def align(self, scores, mask, state, training=None):
-        energy = scores + ops.cast(self.r, "float32")
+        energy = finite(scores) + ops.cast(self.r, "float32")
         if training and self.score_noise:
             energy += self.score_noise * keras.random.normal(ops.shape(energy), seed=self.random)
         if training or not self.hard:

@@ -79,18 +79,36 @@ class Hardmax(Normalizer):
         return first_marked(ops.logical_and(largest, ops.greater(alpha, 0.0))), ()
 
 
+LARGEST = 1e30  # of a score: twice as much is still a float32
+NOTHING = -1e38  # in place of the score of a masked position
+
+
 def masked_softmax(scores, mask=None):
     """Softmax over the last axis, in float32, with exactly 0 at masked positions.
 
     `scores` are float `(..., source_time)`, `mask` bool that broadcasts to them, True where a
-    position counts, or None. Rows sum to 1, or are all zero without a real position.
+    position counts, or None. Rows sum to 1, or are all zero without a real position. The softmax is
+    over real positions alone, however large their scores; NaN counts as the lowest.
     """
-    scores = ops.cast(scores, "float32")
+    scores = finite(scores)
     if mask is None:
         return _softmax(scores)
-    real = ops.cast(mask, "float32")
     # -> (..., source_time); the product makes a row of masked positions zero
-    return _softmax(scores + (1.0 - real) * -1e9) * real
+    return _softmax(ops.where(mask, scores, NOTHING)) * ops.cast(mask, "float32")
+
+
+def finite(scores):
+    """Float32 scores in [-1e30, 1e30]; NaN, of a product of infinite numbers, as the lowest."""
+    scores = ops.cast(scores, "float32")
+    above = ops.greater_equal(scores, -LARGEST)  # False for NaN
+    return ops.where(above, ops.minimum(scores, LARGEST), -LARGEST)
+
+
+def shifted(scores, mask):
+    """Finite scores less the largest of a real position, which softmax does not change."""
+    scores = finite(scores)
+    real = ops.where(mask, scores, NOTHING)
+    return scores - ops.stop_gradient(ops.max(real, axis=-1, keepdims=True, initial=NOTHING))
 
 
 def _softmax(scores):

@@ -14,10 +14,10 @@ class Window(AttentionPart):
     state depends on the weights. Arguments that are not as documented raise ValueError.
 
     A call gets `query`, float `(batch, [n,] query_units)`, n the beam or absent; `mask`, bool
-    `(batch, source_time)`, True where a token is real; and `state`, that of the step before. It
-    gives (mask, gaussian, state): a bool mask that broadcasts to `(batch, [n,] source_time)`, never
-    all False where the sentence has a real token; a float32 factor of the weights, of the same
-    shape or 1.0; and the next state.
+    `(batch, [n,] source_time)`, True where a token is real; and `state`, that of the step before.
+    It gives (mask, gaussian, state): a bool mask that broadcasts to `(batch, [n,] source_time)`,
+    never all False where the sentence has a real token; a float32 factor of the weights, of the
+    same shape or 1.0; and the next state.
     """
 
     def restrict(self, query, mask, state):
@@ -43,12 +43,11 @@ class LocalWindow(Window):
 
         Without a real token, as in a mask with gaps, the window is the nearest one.
         """
-        if len(position.shape) == 2:
-            mask = ops.expand_dims(mask, axis=1)  # -> (batch, 1, source_time)
+        mask = for_queries(mask, position, axes=2)  # -> (batch, [n or 1,] source_time)
         # (source_time,) - (batch, [n,] 1) -> (batch, [n,] source_time)
         distance = ops.abs(positions(mask) - ops.expand_dims(position, axis=-1))
         # -> (batch, [n,] 1)
-        nearest = ops.min(ops.where(mask, distance, 1e9), axis=-1, keepdims=True)
+        nearest = ops.min(ops.where(mask, distance, 1e9), axis=-1, keepdims=True, initial=1e9)
         # |s - p_t| <= D, or the nearest position: (batch, [n,] source_time)
         inside = ops.less_equal(distance, ops.maximum(nearest, float(self.width)))
         return ops.logical_and(mask, inside), distance
@@ -64,9 +63,16 @@ def positions(mask):
 
 def real_length(mask, position):
     """Position after the last real token, in the shape of `position`, `(batch, [n])`."""
-    length = ops.max(ops.where(mask, positions(mask) + 1.0, 0.0), axis=-1)  # -> (batch,)
-    # -> (batch, [1])
-    return ops.expand_dims(length, axis=1) if len(position.shape) == 2 else length
+    mask = for_queries(mask, position, axes=2)
+    # -> (batch, [n or 1])
+    return ops.max(ops.where(mask, positions(mask) + 1.0, 0.0), axis=-1, initial=0.0)
+
+
+def for_queries(mask, query, axes=3):
+    """The mask with the axis n of length 1, where only the query, of so many axes, has it."""
+    if len(query.shape) == axes and len(mask.shape) == 2:
+        return ops.expand_dims(mask, axis=1)  # -> (batch, 1, source_time)
+    return mask
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -74,8 +80,7 @@ class Everywhere(Window):
     """All real tokens (Bahdanau et al. 2015; Luong et al. 2015: global attention)."""
 
     def restrict(self, query, mask, state):
-        # mask: (batch, [1,] source_time)
-        return (ops.expand_dims(mask, axis=1) if len(query.shape) == 3 else mask), 1.0, ()
+        return for_queries(mask, query), 1.0, ()  # (batch, [n or 1,] source_time)
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -155,6 +160,10 @@ class LocalMedian(LocalWindow):
 
     def remember(self, state, weights):
         sums = ops.cumsum(ops.cast(weights, "float32"), axis=-1)  # -> (batch, [n,] source_time)
-        total = sums[..., -1:]
+        total = ops.max(
+            sums, axis=-1, keepdims=True, initial=0.0
+        )  # the last one, or of no position
         before = ops.cast(ops.less(sums, 0.5 * total), "float32")  # 1 before the median
-        return ops.where(ops.greater(total[..., 0], 0), ops.sum(before, axis=-1), state)
+        return ops.where(
+            ops.greater(ops.squeeze(total, axis=-1), 0), ops.sum(before, axis=-1), state
+        )

@@ -5,7 +5,12 @@ import math
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.scores.score import Score, keys_for
+from keras_bahdanau.layers.scores.score import (
+    Score,
+    kernel_arguments,
+    keys_for,
+    pop_dense_arguments,
+)
 from keras_bahdanau.layers.scores.tanh_products import tanh_scores
 from keras_bahdanau.settings import checks
 
@@ -21,14 +26,16 @@ class AdditiveScore(Score):
     """e_ij = v^T tanh(W s_{i-1} + U h_j)      (Bahdanau et al. 2015, appendix A.1.2).
 
     `project` computes U h_j once per sentence, `compare` the rest. `units`, a positive integer, is
-    n'; `use_bias` adds b inside the tanh. Calls and errors: see `Score`.
+    n'; `use_bias` adds b inside the tanh. Initializers, regularizers and constraints are those of
+    `keras.layers.Dense`: `kernel_*` of W, U and v, `bias_*` of b. Calls and errors: see `Score`.
     """
 
     def __init__(self, units, use_bias=False, **kwargs):
+        self.dense_arguments = pop_dense_arguments(kwargs)
         super().__init__(**kwargs)
         self.units = checks.positive_integer("units", "the width of the score", units)
         self.use_bias = use_bias
-        dense = {"units": units, "dtype": self.dtype_policy}
+        dense = {"units": units, "dtype": self.dtype_policy, **self.dense_arguments}
         self.query_projection = keras.layers.Dense(  # W
             use_bias=False, name="query_projection", **dense
         )
@@ -39,7 +46,13 @@ class AdditiveScore(Score):
     def build(self, query_shape, values_shape):
         self.query_projection.build(query_shape)
         self.key_projection.build(values_shape)
-        self.v = self.add_weight(shape=(self.units, 1), name="v", dtype="float32", autocast=False)
+        self.v = self.add_weight(
+            shape=(self.units, 1),
+            name="v",
+            dtype="float32",
+            autocast=False,
+            **kernel_arguments(self.dense_arguments),
+        )
         self.key_units = self.units
 
     def project(self, values):
@@ -51,7 +64,8 @@ class AdditiveScore(Score):
         return tanh_scores(self.query_projection(query), keys, v)
 
     def get_config(self):
-        return {**super().get_config(), "units": self.units, "use_bias": self.use_bias}
+        config = {"units": self.units, "use_bias": self.use_bias, **self.dense_arguments}
+        return {**super().get_config(), **config}
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -63,8 +77,9 @@ class ConcatScore(AdditiveScore):
     """
 
     def build(self, query_shape, values_shape):
-        first = glorot_of_pair(query_shape, values_shape, self.units)
-        self.query_projection.kernel_initializer, self.key_projection.kernel_initializer = first
+        if "kernel_initializer" not in self.dense_arguments:
+            first = glorot_of_pair(query_shape, values_shape, self.units)
+            self.query_projection.kernel_initializer, self.key_projection.kernel_initializer = first
         super().build(query_shape, values_shape)
 
 

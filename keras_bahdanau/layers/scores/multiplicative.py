@@ -5,7 +5,7 @@ import math
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.scores.score import Score, keys_for, product
+from keras_bahdanau.layers.scores.score import Score, keys_for, pop_dense_arguments, product
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -39,12 +39,25 @@ class ScaledDotScore(DotScore):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class GeneralScore(Score):
-    """e_ij = s_i^T W h_j, W h_j once per sentence (Luong et al. 2015, section 3.1, "general")."""
+    """e_ij = s_i^T W h_j, W h_j once per sentence (Luong et al. 2015, section 3.1, "general").
+
+    Initializers, regularizers and constraints are those of `keras.layers.Dense`.
+    """
+
+    _projection = {"use_bias": False}
+
+    def __init__(self, **kwargs):
+        self.dense_arguments = pop_dense_arguments(kwargs)
+        super().__init__(**kwargs)
 
     def build(self, query_shape, values_shape):
         self.key_units = query_shape[-1]
         self.key_projection = keras.layers.Dense(  # W
-            self.key_units, use_bias=False, dtype=self.dtype_policy, name="key_projection"
+            self.key_units,
+            dtype=self.dtype_policy,
+            name="key_projection",
+            **self._projection,
+            **self.dense_arguments,
         )
         self.key_projection.build(values_shape)
 
@@ -54,6 +67,16 @@ class GeneralScore(Score):
 
     def compare(self, query, keys):
         return product(query, keys)
+
+    def get_config(self):
+        return {**super().get_config(), **self.dense_arguments}
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class HiddenScore(GeneralScore):
+    """e_ij = s_i^T tanh(W h_j + b), as wide as the query (Yang et al. 2016, eq. 8 and 9)."""
+
+    _projection = {"use_bias": True, "activation": "tanh"}
 
 
 SMALLEST = 1e-6  # squared length below which a vector counts as this long: zero has no direction

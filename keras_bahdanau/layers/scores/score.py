@@ -7,6 +7,14 @@ from keras import ops
 
 from keras_bahdanau.layers.attention.base import AttentionPart
 
+_KERAS_OBJECTS = {
+    "initializer": keras.initializers,
+    "regularizer": keras.regularizers,
+    "constraint": keras.constraints,
+}
+DENSE_ARGUMENTS = tuple(
+    f"{weight}_{kind}" for weight in ("kernel", "bias") for kind in _KERAS_OBJECTS
+)
 _CHECKED = weakref.WeakSet()  # classes of scores whose shapes were right
 
 
@@ -110,6 +118,29 @@ class Score(AttentionPart):
     def compute_output_spec(self, query, values):
         shape = self.compute_output_shape(query.shape, values.shape)
         return keras.KerasTensor(shape, dtype="float32")
+
+
+def pop_dense_arguments(arguments):
+    """Take initializers, regularizers and constraints of projections out of a dict, as configs.
+
+    Each `Dense` makes its own object of a config: an initializer draws the same numbers again.
+    """
+    return {
+        name: keras.saving.serialize_keras_object(
+            _KERAS_OBJECTS[name.partition("_")[2]].get(arguments.pop(name))
+        )
+        for name in DENSE_ARGUMENTS
+        if name in arguments
+    }
+
+
+def kernel_arguments(dense_arguments):
+    """Arguments of `add_weight` for a kernel, of those of `Dense`."""
+    return {
+        kind: module.get(dense_arguments[f"kernel_{kind}"])
+        for kind, module in _KERAS_OBJECTS.items()
+        if f"kernel_{kind}" in dense_arguments
+    }
 
 
 def check_shapes(score, query_shape, values_shape):

@@ -1,0 +1,243 @@
+"""Arguments of an attention layer, in the conventions of Keras: lists, masks, grids, shapes."""
+
+import functools
+import math
+
+import keras
+from keras import ops
+
+MASKS = ("query_mask", "value_mask", "key_mask", "attention_mask")
+FLAGS = ("return_attention_scores", "training", "use_causal_mask")
+
+
+def keras_arguments(query, value, key, masks, mask, values):
+    """Tensors and masks by Keras' names, from the other forms of a call: ((q, v, k), masks).
+
+    `query` may be the list [query, value(, key)], `mask` that of their masks or the value mask,
+    `values` another name of `value`. Wrong forms and shapes raise ValueError.
+    """
+    if isinstance(query, list | tuple) and all(hasattr(tensor, "shape") for tensor in query):
+        if len(query) not in (2, 3) or value is not None or values is not None:
+            raise ValueError(
+                "A list of inputs must be [query, value] or [query, value, key], alone. "
+                f"Received: a list of {len(query)} tensors."
+            )
+        query, value, key = (*query, None)[:3] if len(query) == 2 else query
+    if value is not None and values is not None:
+        raise ValueError("`values` is another name of `value`. Received: both. Give one of them.")
+    value = values if value is None else value
+    if value is None:
+        raise ValueError(
+            "An attention must have `query` and `value`. Received: one tensor. Call "
+            "layer(query, value); in a Sequential model use AttentionPooling."
+        )
+    if key is not None and mask is None and "bool" in str(_tensor(key).dtype):
+        key, mask = None, key  # the third argument of older versions
+    masks = named(*masks)
+    for name, item in _named_masks(mask).items():
+        if name in masks:
+            raise ValueError(
+                f"`mask` has the `{name}`. Received: `mask` and `{name}`. Give one of them."
+            )
+        masks[name] = item
+    query, value, key = (None if item is None else _tensor(item) for item in (query, value, key))
+    _check_inputs(query, value, key)
+    if "value_mask" not in masks and "key_mask" not in masks:
+        upstream = upstream_mask(value)
+        if upstream is not None:
+            masks["value_mask"] = upstream
+    return (query, value, key), {name: _tensor(mask) for name, mask in masks.items()}
+
+
+def _named_masks(mask):
+    """Masks by name: a list is [query mask, value mask(, key mask)], a tensor the value mask."""
+    if mask is None:
+        return {}
+    if isinstance(mask, list | tuple) and all(
+        item is None or hasattr(item, "shape") for item in mask
+    ):
+        if len(mask) not in (2, 3):
+            raise ValueError(
+                "A list of masks must be [query_mask, value_mask] or [query_mask, value_mask, "
+                f"key_mask]. Received: a list of {len(mask)}."
+            )
+        return {name: item for name, item in zip(MASKS, mask, strict=False) if item is not None}
+    return {"value_mask": mask}
+
+
+def _tensor(array):
+    return array if hasattr(array, "shape") else ops.convert_to_tensor(array)
+
+
+def _check_inputs(query, value, key):
+    """Raise ValueError unless the shapes and dtypes of query, value and key fit together."""
+    for name, tensor in (("query", query), ("value", value), ("key", key)):
+        if tensor is not None:
+            _check_numbers(name, tensor)
+    shapes = [tuple(tensor.shape) for tensor in (query, value)]
+    received = f"Received: query.shape={shapes[0]}, value.shape={shapes[1]}."
+    if len(shapes[1]) < 3:
+        hint = " Query and value may be exchanged." if len(shapes[0]) > 2 else ""
+        raise ValueError(
+            "`value` (`values`) must be (batch, source_time, units), or a grid (batch, height, "
+            f"width, units). {received}{hint}"
+        )
+    if len(shapes[0]) not in (2, 3):
+        raise ValueError(
+            "`query` must be (batch, units) or (batch, target_time, units). "
+            f"{received} Reshape a grid of queries to (batch, target_time, units)."
+        )
+    if None in (shapes[0][-1], shapes[1][-1]):
+        raise ValueError(f"The last axis of `query` and `value` must have a size. {received}")
+    if not may_equal(shapes[0][0], shapes[1][0]):
+        raise ValueError(f"`query` and `value` must be of one batch. {received}")
+    if key is None:
+        return
+    key_shape = tuple(key.shape)
+    if len(key_shape) != len(shapes[1]) or not all(map(may_equal, key_shape[:-1], shapes[1][:-1])):
+        raise ValueError(
+            "`key` must have the axes of `value`, but for the last. Received: "
+            f"key.shape={key_shape}, value.shape={shapes[1]}. Give a mask as value_mask=."
+        )
+
+
+def _check_numbers(name, tensor):
+    if hasattr(tensor, "row_splits") or getattr(tensor, "ragged", False):
+        raise ValueError(
+            f"`{name}` must be dense. Received: a ragged tensor. Give {name}.to_tensor(), and as "
+            f"mask tf.sequence_mask({name}.row_lengths())."
+        )
+    dtype = getattr(tensor.dtype, "name", str(tensor.dtype))
+    if not any(kind in dtype for kind in ("float", "int", "bool")):
+        raise ValueError(f"`{name}` must have numbers. Received: {name}.dtype={dtype}.")
+
+
+def check_masks(query, value, masks, use_causal_mask):
+    """Raise ValueError unless each mask, explicit or implicit, fits query and value."""
+    (batch, *steps), source = tuple(query.shape[:-1]), tuple(value.shape[1:-1])
+    flat = {(None if None in source else math.prod(source),)}
+    ends = {source, *flat}  # of a grid as maps, or flat
+    forms = {
+        "query_mask": [((batch, *steps), {()})],
+        "value_mask": [((batch,), ends)],
+        "key_mask": [((batch,), ends)],
+        "attention_mask": [((batch, *steps), ends), (steps, flat) if steps else ((batch, 1), ends)],
+    }
+    for name, mask in masks.items():
+        shape = tuple(mask.shape)
+        fits = any(_broadcasts(shape, lead, end) for lead, tails in forms[name] for end in tails)
+        if not fits:
+            raise ValueError(_wrong_mask(name, bool(steps), shape, query, value))
+    if use_causal_mask and not steps:
+        raise ValueError(
+            "`use_causal_mask=True` needs queries (batch, target_time, units). Received: "
+            f"query.shape={tuple(query.shape)}. Give use_causal_mask=False."
+        )
+
+
+def _broadcasts(shape, lead, end):
+    """True if a mask has these axes; a leading one may be 1."""
+    sizes = (*lead, *end)
+    return len(shape) == len(sizes) and all(
+        may_equal(size, expected) or (size == 1 and axis < len(lead))
+        for axis, (size, expected) in enumerate(zip(shape, sizes, strict=True))
+    )
+
+
+def _wrong_mask(name, has_steps, shape, query, value):
+    """The error of a mask that does not fit."""
+    received = (
+        f"Received: {name}.shape={shape} with query.shape={tuple(query.shape)}, "
+        f"value.shape={tuple(value.shape)}."
+    )
+    target = ", target_time" if has_steps else ""
+    if name == "query_mask":
+        axes = f"(batch{target or ','})"
+        return f"`query_mask` must be {axes}, True where a query is real. {received}"
+    if name == "attention_mask":
+        return (
+            f"`attention_mask` must be (batch{target}, source_time), True where a query may attend "
+            f"to a value. {received}"
+        )
+    return (
+        f"`mask` must be (batch, source_time), True where a value is real. {received} Give a mask "
+        "for each query as attention_mask=."
+    )
+
+
+def may_equal(size, expected):
+    """True for equal sizes of an axis, and where a graph does not know one of them."""
+    return None in (size, expected) or size == expected
+
+
+def upstream_mask(value):
+    """Mask of the layer before RNNs that carry none, as from Keras 3.16; None if it is unknown.
+
+    Only a tensor of a Functional model knows the layers that it came through.
+    """
+    while getattr(value, "_keras_mask", None) is None:
+        operation, node_index, _ = getattr(value, "_keras_history", (None, 0, 0))
+        recurrent = keras.layers.RNN | keras.layers.Bidirectional
+        if not isinstance(operation, recurrent) and not getattr(
+            operation, "supports_masking", False
+        ):
+            return None
+        sources = operation._inbound_nodes[node_index].input_tensors
+        if not sources or len(sources[0].shape) != 3 or len(value.shape) != 3:
+            return None
+        value = sources[0]
+        mask = getattr(value, "_keras_mask", None)
+        if mask is not None:
+            return mask
+    return None  # Keras itself gives a call the mask of its input
+
+
+def flatten_grid(tensor):
+    """`(batch, height, width, units)` -> `(batch, source_time, units)`; a sequence unchanged."""
+    if len(tensor.shape) == 3:
+        return tensor
+    batch, *sizes, units = ops.shape(tensor)
+    return ops.reshape(tensor, (batch, math.prod(sizes), units))
+
+
+def mask_of_source(*masks):
+    """Bool mask `(batch or 1, source_time)` of positions where all masks are True, or None."""
+    masks = [bool_mask(mask) for mask in masks if mask is not None]
+    if not masks:
+        return None
+    return functools.reduce(ops.logical_and, (_flatten_axes(mask, 1) for mask in masks))
+
+
+def mask_of_queries(attention_mask, use_causal_mask, query, grid):
+    """Bool mask `(batch or 1, target_time or 1, source_time)` of each query, or None."""
+    mask = None
+    if attention_mask is not None:
+        mask = bool_mask(attention_mask)
+        if len(mask.shape) == 2:
+            mask = ops.expand_dims(mask, axis=0)
+        mask = _flatten_axes(mask, 2)
+    if use_causal_mask:
+        target = ops.expand_dims(ops.arange(ops.shape(query)[1]), axis=1)
+        # j <= i: (1, target_time, source_time)
+        causal = ops.less_equal(ops.arange(math.prod(grid)), target)
+        causal = ops.expand_dims(causal, axis=0)
+        mask = causal if mask is None else ops.logical_and(mask, causal)
+    return mask
+
+
+def _flatten_axes(mask, first):
+    """The mask with the axes from the first on as one."""
+    if len(mask.shape) == first + 1:
+        return mask
+    shape = ops.shape(mask)
+    return ops.reshape(mask, (*shape[:first], math.prod(shape[first:])))
+
+
+def named(*masks):
+    """The masks that are not None, by name."""
+    return {name: mask for name, mask in zip(MASKS, masks, strict=True) if mask is not None}
+
+
+def bool_mask(mask):
+    """A mask of any numbers as bool."""
+    return ops.cast(ops.convert_to_tensor(mask), "bool")
