@@ -5,6 +5,8 @@ from pathlib import Path
 
 from keras_bahdanau.cli.console import warn
 from keras_bahdanau.cli.warnings import lines_from
+from keras_bahdanau.data.readers import check_no_records, has_records, read_records
+from keras_bahdanau.data.readers.conventions import is_header, report_conventions
 from keras_bahdanau.data.readers.lines import decode_lines
 from keras_bahdanau.data.readers.manifest import read_manifest
 from keras_bahdanau.data.readers.parallel_files import read_pairs
@@ -15,6 +17,7 @@ _KINDS = {
     **dict.fromkeys((".wav", ".flac"), "speech"),
     **dict.fromkeys((".png", ".jpg", ".jpeg"), "image"),
 }
+HEAD = 10_000  # pairs that tell whether the first one is a header
 
 
 def decoded(text, name):
@@ -34,15 +37,19 @@ def read_examples(
     """Read a `Table` of (string or `Path`, string), for training and evaluation.
 
     `inputs` is the form of the inputs; `source` a text, a TSV or a manifest; `columns` those of a
-    TSV, None to find them (`read_table`); `answer_separator` separates several answers in a cell;
-    `tag` is put before each source; `say` reports the columns.
+    TSV, None to find them (`read_table`), or sides (`open_corpus`); `answer_separator` separates
+    several answers in a cell; `tag` is put before each source; `say` reports the columns.
     """
     tag = decoded(tag, "TAG")
-    _check_columns(inputs, target, columns, answer_separator)
+    is_table = inputs == "lines" and target is None and not has_records(source)
+    _check_columns(inputs, target, columns, answer_separator, is_table)
     symbols = []
     if inputs == "lines" and target is not None:
+        check_no_records(source, target)
         pairs = read_pairs(source, target)
         _report_tables(pairs, source, target, say=say)
+    elif inputs == "lines" and not is_table:
+        pairs = read_records(source, columns, say)
     elif inputs == "lines":
         pairs, symbols = read_table(source, columns, answer_separator, say=say)
         _check_no_manifest(source, pairs)
@@ -131,8 +138,14 @@ def has_content(source):
 
 
 def _report_tables(pairs, *files, say):
-    """Report that the file of one side is a table, whose lines are read whole."""
+    """Report that the file of one side is a table, whose lines are read whole, and conventions."""
+    if is_header(["\t".join(pair) for pair in pairs[:HEAD]]):
+        say(
+            f"line 1 of {str(files[0])!r} and {str(files[1])!r} is a pair: {pairs[0]!r:.80}. If it "
+            "is a header, remove it"
+        )
     for side, path in enumerate(files):
+        report_conventions(path, [pair[side] for pair in pairs], say, tables=False)
         if {"\t" in pair[side] for pair in pairs if pair[side].strip()} == {True}:
             say(
                 f"two files, {str(files[0])!r} and {str(files[1])!r}: the lines of {str(path)!r} "
@@ -152,15 +165,16 @@ def _check_no_manifest(path, pairs):
         )
 
 
-def _check_columns(inputs, target, columns, answer_separator):
+def _check_columns(inputs, target, columns, answer_separator, is_table):
     settings = {"columns": columns, "answer_separator": answer_separator}
     for name, value in settings.items():
-        if value is not None and (inputs != "lines" or target is not None):
+        is_read = is_table or name == "columns"
+        if value is not None and (inputs != "lines" or target is not None or not is_read):
             raise ValueError(
                 f"`{name}` is for one TSV of texts. Received: {name}={value!r} with "
-                f"{'two files' if inputs == 'lines' else inputs}. Leave it out."
+                f"{'other files' if inputs == 'lines' else inputs}. Leave it out."
             )
-    if columns is not None:
+    if columns is not None and is_table:
         parse_columns(columns)
 
 

@@ -97,8 +97,9 @@ ColumnsOption = Annotated[
     typer.Option(
         help="Columns of the TSV in their order, with commas between: source, target, features "
         "(such as V;PST: one source token each, behind the text; features-first: before it), and "
-        "count or - for one to ignore.  "
-        "[default: source,target, and features or count if the third column holds such]",
+        "count or - for one to ignore; of JSON lines or TMX, source and target: two keys, such as "
+        "translation.en,translation.de, or languages.  "
+        "[default: source,target, and features or count where a column holds such; srclang of TMX]",
         show_default=False,
         rich_help_panel="Data",
     ),
@@ -126,8 +127,8 @@ ValidTargetOption = Annotated[Path | None, typer.Option(help="Their translations
 HeldOutSource = Annotated[
     Path,
     typer.Argument(
-        help="Source sentences, or a TSV, that the model was not trained on; a manifest, for a "
-        "model that reads files."
+        help="Source sentences, or a TSV, .jsonl or .tmx, that the model was not trained on; a "
+        "manifest, for a model that reads files."
     ),
 ]
 LowercaseOption = Annotated[bool, typer.Option("--lowercase", help="Ignore case in each metric.")]

@@ -4,6 +4,12 @@ import os
 import sys
 
 from keras_bahdanau.cli.console import warn
+from keras_bahdanau.data.readers import check_no_records
+from keras_bahdanau.data.readers.conventions import (
+    check_separated,
+    read_dictionary,
+    report_conventions,
+)
 from keras_bahdanau.data.readers.lines import check_unfinished, decode_lines, read_lines
 from keras_bahdanau.data.readers.table import (
     PAIRS,
@@ -11,8 +17,7 @@ from keras_bahdanau.data.readers.table import (
     hold_features,
     parse_columns,
     parse_table,
-    report_header,
-    report_joined_features,
+    report_table,
 )
 
 ARRIVING = 2**16  # bytes of standard input that are translated at once
@@ -44,20 +49,24 @@ def sentences_of(file, columns):
             f"`translate` takes a file of sentences. Received: path={str(file)!r}, no such file. "
             "`align` takes one sentence, and without a file the lines of standard input are read."
         )
+    check_no_records(file)
     lines, inferred = read_lines(file, may_be_empty=columns is None), columns is None
     if inferred:
+        if file.name.endswith((".csv", ".csv.gz")):
+            check_separated(file, lines)
         is_table = file.name.endswith((".tsv", ".tsv.gz"))
+        lines = read_dictionary(file, lines, warn) if is_table else lines
         columns = find_columns(lines, needed=("source",)) if is_table else None
         if columns is None:
             _warn_of_tabs(lines, repr(str(file)), "name them by --columns")
+            report_conventions(file, lines, warn, tables=False)
             return lines, (), ()
         warn(
             f"columns of {str(file)!r}, found from its text: {columns}; its sources are "
             "translated, not whole lines"
         )
     table = parse_table(file, lines, columns, needed=("source",))
-    report_header(file, lines[0], warn)
-    report_joined_features(file, table.symbols, warn)
+    report_table(file, lines, table, warn)
     targets = [target for _, target in table.pairs] if inferred and columns == PAIRS else ()
     return [source for source, _ in table.pairs], {*table.symbols}, targets
 

@@ -11,6 +11,7 @@ from keras_bahdanau.cli.inputs import has_content, read_examples
 from keras_bahdanau.cli.options import HELD_OUT, MOST_HELD_OUT
 from keras_bahdanau.data.corpora import pairs_of, require_text
 from keras_bahdanau.data.pairs import answers_by_source
+from keras_bahdanau.data.readers import has_records
 from keras_bahdanau.data.readers.lines import read_lines
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.text.features import shift_links
@@ -189,7 +190,7 @@ def _check_inputs(pairs, inputs):
 
 def _check_valid_target(inputs, target, valid_source, valid_target):
     """Check that two files of texts have two for validation, unless one is a TSV."""
-    if inputs != "lines" or target is None or valid_target is not None:
+    if inputs != "lines" or target is None or valid_target is not None or has_records(valid_source):
         return
     # a pipe is read but once, below
     if valid_source.is_file() and not any("\t" in line for line in read_lines(valid_source)):

@@ -1,5 +1,6 @@
-"""Forms of files by their first bytes: what a file is, and how to convert it to a readable one."""
+"""Forms of files by their first bytes, encodings of text, and how to convert each of them."""
 
+import codecs
 import re
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ class Form(NamedTuple):
 
 _ZIP = rb"PK\x03\x04.{26}"  # then the name of the first file
 _SAVE_AS = "Save it as UTF-8 text with tabs between the columns."
+_BY_COMMANDS = "`train`, `evaluate` and `prepare` read it, if it is named .{}; others read text."
 _BY_PANDAS = "Read it by pandas.read_{}, and write its columns with tabs between them."
 
 # The first form whose pattern matches counts.
@@ -63,7 +65,7 @@ FORMS = (
         "It may be an error of a download: look at it, and download the file itself.",
         True,
     ),
-    Form("a TMX file", rb"\s*<(\?xml.{0,600}?<)?tmx\b", "Name it .tmx.", True),
+    Form("a TMX file", rb"\s*<(\?xml.{0,600}?<)?tmx\b", _BY_COMMANDS.format("tmx"), True),
     Form(
         "an XLIFF file",
         rb"\s*<(\?xml.{0,600}?<)?xliff\b",
@@ -78,9 +80,36 @@ FORMS = (
         "Write one object a line: jq -c '.[]' FILE > FILE.jsonl.",
         True,
     ),
-    Form("a file of JSON lines", rb'\s*\{ ?"', "Name it .jsonl.", True),
+    Form("a file of JSON lines", rb'\s*\{ ?"', _BY_COMMANDS.format("jsonl"), True),
     Form("a JSON file", rb'\s*\{\s+"', "Write one object a line, in a file named .jsonl.", True),
 )
+# Characters that are frequent in a language, decoded by the encodings of its files.
+_HAN, _KANA = (
+    "的一是不了在人有我他大上和到以就出也你那得下自之年",
+    "ぁ-んァ-ヶー、。日本人年大国会学生東京",
+)
+_CYRILLIC, _WEST = "оеаинтсрвлк", "[À-ÿ’]"
+_RUN = "(?<=[^\0-\x7f])[{0}]|[{0}](?=[^\0-\x7f])"  # beside another one that is not ASCII
+_ENCODINGS = (
+    ("SHIFT_JIS", "cp932", _RUN.format(_KANA)),
+    ("EUC-JP", "euc_jp", _RUN.format(_KANA)),
+    ("GB18030", "gb18030", _RUN.format(f"{_HAN}这个们中来为国地说时要会可对生能而子，。")),
+    ("BIG5", "big5hkscs", _RUN.format(f"{_HAN}這個們中來為國地說時要會可對生能而子，。")),
+    ("EUC-KR", "cp949", _RUN.format("이다는의에을를가은고하지한도로사기서나그시어요")),
+    ("CP1250", "cp1250", "[łąęśżźćěščřžůőű]"),
+    ("CP1251", "cp1251", _RUN.format(_CYRILLIC)),
+    ("KOI8-R", "koi8_r", _RUN.format(_CYRILLIC)),
+    ("CP1253", "cp1253", _RUN.format("αοιετσνηρπκ")),
+    ("CP1256", "cp1256", _RUN.format("اليمنورتبة")),
+    ("CP1252", "cp1252", f"(?<=[A-Za-z]){_WEST}|{_WEST}(?=[A-Za-z])|[¿¡«»“”]"),
+)
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "UTF-32"),
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+_LIKELY = 0.1  # share of frequent characters among those beyond ASCII
 _PATTERNS = [re.compile(form.pattern, re.DOTALL) for form in FORMS]
 
 
@@ -91,3 +120,38 @@ def detect_form(head: bytes):
         if pattern.match(head):
             return form
     return None
+
+
+def guess_encoding(data: bytes) -> str:
+    """Guess the encoding of text that is not UTF-8, by the name that iconv has for it; or ""."""
+    for mark, name in _MARKS:
+        if data.startswith(mark):
+            return name
+    ends = data.count(b"\n")
+    for name in ("UTF-32LE", "UTF-32BE", "UTF-16LE", "UTF-16BE"):
+        if ends and data.decode(name, "replace").count("\n") > 0.8 * ends:
+            return name
+    if b"\0" in data or _mostly_utf8(data):
+        return ""
+    shares = {name: _frequent(data, codec, pattern) for name, codec, pattern in _ENCODINGS}
+    name = max(shares, key=shares.get)
+    if name == "CP1252" and not re.search(rb"[\x80-\x9f]", data):
+        name, shares = "ISO-8859-1", {"ISO-8859-1": shares[name]}
+    return name if shares[name] > _LIKELY else ""
+
+
+def _mostly_utf8(data):
+    """True for text in UTF-8 with a few wrong bytes."""
+    text = data.decode("utf-8", "replace")
+    wrong = text.count("\ufffd")
+    return sum(character > "\x7f" for character in text) > 2 * wrong
+
+
+def _frequent(data, codec, pattern):
+    """Share of frequent characters among those beyond ASCII of decoded bytes; 0 if damaged."""
+    try:
+        text = codecs.getincrementaldecoder(codec)().decode(data)  # the last one may be cut
+    except UnicodeDecodeError:
+        return 0.0
+    frequent = sum(map(len, re.findall(pattern, text)))
+    return frequent / max(1, sum(character > "\x7f" for character in text))

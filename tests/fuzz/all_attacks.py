@@ -8,6 +8,7 @@ from fuzz import (  # noqa: F401
     images,
     numeric_sources,
     prefixes,
+    published_tables,
     recordings,
     served,
     tables,

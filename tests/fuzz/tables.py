@@ -110,9 +110,13 @@ def _right(case, found):
     name, content, columns, separator = case
     pairs, symbols, told = found
     content = gzip.decompress(content) if name.endswith(".gz") else content
-    lines = content.decode("utf-8-sig").split("\n")
+    text = content.decode("utf-8")
+    for place in ("\n", "\t"):
+        text = text.removeprefix("\ufeff").replace(f"{place}\ufeff", place)
+    lines = text.split("\n")
     lines = [line.removesuffix("\r") for line in lines[: len(lines) - (not lines[-1])]]
-    names = (columns or (told[-1].rpartition(": ")[2] if told else "source,target")).split(",")
+    inferred = [line.rpartition(": ")[2] for line in told if "found from its text" in line]
+    names = (columns or [*inferred, "source,target"][0]).split(",")
     expected, known = [], {}
     for line in lines:
         cells = dict(zip(names, line.split("\t") if line else [""] * len(names), strict=True))

@@ -47,7 +47,7 @@ def contents():
         ("cut gzip", ".gz", good[:-9], False),
         ("gzip with a wrong sum", ".gz", good[:-8] + bytes(8), False),
         ("gzip with an unknown method", ".gz", good[:2] + b"\x09" + good[3:], False),
-        ("gzip not named so", "", good, False),
+        ("gzip not named so", "", good, True),
         ("gzip bomb", ".gz", bomb(), False),
         ("a directory", "", os.mkdir, False),
         ("a socket", "", _socket, False),

@@ -53,7 +53,7 @@ class PrepareArguments:
         typer.Option(
             help="Source and target with a comma between: keys of JSON lines or columns of a "
             "dataset (translation.en,translation.de), languages of TMX (en,de).  "
-            "[default: source,target; the languages of a TMX of two]",
+            "[default: source,target; of a TMX of two languages srclang and the other one]",
             show_default=False,
             rich_help_panel="Data",
         ),

@@ -29,8 +29,8 @@ class TrainArguments:
     source: Annotated[
         Path | None,
         typer.Argument(
-            help="Source sentences, one a line; or a TSV with both languages; or, of images and "
-            "speech, a manifest: a TSV of path and text; or a directory of shards."
+            help="Source sentences, one a line; or a TSV, .jsonl or .tmx with both languages; or, "
+            "of images and speech, a manifest: a TSV of path and text; or a directory of shards."
         ),
     ] = None
     target: TargetArgument = None

@@ -1,14 +1,26 @@
 """Corpora of lines of any number: two parallel files, or one file with a pair in each line."""
 
 import abc
-import codecs
 import gzip
 import io
 import os
 
 import numpy as np
 
-from keras_bahdanau.data.readers.lines import check_unfinished, file_errors
+from keras_bahdanau.data.readers.conventions import (
+    check_separated,
+    read_dictionary,
+    report_conventions,
+)
+from keras_bahdanau.data.readers.lines import (
+    BYTE_ORDER_MARK,
+    check_form,
+    check_unfinished,
+    check_wide,
+    file_errors,
+    form_error,
+    is_gzip,
+)
 from keras_bahdanau.data.readers.manifest import first_file
 from keras_bahdanau.data.readers.table import (
     COLUMNS,
@@ -17,9 +29,9 @@ from keras_bahdanau.data.readers.table import (
     check_width,
     find_columns,
     parse_columns,
-    report_header,
 )
 from keras_bahdanau.data.readers.text_corpus import BLOCK_BYTES, Block, TextCorpus
+from keras_bahdanau.files.forms import FIRST_BYTES, detect_form
 
 HEAD = 1000  # lines that tell the columns of a TSV
 _LINE_END = 10
@@ -37,15 +49,17 @@ class ParallelFiles(TextCorpus):
         return _blocks(self.paths, most)
 
     def texts(self, block):
-        return tuple(decode_lines(part, block.number == 0) for part in block.parts)
+        return tuple(map(decode_lines, block.parts))
 
 
 class LineCorpus(TextCorpus):
     """A corpus with a pair in each line of one file."""
 
+    forms = ()  # see `check_text_file`
+
     def __init__(self, path):
         self.paths = [os.fspath(path)]
-        check_text_file(path)
+        check_text_file(path, self.forms)
 
     @abc.abstractmethod
     def parse(self, line, number):
@@ -55,7 +69,7 @@ class LineCorpus(TextCorpus):
         return _blocks(self.paths, most)
 
     def texts(self, block):
-        lines = decode_lines(block.parts[0], block.number == 0)
+        lines = decode_lines(block.parts[0])
         pairs = [self.parse(line, number) for number, line in enumerate(lines, block.first)]
         return [source for source, _ in pairs], [target for _, target in pairs]
 
@@ -66,7 +80,14 @@ class TableFile(LineCorpus):
     def __init__(self, path, columns=None, say=None):
         super().__init__(path)
         _, (head,) = next(line_blocks([path], HEAD))
-        lines = decode_lines(head, True)
+        lines = decode_lines(head)
+        if read_dictionary(path, lines) != lines:
+            raise ValueError(
+                "A pronouncing dictionary is read as a whole. Received: "
+                f"path={self.paths[0]!r}. Give it to `train` itself."
+            )
+        if not any("\t" in line for line in lines):
+            check_separated(path, lines)
         if columns is None:
             columns = find_columns(lines) or PAIRS
         self.columns = parse_columns(columns)
@@ -84,7 +105,7 @@ class TableFile(LineCorpus):
                 "source that reads it, such as --source image (`data.ManifestCorpus`)."
             )
         if say is not None:
-            report_header(path, lines[0], say)
+            report_conventions(path, lines, say)
 
     def parse(self, line, number):
         if not line:
@@ -103,19 +124,27 @@ def _blocks(paths, most):
         first += count
 
 
-def decode_lines(content, is_first):
-    """Lines of bytes without their ends, and a BOM; U+FFFD where they are not UTF-8."""
-    if is_first:
-        content = content.removeprefix(codecs.BOM_UTF8)
-    texts = content.decode("utf-8", "replace").split("\n")
+def decode_lines(content):
+    """Lines of bytes without their ends and marks; U+FFFD where they are not UTF-8."""
+    texts = BYTE_ORDER_MARK.sub("", content.decode("utf-8", "replace")).split("\n")
     texts.pop()  # behind the last line end
     return [text.rstrip("\r") for text in texts] if b"\r" in content else texts
 
 
-def check_text_file(path):
-    """Check that a path is a regular file that can be read, and not empty."""
+def check_text_file(path, forms=()):
+    """Check that a path is a regular file that can be read, not empty, and of one of some forms.
+
+    `forms` are names of `files.forms`; without any the file must be UTF-8 text.
+    """
     with open_bytes(path) as file, file_errors(os.fspath(path)):
-        if not file.peek(1):
+        head = file.peek(1)
+        form = detect_form(head[:FIRST_BYTES])
+        if not forms:
+            check_form(head, os.fspath(path))
+            check_wide(head, os.fspath(path))
+        elif form is not None and form.name not in forms:
+            raise form_error(form, os.fspath(path))
+        if not head:
             raise ValueError(
                 "A corpus must hold at least one pair. "
                 f"Received: path={os.fspath(path)!r}, which is empty. Give another file."
@@ -123,7 +152,7 @@ def check_text_file(path):
 
 
 def open_bytes(path):
-    """Open a regular file as an `io.BufferedReader`, a .gz decompressed."""
+    """Open a regular file as an `io.BufferedReader`, a gzip file decompressed."""
     name = os.fspath(path)
     with file_errors(name):
         if os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name):
@@ -131,8 +160,10 @@ def open_bytes(path):
                 "A corpus is read more than once. "
                 f"Received: path={name!r}, which is a pipe or a device. Write it to a file."
             )
-        if not name.endswith(".gz"):
-            return open(name, "rb")
+        file = open(name, "rb")
+        if not is_gzip(name, file.peek(2)):
+            return file
+        file.close()
         return io.BufferedReader(gzip.open(name), 2**18)
 
 

@@ -1,6 +1,5 @@
-"""Lines of text files in memory: UTF-8, plain or .gz, from files, devices and pipes."""
+"""Lines of text files in memory: UTF-8, plain or gzip, from files, devices and pipes."""
 
-import codecs
 import contextlib
 import gzip
 import io
@@ -10,12 +9,18 @@ import select
 import zlib
 from pathlib import Path
 
+from keras_bahdanau.files.forms import FIRST_BYTES, detect_form, guess_encoding
+
+GZIP = b"\x1f\x8b"  # the first bytes of such a file, whatever its name
 UNFOLDED, SMALL = 20, 2**28  # text unfolds to three to five times the size of its .gz
 PATIENCE = 10  # seconds to wait for the first byte of a named pipe
 LONGEST_LINE = 2**26  # bytes; of a stream, which may have no end
 LONGEST_STREAM = 2**30  # bytes of a device or a pipe
+FIRST_LINES = 20  # that tell whether each line of a text is JSON, or HTML
 # Bytes that no UTF-8 text has: control characters other than white space.
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1b\x7f]")
+# A byte order mark where a file begins that was joined to another one, as lines or as columns.
+BYTE_ORDER_MARK = re.compile("(?:^|(?<=[\n\t]))\ufeff")
 
 
 class Unreadable(ValueError):
@@ -23,22 +28,24 @@ class Unreadable(ValueError):
 
 
 def read_lines(path: str | os.PathLike, may_be_empty: bool = False) -> list[str]:
-    r"""Read the lines of a UTF-8 file, plain or `.gz`, as strings without their line ends.
+    r"""Read the lines of a UTF-8 file, plain or gzip, as strings without their line ends.
 
     Only `\n` and `\r\n` end a line: other separators, such as U+2028, belong to the sentence. Empty
-    lines are kept.
+    lines are kept. A byte order mark is left out where a line or a column begins.
 
     Args:
-        path: Path of the file, or of a pipe; a name that ends in `.gz` is decompressed.
+        path: Path of the file, or of a pipe.
         may_be_empty: Bool. True to return an empty list for a file without a line.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it is a directory, empty, not text in UTF-8, or a `.gz` that is damaged or
-            unfolds to more than 20 times its size and 256 MiB; or a pipe with nothing in 10
+        ValueError: If it is a directory, empty, not text in UTF-8, or a gzip file that is damaged
+            or unfolds to more than 20 times its size and 256 MiB; or a pipe with nothing in 10
             seconds, or with more than 1 GiB.
     """
-    lines = decode_lines(_read_bytes(path), os.fspath(path))
+    data = _read_bytes(path)
+    check_form(data, os.fspath(path))
+    lines = decode_lines(data, os.fspath(path))
     if not lines and not may_be_empty:
         raise ValueError(
             f"A text file must hold at least one line. Received: path={os.fspath(path)!r}, "
@@ -49,8 +56,6 @@ def read_lines(path: str | os.PathLike, may_be_empty: bool = False) -> list[str]
 
 def decode_lines(data: bytes, name: str, first_line: int = 1) -> list[str]:
     r"""Decode UTF-8 text and split it at `\n` or `\r\n`; ValueError with `name` and the line."""
-    if first_line == 1:
-        data = data.removeprefix(codecs.BOM_UTF8)
     check_control(data, name, first_line)
     try:
         text = data.decode("utf-8")
@@ -58,9 +63,9 @@ def decode_lines(data: bytes, name: str, first_line: int = 1) -> list[str]:
         line = data.count(b"\n", 0, error.start) + first_line
         raise ValueError(
             f"Text must be UTF-8. Received: path={name!r}, whose line {line} holds the byte "
-            f"0x{data[error.start]:02x} where UTF-8 allows none. "
-            "Convert the file to UTF-8 or repair the line."
+            f"0x{data[error.start]:02x} where UTF-8 allows none. {_conversion(data)}"
         ) from None
+    text = BYTE_ORDER_MARK.sub("", text)
     if first_line == 1 and "\n" not in text and "\r" in text[:-1]:
         raise ValueError(
             r"Lines must end in \n or \r\n. "
@@ -73,15 +78,54 @@ def decode_lines(data: bytes, name: str, first_line: int = 1) -> list[str]:
     return [line.rstrip("\r") for line in lines]
 
 
+def check_form(data: bytes, name: str):
+    """Raise ValueError if the first bytes of a file are those of another form than text.
+
+    A text whose first lines are all JSON, or all HTML, is one of such sentences.
+    """
+    form = detect_form(data[:FIRST_BYTES])
+    if form is None:
+        return
+    if form.is_text:
+        lines = filter(None, data[: 2**16].split(b"\n", FIRST_LINES)[:FIRST_LINES])
+        if all(detect_form(line[:FIRST_BYTES]) == form for line in lines):
+            return
+    raise form_error(form, name)
+
+
+def check_wide(data: bytes, name: str):
+    """Raise ValueError if the first bytes of a file are text in UTF-16 or UTF-32."""
+    if guess_encoding(data).startswith("UTF"):
+        raise ValueError(
+            f"Text must be UTF-8. Received: path={name!r}, which is not. {_conversion(data)}"
+        )
+
+
+def form_error(form, name):
+    """The error of a file that has a `Form` other than text."""
+    return ValueError(
+        f"A file of UTF-8 text is needed. Received: path={name!r}, {form.name}. {form.remedy}"
+    )
+
+
+def _conversion(data):
+    """What to do with text that is not UTF-8: a sentence."""
+    encoding = guess_encoding(data[: 2**16])
+    if not encoding:
+        return "Convert the file to UTF-8 or repair the line."
+    return f"It may be {encoding}: convert it, iconv -f {encoding} -t UTF-8."
+
+
 def check_control(data: bytes, name: str, first_line: int = 1):
     """Raise ValueError if bytes hold a control character that no text has."""
     match = _CONTROL.search(data)
     if match is not None:
         line = data.count(b"\n", 0, match.start()) + first_line
+        is_wide = guess_encoding(data[: 2**16]).startswith("UTF")
+        remedy = _conversion(data) if is_wide else "Remove it."
         raise ValueError(
             f"Text must have no control characters. Received: path={name!r}, whose line {line} "
-            f"holds the byte 0x{match[0][0]:02x}. Remove it; if the text is UTF-16 or UTF-32, as "
-            "many zero bytes tell, convert it: iconv -f UTF-16 -t UTF-8."
+            f"holds the byte 0x{match[0][0]:02x}. {remedy}"
         )
 
 
@@ -112,7 +156,8 @@ def file_errors(name):
         ) from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(
-            f"A file named .gz must be a whole gzip file. Received: path={name!r} ({error}). "
+            "A file that is gzip by its first bytes or its name must be a whole gzip file. "
+            f"Received: path={name!r} ({error}). "
             "Copy or compress it again, or drop .gz from the name of an uncompressed file."
         ) from None
     except OSError as error:
@@ -122,10 +167,18 @@ def file_errors(name):
         ) from None
 
 
+def is_gzip(name, head):
+    """True if a file is read as gzip: by its first bytes, or by its name, unless it is empty."""
+    return head.startswith(GZIP) or name.endswith(".gz")
+
+
 def _read_bytes(path):
     name = os.fspath(path)
     with file_errors(name):
-        return _unfold(name, _read_all(path)) if name.endswith(".gz") else _read_all(path)
+        data = _read_all(path)
+        if name.endswith(".gz") and not data.startswith(GZIP):
+            check_form(data, name)
+        return _unfold(name, data) if is_gzip(name, data) else data
 
 
 def _unfold(name, packed):
@@ -151,7 +204,9 @@ def _read_all(path):
     name, data, line = os.fspath(path), bytearray(), 1
     with _open_stream(path) as stream:
         while part := stream.read(2**20):
-            if not name.endswith(".gz"):
+            if not is_gzip(name, bytes(data[:2]) or part):
+                if not data:
+                    check_form(part, name)
                 check_control(part, name, line)
             line += part.count(b"\n")
             data += part

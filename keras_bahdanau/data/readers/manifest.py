@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from keras_bahdanau.data.readers.conventions import check_separated
 from keras_bahdanau.data.readers.lines import read_lines
 
 NAMED = 5  # files that a report names; the others are counted
@@ -22,10 +23,12 @@ def read_manifest(path: str | os.PathLike) -> list[tuple[Path, str]]:
         >>> pairs[0]
         (PosixPath('audio/fash/an251.wav'), 'YES')
     """
-    directory = Path(path).parent
+    directory, lines = Path(path).parent, read_lines(path)
+    if not any("\t" in line for line in lines):
+        check_separated(path, lines)
     return [
         (_file(path, number, directory, line), line.split("\t")[1])
-        for number, line in enumerate(read_lines(path), start=1)
+        for number, line in enumerate(lines, start=1)
     ]
 
 
@@ -36,7 +39,7 @@ def _file(path, number, directory, line):
         raise ValueError(
             "A line of a manifest must have two columns, a path and its text, with one tab "
             f"between. Received: path={os.fspath(path)!r}, whose line {number} has "
-            f"{has}: {line[:80]!r}. Mend the line."
+            f"{has}: {line[:80]!r}. Mend the line, or keep the columns of path and text: cut -f."
         )
     file = directory / columns[0]
     if not file.is_file():

@@ -12,9 +12,13 @@ from keras_bahdanau.data.readers.text_corpus import (
     value_of,
 )
 
+MOST_NAMES = 8  # keys that a message names
+
 
 class JsonLines(LineCorpus):
     """One JSON object a line; `sides` as in `SavedDataset`."""
+
+    forms = ("a file of JSON lines",)
 
     def __init__(self, path, sides=None):
         super().__init__(path)
@@ -29,8 +33,28 @@ class JsonLines(LineCorpus):
             raise ValueError(
                 "Each line must be a JSON object with a text under "
                 f"{' and '.join(map(repr, self.sides))}. Received: path={self.paths[0]!r}, whose "
-                f"line {number} has {kind}: {line[:40]!r}. Mend it, or name other --sides."
+                f"line {number} has {kind}: {line[:40]!r}. {_texts_of(line)}"
             ) from None
+
+
+def _texts_of(line):
+    """What to do with a line of JSON without two expected texts: a sentence."""
+    try:
+        names = [*text_keys(json.loads(line))]
+    except (AttributeError, RecursionError, ValueError):
+        names = []
+    if len(names) < 2:
+        return "Mend the line, or name the keys: --sides."
+    return f"Name two of its keys, {', '.join(names[:MOST_NAMES])}: --sides {','.join(names[-2:])}."
+
+
+def text_keys(record, prefix=""):
+    """Yield the names of all strings in a record, with dots between the keys of nested ones."""
+    for key, value in record.items():
+        if isinstance(value, dict):
+            yield from text_keys(value, f"{prefix}{key}.")
+        elif isinstance(value, str):
+            yield f"{prefix}{key}"
 
 
 class SavedDataset(TextCorpus):

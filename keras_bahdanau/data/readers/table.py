@@ -5,21 +5,26 @@ import os
 import re
 from typing import NamedTuple
 
+from keras_bahdanau.data.readers.conventions import (
+    check_separated,
+    is_header,
+    read_dictionary,
+    report_conventions,
+)
 from keras_bahdanau.data.readers.lines import read_lines
 
 COLUMNS = ("features", "features-first", "features-last")
 MOST_FEATURES = 1024
+MOST_COLUMNS = 20  # that are named by their text
 _SEPARATOR = re.compile(r"[;|\s]+")
+_NAMED = re.compile(r"[;|\s]+|,(?=[\w.]+=)")  # of pos=V,tense=PST
+_BUNDLE = re.compile(r"[;|]|,(?=[\w.]+=)")
 _OTHER_SEPARATOR = re.compile(r"\w[,+:/&]\w")
 _RESERVED = {"pad", "unk", "s", "/s"}  # the names of SentencePiece's own tokens
 PAIRS = "source,target"
 IGNORED = ("count", "-")
 _NAMES = ("source", "target", *COLUMNS, *IGNORED)
 _COUNT = re.compile(r"-?[0-9]+(\.[0-9]+)?")  # or a score
-_HEADINGS = {
-    *("source", "target", "src", "tgt", "input", "output", "text", "translation", "features"),
-    *("word", "pronunciation", "grapheme", "graphemes", "phoneme", "phonemes", "lemma", "form"),
-}
 
 
 class Table(NamedTuple):
@@ -46,18 +51,36 @@ def parse_columns(text, needed=("source", "target")):
 def find_columns(lines, needed=("source", "target")):
     """Infer the columns of a table from its lines for `parse_columns`; None if they are others.
 
-    The last of three columns holds counts if each of its cells is a number, and features if they
-    are bundles such as `V;PST` or `Case=Nom|Number=Sing`, most of them of several features, in
-    capitals or with names. If no target is `needed`, the second of two columns may hold features.
+    A column holds counts if each of its cells is a number, and features if they are bundles such as
+    `V;PST` or `Case=Nom|Number=Sing`, most of them of several features, in capitals or with names.
+    The others are source and target, in this order. Of three columns the last alone is looked at
+    for counts. If no target is `needed`, the second of two columns may hold features.
     """
     lines = [line for line in lines if line]
     tabs = {line.count("\t") for line in lines}
-    last = [line.rpartition("\t")[2].strip(" ") for line in lines]
     if tabs == {1}:
+        last = [line.rpartition("\t")[2].strip(" ") for line in lines]
         return "source,features" if "target" not in needed and are_bundles(last) else PAIRS
-    if tabs == {2} and all(map(_COUNT.fullmatch, last)):
-        return f"{PAIRS},count"
-    return f"{PAIRS},features" if tabs == {2} and are_bundles(last) else None
+    if len(tabs) != 1 or not 1 < min(tabs) < MOST_COLUMNS:
+        return None
+    rows = ([cell.strip(" ") for cell in line.split("\t")] for line in lines)
+    columns = [*zip(*rows, strict=True)]
+    kinds = [*map(_kind, columns)]
+    if kinds.count("text") != 2 and tabs == {2} and kinds[2] in ("count", "features"):
+        return f"{PAIRS},{kinds[2]}"
+    if kinds.count("text") not in (2, len(needed)) or kinds.count("features") > 1:
+        return None
+    names = iter(PAIRS.split(","))
+    return ",".join(next(names) if kind == "text" else kind for kind in kinds)
+
+
+def _kind(cells):
+    """What a column of cells holds: "count", "features", "-" for nothing, or "text"."""
+    if not any(cells):
+        return "-"
+    if all(map(_COUNT.fullmatch, cells)):
+        return "count"
+    return "features" if are_bundles(cells) else "text"
 
 
 def read_table(
@@ -69,21 +92,22 @@ def read_table(
 ) -> Table:
     """Read a TSV file by the names of its columns.
 
-    The file is UTF-8, plain or (named `.gz`) compressed. Features are split at `;`, `|` and white
-    space and put in angle brackets behind the source: `walk` with `V;PST` is the source `walk <V>
-    <PST>`. A model that reads them first moves them itself. Counts are ignored: a line is one pair.
-    Spaces at the ends of a cell are left out. An empty line is an empty pair.
+    The file is UTF-8, plain or gzip. Features are split at `;`, `|` and white space and put in
+    angle brackets behind the source: `walk` with `V;PST` is the source `walk <V> <PST>`. A model
+    that reads them first moves them itself. Counts are ignored: a line is one pair. Spaces at the
+    ends of a cell are left out. An empty line is an empty pair. A pronouncing dictionary, such as
+    CMUdict, is read without its comments; READ(1) is another pronunciation of READ.
 
     Args:
         path: Path of the file.
         columns: Names of all columns in their order: "source", "target", "features", and "count" or
             "-" for a column to ignore; "features-first" for features before the text. None to infer
-            a third column of numbers or of features: see `find_columns`.
+            them: see `find_columns`.
         answer_separator: String between several right targets of one cell, each of which makes a
             pair; None if a cell holds one.
         needed: Names of required columns.
-        say: Function of one string that reports inferred columns, a header, and features that may
-            be several in one; None for none.
+        say: Function of one string that reports inferred columns, and what may be read wrong, such
+            as a header; None for none.
 
     Returns:
         `Table`. Without a column of targets they are empty.
@@ -105,15 +129,16 @@ def read_table(
             "`answer_separator` must be text other than tabs. "
             f"Received: answer_separator={answer_separator!r:.80}"
         )
-    lines = read_lines(path)
+    lines = read_dictionary(path, read_lines(path), say)
+    if "," in (columns or PAIRS) and not any("\t" in line for line in lines if line):
+        check_separated(path, lines)
     if columns is None:
         columns = find_columns(lines, needed) or _pairs_or_error(path, lines)
         if columns != PAIRS and say is not None:
             say(f"columns of {os.fspath(path)!r}, found from its text: {columns}")
     table = parse_table(path, lines, columns, answer_separator, needed)
     if say is not None:
-        report_header(path, lines[0], say)
-        report_joined_features(path, table.symbols, say)
+        report_table(path, lines, table, say)
     return table
 
 
@@ -123,6 +148,8 @@ def parse_table(path, lines, columns, answer_separator=None, needed=("source", "
     features = next(filter(COLUMNS.__contains__, names), None)  # at most one
     pairs, known = [], {}  # symbols by features, in the order of the file
     for number, line in enumerate(lines, start=1):
+        if line is None:  # a comment
+            continue
         cells = dict(zip(names, _cells(path, number, line, names), strict=True))
         source, target = cells["source"], cells.get("target", "")
         symbols = [
@@ -138,41 +165,64 @@ def parse_table(path, lines, columns, answer_separator=None, needed=("source", "
     return Table(pairs, list(known.values()))
 
 
-def report_header(path, line, say):
-    """Report a first line of usual names of columns, which is read as a pair."""
-    cells = line.lower().split("\t")
-    if {*map(str.strip, cells)} <= _HEADINGS and len({*cells}) > 1:  # a pair can be "form", "form"
-        say(f"line 1 of {os.fspath(path)!r} is a pair: {line!r:.80}. If it is a header, remove it")
+def report_table(path, lines, table, say):
+    """Report what may be read wrong in a `Table` of lines: header, marks, features."""
+    report_conventions(path, [line for line in lines if line is not None], say)
+    report_joined_features(path, table.symbols, say)
+    _report_targets(path, table.pairs, say)
+
+
+def _report_targets(path, pairs, say):
+    """Report targets that are bundles of features, though the sources are not."""
+    targets = [target for source, target in pairs if source]
+    if are_bundles(targets) and not are_bundles([source for source, _ in pairs if source]):
+        say(
+            f"the targets of {os.fspath(path)!r} look like features, such as {targets[0]!r:.40}. "
+            "If they belong to the sources, name the columns: --columns source,features,target"
+        )
 
 
 def check_width(path, number, cells, names, order="in their order"):
     """Raise ValueError unless a line has as many cells as there are names of columns."""
     if len(cells) != len(names):
+        is_open = sum(cell.count('"') for cell in cells) % 2  # a cell of CSV with a line end
+        quotes = ", and a quotation mark without its other one: CSV is not read" if is_open else ""
         raise ValueError(
             f"A TSV line must have {len(names)} columns, {', '.join(names)}, with one tab "
-            f"between. Received: path={os.fspath(path)!r}, whose line {number} has {len(cells)}. "
-            f"Mend the line, name all columns {order}, or give the two sides as two parallel "
-            "files."
+            f"between. Received: path={os.fspath(path)!r}, whose line {number} has {len(cells)}"
+            f"{quotes}. Mend the line, name all columns {order}, or give the two sides as two "
+            "parallel files."
         )
 
 
 def _pairs_or_error(path, lines):
     """`PAIRS`; or the error of a table of three columns, which names the line to correct."""
-    widths = collections.Counter(line.count("\t") + 1 for line in lines if line)
+    rows = [line for line in lines if line]
+    if is_header(rows) and find_columns(rows[1:]):
+        raise ValueError(
+            f"A table must have no header. Received: path={os.fspath(path)!r}, whose line "
+            f"{lines.index(rows[0]) + 1} has {rows[0]!r:.80}. Remove it: tail -n +2 FILE."
+        )
+    widths = collections.Counter(line.count("\t") + 1 for line in rows)
     if not widths or widths.most_common(1)[0][0] != 3:
         return PAIRS
-    cells = {}
+    cells, second = {}, []
     for number, line in enumerate(lines, start=1):
         if line:
-            *_, cells[number] = _cells(path, number, line, (*PAIRS.split(","), "a third one"))
+            row = _cells(path, number, line, (*PAIRS.split(","), "a third one"))
+            second.append(row[1])
+            cells[number] = row[2]
     are_counts = _COUNT.fullmatch(next(iter(cells.values())))
     fits = _COUNT.fullmatch if are_counts else is_bundle
     number = next((number for number, cell in cells.items() if not fits(cell)), min(cells))
+    if all(map(is_bundle, second)):
+        order = "'source,features,target' reads the second as features"
+    else:
+        order = "'source,target,-' ignores the third, 'source,target,features' reads it as features"
     raise ValueError(
         "The third column of a TSV file must be numbers, or features such as V;PST. Received: "
         f"path={os.fspath(path)!r}, whose line {number} has {cells[number][:40]!r}. Mend the "
-        "line, or name all columns in their order: columns='source,target,-' ignores the third, "
-        "'source,target,features' reads it as features, split at `;`, `|` and spaces."
+        f"line, or name all columns in their order: columns={order}, split at `;`, `|` and spaces."
     )
 
 
@@ -192,8 +242,8 @@ def _answers(cell, separator):
 
 
 def split_features(cell):
-    """Split a cell into the list of its features: "V;PST" into V and PST."""
-    return [*filter(None, _SEPARATOR.split(cell))]
+    """Split a cell into the list of its features: "V;PST" or "pos=V,tense=PST"."""
+    return [*filter(None, (_NAMED if "=" in cell else _SEPARATOR).split(cell))]
 
 
 def symbol_of(path, number, feature, count):
@@ -215,7 +265,7 @@ def symbol_of(path, number, feature, count):
 
 def are_bundles(cells):
     """True if cells hold bundles of features, most of them several."""
-    several = sum(";" in cell or "|" in cell for cell in cells)
+    several = sum(_BUNDLE.search(cell) is not None for cell in cells)
     return 2 * several > len(cells) and all(map(is_bundle, {*cells}))
 
 
@@ -226,7 +276,7 @@ def is_bundle(cell):
         and feature.isprintable()
         and " " not in feature
         and (feature == feature.upper() or "=" in feature)
-        for feature in cell.replace("|", ";").split(";")
+        for feature in _BUNDLE.split(cell)
     )
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import xml.parsers.expat
 
 from keras_bahdanau.data.readers.line_corpora import check_text_file, open_bytes
@@ -10,41 +11,61 @@ from keras_bahdanau.data.readers.text_corpus import TextCorpus, blocks_of_pairs,
 
 _FORMATTING = {"bpt", "ept", "it", "ph", "ut"}  # elements inside a text that are no text
 _CHUNK = 2**16
+MOST_WAITING = 1000  # units of one language before the first one of two
+# A placeholder between two words, such as a line break, separates them.
+_PLACEHOLDER = "\0"
+_BETWEEN_WORDS = re.compile("(?<=[^\\W\u2e80-\uffff])\0+(?=[^\\W\u2e80-\uffff])")
+FORMS = ("a TMX file", "an XML file")
+ANY = "*all*"  # no language is the source
 
 
 class TmxFile(TextCorpus):
-    """A TMX file, plain or .gz; `sides` are two languages, "en" also for "en-GB", or None."""
+    """A TMX file, plain or gzip; `sides` are two languages, "en" also for "en-GB", or None.
 
-    def __init__(self, path, sides=None):
+    Without sides the source is the language that `srclang` names, of the first unit or else of the
+    header, or else the first one of the first unit; the target is the other one. `say` reports
+    both.
+    """
+
+    def __init__(self, path, sides=None, say=None):
         self.paths = [os.fspath(path)]
-        check_text_file(path)
+        check_text_file(path, FORMS)
         self.sides = sides and tuple(map(_code, sides))
+        self._say = say
 
     def blocks(self, most):
         return blocks_of_pairs(self._pairs(), most)
 
     def _pairs(self):
-        parser, sides = _UnitParser(self.paths[0]), self.sides
+        parser, sides, waiting = _UnitParser(self.paths[0]), self.sides, []
         with open_bytes(self.paths[0]) as file, file_errors(self.paths[0]):
             chunks = ((chunk, False) for chunk in iter(lambda: file.read(_CHUNK), b""))
             # expat 2.6 and later may hold bytes back until the last call
             for chunk, is_last in itertools.chain(chunks, [(b"", True)]):
-                for unit in parser.feed(chunk, is_last):
+                for language, unit in parser.feed(chunk, is_last):
                     if sides is None and len(unit) == 2:
-                        sides = tuple(unit)
-                    yield self._pair(unit, sides)
+                        sides = _sides(language, [*unit])
+                        self._report(sides)
+                    waiting.append(unit)
+                    if sides is not None or len(unit) > 2 or len(waiting) > MOST_WAITING:
+                        yield from (self._pair(unit, sides) for unit in waiting)
+                        waiting = []
+        yield from (self._pair(unit, sides) for unit in waiting)
+
+    def _report(self, sides):
+        if self._say is not None:
+            self._say(f"languages of the TMX {self.paths[0]!r}: {sides[0]} -> {sides[1]}")
+            self._say = None  # a corpus is read more than once
 
     def _pair(self, unit, sides):
-        if self.sides is None and (not sides or not set(unit) <= set(sides)):
+        matched = [[name for name in unit if _matches(name, side)] for side in sides or ()]
+        if self.sides is None and sum(map(len, matched)) < len(unit):
             raise ValueError(
-                "A TMX of other than two languages needs --sides. Received: "
+                "A TMX of other than two languages needs the names of both sides. Received: "
                 f"path={self.paths[0]!r} with {', '.join(sorted({*unit, *(sides or ())}))}. "
-                "Name source and target: --sides en,de."
+                "Name source and target: --columns en,de."
             )
-        return tuple(
-            next((text for language, text in unit.items() if _matches(language, side)), "")
-            for side in sides
-        )
+        return tuple(unit[names[0]] if names else "" for names in matched)
 
 
 def _code(language):
@@ -52,16 +73,35 @@ def _code(language):
     return language.lower().replace("_", "-")
 
 
+def _base(language):
+    return language.partition("-")[0]
+
+
 def _matches(language, side):
     return language == side or language.startswith(f"{side}-")
 
 
+def _sides(source, languages):
+    """(source, target) out of two languages; without regions, such as "en", if they differ so."""
+    if len({*map(_base, languages)}) == 2:
+        source, languages = _base(source), [*map(_base, languages)]
+    if source == languages[1]:
+        languages.reverse()
+    return tuple(languages)
+
+
+def _source_of(attributes):
+    language = _code(attributes.get("srclang", ""))
+    return "" if language == ANY else language
+
+
 class _UnitParser:
-    """Translation units of a stream of XML, as dictionaries of texts by language."""
+    """Translation units of a stream of XML: source language, and texts by language."""
 
     def __init__(self, path):
         self._path = path
         self._units, self._unit, self._language, self._text = [], None, None, None
+        self._source = ["", ""]  # languages of the header and of the unit
         self._skipped = 0  # depth inside an element of formatting
         self._size = 0  # characters of a unit
         self._parser = xml.parsers.expat.ParserCreate()
@@ -79,6 +119,10 @@ class _UnitParser:
             self._parser.Parse(chunk, is_last)
         except xml.parsers.expat.ExpatError as error:
             raise self._damaged(f"whose line {error.lineno} is no XML: {error}") from None
+        except (LookupError, ValueError) as error:
+            if "Received: " in str(error):
+                raise
+            raise self._damaged(f"whose encoding is not read: {error}") from None
         return self._units
 
     def _damaged(self, reason):
@@ -92,9 +136,14 @@ class _UnitParser:
 
     def _start(self, name, attributes):
         if self._text is not None:
+            if name == "ph" and not self._skipped:
+                self._text.append(_PLACEHOLDER)
             self._skipped += bool(self._skipped or name in _FORMATTING)
+        elif name == "header":
+            self._source[0] = _source_of(attributes)
         elif name == "tu":
             self._unit, self._size = {}, 0
+            self._source[1] = _source_of(attributes)
         elif name == "tuv":
             language = attributes.get("xml:lang") or attributes.get("lang", "")
             self._language = _code(language)
@@ -120,8 +169,9 @@ class _UnitParser:
         if self._skipped:
             self._skipped -= 1
         elif name == "seg" and self._text is not None:
-            self._unit.setdefault(self._language, join_lines("".join(self._text)))
+            text = _BETWEEN_WORDS.sub(" ", "".join(self._text)).replace(_PLACEHOLDER, "")
+            self._unit.setdefault(self._language, join_lines(text))
             self._text = None
         elif name == "tu" and self._unit is not None and self._text is None:
-            self._units.append(self._unit)
+            self._units.append((self._source[1] or self._source[0], self._unit))
             self._unit = None

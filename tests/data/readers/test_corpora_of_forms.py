@@ -1,5 +1,6 @@
 """Parallel text in every form: the same pairs from each, block by block, and one line of error."""
 
+import bz2
 import gzip
 import json
 from xml.sax.saxutils import escape
@@ -118,6 +119,81 @@ def test_marks_of_formatting_are_no_text(tmp_path):
     assert pairs_of(open_corpus(path)) == [("a b c", "x")]
 
 
+def test_a_placeholder_separates_the_words_around_it(tmp_path):
+    seg = "eins<ph>&lt;br/&gt;</ph>zwei <ph/> drei<ph/>, <bpt i='1'/>f<ept i='1'/>ett 猫<ph/>犬"
+    path = written(tmp_path, "p.tmx", tmx([[("en", seg), ("de", "x")]]))
+    assert pairs_of(open_corpus(path)) == [("eins zwei  drei, fett 猫犬", "x")]
+
+
+FRENCH_FIRST = [[("fr", "f"), ("en", "e")], [("en", "E")]]
+
+
+def languages_of(path, **options):
+    lines = []
+    corpus = open_corpus(path, say=lines.append, **options)
+    assert pairs_of(corpus) == pairs_of(corpus, 1)  # and the languages are reported once
+    return pairs_of(corpus), [line.partition("': ")[2] for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("source", "languages"),
+    [
+        ('srclang="en"', "en -> fr"),
+        ('srclang="EN-us"', "en -> fr"),
+        ('srclang="fr"', "fr -> en"),
+        ('srclang="*all*"', "fr -> en"),
+        ("", "fr -> en"),
+        ('srclang="ru"', "fr -> en"),
+    ],
+)
+def test_srclang_of_the_header_is_the_source(tmp_path, source, languages):
+    content = tmx(FRENCH_FIRST).replace(b'srclang="en"', source.encode())
+    pairs, lines = languages_of(written(tmp_path, "p.tmx", content))
+    assert lines == [languages]
+    assert pairs == (
+        [("e", "f"), ("E", "")] if languages == "en -> fr" else [("f", "e"), ("", "E")]
+    )
+
+
+def test_srclang_of_a_unit_wins(tmp_path):
+    content = tmx(FRENCH_FIRST).replace(b"<tu>", b'<tu srclang="fr">')
+    assert languages_of(written(tmp_path, "p.tmx", content))[1] == ["fr -> en"]
+
+
+def test_languages_are_one_whatever_their_regions(tmp_path):
+    units = [[("fr-FR", "f"), ("en-US", "e")], [("en-GB", "E"), ("FR_ca", "F")]]
+    pairs, lines = languages_of(written(tmp_path, "p.tmx", tmx(units)))
+    assert (pairs, lines) == ([("e", "f"), ("E", "F")], ["en -> fr"])
+    units = [[("pt-PT", "p"), ("pt-BR", "b")]]
+    content = tmx(units).replace(b'srclang="en"', b'srclang="pt-br"')
+    pairs, lines = languages_of(written(tmp_path, "q.tmx", content))
+    assert (pairs, lines) == ([("b", "p")], ["pt-br -> pt-pt"])
+
+
+def test_units_of_one_language_may_come_first(tmp_path):
+    units = [[("en", "a")], [("fr", "f")], *FRENCH_FIRST]
+    pairs, _ = languages_of(written(tmp_path, "p.tmx", tmx(units)))
+    assert pairs == [("a", ""), ("", "f"), ("e", "f"), ("E", "")]
+
+
+def test_languages_and_keys_may_be_named_as_columns(tmp_path):
+    path = written(tmp_path, "p.tmx", tmx(FRENCH_FIRST))
+    assert pairs_of(open_corpus(path, columns="fr,en")) == [("f", "e"), ("", "E")]
+    lines = written(tmp_path, "p.jsonl", b'{"a": "x", "b": "y"}\n')
+    assert pairs_of(open_corpus(lines, columns="b,a")) == [("y", "x")]
+
+
+def test_a_gzip_file_is_read_whatever_its_name(tmp_path):
+    assert pairs_of(open_corpus(written(tmp_path, "p.tsv", FORMS["p.tsv.gz"]))) == PAIRS
+    assert pairs_of(open_corpus(written(tmp_path, "p.tmx", FORMS["p.tmx.gz"]))) == PAIRS
+
+
+def test_byte_order_marks_of_joined_files_are_no_text(tmp_path):
+    mark = "\ufeff".encode()
+    path = written(tmp_path, "p.tsv", mark + b"a\tb\n" + mark + b"c\t" + mark + b"d" + mark + b"\n")
+    assert pairs_of(open_corpus(path), 1) == [("a", "b"), ("c", "d\ufeff")]
+
+
 def test_a_unit_inside_of_a_text_ends_nothing(tmp_path):
     path = written(tmp_path, "p.tmx", tmx([[("en", "a<tu/>b"), ("de", "x")]]))
     assert pairs_of(open_corpus(path)) == [("ab", "x")]
@@ -134,10 +210,28 @@ DAMAGED = {
     "manifest.tsv": (b"manifest.tsv\ttext\n", "names the file 'manifest.tsv'"),
     "half.jsonl": (b'{"source": "a", "target": "b"}\n{"source":\n', "whose line 2 has no JSON"),
     "keys.jsonl": (b'{"source": "a", "target": 7}\n', "whose line 1 has no such texts"),
-    "list.jsonl": (b'["a", "b"]\n', "whose line 1 has no such texts"),
-    "deep.jsonl": (b"[" * 100_000 + b"\n", "whose line 1 has no JSON"),
+    "text.jsonl": (
+        b'{"id": "7", "t": {"en": "a", "de": "b"}}\n',
+        "keys, id, t.en, t.de: --sides t",
+    ),
+    "list.jsonl": (
+        b'{"source": "a", "target": "b"}\n["a", "b"]\n',
+        "whose line 2 has no such texts",
+    ),
+    "deep.jsonl": (b'{"a":' * 100_000 + b"\n", "whose line 1 has no JSON"),
+    "array.jsonl": (b'[{"source": "a", "target": "b"}]\n', "a JSON array. Write one object a line"),
+    "wide.tsv": ("a\tb\n".encode("utf-16-le"), "It may be UTF-16LE: convert it, iconv"),
+    "packed.tsv": (bz2.compress(b"a\tb\n"), "a bzip2 file. Unpack it: bunzip2"),
+    "packed.tsv.bz2": (bz2.compress(b"a\tb\n"), "a bzip2 file. Unpack it: bunzip2"),
+    "page.tmx": (b"<!DOCTYPE html>\n<html>\n", "an HTML page. It may be an error of a download"),
+    "commas.tsv": (b"a,b\nc,d\n", "separated by commas, as in CSV"),
+    "cmudict.tsv": (b"READ  R EH1 D\nREAD(1)  R IY1 D\n", "Give it to `train` itself"),
+    "shift.tmx": (tmx([[("en", "a"), ("ja", "猫")]], "shift_jis"), "encoding is not read"),
     "cut.tmx": (FORMS["p.tmx"][:400], "is no XML"),
-    "three.tmx": (tmx([[("en", "a"), ("de", "b"), ("fr", "c")]]), "with de, en, fr"),
+    "three.tmx": (
+        tmx([[("en", "a"), ("de", "b"), ("fr", "c")]]),
+        "with de, en, fr. Name source and target: --columns",
+    ),
     "entity.tmx": (
         tmx([[("en", "&a;"), ("de", "b")]]).replace(b'"tmx14.dtd"', b'"x" [<!ENTITY a "b">]'),
         "the entity 'a'",

@@ -1,6 +1,8 @@
 """Reading of pairs: what is kept, and the one line that says what is wrong."""
 
+import bz2
 import gzip
+import lzma
 import os
 import subprocess
 import sys
@@ -169,10 +171,92 @@ def test_lines_that_end_in_cr_alone_are_refused(tmp_path, data):
     assert read_lines(write(tmp_path / "g", b"a\r")) == ["a"]
 
 
-def test_only_the_first_lines_of_a_text_have_its_byte_order_mark():
-    assert decode_lines(b"\xef\xbb\xbfa\n", "stdin", first_line=1) == ["a"]
-    assert decode_lines(b"\xef\xbb\xbfa\n", "stdin", first_line=2) == ["\ufeffa"]
+def test_a_byte_order_mark_is_no_text_where_a_line_or_a_column_begins():
+    for first_line in (1, 2):  # two files that were joined have two
+        assert decode_lines(
+            b"\xef\xbb\xbfa\n\xef\xbb\xbfb\t\xef\xbb\xbfc", "stdin", first_line
+        ) == [
+            "a",
+            "b\tc",
+        ]
+    assert decode_lines("a\ufeffb\n".encode(), "stdin") == ["a\ufeffb"]
     assert decode_lines(b"a\rb", "stdin", first_line=2) == ["a\rb"]
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "name"),
+    [
+        ("J'ai déjà mangé.", "latin-1", "ISO-8859-1"),
+        ("J’ai déjà mangé.", "cp1252", "CP1252"),
+        ("DÉJÀ  D EY2 ZH AA1", "latin-1", "ISO-8859-1"),
+        ("これは私の本です。", "cp932", "SHIFT_JIS"),
+        ("猫が好きです。", "euc_jp", "EUC-JP"),
+        ("我今天去了學校。", "big5", "BIG5"),
+        ("我今天去了学校。", "gbk", "GB18030"),
+        ("나는 오늘 학교에 갔다.", "euc_kr", "EUC-KR"),
+        ("Кошка спит.", "cp1251", "CP1251"),
+        ("Кошка спит.", "koi8_r", "KOI8-R"),
+        ("Zażółć gęślą jaźń", "cp1250", "CP1250"),
+        ("a b", "utf-16-le", "UTF-16LE"),
+        ("我今天去了学校。", "utf-16-be", "UTF-16BE"),
+        ("a b", "utf-16", "UTF-16"),
+        ("a b", "utf-32-be", "UTF-32BE"),
+    ],
+)
+def test_the_encoding_of_text_is_named_with_the_way_to_utf8(tmp_path, text, encoding, name):
+    path = write(tmp_path / "f", f"{text}\nabc\n".encode(encoding))
+    with pytest.raises(ValueError, match=f"It may be {name}: convert it, iconv -f {name} -t UTF-8"):
+        read_lines(path)
+
+
+@pytest.mark.parametrize("data", ["žluťoučký kůň".encode() + b"\xff\n", b"one\0two\nthree\n"])
+def test_a_damaged_line_has_no_other_encoding(tmp_path, data):
+    with pytest.raises(ValueError, match="line 1 holds the byte") as error:
+        read_lines(write(tmp_path / "f", data))
+    assert "iconv" not in message_of(error)
+
+
+@pytest.mark.parametrize("name", ["text.txt", "text.gz"])
+def test_a_file_of_another_form_is_named_with_its_remedy(tmp_path, name):
+    for data, form in (
+        (bz2.compress(b"a\n"), "a bzip2 file"),
+        (lzma.compress(b"a\n"), "an xz file"),
+    ):
+        with pytest.raises(ValueError, match=f"text is needed.*{name}', {form}. Unpack it: un|bun"):
+            read_lines(write(tmp_path / name, data))
+
+
+def test_gzip_is_read_by_its_first_bytes(tmp_path):
+    assert read_lines(write(tmp_path / "f", gzip.compress(b"a\nb\n"))) == ["a", "b"]
+    with pytest.raises(ValueError, match="a gzip file. Unpack it"):
+        read_lines(write(tmp_path / "g.gz", gzip.compress(gzip.compress(b"a\n"))))
+
+
+PAGE = "<!DOCTYPE html>\n<html>\n<head>\n<title>404</title>\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "form"),
+    [
+        ("train.en", PAGE, "an HTML page"),
+        (
+            "train.en",
+            "version https://git-lfs.github.com/spec/v1\noid sha256:4d\n",
+            "a pointer of Git",
+        ),
+        ("train.en", '<?xml version="1.0"?>\n<tmx version="1.4">\n<header/>\n', "a TMX file"),
+        ("train.en", '[\n{"a": "b"}\n]\n', "a JSON array"),
+    ],
+)
+def test_markup_is_no_sentence(tmp_path, name, text, form):
+    with pytest.raises(ValueError, match=form):
+        read_lines(write(tmp_path / name, text))
+
+
+@pytest.mark.parametrize("line", ['{"a": "b"}', "<html>x</html>"])
+def test_sentences_may_be_markup(tmp_path, line):
+    """As the targets of a task are."""
+    assert read_lines(write(tmp_path / "train.txt", f"{line}\n" * 3)) == [line] * 3
 
 
 def test_an_empty_file_may_be_allowed(tmp_path):

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from keras_bahdanau.data import read_pairs, read_table
-from keras_bahdanau.data.readers.table import find_columns
+from keras_bahdanau.data.readers.table import PAIRS, find_columns
 
 INFLECTION = "kuzu\tkuzular\tN;NOM;PL\nvade\tvadem\tN;NOM;SG;PSS1S\n"
 
@@ -30,7 +30,13 @@ def test_features_stand_behind_the_source_as_one_word_each(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "cell", ["Case=Nom|Number=Sing", "Case=Nom;Number=Sing", "Case=Nom Number=Sing;"]
+    "cell",
+    [
+        "Case=Nom,Number=Sing",
+        "Case=Nom|Number=Sing",
+        "Case=Nom;Number=Sing",
+        "Case=Nom Number=Sing;",
+    ],
 )
 def test_features_are_split_as_their_schemes_do(tmp_path, cell):
     pairs, _ = read_table(written(tmp_path, f"{cell}\tx\ty\n"), "features,source,target")
@@ -80,6 +86,14 @@ def test_two_columns_are_those_of_read_pairs(tmp_path):
             ["a\tb\tCase=Nom|Number=Sing", "c\td\t", "", "e\tf\tN;IN+ESS;{1/2}"],
             "source,target,features",
         ),
+        (["a\tV;PST\tb", "c\tN\td", "e\tN;SG\tf"], "source,features,target"),
+        (["a\tpos=V,tense=PST\tb", "c\tpos=N,num=SG\td"], "source,features,target"),
+        (["V;PST\ta\tb", "N;SG\tc\td"], "features,source,target"),
+        (["7\ta\tb", "8\tc\td"], "count,source,target"),
+        (["7\tone\t1", "8\ttwo\t2"], "source,target,count"),
+        (["7\ta\t12\tb", "8\tc\t13\td"], "count,source,count,target"),
+        (["a\t0.99\t0.14\t1.0\t1.0\tb", "c\t1\t1\t1\t1\td"], f"source,{'count,' * 4}target"),
+        (["a\tb\t", "c\td\t"], "source,target,-"),
         (["a\tb\tV;PST", "c\td\tN", "e\tf\tN"], None),  # one in three has several
         (["a\tb\tN;SG", "c\td\tN;PL;past tense"], None),
         (["a\tb\tV;IND;PST;3;SG", "c\td\tV.PTCP;IN+ABL;"], "source,target,features"),
@@ -134,7 +148,7 @@ def test_a_header_is_told_and_stays_a_pair(tmp_path, header):
     assert len(lines) == 2
 
 
-@pytest.mark.parametrize("line", ["form\tform", "word\tw ɜː d", "target word\tsource", "", "\t"])
+@pytest.mark.parametrize("line", ["form\tform", "word\tw ɜː d", "target noise\tsource", "", "\t"])
 def test_other_first_lines_are_no_header(tmp_path, line):
     lines = []
     read_table(written(tmp_path, f"{line}\nsource\ttarget\n"), say=lines.append)
@@ -145,7 +159,6 @@ def test_other_first_lines_are_no_header(tmp_path, line):
     ("lines", "number", "received"),
     [
         (["Go.\tGeh.\tCC-BY 2.0 (France)"], 1, "CC-BY 2.0"),
-        (["lemma\tform\tfeatures", "go\twent\tV;PST", "be\tam\tV;PRS;1"], 1, "'features'"),
         (["euwe\tэ й в е\t1", "dylan\tд и л а н\t1,234"], 2, "'1,234'"),
         (["go\twent\tV", "be\tam\tV;PRS", "do\tdid\tpast tense"], 3, "'past tense'"),
         (["go\twent\tV;PST", "be\tam", "do\tdid\tV;PST"], 2, "3 columns, .* 2 has 2"),
@@ -159,6 +172,32 @@ def test_the_first_line_that_hides_a_third_column_is_named(tmp_path, lines, numb
         with pytest.raises(ValueError, match="order: columns='source,target,-' ignores the third"):
             read_table(path)
         assert len(read_table(path, "source,target,-").pairs) == len(lines)
+
+
+def test_a_header_of_more_than_two_columns_is_refused(tmp_path):
+    for header, row in (("lemma\tform\tfeatures", "go\twent\tV;PST"), ("id\ten\tfr", "1\ta\tb")):
+        path = written(tmp_path, f"{header}\n{row}\n")
+        with pytest.raises(ValueError, match=r"no header.*line 1 has .*Remove it: tail -n \+2"):
+            read_table(path)
+
+
+def test_the_second_column_is_proposed_as_features_where_it_has_such(tmp_path):
+    path = written(tmp_path, "Haus\tPL\tHäuser\nHaus\tSG\tHaus\n")
+    with pytest.raises(
+        ValueError, match="columns='source,features,target' reads the second"
+    ) as error:
+        read_table(path)
+    assert "source,target" not in str(error.value)
+
+
+@pytest.mark.parametrize("columns", ["source,target,-", None])
+def test_targets_that_look_like_features_are_told(tmp_path, columns):
+    lines, third = [], "" if columns is None else "\tx"
+    path = written(tmp_path, f"walk\tV;PST{third}\ngo\tV;PRS{third}\n")
+    assert read_table(path, columns, say=lines.append).pairs[0] == ("walk", "V;PST")
+    assert len(lines) == 1 and "look like features, such as 'V;PST'" in lines[0]
+    read_table(written(tmp_path, "N;SG\tN;SG\nV;PST\tV;PRS\n"), columns=PAIRS, say=lines.append)
+    assert len(lines) == 1
 
 
 def test_a_third_column_of_single_features_is_refused_with_the_way_to_read_it(tmp_path):
