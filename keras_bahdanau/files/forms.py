@@ -24,6 +24,7 @@ class Form(NamedTuple):
 
 
 _ZIP = rb"PK\x03\x04.{26}"  # then the name of the first file
+_OFFICE = rb"(\[Content_Types\]\.xml|xl/|_rels/|docProps/)"
 _SAVE_AS = "Save it as UTF-8 text with tabs between the columns."
 _BY_COMMANDS = "`train`, `evaluate` and `prepare` read it, if it is named .{}; others read text."
 _BY_PANDAS = "Read it by pandas.read_{}, and write its columns with tabs between them."
@@ -39,7 +40,7 @@ FORMS = (
     Form("a 7-Zip archive", rb"7z\xbc\xaf\x27\x1c", "Unpack it: 7z x FILE."),
     Form("a RAR archive", rb"Rar!\x1a\x07", "Unpack it: unrar x FILE."),
     Form("a tar archive", rb".{257}ustar", "Unpack it: tar -xf FILE."),
-    Form("an Excel file (.xlsx)", _ZIP + rb"(\[Content_Types\]\.xml|xl/|_rels/)", _SAVE_AS),
+    Form("an Excel or Word file", _ZIP + _OFFICE, _SAVE_AS),
     Form("an OpenDocument file (.ods)", _ZIP + rb"mimetype.{0,40}application/vnd\.oasis", _SAVE_AS),
     Form("a NumPy archive (.npz)", _ZIP + rb"[^\0]*\.npy", "Write its texts, one a line."),
     Form("a ZIP archive", rb"PK(\x03\x04|\x05\x06)", "Unpack it: unzip FILE."),

@@ -51,7 +51,7 @@ FILES = {
     "an xz file": lzma.compress(b"a\tb\n"),
     "a tar archive": tarred(),
     "a ZIP archive": zipped("train.en"),
-    "an Excel file (.xlsx)": zipped("[Content_Types].xml", "xl/workbook.xml"),
+    "an Excel or Word file": zipped("docProps/app.xml", "xl/workbook.xml"),
     "an OpenDocument file (.ods)": zipped("mimetype", "content.xml"),
     "a NumPy archive (.npz)": saved(np.savez, np.zeros(3)),
     "a NumPy file (.npy)": saved(np.save, np.zeros(3)),

@@ -119,7 +119,8 @@ def _right(case, found):
     names = (columns or [*inferred, "source,target"][0]).split(",")
     expected, known = [], {}
     for line in lines:
-        cells = dict(zip(names, line.split("\t") if line else [""] * len(names), strict=True))
+        row = [cell.strip(" ") for cell in line.split("\t")] if line else [""] * len(names)
+        cells = dict(zip(names, row, strict=True))
         features = cells.get("features", "").replace("|", ";").replace(";", " ").split()
         known.update(dict.fromkeys(f"<{one}>" for one in features))
         source = cells["source"] and " ".join([cells["source"], *(f"<{one}>" for one in features)])
