@@ -169,10 +169,11 @@ def _check_columns(inputs, target, columns, answer_separator, is_table):
     settings = {"columns": columns, "answer_separator": answer_separator}
     for name, value in settings.items():
         is_read = is_table or name == "columns"
+        files = "two files" if target is not None else "JSON lines or TMX"
         if value is not None and (inputs != "lines" or target is not None or not is_read):
             raise ValueError(
                 f"`{name}` is for one TSV of texts. Received: {name}={value!r} with "
-                f"{'other files' if inputs == 'lines' else inputs}. Leave it out."
+                f"{files if inputs == 'lines' else inputs}. Leave it out."
             )
     if columns is not None and is_table:
         parse_columns(columns)
