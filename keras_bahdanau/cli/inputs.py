@@ -41,17 +41,18 @@ def read_examples(
     several answers in a cell; `tag` is put before each source; `say` reports the columns.
     """
     tag = decoded(tag, "TAG")
-    is_table = inputs == "lines" and target is None and not has_records(source)
+    is_table = target is None and not has_records(source)
     _check_columns(inputs, target, columns, answer_separator, is_table)
     symbols = []
     if inputs == "lines" and target is not None:
         check_no_records(source, target)
         pairs = read_pairs(source, target)
         _report_tables(pairs, source, target, say=say)
-    elif inputs == "lines" and not is_table:
-        pairs = read_records(source, columns, say)
     elif inputs == "lines":
-        pairs, symbols = read_table(source, columns, answer_separator, say=say)
+        if is_table:
+            pairs, symbols = read_table(source, columns, answer_separator, say=say)
+        else:
+            pairs = read_records(source, columns, say)
         _check_no_manifest(source, pairs)
     elif inputs == "files":
         _check_one_file(target)
