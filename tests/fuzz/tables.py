@@ -110,11 +110,11 @@ def _right(case, found):
     name, content, columns, separator = case
     pairs, symbols, told = found
     content = gzip.decompress(content) if name.endswith(".gz") else content
-    text = content.decode("utf-8")
+    text = content.decode("utf-8-sig")
     for place in ("\n", "\t"):
-        text = text.removeprefix("\ufeff").replace(f"{place}\ufeff", place)
+        text = text.replace(f"{place}\ufeff", place)
     lines = text.split("\n")
-    lines = [line.removesuffix("\r") for line in lines[: len(lines) - (not lines[-1])]]
+    lines = [line.rstrip("\r") for line in lines[: len(lines) - (not lines[-1])]]
     inferred = [line.rpartition(": ")[2] for line in told if "found from its text" in line]
     names = (columns or [*inferred, "source,target"][0]).split(",")
     expected, known = [], {}
