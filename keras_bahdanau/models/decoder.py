@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from keras_bahdanau.layers.decoder_cells.bahdanau import DecoderCell
 from keras_bahdanau.layers.decoder_cells.decoder_cell import DecoderCellBase
 from keras_bahdanau.layers.decoder_cells.luong import UnfedCell
 from keras_bahdanau.layers.distribution import Copying, PointerGenerator, log_mixture
@@ -50,7 +51,7 @@ class Decoder(keras.Model):
         vocabulary_size: Positive integer. Number of target tokens; id 0 is padding.
         embedding_units: Positive integer. Width of a token's embedding.
         cell: A layer of `layers.DECODER_CELLS`: `DecoderCell` (Bahdanau), `InputFeedingCell`
-            (Luong), `ConditionalCell`, `UnfedCell` or `BlockCell`.
+            (Luong), `ConditionalCell`, `UnfedCell` or `BlockCell`; or None, with `units`.
         readout: "tanh", "maxout" (Bahdanau), "attentional" (Luong), or "plain": the cell's output.
         readout_units: Positive integer. Width of the readout; by default that of an embedding, or
             of the state for a plain readout.
@@ -61,6 +62,8 @@ class Decoder(keras.Model):
         tie_embeddings: Bool. True if the output layer is the embedding, transposed.
         copy: Bool. True to copy tokens of the source or generate them (See et al. 2017):
             see `log_mixture`. The `Encoder` needs `symbols`.
+        units: Positive integer. Width of a `DecoderCell`, in place of `cell`.
+        attention: The attention of that cell.
 
     Call arguments:
         target_in: Int tensor `(batch, target_time)`: the start token and the
@@ -83,7 +86,7 @@ class Decoder(keras.Model):
         self,
         vocabulary_size,
         embedding_units,
-        cell,
+        cell=None,
         readout="tanh",
         readout_units=None,
         dropout=0.0,
@@ -94,6 +97,14 @@ class Decoder(keras.Model):
         copy=False,
         **kwargs,
     ):
+        units, attention = kwargs.pop("units", None), kwargs.pop("attention", None)
+        if cell is None and units is not None:
+            cell = DecoderCell(units, **({} if attention is None else {"attention": attention}))
+        elif units is not None or attention is not None:
+            raise ValueError(
+                "`units` and `attention` make a DecoderCell. Received: `cell` with them, or "
+                "`attention` without `units`. Give them to the cell."
+            )
         check_passed_on(Decoder, kwargs)
         super().__init__(**kwargs)
         self.vocabulary_size = vocabulary_size

@@ -185,3 +185,13 @@ def test_encoder_and_decoder_refuse_wrong_shapes_in_one_line(call, message):
     with pytest.raises(ValueError, match=message) as error:
         call()
     assert "\n" not in str(error.value)
+
+
+def test_units_and_an_attention_make_the_cell_of_a_decoder():
+    decoder = kb.Decoder(12, 4, units=5, attention=kb.BahdanauAttention(3))
+    assert isinstance(decoder.cell, kb.layers.DecoderCell)
+    assert (decoder.units, decoder.cell.attention.units) == (5, 3)
+    copy = kb.Decoder.from_config(decoder.get_config())
+    assert copy.cell.attention.units == 3
+    with pytest.raises(ValueError, match="Give them to the cell"):
+        kb.Decoder(12, 4, kb.layers.DecoderCell(4), units=5)
