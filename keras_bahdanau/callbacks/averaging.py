@@ -1,12 +1,14 @@
 """Averages of the weights of the last epochs, or of several models."""
 
 import contextlib
+import io
 from pathlib import Path
 
 import keras
 import numpy as np
 
-from keras_bahdanau.files.whole_file import replacing
+from keras_bahdanau.files.integrity import Damage, check_seal, seal_of
+from keras_bahdanau.files.whole_file import open_regular, replacing
 from keras_bahdanau.optimizers.adam import restoring
 from keras_bahdanau.settings import checks
 
@@ -74,12 +76,23 @@ class _WeightFiles:
 
     def __setitem__(self, epoch, weights):
         self.directory.mkdir(parents=True, exist_ok=True)
+        content = io.BytesIO()
+        np.savez(content, *weights)
+        content.write(seal_of(content.getbuffer()))
         with replacing(self._path(epoch), self.directory / "unfinished.npz") as unfinished:
-            np.savez(unfinished, *weights)
+            unfinished.write_bytes(content.getbuffer())
 
     def __getitem__(self, epoch):
-        with np.load(self._path(epoch)) as file:
-            return [file[f"arr_{index}"] for index in range(len(file.files))]
+        try:
+            with open_regular(self._path(epoch)) as content:
+                check_seal(content)
+                with np.load(content) as file:
+                    return [file[f"arr_{index}"] for index in range(len(file.files))]
+        except Damage as error:
+            raise ValueError(
+                "Weights of an epoch must be as they were written. Received: path="
+                f"{str(self._path(epoch))!r} ({error}). Remove it, to average without it."
+            ) from None
 
     def __delitem__(self, epoch):
         self._path(epoch).unlink()

@@ -9,6 +9,7 @@ import h5py
 import keras
 
 from keras_bahdanau.callbacks.stopping import BatchCount, require_finite_state
+from keras_bahdanau.files.integrity import Damage, check_seal, seal_of
 from keras_bahdanau.files.whole_file import replacing
 
 _METRICS = "metrics_so_far"  # of the epoch that is under way
@@ -17,8 +18,9 @@ _METRICS = "metrics_so_far"  # of the epoch that is under way
 class Checkpoint(keras.callbacks.Callback):
     """Save the state of a training: weights, optimizer, random state, progress.
 
-    The file is replaced atomically: after a kill at any moment the last one is whole. A NaN or
-    infinite weight raises FloatingPointError, and the last file stays. A `fit` that resumes within
+    The file is replaced atomically: after a kill at any moment the last one is whole. Its last 64
+    bytes, which HDF5 ignores, are the sha256 of all others. A NaN or infinite weight raises
+    FloatingPointError, and the last file stays. A `fit` that resumes within
     an epoch continues that epoch's metrics: give it the remaining batches.
 
     Args:
@@ -88,6 +90,9 @@ class Checkpoint(keras.callbacks.Callback):
             file["random"] = [variable.numpy() for variable in random_states(self.model)]
             for index, variable in enumerate(_metric_states(self.model)):
                 file[f"{_METRICS}/{index:03d}"] = keras.ops.convert_to_numpy(variable)
+        seal = seal_of(memory.getbuffer())
+        memory.seek(0, io.SEEK_END)
+        memory.write(seal)
         unfinished = self.path.with_name(f".unfinished-{self.path.name}")
         with replacing(self.path, unfinished):
             unfinished.write_bytes(memory.getbuffer())
@@ -99,7 +104,18 @@ class Checkpoint(keras.callbacks.Callback):
 
     @staticmethod
     def restore(path, model):
-        """Load weights, optimizer and random state into a compiled model."""
+        """Load weights, optimizer and random state into a compiled model.
+
+        ValueError if the file is damaged, or of another model.
+        """
+        try:
+            with open(path, "rb") as file:
+                check_seal(file)
+        except Damage as error:
+            raise ValueError(
+                f"A checkpoint must be as it was written. Received: path={str(path)!r} ({error}). "
+                "Take a copy of it, or train anew."
+            ) from None
         if not model.optimizer.built:
             model.optimizer.build(model.trainable_variables)
         model.load_weights(path)

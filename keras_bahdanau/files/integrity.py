@@ -1,19 +1,25 @@
 """Archives, cards and weights that are whole, within bounds, and as they were when written.
 
 A file may be damaged, put together by hand, or made by a stranger. Each fault is a `Damage` with a
-short reason; the caller names the file.
+short reason; the caller names the file. A file with a seal ends in the sha256 of all bytes before,
+64 hexadecimal digits; a JSON file, in its last field "seal".
 """
 
 import contextlib
 import hashlib
 import io
 import json
+import math
 import struct
 import zipfile
 import zlib
 
+from keras_bahdanau.files.whole_file import json_values, write_text
+
 LONGEST_CARD = 2**27  # bytes of JSON: two vocabularies of a million words are 50 to 80 MB
 UNFOLDED, SPARE = 10, 2**26  # an archive unfolds to ten times its size at most, and 64 MiB
+SEAL = 64  # bytes of a seal
+_JSON_END = b'"\n}'  # behind it
 _CHUNK = 2**20
 
 # All that `zipfile` raises on archives whose headers are wrong.
@@ -103,12 +109,43 @@ def _has_form(value, form):
     return isinstance(value, form) and isinstance(value, bool) == (form is bool)
 
 
-def sha256_of(file):
-    """Hash the rest of a binary file: 64 hexadecimal digits."""
+def sha256_of(file, size=math.inf):
+    """Hash the rest of a binary file, or its next `size` bytes: 64 hexadecimal digits."""
     digest = hashlib.sha256()
-    while chunk := file.read(_CHUNK):
+    while chunk := file.read(min(_CHUNK, size)):
         digest.update(chunk)
+        size -= len(chunk)
     return digest.hexdigest()
+
+
+def seal_of(content):
+    """The seal of bytes, to write behind them."""
+    return hashlib.sha256(content).hexdigest().encode()
+
+
+def check_seal(file, end=b""):
+    """Raise `Damage` unless a binary file ends in the seal of all bytes before it, and in `end`."""
+    size = max(0, file.seek(0, io.SEEK_END) - SEAL - len(end))
+    file.seek(0)
+    if sha256_of(file, size).encode() + end != file.read(SEAL + len(end) + 1):
+        raise Damage("its seal is not the sha256 of its bytes: it is damaged, or of an old version")
+    file.seek(0)
+
+
+def write_sealed_json(path, card):
+    """Write a JSON object with a seal, as a whole or not at all; NaN and infinity become null."""
+    fields = {name: value for name, value in json_values(card).items() if name != "seal"}
+    text = json.dumps({**fields, "seal": ""}, indent=1, allow_nan=False)
+    begin = text.removesuffix(_JSON_END.decode())
+    write_text(path, f"{begin}{seal_of(begin.encode()).decode()}{_JSON_END.decode()}")
+
+
+def parse_sealed_json(content):
+    """Parse the bytes of such a file without its seal, or raise `Damage`."""
+    card = parse_card(content)
+    check_seal(io.BytesIO(content), _JSON_END)
+    card.pop("seal", None)
+    return card
 
 
 def first_not_finite(arrays):

@@ -2,12 +2,17 @@
 
 import contextlib
 import dataclasses
-import json
 from pathlib import Path
 
-from keras_bahdanau.files.integrity import first_not_finite
+from keras_bahdanau.files.integrity import (
+    Damage,
+    check_seal,
+    first_not_finite,
+    parse_sealed_json,
+    write_sealed_json,
+)
 from keras_bahdanau.files.ownership import existing, lock_of, owned
-from keras_bahdanau.files.whole_file import write_json
+from keras_bahdanau.files.whole_file import open_regular
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.settings.removed import drop_removed
 from keras_bahdanau.training.options import changed_options, resolve
@@ -82,7 +87,7 @@ class Run:
         if plan.data.shards:
             card["workers"] = workers
         self.directory.mkdir(parents=True, exist_ok=True)
-        write_json(self.card, card)
+        write_sealed_json(self.card, card)
 
     def options(self):
         """The `ResolvedOptions` that the run began with; ValueError if `run.json` is damaged."""
@@ -97,7 +102,7 @@ class Run:
     def initial(self):
         """Card of the model that the run began with: see `Adaptation`; None for a new model."""
         card = self.read_card()
-        initial = card.get("initial") if isinstance(card, dict) else {}
+        initial = card.get("initial")
         if initial is not None and not (isinstance(initial, dict) and _INITIAL_KEYS <= {*initial}):
             raise self.damaged(self.card, "'initial' is no card of a model")
         return initial
@@ -105,8 +110,8 @@ class Run:
     def read_card(self):
         """The content of `run.json`; ValueError if it is damaged."""
         try:
-            return json.loads(self.card.read_text())
-        except (ValueError, RecursionError) as error:
+            return parse_sealed_json(self.card.read_bytes())
+        except Damage as error:
             raise self.damaged(self.card, error) from None
 
     def progress(self):
@@ -114,6 +119,8 @@ class Run:
         import h5py  # which takes its time
 
         try:
+            with open_regular(self.checkpoint) as content:
+                check_seal(content)
             with h5py.File(self.checkpoint) as file:
                 progress = Progress.loads(file["progress"][()])
                 diverged = first_not_finite(_arrays(file))

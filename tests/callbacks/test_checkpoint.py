@@ -1,9 +1,12 @@
 """Checkpoints from which training resumes."""
 
+import hashlib
+
 import h5py
 import numpy as np
 import pytest
 from full_disk import full_disk
+from sealing import flips
 from toy_regression import X, Y, assert_equal, fit, new
 
 from keras_bahdanau.callbacks import Checkpoint
@@ -97,6 +100,34 @@ def test_a_checkpoint_that_fails_leaves_the_last_one(tmp_path):
     with pytest.raises(TypeError):
         checkpoint.save()
     assert path.read_bytes() == before
+
+
+def test_hdf5_and_keras_read_a_checkpoint_with_its_seal_behind_it(tmp_path):
+    model, path = new(), tmp_path / "checkpoint.weights.h5"
+    model.optimizer.build(model.trainable_variables)
+    checkpoint = Checkpoint(path, Progress())
+    checkpoint.set_model(model)
+    checkpoint.save()
+    content = path.read_bytes()
+    assert content[-64:] == hashlib.sha256(content[:-64]).hexdigest().encode()
+    assert content[:8] == b"\x89HDF\r\n\x1a\n"
+    loaded = new()
+    loaded.optimizer.build(loaded.trainable_variables)
+    loaded.load_weights(path)
+    assert_equal(loaded.get_weights(), model.get_weights())
+
+
+def test_a_checkpoint_with_one_flipped_bit_is_not_restored(tmp_path):
+    model, path = new(), tmp_path / "checkpoint.weights.h5"
+    model.optimizer.build(model.trainable_variables)
+    checkpoint = Checkpoint(path, Progress())
+    checkpoint.set_model(model)
+    checkpoint.save()
+    for position in flips(path, 20, np.random.default_rng(0)):
+        with pytest.raises(ValueError, match="must be as it was written. Received: path=.*copy"):
+            Checkpoint.restore(path, model)
+            raise AssertionError(position)
+    Checkpoint.restore(path, model)
 
 
 @pytest.mark.parametrize("bytes_left", [0, 100, 2000])

@@ -11,6 +11,7 @@ from toy_sources import NUMBERS, write_manifest
 from keras_bahdanau import cli
 from keras_bahdanau.cli.training_files import Files, read_data
 from keras_bahdanau.data import Shards
+from keras_bahdanau.files.integrity import write_sealed_json
 from keras_bahdanau.pipelines.tasks import ImageToText
 
 
@@ -68,7 +69,7 @@ def test_a_vocabulary_that_is_given_keeps_the_place_of_its_features(run, tmp_pat
     config = card["source"]["config"]
     assert config.pop("feature_place") == "first"  # that of a tag, and of older versions
     config |= place
-    path.write_text(json.dumps(card))
+    write_sealed_json(path, card)
     run("--out", "two", "--vocabulary", "one")
     one, two = Shards("one").source, Shards("two").source
     assert (one, one.feature_place) == (two, place.get("feature_place", "first"))

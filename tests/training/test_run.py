@@ -3,11 +3,12 @@ import json
 import math
 import os
 
-import h5py
 import numpy as np
 import pytest
 from full_disk import full_disk
+from sealing import flips, sealed_h5
 
+from keras_bahdanau.files.integrity import write_sealed_json
 from keras_bahdanau.files.whole_file import write_json
 from keras_bahdanau.training import Progress, Run, TrainingOptions, TrainingPlan
 from keras_bahdanau.training.data import TrainingData
@@ -94,7 +95,7 @@ def test_a_run_goes_on_with_the_same_options_and_pairs_only(run):
 
 @pytest.mark.parametrize("progress", [{"epoch": 3, "waited": 0}, {"epoch": 2, "waited": 5}])
 def test_a_run_is_over_after_its_last_epoch_or_when_patience_ends(run, progress):
-    with h5py.File(run.checkpoint, "w") as file:
+    with sealed_h5(run.checkpoint) as file:
         file["progress"] = json.dumps(progress)
     with pytest.raises(FileExistsError, match=f"has ended after {progress['epoch']} epochs"):
         check_start(run, TrainingOptions(epochs=3), DATA)
@@ -104,21 +105,21 @@ def test_a_run_says_by_itself_when_it_is_over(run, tmp_path):
     assert not Run(tmp_path / "new").is_over()
     assert not run.is_over(), "it has no checkpoint"
     for epoch, expected in ((2, False), (3, True)):
-        with h5py.File(run.checkpoint, "w") as file:
+        with sealed_h5(run.checkpoint) as file:
             file["progress"] = Progress(epoch=epoch).dumps()
         assert run.is_over() is expected
     begin(run, epochs=9, minutes=10)
     for seconds, expected in ((450.0, False), (451.0, True)):  # 150 s each
-        with h5py.File(run.checkpoint, "w") as file:
+        with sealed_h5(run.checkpoint) as file:
             file["progress"] = Progress(epoch=3, seconds=seconds).dumps()
         assert run.is_over() is expected
 
 
 @pytest.mark.parametrize("options", [None, {}, {"epochs": "3", "patience": 1}])
 def test_a_card_that_does_not_say_when_a_run_is_over_is_named(run, options):
-    with h5py.File(run.checkpoint, "w") as file:
+    with sealed_h5(run.checkpoint) as file:
         file["progress"] = Progress(epoch=1).dumps()
-    run.card.write_text(json.dumps({"options": options}))
+    write_sealed_json(run.card, {"options": options})
     with pytest.raises(ValueError, match="must be whole. Received: path='.*run.json'"):
         run.is_over()
 
@@ -176,7 +177,7 @@ def test_what_is_not_a_number_is_never_the_best():
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_a_run_does_not_resume_from_weights_that_diverged(run, value):
-    with h5py.File(run.checkpoint, "w") as file:
+    with sealed_h5(run.checkpoint) as file:
         file["progress"] = Progress(epoch=1).dumps()
         file["layers/decoder/vars/0"] = np.array([[1.0, value]], np.float32)
     with pytest.raises(ValueError, match="Received: path='.*h5', with NaN .* 'layers/decoder/va"):
@@ -184,7 +185,7 @@ def test_a_run_does_not_resume_from_weights_that_diverged(run, value):
 
 
 def test_progress_with_a_field_of_a_newer_version_is_named(run):
-    with h5py.File(run.checkpoint, "w") as file:
+    with sealed_h5(run.checkpoint) as file:
         file["progress"] = json.dumps({"epoch": 1, "telepathy": True})
     with pytest.raises(ValueError, match="must be whole. Received: path='.*h5' .*telepathy"):
         check_start(run, TrainingOptions(epochs=3), DATA)
@@ -195,6 +196,17 @@ def test_a_damaged_file_of_a_run_is_named(run, name):
     (run.directory / name).write_text("{")
     with pytest.raises(ValueError, match=f"must be whole. Received: path='.*{name}'"):
         check_start(run, TrainingOptions(epochs=3), DATA)
+
+
+@pytest.mark.parametrize("name", ["run.json", "checkpoint.weights.h5"])
+def test_a_flipped_bit_of_a_run_is_named_with_its_file(run, name):
+    with sealed_h5(run.checkpoint) as file:
+        file["progress"] = Progress(epoch=1).dumps()
+    for position in flips(run.directory / name, 20, np.random.default_rng(0)):
+        with pytest.raises(ValueError, match=f"must be whole. Received: path='.*{name}'"):
+            check_start(run, TrainingOptions(epochs=3), DATA)
+            raise AssertionError(position)
+    check_start(run, TrainingOptions(epochs=3), DATA)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +223,7 @@ def test_a_damaged_file_of_a_run_is_named(run, name):
 )
 def test_progress_that_can_not_be_is_named(run, field, values):
     for value in values:
-        with h5py.File(run.checkpoint, "w") as file:
+        with sealed_h5(run.checkpoint) as file:
             file["progress"] = json.dumps({"epoch": 1, field: value})
         with pytest.raises(ValueError, match=f"must be whole. Received: path='.*h5' .{field}="):
             check_start(run, TrainingOptions(epochs=3), DATA)
@@ -228,7 +240,7 @@ def test_a_run_begun_before_an_option_existed_goes_on(run):
     card = json.loads(run.card.read_text())
     for name in ("preset", "attention", "optimizer", "l2"):
         del card["options"][name]
-    run.card.write_text(json.dumps(card))
+    write_sealed_json(run.card, card)
     check_start(run, TrainingOptions(epochs=3), DATA)
     with pytest.raises(ValueError, match="attention='bahdanau'. Received: attention='dot'"):
         check_start(run, TrainingOptions(epochs=3, attention="dot"), DATA)
@@ -238,7 +250,7 @@ def test_a_run_keeps_what_its_preset_said_when_it_began(run):
     card = json.loads(run.card.read_text())
     assert card["options"]["units"] == 512 and card["options"]["preset"] == "small"
     card["options"]["units"] = 500
-    run.card.write_text(json.dumps(card))
+    write_sealed_json(run.card, card)
     with pytest.raises(ValueError, match="units=500. Received: no units. Use that"):
         check_start(run, TrainingOptions(epochs=3), DATA)
 
@@ -246,7 +258,7 @@ def test_a_run_keeps_what_its_preset_said_when_it_began(run):
 def test_a_run_of_a_newer_version_is_named(run):
     card = json.loads(run.card.read_text())
     card["options"]["telepathy"] = True
-    run.card.write_text(json.dumps(card))
+    write_sealed_json(run.card, card)
     with pytest.raises(ValueError, match="must be whole. Received: path='.*run.json' .*telepathy"):
         check_start(run, TrainingOptions(epochs=3), DATA)
 

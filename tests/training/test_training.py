@@ -14,6 +14,7 @@ from conftest import TOY, toy_pairs
 from sides import joint_sides
 
 from keras_bahdanau.demo import generate
+from keras_bahdanau.files.integrity import write_sealed_json
 from keras_bahdanau.models.losses import SentenceCrossentropy
 from keras_bahdanau.pipelines.archive import write_calibration, write_search
 from keras_bahdanau.pipelines.confidence import TEXT_FEATURES, WORD_FEATURES, Calibration
@@ -402,7 +403,7 @@ def test_a_training_does_not_resume_with_other_vocabularies(interrupted):
 )
 def test_a_run_whose_vocabularies_are_damaged_is_named(interrupted, damage):
     out, options, _ = interrupted
-    Run(out).card.write_text(json.dumps({**Run(out).read_card(), **damage}))
+    write_sealed_json(Run(out).card, {**Run(out).read_card(), **damage})
     with pytest.raises(ValueError, match="Received: ") as refused:
         trained(out, options)
     assert "safe_mode" not in str(refused.value)
@@ -413,7 +414,7 @@ def test_a_run_of_an_older_version_is_named(interrupted):
     out, options, _ = interrupted
     card = json.loads(Run(out).card.read_text())
     del card["target"]
-    Run(out).card.write_text(json.dumps(card))
+    write_sealed_json(Run(out).card, card)
     with pytest.raises(ValueError, match="Received: the card .*run.json' without them"):
         trained(out, options)
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from keras_bahdanau.data.filters import KEPT, SHOWN, counts_of, examples_of, verdicts_of
 from keras_bahdanau.data.shards.shards import write_shard
-from keras_bahdanau.files.integrity import sha256_of
-from keras_bahdanau.files.whole_file import open_regular, replacing, write_json
+from keras_bahdanau.files.integrity import parse_sealed_json, sha256_of, write_sealed_json
+from keras_bahdanau.files.whole_file import open_regular, replacing
 from keras_bahdanau.text.id_rows import rows_by_word
 
 SCANS, ENTRIES = "scans", "entries"  # directories next to the shards, until all is done
@@ -24,6 +24,7 @@ def scan_block(corpus, filters, directory, block):
     """Filter a `Block`, write what later steps need, and return the input of `FilterReport.add`."""
     path = _scan(directory, block.number)
     try:
+        read_scan(directory, block.number)
         return json.loads(_read(path, "summary").tobytes())
     except _DAMAGE:  # or it is not there
         pass
@@ -72,7 +73,7 @@ def encode_block(corpus, source, target, directory, job):
         sources, targets = ([side[row] for row in rows] for side in corpus.texts(block))
         sides = corpus.rows(source, sources), rows_by_word(target, targets)
         entry = write_shard(directory, number, *sides)
-        write_json(record, entry)
+        write_sealed_json(record, entry)
     return entry
 
 
@@ -101,7 +102,7 @@ def _read(path, name):
 def _whole_entry(directory, record):
     """The entry of a shard whose files are all as they were written; None for any other."""
     try:
-        entry = json.loads(record.read_text(encoding="utf-8"))
+        entry = parse_sealed_json(record.read_bytes())
         for name, expected in entry["sha256"].items():
             with open_regular(Path(directory) / entry["name"] / name) as file:
                 if sha256_of(file) != expected:

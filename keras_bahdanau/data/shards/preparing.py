@@ -24,6 +24,7 @@ from keras_bahdanau.data.shards.block_work import (
 from keras_bahdanau.data.shards.ordered_work import WorkerPool, report_rate
 from keras_bahdanau.data.shards.preparation import WORKERS, Preparation
 from keras_bahdanau.data.shards.shards import Shards, write_card
+from keras_bahdanau.files.integrity import parse_sealed_json, write_sealed_json
 from keras_bahdanau.files.ownership import existing, owned
 from keras_bahdanau.files.whole_file import write_json
 from keras_bahdanau.settings.checks import counted
@@ -140,7 +141,8 @@ class _Work:
         """(source, target) `Subwords`, learnt from a sample or read."""
         path = self._directory / VOCABULARIES
         with contextlib.suppress(FileNotFoundError, KeyError, TypeError, ValueError):
-            sides = [*map(Subwords.from_config, json.loads(path.read_text()))]
+            configs = parse_sealed_json(path.read_bytes())["sides"]
+            sides = [*map(Subwords.from_config, configs)]
             return sides[0], sides[-1]
         sample = functools.partial(sample_block, self._corpus, self._directory, self._largest)
         jobs = zip(self._blocks(), self._repeated, strict=True)
@@ -153,7 +155,7 @@ class _Work:
         sides = self._corpus.learn(pairs, settings, **text_settings)
         for line in report_targets([target for _, target in pairs], sides[-1]):
             self._say(line)
-        write_json(path, [side.get_config() for side in sides])
+        write_sealed_json(path, {"sides": [side.get_config() for side in sides]})
         return sides[0], sides[-1]
 
     def shards(self, source, target):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_bahdanau.files.integrity import Damage, check_fields, parse_card, sha256_of
+from keras_bahdanau.files.integrity import Damage, check_fields, parse_sealed_json, sha256_of
 from keras_bahdanau.files.whole_file import open_regular, replacing
 
 CARD = "card.json"
@@ -18,7 +18,7 @@ OF_FILES = ("bytes", "sizes", "lengths")
 _NAME = re.compile(r"\d{5}")
 _CARD_FORMS = {
     **{"format": int, "pairs": int, "shards": [dict]},
-    **{"source": dict, "target": dict, "settings": dict},
+    **{"source": dict, "target": dict, "settings": dict, "inputs": str},
 }
 _ENTRY_FORMS = {
     **{"name": str, "pairs": int, "source_tokens": int, "target_tokens": int},
@@ -38,11 +38,10 @@ def names_of(inputs):
 
 def parsed_card(content):
     """The dictionary of a corpus' card from its bytes; `Damage` if a value is missing or wrong."""
-    card = parse_card(content)
+    card = parse_sealed_json(content)
     check_fields(card, _CARD_FORMS)
     if card["format"] != FORMAT:
         raise Damage(f"its format is {card['format']}, not {FORMAT}")
-    card.setdefault("inputs", "lines")  # cards were once written without it
     if card["inputs"] not in ("lines", "files"):
         raise Damage("its 'inputs' are neither lines nor files")
     for number, entry in enumerate(card["shards"]):

@@ -22,8 +22,8 @@ from keras_bahdanau.data.shards.shard_files import (
     parts_of,
     write_arrays,
 )
-from keras_bahdanau.files.integrity import Damage, sha256_of
-from keras_bahdanau.files.whole_file import open_regular, write_json
+from keras_bahdanau.files.integrity import Damage, sha256_of, write_sealed_json
+from keras_bahdanau.files.whole_file import open_regular
 from keras_bahdanau.settings.cores import usable_cores
 from keras_bahdanau.settings.limits import MOST_SHARDS
 from keras_bahdanau.sources.named_source import read_sides, serialized_sides
@@ -299,7 +299,7 @@ def write_card(directory, entries, source, target, settings=None):
         "settings": settings or {},
         "shards": list(entries),
     }
-    write_json(Path(directory) / CARD, card)
+    write_sealed_json(Path(directory) / CARD, card)
     return Shards(directory)
 
 

@@ -1,7 +1,6 @@
 """Sites as a format: a directory of plain files with a page that runs the model in a browser."""
 
 import dataclasses
-import json
 import re
 import shutil
 from pathlib import Path
@@ -9,7 +8,13 @@ from pathlib import Path
 from keras_bahdanau.exporters.card import read_packed_card, vocabulary_files
 from keras_bahdanau.exporters.exporter import Finding
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
-from keras_bahdanau.files.integrity import Damage, check_fields, parse_card, sha256_of
+from keras_bahdanau.files.integrity import (
+    Damage,
+    check_fields,
+    parse_sealed_json,
+    sha256_of,
+    write_sealed_json,
+)
 from keras_bahdanau.settings.option import Check, check_value
 
 MODEL, SITE, PAGE = "model.tflite", "site.json", "index.html"
@@ -41,8 +46,8 @@ class BrowserExporter(LiteRTExporter):
     A visitor types a text; draws or chooses an image; records sound or chooses a file; or writes by
     pen: whatever the source of the model is. The directory holds `index.html` with its modules, the
     model as `export_litert` writes it, LiteRT.js, and `site.json` with the size and the sha256 of
-    each file. Any static web server serves it. The signatures "nbest" and "prefix" add suggestions
-    and a prefix.
+    each file, and its own. Any static web server serves it. The signatures "nbest" and "prefix" add
+    suggestions and a prefix.
 
     Args:
         litert_js: Path of the directory that holds `node_modules` with `@litertjs/core`.
@@ -138,7 +143,7 @@ class BrowserExporter(LiteRTExporter):
             "bytes": {name: file.stat().st_size for name, file in files.items()},
             "sha256": {name: _hash(file) for name, file in files.items()},
         }
-        (path / SITE).write_text(json.dumps(site, indent=1, ensure_ascii=False), "utf-8")
+        write_sealed_json(path / SITE, site)
 
     def damage(self, path):
         try:
@@ -150,6 +155,9 @@ class BrowserExporter(LiteRTExporter):
             for name, digest in hashes.items()
             if not (path / name).is_file() or _hash(path / name) != digest
         ]
+        names = (file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
+        for name in sorted({*names} - {*hashes, SITE}):
+            findings.append(_changed(name, f"is not among the files that {SITE} lists"))
         return findings or super().damage(path / MODEL)
 
     def check(self, path):
@@ -200,7 +208,7 @@ def _import_by_path(module):
 
 def _read_site(path):
     """The list of the files of a site; raises `Damage` if it is none."""
-    site = parse_card((path / SITE).read_bytes())
+    site = parse_sealed_json((path / SITE).read_bytes())
     check_fields(site, _FORMS)
     return site
 

@@ -13,7 +13,7 @@ import flatbuffers
 from flatbuffers.table import Table
 
 from keras_bahdanau.exporters.card import CARD, sha256
-from keras_bahdanau.files.integrity import opened
+from keras_bahdanau.files.integrity import SEAL, opened, seal_of
 
 # numbers of the fields in the tables `Model`, `Buffer` and `Metadata` of LiteRT's schema
 _VERSION, _BUFFERS, _METADATA, _FIELDS = 0, 4, 6, 10
@@ -21,7 +21,6 @@ _DATA = 0
 _NAME, _BUFFER = 0, 1
 ALIGNMENT = 16  # of what the model's buffers hold
 IDENTIFIER = b"TFL3"
-_SEAL = 64  # bytes at the end, hexadecimal digits
 
 
 def load_schema():
@@ -57,9 +56,9 @@ def pack(model, files, card):
             entry = zipfile.ZipInfo(name)  # of 1980: the same translator gives the same bytes
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, content)
-        archive.comment = bytes(_SEAL)  # its length stands before it
-    sealed = buffer.getvalue()[:-_SEAL]
-    return sealed + sha256(sealed).encode()
+        archive.comment = bytes(SEAL)  # its length stands before it
+    sealed = buffer.getvalue()[:-SEAL]
+    return sealed + seal_of(sealed)
 
 
 def unpack(content):
@@ -72,7 +71,7 @@ def unpack(content):
             compressed=[
                 entry.filename for entry in entries if entry.compress_type != zipfile.ZIP_STORED
             ],
-            seal_fits=content[-_SEAL:] == sha256(content[:-_SEAL]).encode(),
+            seal_fits=content[-SEAL:] == seal_of(content[:-SEAL]),
         )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_bahdanau.data.shards.shards import Shards, write_card, write_shard
+from keras_bahdanau.files.integrity import write_sealed_json
 from keras_bahdanau.sources.text_source import TextSource
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.subwords import Subwords
@@ -186,7 +187,7 @@ def test_damage_at_any_byte_gives_ids_of_the_vocabularies_or_one_clear_line(shar
 )
 def test_a_card_from_elsewhere_is_refused(shards, change, reason):
     card = json.loads((shards.directory / "card.json").read_text())
-    (shards.directory / "card.json").write_text(json.dumps(card | change))
+    write_sealed_json(shards.directory / "card.json", card | change)
     with pytest.raises(ValueError, match=f"must be whole.*card.json.*{reason}"):
         Shards(shards.directory)
 
@@ -197,7 +198,7 @@ def test_a_card_from_elsewhere_is_refused(shards, change, reason):
 def test_an_entry_that_no_shard_has_is_refused(shards, field, value):
     card = json.loads((shards.directory / "card.json").read_text())
     card["shards"][1][field] = value
-    (shards.directory / "card.json").write_text(json.dumps(card))
+    write_sealed_json(shards.directory / "card.json", card)
     with pytest.raises(ValueError, match="its shard 1 has"):
         Shards(shards.directory)
 
@@ -206,7 +207,7 @@ def test_an_entry_that_no_shard_has_is_refused(shards, field, value):
 def test_a_side_that_is_none_is_refused_when_it_is_needed(shards, side):
     card = json.loads((shards.directory / "card.json").read_text())
     card[side] = {"class_name": "Elsewhere", "config": {}, "module": None, "model": "AAAA"}
-    (shards.directory / "card.json").write_text(json.dumps(card))
+    write_sealed_json(shards.directory / "card.json", card)
     with pytest.raises(ValueError, match="must be whole.*card.json"):
         Shards(shards.directory).source  # noqa: B018
 

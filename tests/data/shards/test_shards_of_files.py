@@ -24,6 +24,7 @@ from keras_bahdanau.data.corpora import pairs_of
 from keras_bahdanau.data.readers.lines import Unreadable
 from keras_bahdanau.data.shards import preparing
 from keras_bahdanau.demo.images_task import ImagesTask
+from keras_bahdanau.files.integrity import write_sealed_json
 from keras_bahdanau.sources import AudioSource, FeatureSource
 from keras_bahdanau.training import TrainingOptions, TrainingPlan
 from keras_bahdanau.training.data import TrainingData
@@ -182,7 +183,7 @@ def test_a_card_says_what_its_source_reads(corpus, tmp_path):
     _, _, shards = corpus
     card = json.loads((shards.directory / "card.json").read_text())
     for inputs, reason in (("lines", "checksums of other files"), ("arrays", "neither lines nor")):
-        (tmp_path / "card.json").write_text(json.dumps(card | {"inputs": inputs}))
+        write_sealed_json(tmp_path / "card.json", card | {"inputs": inputs})
         with pytest.raises(ValueError, match=f"card.json.*{reason}"):
             Shards(tmp_path)
 

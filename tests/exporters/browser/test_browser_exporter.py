@@ -7,7 +7,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sealing import flips
 
 from keras_bahdanau import presets
 from keras_bahdanau.exporters import BrowserExporter, LiteRTExporter, check, describe
@@ -154,6 +156,33 @@ def test_a_changed_or_lost_file_of_a_site_is_named(site):
     assert [one.part for one in check(site)] == ["'app.mjs'", "'litert/core/dist/index.js'"]
     (site / "site.json").write_text("[]")
     assert [one.part for one in check(site)] == ["'site.json'"]
+
+
+def test_a_script_that_was_added_and_each_flipped_bit_of_the_list_are_named(site):
+    (site / "litert" / "more.js").write_text("alert(1)")
+    (finding,) = check(site)
+    assert finding.part == "'litert/more.js'" and "not among the files" in finding.why
+    (site / "litert" / "more.js").unlink()
+    for position in flips(site / "site.json", 40, np.random.default_rng(0)):
+        assert [one.part for one in check(site)] == ["'site.json'"], position
+    assert check(site) == []
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_the_page_reads_the_seal_of_its_list(site):
+    program = """
+import { readFileSync } from "node:fs";
+const { sealFits } = await import(process.argv[1]);
+const content = new Uint8Array(readFileSync(process.argv[2]));
+const fits = [await sealFits(content, 3)];
+content[9] ^= 1;
+fits.push(await sealFits(content, 3), await sealFits(content.slice(0, 9), 3));
+console.log(JSON.stringify(fits));
+"""
+    module = (MODULES / "tflite_file.mjs").as_uri()
+    command = ["node", "--input-type=module", "-e", program, module, site / "site.json"]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8")
+    assert done.stdout == "[true,false,false]\n", done.stderr
 
 
 def test_a_page_without_litert_js_tells_how_to_get_it(tmp_path):

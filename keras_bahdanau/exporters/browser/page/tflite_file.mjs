@@ -5,12 +5,18 @@ const SEAL = 64, DIRECTORY_END = 22;  // bytes at the end: the archive's comment
 /** A file, a text or a command that is wrong, said in one line. */
 export class InputError extends Error {}
 
+/** True if the last bytes, but `behind` them, are the sha256 of all bytes before; a Uint8Array. */
+export async function sealFits(content, behind = 0) {
+  const end = content.length - behind;
+  const digest = await crypto.subtle.digest("SHA-256", content.subarray(0, Math.max(0, end - SEAL)));
+  const hex = [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0"));
+  return end >= SEAL && hex.join("") === new TextDecoder().decode(content.slice(end - SEAL, end));
+}
+
 /** The files packed behind a model, by name, if the seal fits; `content` is a Uint8Array. */
 export async function unpack(content) {
   const text = new TextDecoder();
-  const digest = await crypto.subtle.digest("SHA-256", content.subarray(0, -SEAL));
-  const hex = [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0"));
-  if (content.length < SEAL + DIRECTORY_END || hex.join("") !== text.decode(content.slice(-SEAL))) {
+  if (content.length < SEAL + DIRECTORY_END || !await sealFits(content)) {
     throw new InputError("A .tflite file must be as it was exported, with its vocabulary inside. " +
       "Received: last 64 bytes that are not its sha256. Copy it again, or write it with export_litert.");
   }
