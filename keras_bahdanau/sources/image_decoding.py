@@ -1,7 +1,8 @@
 """Bytes of a PNG or JPEG file to the pixels that a model reads, in a TensorFlow graph.
 
 Small files that unfold to much are refused: each scan of a JPEG file takes a pass over all pixels,
-and each compressed text of a PNG file may unfold to 8 MB.
+each compressed text of a PNG file may unfold to 8 MB, and its pixels to a thousand times their
+bytes.
 """
 
 import functools
@@ -17,6 +18,9 @@ HEAD = 2**18  # bytes, in which most headers end
 _MOST_SCANS = 64  # of a JPEG file; ten are usual
 _SCAN = b"\xff\xda"  # marker behind the header of a JPEG file
 _MOST_TEXTS = 8  # chunks zTXt and iTXt of a PNG file, compressed or not
+_MOST_CHUNKS = 2**13  # of a PNG file; programs write 4 kB or more into each
+_SPARE = 2**16  # bytes of compressed pixels, even of a small image: they unfold to 68 MB at most
+_CHANNELS = (1, 0, 3, 1, 2, 0, 4)  # by the type of colour in the header of a PNG file
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _GREY = (77, 150, 29)  # of 256: luma of red, green and blue (ITU-R BT.601)
 _EXIF = b"Exif\0\0"  # what begins the part of a file that a camera writes
@@ -203,13 +207,55 @@ def _stored_size(head):
     )
 
 
+@tf.function(input_signature=[tf.TensorSpec((), tf.string)], autograph=False)
 def is_harmless(content):
     """True if a file is not made of scans or texts that take long to unfold."""
     texts = _count(content, b"zTXt") + _count(content, b"iTXt")
     # a marker and the high byte of its length: random bytes behind an image, such as the film of a
     # phone, have it once in 16 million
     scans = _count(content, _SCAN + b"\x00")
-    return tf.where(is_png(content), texts <= _MOST_TEXTS, scans <= _MOST_SCANS)
+    return tf.cond(
+        is_png(content),
+        lambda: (texts <= _MOST_TEXTS) & _pixels_fit(content),
+        lambda: scans <= _MOST_SCANS,
+    )
+
+
+def _pixels_fit(content):
+    """True if the compressed pixels of a PNG file are not longer than those of its header."""
+    head = tf.strings.substr(content, 16, 10)
+    head = tf.cast(tf.io.decode_raw(tf.strings.join([head, bytes(10)]), tf.uint8), tf.int64)[:10]
+    wide, high = (tf.reduce_sum(head[i : i + 4] * [1 << 24, 1 << 16, 256, 1]) for i in (0, 4))
+    depth = tf.gather(tf.constant(_CHANNELS, tf.int64), tf.minimum(head[9], 6)) * head[8]  # bits
+    # a line and its filter; interlaced lines are shorter, and more
+    most = 2 * high * ((wide * depth + 7) // 8 + 1) + _SPARE
+    behind = tf.strings.length(tf.strings.split(content, b"IDAT", maxsplit=1)[-1])
+    return tf.cond(
+        tf.cast(behind, tf.int64) <= most,
+        lambda: tf.constant(True),
+        lambda: _count_pixel_bytes(content) <= most,
+    )
+
+
+def _count_pixel_bytes(content):
+    """Bytes of all chunks IDAT of a PNG file, int64 `()`; the whole file if it has too many."""
+    size = tf.cast(tf.strings.length(content), tf.int64)
+
+    def count(number, place, total):
+        head = tf.strings.substr(content, place, tf.constant(8, tf.int64))
+        length = tf.io.decode_raw(tf.strings.substr(head, 0, 4), tf.uint8)
+        length = tf.reduce_sum(tf.cast(length, tf.int64) * [1 << 24, 1 << 16, 256, 1])
+        pixels = tf.where(tf.strings.substr(head, 4, 4) == b"IDAT", length, 0)
+        is_end = tf.strings.substr(head, 4, 4) == b"IEND"
+        return number + 1, tf.where(is_end, size, place + 12 + length), total + pixels
+
+    number, _, total = tf.while_loop(
+        lambda number, place, _: (number < _MOST_CHUNKS) & (place + 8 <= size),
+        count,
+        (tf.constant(0), tf.constant(len(_SIGNATURE), tf.int64), tf.constant(0, tf.int64)),
+        maximum_iterations=_MOST_CHUNKS,
+    )
+    return tf.where(number < _MOST_CHUNKS, total, size)
 
 
 def _has(content, part):

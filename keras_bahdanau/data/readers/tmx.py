@@ -11,6 +11,10 @@ from keras_bahdanau.data.readers.text_corpus import TextCorpus, blocks_of_pairs,
 
 _FORMATTING = {"bpt", "ept", "it", "ph", "ut"}  # elements inside a text that are no text
 _CHUNK = 2**16
+LONGEST_MARKUP = 2**22  # bytes of a tag or a comment, which expat reads anew with each part
+_DEEPEST = 1000  # elements inside each other
+_LONGEST_LANGUAGE = 100  # characters
+_NAMED = 9  # languages in an error
 MOST_WAITING = 1000  # units of one language before the first one of two
 # A placeholder between two words, such as a line break, separates them.
 _PLACEHOLDER = "\0"
@@ -39,7 +43,9 @@ class TmxFile(TextCorpus):
     def _pairs(self):
         parser, sides, waiting = _UnitParser(self.paths[0]), self.sides, []
         with open_bytes(self.paths[0]) as file, file_errors(self.paths[0]):
-            chunks = ((chunk, False) for chunk in iter(lambda: file.read(_CHUNK), b""))
+            # as much again as is not parsed: the time grows with the length of a comment
+            read = lambda: file.read(max(_CHUNK, parser.unparsed))  # noqa: E731
+            chunks = ((chunk, False) for chunk in iter(read, b""))
             # expat 2.6 and later may hold bytes back until the last call
             for chunk, is_last in itertools.chain(chunks, [(b"", True)]):
                 for language, unit in parser.feed(chunk, is_last):
@@ -60,9 +66,11 @@ class TmxFile(TextCorpus):
     def _pair(self, unit, sides):
         matched = [[name for name in unit if _matches(name, side)] for side in sides or ()]
         if self.sides is None and sum(map(len, matched)) < len(unit):
+            names = sorted({*unit, *(sides or ())})
+            named = ", ".join([*names[:_NAMED], *["..."][: len(names) > _NAMED]])
             raise ValueError(
                 "A TMX of other than two languages needs the names of both sides. Received: "
-                f"path={self.paths[0]!r} with {', '.join(sorted({*unit, *(sides or ())}))}. "
+                f"path={self.paths[0]!r} with {named}. "
                 "Name source and target: --columns en,de."
             )
         return tuple(unit[names[0]] if names else "" for names in matched)
@@ -104,6 +112,7 @@ class _UnitParser:
         self._source = ["", ""]  # languages of the header and of the unit
         self._skipped = 0  # depth inside an element of formatting
         self._size = 0  # characters of a unit
+        self._depth = self._fed = self.unparsed = 0  # `unparsed`: bytes of a tag without its end
         self._parser = xml.parsers.expat.ParserCreate()
         self._parser.buffer_text = True
         self._parser.StartElementHandler = self._start
@@ -123,18 +132,28 @@ class _UnitParser:
             if "Received: " in str(error):
                 raise
             raise self._damaged(f"whose encoding is not read: {error}") from None
+        self._fed += len(chunk)
+        self.unparsed = self._fed - max(0, self._parser.CurrentByteIndex)
+        if self.unparsed > LONGEST_MARKUP:
+            line = self._parser.CurrentLineNumber
+            raise self._damaged(
+                f"whose tag or comment in line {line} has more than {LONGEST_MARKUP:,} bytes"
+            )
         return self._units
 
     def _damaged(self, reason):
         return ValueError(
             f"A TMX file must be whole XML without entities of its own. Received: "
-            f"path={self._path!r}, {reason}. Mend it, or write it again."
+            f"path={self._path!r}, {reason}. Correct it, or write it again."
         )
 
     def _refuse_entity(self, name, *_):
         raise self._damaged(f"which declares or names the entity {name!r:.80}")
 
     def _start(self, name, attributes):
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise self._damaged(f"with more than {_DEEPEST:,} elements inside each other")
         if self._text is not None:
             if name == "ph" and not self._skipped:
                 self._text.append(_PLACEHOLDER)
@@ -146,6 +165,8 @@ class _UnitParser:
             self._source[1] = _source_of(attributes)
         elif name == "tuv":
             language = attributes.get("xml:lang") or attributes.get("lang", "")
+            if len(language) > _LONGEST_LANGUAGE:
+                raise self._damaged(f"with a language of {len(language):,} characters")
             self._language = _code(language)
             self._count(len(language) + 1)  # there may be any number of empty texts
         elif name == "seg" and self._unit is not None:
@@ -166,6 +187,7 @@ class _UnitParser:
             )
 
     def _end(self, name):
+        self._depth -= 1
         if self._skipped:
             self._skipped -= 1
         elif name == "seg" and self._text is not None:

@@ -1,8 +1,10 @@
 """Parallel text in every form: the same pairs from each, block by block, and one line of error."""
 
 import bz2
+import encodings.aliases
 import gzip
 import json
+import time
 from xml.sax.saxutils import escape
 
 import pytest
@@ -249,6 +251,58 @@ def test_damage_is_told_in_one_line(tmp_path, name):
     with pytest.raises(ValueError) as error:
         pairs_of(open_corpus(written(tmp_path, name, data)))
     assert reason in message_of(error) and name in message_of(error)
+
+
+@pytest.mark.parametrize(
+    ("inside", "reason"),
+    [
+        (f"<!--{'-. ' * 7_000_000}-->", "whose tag or comment in line 3 has more than 4,194,304"),
+        (f'<a b="{"x" * 9_000_000}"/>', "whose tag or comment in line 3 has more than 4,194,304"),
+        ("<a>" * 400_000, "with more than 1,000 elements inside each other"),
+        (f'<tu><tuv xml:lang="{"x" * 10**6}"><seg/></tuv></tu>', "a language of 1,000,000 char"),
+    ],
+)
+def test_markup_without_end_is_refused_at_once(tmp_path, inside, reason):
+    data = TMX.format(encoding="utf-8", body=inside).encode()
+    path = written(tmp_path, "p.tmx.gz", gzip.compress(data))
+    begin = time.process_time()
+    with pytest.raises(ValueError) as error:
+        pairs_of(open_corpus(path))
+    assert reason in message_of(error) and len(message_of(error)) < 400
+    assert time.process_time() - begin < 2
+
+
+def test_a_long_comment_and_a_long_text_are_read(tmp_path):
+    comment, text = f"<!--{'-. ' * 10**6}-->", "x " * 1_500_000
+    body = f'{comment}<tu><tuv lang="a"><seg>{text}</seg></tuv><tuv lang="b"><seg/></tuv></tu>'
+    path = written(tmp_path, "p.tmx", TMX.format(encoding="utf-8", body=body).encode())
+    assert pairs_of(open_corpus(path)) == [(text, "")]
+
+
+def test_an_error_names_some_of_many_languages(tmp_path):
+    path = written(tmp_path, "p.tmx", tmx([[(f"l{n:04}", "a") for n in range(5000)]]))
+    with pytest.raises(ValueError, match="with l0000, .*, l0008, ...\\. Name source") as error:
+        pairs_of(open_corpus(path))
+    assert len(message_of(error)) < 400
+
+
+def test_a_file_in_any_encoding_is_read_or_one_line(tmp_path):
+    names = sorted({*encodings.aliases.aliases.values()} - {"mbcs", "oem"})
+    read = []
+    for name in (*names, "utf-7", "utf-16", "utf-32", "x-unknown", "idna", "punycode"):
+        data = TMX.replace("{body}", "").replace("{encoding}", name).encode()
+        body = tmx([[("en", "a"), ("de", "b")]]).split(b"<body>")[1]
+        try:
+            data = (data.split(b"</body>")[0] + body).decode().encode(name)
+        except (LookupError, UnicodeError, TypeError):
+            pass  # of no text: the bytes are those of ASCII
+        path = written(tmp_path, "p.tmx", data)
+        try:
+            assert pairs_of(open_corpus(path)) == [("a", "b")]
+            read.append(name)
+        except ValueError as error:
+            assert "Received: " in str(error) and "\n" not in str(error), name
+    assert {"ascii", "latin_1", "utf_8", "utf-16"} <= {*read}
 
 
 def test_parallel_files_have_as_many_lines(tmp_path):
