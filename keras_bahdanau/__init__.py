@@ -24,6 +24,7 @@ _MODULE_OF = {
     "Trace": "pipelines",
     "Translation": "pipelines",
     "Translator": "pipelines",
+    "attention_weights": "models",
     "ensemble": "pipelines",
     "export_all": "exporters",
     "export_litert": "exporters",

@@ -1,9 +1,13 @@
-"""Subclassed Keras models: encoder, decoder, both together, and several of these."""
+"""Subclassed Keras models: encoder, decoder, both together, and several of these.
+
+`attention_weights` reads the weights inside any Keras model.
+"""
 
 from keras_bahdanau.models.decoder import Decoder, DecoderOutput
 from keras_bahdanau.models.encoder import Encoder
 from keras_bahdanau.models.ensemble import Ensemble
 from keras_bahdanau.models.hard_decoder import HardDecoder
+from keras_bahdanau.models.inspection import attention_weights
 from keras_bahdanau.models.losses import WordDistillation
 from keras_bahdanau.models.seq2seq import Seq2Seq
 from keras_bahdanau.models.step_model import Prepared, SourceLimits, StepModel
@@ -21,4 +25,5 @@ __all__ = [
     "StepModel",
     "TrainingOutput",
     "WordDistillation",
+    "attention_weights",
 ]

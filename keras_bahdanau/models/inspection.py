@@ -1,0 +1,217 @@
+"""Attention weights inside a Keras model."""
+
+import contextlib
+import functools
+import inspect
+
+import keras
+import numpy as np
+from keras import ops, tree
+
+from keras_bahdanau.models.decoder import Decoder
+from keras_bahdanau.models.step_model import StepModel
+from keras_bahdanau.settings import checks
+
+SCORES = "return_attention_scores"
+
+
+def attention_weights(model, x, batch_size=32):
+    """Read the weights of every attention layer inside a model, for some inputs.
+
+    An attention layer is any layer whose `call` has the argument `return_attention_scores`:
+    `BahdanauAttention`, `AttentionPooling` and the others here; `AdditiveAttention`, `Attention`
+    and `MultiHeadAttention` of Keras; layers of your own. It may be in a Functional, Sequential or
+    subclassed model, in a model inside the model, or in a wrapper such as `TimeDistributed`. Of an
+    attention layer inside another attention layer only the outer one counts. `Seq2Seq`, `Decoder`
+    and `Ensemble` count as one layer each, since they attend step by step.
+
+    ```python
+    weights = keras_bahdanau.attention_weights(model, ids)["attention_pooling"]
+    keras_bahdanau.plot_weights(weights[0], words)
+    ```
+
+    The model runs eagerly, as for inference, and isn't changed: while it runs, the `call` of each
+    attention layer is replaced by one that asks for the weights. So no other thread may use the
+    same model meanwhile.
+
+    Args:
+        model: `keras.Model`, trained or loaded.
+        x: Inputs as in `model.predict`: an array `(batch, ...)`, or a list or dictionary of arrays.
+        batch_size: Positive integer. Inputs of one call of the model.
+
+    Returns:
+        Dictionary from the name of each layer that was called, "model/layer" inside of a nested
+        model, to its weights: a float32 array `(batch, ...)` as the layer returns them, such as
+        `(batch, [target_time,] source_time)`, or `(batch, heads, target_time, source_time)` of
+        `keras.layers.MultiHeadAttention`. Of a layer that is called several times it is a list of
+        arrays, in the order of the calls.
+
+    Raises:
+        TypeError: If `model` is not a Keras model, or `x` has no numbers or texts.
+        ValueError: If no attention layer is in the model or was called, if a layer returns no
+            weights or runs inside of a compiled function, or if `x` is empty.
+    """
+    if not isinstance(model, keras.Model):
+        raise TypeError(
+            f"`model` must be a keras.Model. Received: {type(model).__name__}. Give the model "
+            "itself; a Translation has its weights as .alignment."
+        )
+    checks.positive_integer("batch_size", "the inputs of one call", batch_size)
+    x = _arrays(x)
+    examples = _count_examples(x)
+    if not model.built:
+        model(_rows(x, 0, 1), training=False)  # layers may be made by the first call
+    layers = _name_layers(model)
+    if not layers:
+        names = (type(layer).__name__ for layer in _sublayers(model))
+        kinds = ", ".join(dict.fromkeys(name for name in names if name != "InputLayer"))
+        raise ValueError(
+            f"`model` must have an attention layer: one whose call has `{SCORES}`. Received: "
+            f"{type(model).__name__} of {kinds or 'no layers'}. Add AttentionPooling, for example."
+        )
+    batches = []
+    for start in range(0, examples, batch_size):
+        with _recording(layers) as records:
+            model(_rows(x, start, start + batch_size), training=False)
+        batches.append({name: calls for name, calls in records.items() if calls})
+    return _joined(batches, layers)
+
+
+def _arrays(x):
+    """Inputs with arrays in place of lists of numbers and of texts."""
+    if isinstance(x, dict):
+        return {name: _arrays(array) for name, array in x.items()}
+    if any(hasattr(leaf, "shape") for leaf in tree.flatten(x)):
+        return x
+    try:
+        array = np.asarray(x)
+    except ValueError:  # rows of several lengths
+        array = np.empty((), dtype=object)
+    if array.dtype == object:
+        raise TypeError(
+            "`x` must be an array (batch, ...), or a list or dictionary of arrays. Received: "
+            f"{type(x).__name__}. Pad rows to one length; of a dataset give one batch."
+        )
+    return array
+
+
+def _count_examples(x):
+    """Length of the batch axis."""
+    shapes = [tuple(array.shape) for array in tree.flatten(x) if array is not None]
+    if not shapes or not all(shapes) or not shapes[0][0]:
+        raise ValueError(
+            f"`x` must have one example at least. Received: arrays of the shapes {shapes}."
+        )
+    if len({shape[0] for shape in shapes}) > 1:
+        raise ValueError(f"All arrays of `x` must have one batch axis. Received: shapes {shapes}.")
+    return shapes[0][0]
+
+
+def _rows(x, start, stop):
+    return tree.map_structure(lambda array: None if array is None else array[start:stop], x)
+
+
+def _sublayers(layer):
+    return layer._flatten_layers(include_self=False, recursive=False)
+
+
+def _name_layers(model):
+    """Dictionary from the name of each attention layer, with those of its parents, to the layer."""
+    names, layers, visited = {}, {}, set()
+
+    def visit(layer, prefix):
+        if id(layer) in visited:
+            return
+        visited.add(id(layer))
+        name = prefix + layer.name
+        if _has_weights(layer):
+            names[name] = names.get(name, 0) + 1
+            layers[name if names[name] == 1 else f"{name}_{names[name]}"] = layer
+            return
+        for sublayer in _sublayers(layer):
+            visit(sublayer, "" if layer is model else f"{name}/")
+
+    visit(model, "")
+    return layers
+
+
+def _has_weights(layer):
+    """True for an attention layer; another model with the argument may return anything."""
+    if isinstance(layer, keras.Model) and not isinstance(layer, StepModel | Decoder):
+        return False
+    return SCORES in inspect.signature(layer.call).parameters
+
+
+@contextlib.contextmanager
+def _recording(layers):
+    """Replace the `call` of layers, and yield the weights of their calls: name -> arrays."""
+    records = {name: [] for name in layers}
+    previous = {name: vars(layer).get("call") for name, layer in layers.items()}
+    try:
+        for name, layer in layers.items():
+            vars(layer)["call"] = _recorded_call(name, layer, records[name])
+        yield records
+    finally:
+        for name, layer in layers.items():
+            vars(layer).pop("call", None)
+            if previous[name] is not None:
+                vars(layer)["call"] = previous[name]
+
+
+def _recorded_call(name, layer, record):
+    """The `call` of a layer, which appends the weights to a list and returns the same outputs."""
+    call, signature = layer.call, inspect.signature(layer.call)
+
+    @functools.wraps(call)
+    def call_with_weights(*args, **kwargs):
+        bound = signature.bind(*args, **kwargs)
+        default = signature.parameters[SCORES].default
+        returns_weights = bound.arguments.get(SCORES, default)
+        if returns_weights is None:  # the constructor decides
+            returns_weights = getattr(layer, SCORES, False)
+        bound.arguments[SCORES] = True
+        outputs = call(*bound.args, **bound.kwargs)
+        if not isinstance(outputs, tuple | list) or len(outputs) < 2:
+            raise ValueError(
+                f"A layer with `{SCORES}=True` must return (outputs, weights). Received: "
+                f"{type(outputs).__name__} of the layer {name}."
+            )
+        record.append(_numpy(name, getattr(outputs, "weights", outputs[-1])))
+        if returns_weights or hasattr(outputs, "weights"):  # a `DecoderOutput`
+            return outputs
+        return outputs[0] if len(outputs) == 2 else tuple(outputs[:-1])
+
+    return call_with_weights
+
+
+def _numpy(name, weights):
+    try:
+        return ops.convert_to_numpy(ops.cast(weights, "float32"))
+    except (NotImplementedError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(
+            f"Weights must have values, which a compiled function does not give. Received: "
+            f"{type(weights).__name__} of the layer {name}. Call the layer outside of tf.function "
+            "and of loops that are compiled."
+        ) from error
+
+
+def _joined(batches, layers):
+    """Weights of all batches: name -> array, or list of arrays for several calls."""
+    counts = [{name: len(calls) for name, calls in batch.items()} for batch in batches]
+    if not counts[0]:
+        raise ValueError(
+            "`model` must call an attention layer. Received: a model that calls none of "
+            f"{', '.join(layers)}. Give the model that contains their calls."
+        )
+    if any(count != counts[0] for count in counts):
+        raise ValueError(
+            "Each batch must call the same attention layers. Received: "
+            f"{counts[0]} calls, and others in later batches. Give a larger batch_size."
+        )
+    weights = {}
+    for name, count in counts[0].items():
+        calls = [
+            np.concatenate([batch[name][index] for batch in batches]) for index in range(count)
+        ]
+        weights[name] = calls[0] if count == 1 else calls
+    return weights
