@@ -29,11 +29,13 @@ _MODULE_OF = {
     "export_all": "exporters",
     "export_litert": "exporters",
     "export_saved_model": "exporters",
+    "highlight_text": "plotting",
     "load_pipeline": "pipelines",
     "plot_alignment": "plotting",
     "plot_history": "plotting",
     "plot_lengths": "plotting",
     "plot_trace": "plotting",
+    "plot_weights": "plotting",
     "presets": "training",
     "write_explorer": "plotting",
 }

@@ -1,6 +1,7 @@
 """Pictures of attention, decoding steps, training curves and scores, without pyplot.
 
-`write_explorer` writes a page for a browser, other functions return a `matplotlib.figure.Figure`.
+`write_explorer` writes a page for a browser, `highlight_text` returns HTML, other functions return
+a `matplotlib.figure.Figure`.
 """
 
 from keras_bahdanau.plotting.alignment import plot_alignment
@@ -9,8 +10,11 @@ from keras_bahdanau.plotting.curves import plot_history, plot_lengths, plot_reli
 from keras_bahdanau.plotting.explorer import write_explorer
 from keras_bahdanau.plotting.steps import plot_trace
 from keras_bahdanau.plotting.time_alignment import plot_time_alignment
+from keras_bahdanau.plotting.weights import HighlightedText, highlight_text, plot_weights
 
 __all__ = [
+    "HighlightedText",
+    "highlight_text",
     "plot_alignment",
     "plot_attention_maps",
     "plot_history",
@@ -18,5 +22,6 @@ __all__ = [
     "plot_reliability",
     "plot_time_alignment",
     "plot_trace",
+    "plot_weights",
     "write_explorer",
 ]

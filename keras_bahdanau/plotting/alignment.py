@@ -67,17 +67,25 @@ def plot_alignment(result, picture=None, *, words=None, ax=None):
     if joins_words(words, source, target):
         weights, source, target = join_alignment(weights, source, target)
     source, target = _labels(source, target), _labels(target, source)
+    return draw_map(weights, source, target, families_for([*source, *target]), ax)
+
+
+def draw_map(weights, source, target, families, ax=None, limits=(0, 1)):
+    """Draw weights `(target_time, source_time)` with labels, black and white at the `limits`.
+
+    Without `ax` in a new figure that fits. Returns the figure.
+    """
     cell = min(CELL_INCHES, LONGEST_SIDE_INCHES / max(1, *weights.shape))
     new_figure = ax is None
     if new_figure:
         ax = Figure(dpi=150).add_subplot()
     if weights.size:
-        ax.imshow(weights, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+        ax.imshow(weights, cmap="gray", vmin=limits[0], vmax=limits[1], interpolation="nearest")
     ax.set(xlim=(-0.5, max(len(source), 1) - 0.5), ylim=(max(len(target), 1) - 0.5, -0.5))
     ax.set_aspect("equal")
     label = {
         "fontsize": LETTER_POINTS * cell,
-        "fontfamily": families_for([*source, *target]),
+        "fontfamily": families,
         "parse_math": False,  # a dollar sign stays one
     }
     ax.set_xticks(range(len(source)), source, rotation=90, **label)

@@ -1,0 +1,178 @@
+"""Weights of any attention: as a map, below a curve, or as highlighted text."""
+
+import html
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from keras_bahdanau.plotting.alignment import CELL_INCHES, draw_map
+from keras_bahdanau.plotting.figures import wrong_type
+from keras_bahdanau.plotting.fonts import families_for
+from keras_bahdanau.plotting.labels import are_characters, token_label
+
+MOST_NUMBERS = 25  # ticks of an axis without labels
+HIGHLIGHT = "255, 165, 0"  # orange, as in `plot_attention_maps`
+
+
+def plot_weights(weights, labels=None, target_labels=None, *, curve=None, largest=None, ax=None):
+    """Draw attention weights as a grey map, black for 0 and white for the largest.
+
+    Args:
+        weights: Array `(source_time,)`, one row of cells; `(target_time, source_time)`, a map; or
+            `(heads, target_time, source_time)`, a map for each head. Those of one example, such as
+            `attention_weights(model, x)["attention"][0]`.
+        labels: Texts of the source positions, or None for numbers. Padding behind them, which has
+            no weight, is left out.
+        target_labels: Texts of the target positions, or None for numbers.
+        curve: Array `(source_time,)` or `(source_time, channels)`, such as a time series. It is
+            drawn above the weights, on the same axis; below it dark is large.
+        largest: Number that is drawn as the largest weight, to compare figures. None for the
+            largest of `weights`.
+        ax: Axes to draw one map in; None for a new figure.
+
+    Returns:
+        Figure.
+
+    Raises:
+        TypeError: If `weights` is no array of numbers.
+        ValueError: If the shape is another one or does not fit labels or curve, if a number is not
+            finite, or if there is `ax` with heads or with a curve.
+
+    Example:
+        >>> plot_weights([0.1, 0.7, 0.2], ["not", "bad", "."]).savefig("weights.png")
+    """
+    weights = _numbers("weights", weights, (1, 2, 3))
+    if ax is not None and (curve is not None or weights.ndim == 3):
+        raise ValueError(
+            "A curve, or several heads, need a figure of their own. Received: `ax` with "
+            f"weights.shape={weights.shape}. Leave `ax` out, or draw one head."
+        )
+    if curve is not None:
+        curve = _numbers("curve", curve, (1, 2))
+        weights = _cut("curve", len(curve), weights, axis=-1)
+    source, weights = _fit_labels("labels", labels, weights, axis=-1)
+    target = [""]
+    if weights.ndim > 1:
+        target, weights = _fit_labels("target_labels", target_labels, weights, axis=-2)
+    limits = min(0.0, weights.min(initial=0)), largest or weights.max(initial=0) or 1.0
+    families = families_for([*source, *target])
+    if curve is not None:
+        return _below_curve(weights, curve, source, target, families, limits)
+    if weights.ndim < 3:
+        return draw_map(np.atleast_2d(weights), source, target, families, ax, limits)
+    heads, rows, columns = weights.shape
+    size = heads * (1.5 + CELL_INCHES * columns), 1.5 + CELL_INCHES * rows
+    figure = Figure(np.minimum(size, 60.0), dpi=150, layout="constrained")
+    for head, axes in enumerate(figure.subplots(1, heads, squeeze=False)[0] if heads else ()):
+        draw_map(weights[head], source, target, families, axes, limits)
+        axes.set_xlabel(f"head {head + 1}")
+    return figure
+
+
+def _below_curve(weights, curve, source, target, families, limits):
+    """Figure of a curve `(source_time, [channels])`, with bars or a map of the weights below it."""
+    height = 3.5 if weights.ndim == 1 else 2.5 + min(0.25 * len(target), 5.0)
+    figure = Figure((8.0, height), dpi=150, layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    above.plot(curve)
+    positions = np.arange(len(source))
+    if weights.ndim == 1:
+        below.bar(positions, weights, width=1.0, color="0.4")
+        below.set(ylim=limits, ylabel="weight")
+    elif weights.ndim == 2:
+        below.imshow(
+            weights,
+            aspect="auto",
+            cmap="gray_r",
+            vmin=limits[0],
+            vmax=limits[1],
+            interpolation="nearest",
+        )
+        below.set_yticks(range(len(target)), target, fontfamily=families, parse_math=False)
+    else:
+        raise ValueError(
+            "Weights below a curve must be (source_time,) or (target_time, source_time). "
+            f"Received: weights.shape={weights.shape}. Draw one head."
+        )
+    ticks = [position for position in positions if source[position]]
+    ticks = ticks[:: -(-len(ticks) // MOST_NUMBERS) or 1]
+    texts = [source[position] for position in ticks]
+    below.set_xticks(ticks, texts, fontfamily=families, parse_math=False)
+    below.tick_params("x", rotation=90 if max(map(len, texts), default=0) > 3 else 0)
+    below.set_xlim(-0.5, max(len(source), 1) - 0.5)
+    return figure
+
+
+class HighlightedText(str):
+    """HTML that a notebook shows as such."""
+
+    def _repr_html_(self):
+        return str(self)
+
+
+def highlight_text(weights, labels, *, largest=None):
+    """HTML of words on backgrounds that are the darker, the larger the weight.
+
+    Args:
+        weights: Array `(source_time,)`, of one example. The weight is the title of each word.
+        labels: Texts of the words, or of characters; as in `plot_weights`.
+        largest: Number as in `plot_weights`.
+
+    Returns:
+        `HighlightedText`, a string; notebooks show it. All texts are escaped.
+
+    Raises:
+        TypeError, ValueError: As `plot_weights`.
+    """
+    weights = _numbers("weights", weights, (1,))
+    labels, weights = _fit_labels("labels", labels, weights, axis=-1)
+    largest = largest or weights.max(initial=0) or 1.0
+    spans = [
+        f'<span style="background-color: rgba({HIGHLIGHT}, {np.clip(weight / largest, 0, 1):.3f})" '
+        f'title="{weight:.3f}">{html.escape(label)}</span>'
+        for label, weight in zip(labels, weights, strict=True)
+    ]
+    return HighlightedText(("" if are_characters(labels) else " ").join(spans))
+
+
+def _numbers(name, array, ranks):
+    """A float array of one of these numbers of axes."""
+    try:
+        numbers = np.asarray(array, dtype="float64")
+    except (TypeError, ValueError) as error:
+        advice = "Give weights[name][0]." if isinstance(array, dict) else "Give numbers."
+        raise wrong_type(name, array, "an array of numbers", advice) from error
+    if numbers.ndim not in ranks:
+        raise ValueError(
+            f"`{name}` must have {' or '.join(map(str, ranks))} axes. Received: "
+            f"{name}.shape={numbers.shape}. Give those of one example: {name}[0]."
+        )
+    if not np.isfinite(numbers).all():
+        raise ValueError(
+            f"`{name}` must be finite. Received: {name} with NaN or infinity. Give softmax weights."
+        )
+    return numbers
+
+
+def _fit_labels(name, labels, weights, axis):
+    """Labels as texts, and the weights without the padding behind them."""
+    length = weights.shape[axis]
+    if labels is None:
+        step = max(1, -(-length // MOST_NUMBERS))
+        return [str(index) if index % step == 0 else "" for index in range(length)], weights
+    texts = [
+        token_label(label.decode(errors="replace") if isinstance(label, bytes) else str(label))
+        for label in labels
+    ]
+    return texts, _cut(name, len(texts), weights, axis)
+
+
+def _cut(name, length, weights, axis):
+    """The first weights, if there are no others but zeros."""
+    padding = np.take(weights, range(length, weights.shape[axis]), axis)
+    if length > weights.shape[axis] or padding.any():
+        raise ValueError(
+            f"`{name}` must fit the {weights.shape[axis]} weights of its axis. Received: {length} "
+            f"of {name}, weights.shape={weights.shape}. Give the labels of the same example."
+        )
+    return np.take(weights, range(length), axis)
