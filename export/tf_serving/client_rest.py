@@ -177,7 +177,7 @@ class RestServer:
                 f"The server must answer in time. Received: server={self._url}, no answer in "
                 f"{self._timeout:g} s. Give it --timeout, or send less with --batch."
             ) from error
-        except (OSError, UnicodeError, http.client.HTTPException) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:  # such as chunks of -5
             raise ServerError(
                 f"The server must be reachable. Received: server={self._url}: "
                 f"{shortened(error) or type(error).__name__}. "

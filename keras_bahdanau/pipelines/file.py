@@ -86,6 +86,7 @@ def read_pipeline(file, precision=None):
     try:
         with replaced_at_once():
             model = keras.saving.load_model(path, compile=False)
+        _check_policies(model)
         source = read_source(card["source"])
         target = Subwords.from_config(card["target"])
     except Exception as error:  # Keras has no kind of its own for what it can't read
@@ -180,14 +181,23 @@ def read_source(config):
     return source
 
 
+def _check_policies(model):
+    """Raise TypeError if Keras has read another object in place of a dtype policy."""
+    import keras
+
+    for layer in model._flatten_layers():
+        if not isinstance(layer.dtype_policy, keras.DTypePolicy):
+            raise TypeError(f"The dtype of {layer.name!r} is no dtype policy")
+
+
 def _unknown_class(path, card):
     """The registered name of the first class of a file that is not registered; None for none."""
     with zipfile.ZipFile(path) as archive:
-        config = archive.read("config.json")
-    try:
-        model = json.loads(config)
-    except ValueError:  # which Keras refuses in its own words
-        return None
+        # Keras refuses a file without a config, or with no JSON in it, in its own words
+        try:
+            model = json.loads(archive.read("config.json"))
+        except (KeyError, ValueError):
+            return None
     return next(filter(_is_unknown, _registered_names([model, card["source"]])), None)
 
 

@@ -202,7 +202,11 @@ def keras_configurations(world, count):
                     {**config, "config": {**config["config"], key: value}},
                 )
             )
-    changes = changes[:9] + sample(world.random("configurations"), changes[9:], max(0, count - 9))
+    policy = {**config["config"], "dtype": {"module": "os", "class_name": "system"}}
+    changes.insert(9, ("a class as dtype", {**config, "config": policy}))
+    changes = changes[:10] + sample(
+        world.random("configurations"), changes[10:], max(0, count - 10)
+    )
     members = [(name, {"config.json": json.dumps(one).encode()}) for name, one in changes[:count]]
     members += [
         ("no weights", {"model.weights.h5": None}),

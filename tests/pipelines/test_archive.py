@@ -205,6 +205,27 @@ def test_model_that_keras_refuses_gets_one_line(saved, changed, config):
     assert "\x1b" not in one_line(error)
 
 
+def test_model_without_a_config_gets_one_line(changed):
+    path = changed()
+    members = members_of(path)
+    del members["config.json"]
+    archive_of(path, members)
+    with pytest.raises(ValueError, match="must know all that a translator's file holds") as error:
+        kb.Translator.load(path)
+    one_line(error)
+
+
+def test_model_with_a_class_in_place_of_a_dtype_gets_one_line(changed):
+    path = changed()
+    members = members_of(path)
+    config = json.loads(members["config.json"])
+    config["config"]["dtype"] = {"class_name": "X"}
+    archive_of(path, {**members, "config.json": json.dumps(config)})
+    with pytest.raises(ValueError, match="dtype of 'seq2seq.*' is no dtype policy") as error:
+        kb.Translator.load(path)
+    one_line(error)
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize("value", [None, {}])
 def test_model_whose_weights_keras_does_not_read_is_refused(changed, value):

@@ -59,6 +59,7 @@ ANSWERS = {  # bytes, or a function that gives parts of them
         answer(b"", Transfer_Encoding="chunked"), b"10\r\n" + b" " * 16 + b"\r\n"
     ),
     "sends no chunk": answer(b"zz\r\n", Transfer_Encoding="chunked"),
+    "sends a chunk of -5 bytes": answer(b"-5\r\n[]\r\n0\r\n\r\n", Transfer_Encoding="chunked"),
     "has a huge length": answer({"predictions": [GOOD]}, Content_Length=10**15),
     "has a length too short": answer({"predictions": [GOOD]}, Content_Length=9),
     "has a length too long": answer({"predictions": [GOOD]}, Content_Length=999),
