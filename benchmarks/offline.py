@@ -48,6 +48,7 @@ def pool_batches(pieces, translator, options):
     """Plain processes in the place of Ray, for `ray_translate`."""
     import multiprocessing
 
+    os.environ["PYTHONSAFEPATH"] = "1"  # no module of the current directory in the processes
     context = multiprocessing.get_context("spawn")
     with context.Pool(options.workers, prepare, [translator]) as pool:
         for batches in pool.imap(work, pieces):

@@ -18,6 +18,12 @@ from keras_bahdanau.training import Run
 
 EXAMPLES = Path(__file__).parents[1]
 sys.path.insert(0, str(EXAMPLES / "dates"))
+# `keras-bahdanau`; modules of the current directory, which `python -m` takes first, are none of it
+PROGRAM = """
+import runpy, sys
+sys.path[:] = filter(None, sys.path)
+runpy.run_module("keras_bahdanau.cli", run_name="__main__", alter_sys=True)
+"""
 COLUMNS = "source,target,features,-,-"
 NEW, OLD = 500, 2000  # lines of training
 SCORES = ("exact", "bleu")
@@ -128,7 +134,7 @@ def command(out, *arguments):
     with open(out / "log.txt", "a", encoding="utf-8") as log:
         log.write(f"$ keras-bahdanau {' '.join(arguments)}\n")
         log.flush()
-        program = [sys.executable, "-m", "keras_bahdanau.cli", *arguments]
+        program = [sys.executable, "-c", PROGRAM, *arguments]
         done = subprocess.run(program, cwd=out, stdout=log, stderr=log)
     if done.returncode:
         sys.exit(f"keras-bahdanau {arguments[0]} failed: see {out / 'log.txt'}")

@@ -28,6 +28,13 @@ from keras_bahdanau.files.whole_file import write_text
 from keras_bahdanau.training import Run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+# `keras-bahdanau`; modules of the current directory, which `python -m` takes first, are none of it
+PROGRAM = """
+import sys
+sys.path[:] = filter(None, sys.path)
+from keras_bahdanau.cli import main
+main()
+"""
 
 
 def environment(threads):
@@ -231,4 +238,4 @@ def evaluated(task, data, models, path, command):
 
 def ours(arguments, log, threads):
     """Run `keras-bahdanau`."""
-    logged([sys.executable, "-m", "keras_bahdanau.cli", *arguments], log, threads)
+    logged([sys.executable, "-c", PROGRAM, *arguments], log, threads)

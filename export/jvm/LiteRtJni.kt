@@ -7,7 +7,7 @@ import java.nio.ByteBuffer
 /**
  * The model in a direct buffer, which must not change meanwhile; `TfliteFile.read` gives one.
  *
- * A signature is compiled when it runs first. Throws InputError if LiteRT can't load the model, and
+ * A signature is compiled when it runs first. Any number of threads may share it: they take turns. Throws InputError if LiteRT can't load the model, and
  * UnsatisfiedLinkError if `java.library.path` has no `libtranslation_litert.so`.
  */
 class LiteRtJni(private val content: ByteBuffer, private val threads: Int = 1) : Model {
@@ -24,8 +24,10 @@ class LiteRtJni(private val content: ByteBuffer, private val threads: Int = 1) :
 
     override fun has(signature: String): Boolean = signature in signatures
 
+    @Synchronized
     override fun has(signature: String, output: String): Boolean = loading { gives(runner(signature), output) }
 
+    @Synchronized
     override fun run(
         signature: String,
         inputs: Map<String, IntArray>,
@@ -38,6 +40,7 @@ class LiteRtJni(private val content: ByteBuffer, private val threads: Int = 1) :
         Outputs(ints.associateWith { readInts(runner, it) }, floats.associateWith { readFloats(runner, it) })
     }
 
+    @Synchronized
     override fun close() {
         closed = true
         runners.values.forEach(::free)

@@ -20,7 +20,7 @@ private val BLANK =
             "\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u206f\\u3000\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0]*"
     )
 
-/** A model that runs named signatures on named tensors, a request at a time. Batch is 1. */
+/** A model that runs named signatures on named tensors, a request at a time: threads take turns. Batch is 1. */
 interface Model : AutoCloseable {
     fun has(signature: String): Boolean
 
@@ -60,7 +60,7 @@ class Translation(
 )
 
 /**
- * A translator of one file; closing it closes the model. Use it from one thread at a time.
+ * A translator of one file, for any number of threads, which take turns in the model; closing it closes the model.
  *
  * ```
  * val file = TfliteFile.read("en-de.tflite")

@@ -114,7 +114,7 @@ class Tensor {
   size_t size_ = 1;  // elements
 };
 
-// One signature of a model: write the inputs, run, read the outputs.
+// One signature of a model: write the inputs, run, read the outputs; one thread at a time.
 class Runner {
  public:
   // Loads a model, for the first of some signatures that it has. Its bytes, and all that lies

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ namespace on_device {
 constexpr int kPad = 0, kUnknown = 1, kStart = 2, kEnd = 3;
 
 // One file, loaded. Throws InputError if it is not as it was exported.
+//
+// Threads that share one hold `Turn()` from the first `Write` to the end of `Decode`.
 class Pipeline {
  public:
   explicit Pipeline(const Options& options)
@@ -61,6 +64,9 @@ class Pipeline {
     }
     return processor;
   }
+
+  // A lock that only one thread has at a time.
+  [[nodiscard]] std::unique_lock<std::mutex> Turn() { return std::unique_lock(turn_); }
 
   // Sets an input, padded with 0.
   template <typename T>
@@ -225,6 +231,7 @@ class Pipeline {
   std::unique_ptr<sentencepiece::SentencePieceProcessor> target_;
   size_t nbest_;
   litert::Runner runner_;
+  std::mutex turn_;
 };
 
 }  // namespace on_device

@@ -54,6 +54,7 @@ std::string NextLine(std::istream& input, size_t number) {
   return line;
 }
 
+// Any number of threads may share one: they take turns in the model.
 class Translator {
  public:
   explicit Translator(const on_device::Options& options)
@@ -84,6 +85,7 @@ class Translator {
                        " tokens in " + on_device::Quoted(on_device::Shortened(sentence)) +
                        ". Split it, or export with a larger max_source_length.");
     }
+    const auto turn = pipeline_.Turn();
     pipeline_.Write("source", ids);
     return pipeline_.DecodeNbest(surfaces);
   }

@@ -11,7 +11,7 @@ import tempfile
 import time
 
 from keras_bahdanau.cli.console import interrupted_by_sigterm
-from keras_bahdanau.files.own_process import module_command
+from keras_bahdanau.files.own_process import end_with_input, module_command
 from keras_bahdanau.settings.cores import usable_cores
 from keras_bahdanau.settings.limits import WORKERS
 from keras_bahdanau.settings.option import check_value
@@ -29,7 +29,7 @@ def launch(count, arguments):
     """Run a command in several processes, until all of them have ended.
 
     Only the first one, the chief, has the output of this process; the error of the first that fails
-    is reported.
+    is reported. The processes end with this one, even if it is killed.
 
     Raises:
         ChildProcessError: If a process is killed; the others are ended.
@@ -60,13 +60,13 @@ class _Worker:
         cores = max(1, usable_cores() // len(addresses))
         threads = {f"TF_NUM_{kind}_THREADS": str(cores) for kind in ("INTRAOP", "INTEROP")}
         self.process = subprocess.Popen(
-            module_command(sys.executable, "keras_bahdanau.cli", *arguments),
+            module_command(sys.executable, __name__, *arguments),
             env={
                 **threads,
                 **os.environ,
                 "TF_CONFIG": json.dumps({"cluster": {"worker": addresses}, "task": task}),
             },
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,  # which ends with this process
             stdout=None if index == 0 else subprocess.DEVNULL,
             stderr=None if index == 0 else errors,
         )
@@ -107,6 +107,8 @@ def _end(workers):
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+    for worker in workers:
+        worker.process.stdin.close()
 
 
 def _free_addresses(count):
@@ -116,3 +118,10 @@ def _free_addresses(count):
         for listener in sockets:
             listener.bind(("127.0.0.1", 0))
         return [f"127.0.0.1:{listener.getsockname()[1]}" for listener in sockets]
+
+
+if __name__ == "__main__":  # a worker
+    from keras_bahdanau.cli import main
+
+    end_with_input()
+    main()

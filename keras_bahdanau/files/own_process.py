@@ -1,6 +1,7 @@
 """Modules of this package as processes: like `python -m`, without the current directory."""
 
 import os
+import threading
 from pathlib import Path
 
 _ROOT = os.fspath(Path(__file__).parents[1])  # where a process finds this package
@@ -23,3 +24,16 @@ def module_command(python, module, *arguments):
     option -P, which prevents it, is missing in Python 3.10.
     """
     return [python, "-c", _CODE, _ROOT, module, *arguments]
+
+
+def end_with_input():
+    """End this process when its standard input does, whatever it computes: its parent has ended.
+
+    The parent holds the other end of a pipe and writes nothing; a kill closes it, too.
+    """
+
+    def follow():
+        os.read(0, 1)
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()

@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import json
+import os
 import zipfile
 from pathlib import Path
 
@@ -73,8 +74,24 @@ def write_pipeline(
             archive.writestr(CARD, json.dumps(card))
 
 
+def require_unforked():
+    """Raise RuntimeError in a process that was forked after a model ran: TensorFlow hangs in it."""
+    global _process
+    _process = _process or os.getpid()
+    if _process != os.getpid():
+        raise RuntimeError(
+            "A model must be loaded and run in a process that was not forked from one that did so: "
+            "TensorFlow hangs there. Received: a forked process. Start processes by "
+            'multiprocessing.get_context("spawn"), and load the file in each.'
+        )
+
+
+_process = None  # the first that loaded a model
+
+
 def read_pipeline(file, precision=None):
     """(source, model, target, search, metrics) of a `PipelineFile` or path; see `cast_model`."""
+    require_unforked()
     import keras
 
     from keras_bahdanau.layers.initializers import replaced_at_once

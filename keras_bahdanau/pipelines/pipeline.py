@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import threading
 
 import numpy as np
 import tensorflow as tf
@@ -10,7 +11,7 @@ from keras_bahdanau.models import Ensemble
 from keras_bahdanau.pipelines.archive import open_pipeline_file
 from keras_bahdanau.pipelines.batches import SearchMemory, map_batches
 from keras_bahdanau.pipelines.confidence import calibration_of
-from keras_bahdanau.pipelines.file import read_pipeline, write_pipeline
+from keras_bahdanau.pipelines.file import read_pipeline, require_unforked, write_pipeline
 from keras_bahdanau.pipelines.graph import GraphPipeline
 from keras_bahdanau.pipelines.trace import trace
 from keras_bahdanau.pipelines.translation import read_translations
@@ -41,6 +42,9 @@ class Pipeline(GraphPipeline):
     pipeline.save("digits.keras")
     pipeline = keras_bahdanau.Pipeline.load("digits.keras")
     ```
+
+    Any number of threads may share it. Neither `fork` nor `pickle` copies it to another process,
+    which must load the file itself.
 
     Args:
         source: A `Source`, or the `Subwords` of the source text.
@@ -76,7 +80,8 @@ class Pipeline(GraphPipeline):
     calibration = None
 
     def __init__(self, source, model, target, search=None, metrics=None):
-        self._graphs = {}
+        require_unforked()
+        self._graphs, self._making = {}, threading.Lock()
         super().__init__(source, model, target, search)
         if not isinstance(self.source, self.source_class):
             raise TypeError(
@@ -280,12 +285,26 @@ class Pipeline(GraphPipeline):
 
     def _graph(self, key, function, inputs):
         """The `tf.function` of a key; the one that was made first leaves if there are too many."""
-        if key not in self._graphs:
-            if len(self._graphs) == MOST_GRAPHS:
-                del self._graphs[next(iter(self._graphs))]
-            graph = tf.function(function, input_signature=[*inputs], autograph=False)
-            self._graphs[key] = graph
-        return self._graphs[key]
+        require_unforked()
+        with self._making:
+            if key not in self._graphs:
+                if len(self._graphs) == MOST_GRAPHS:
+                    del self._graphs[next(iter(self._graphs))]
+                graph = tf.function(function, input_signature=[*inputs], autograph=False)
+                self._graphs[key] = graph
+            return self._graphs[key]
+
+    def __copy__(self):
+        copied = object.__new__(type(self))
+        vars(copied).update(vars(self))
+        return copied
+
+    def __reduce__(self):
+        name = type(self).__name__
+        raise TypeError(
+            f"A {name} can't be pickled. Received: pickle of a {name}. Call `save(path)` here and "
+            f"`{name}.load(path)` in the other process."
+        )
 
     def prefix_ids(self, prefixes, longest):
         """Target ids int32 `(batch, prefix_time)` of prefixes, strings or ids, cut to `longest`."""

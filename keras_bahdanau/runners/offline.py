@@ -17,13 +17,14 @@ from keras_bahdanau.settings.limits import BATCH_SIZE
 from keras_bahdanau.settings.option import check_value
 
 ADDED = ("translation", "score", "confidence")
-_LOADING = threading.Lock()
+_LOADING, _COUNTING = threading.Lock(), threading.Lock()
 
 
 class BatchTranslator:
     """Function of a batch of rows that adds the translation of each, its score and confidence.
 
-    It holds a path and options, so engines can pickle it. Each process loads a model once.
+    It holds a path and options, so engines can pickle it. Each process loads a model once. Any
+    number of threads may share it; a .tflite file translates for one of them at a time.
 
     ```python
     translator = BatchTranslator("runs/en-de", beam_width=1)
@@ -100,7 +101,9 @@ class BatchTranslator:
         values = [*rows[self.column]]
         inputs = [loaded.input_of(value) for value in values]
         good = [number for number, source in enumerate(inputs) if source is not None]
-        self.rows, self.bad_rows = self.rows + len(values), self.bad_rows + len(values) - len(good)
+        with _COUNTING:
+            self.rows += len(values)
+            self.bad_rows += len(values) - len(good)
 
         texts = np.full(len(values), "", object)
         scores, confidences = np.full((2, len(values)), np.nan, np.float32)

@@ -234,7 +234,7 @@ class _Training:
         report_long_targets(plan, self.validation, pipeline, say)
         return [
             *([keras.callbacks.ProgbarLogger()] if verbose else []),  # or it waits for validation
-            *([ReportSteps(say, lines=verbose == 2)] if verbose else []),
+            *([ReportSteps(say, verbose == 2, progress.step)] if verbose else []),
             *everywhere,
             checkpoint,
             ReportBroken("training", self.batches, plan.data.inputs, plan.source, say),

@@ -141,12 +141,13 @@ class ReportBroken(keras.callbacks.Callback):
 class ReportSteps(keras.callbacks.Callback):
     """Report that the graph is built and, with `lines`, the steps every 30 seconds.
 
-    Keras prints only one line an epoch into a file.
+    Keras prints only one line an epoch into a file. A resumed training has done `first_step` steps
+    of its first epoch.
     """
 
-    def __init__(self, say, lines):
+    def __init__(self, say, lines, first_step=0):
         super().__init__()
-        self.say, self.lines = say, lines
+        self.say, self.lines, self.first_step = say, lines, first_step
         self._reported = None
 
     def on_train_begin(self, logs=None):
@@ -159,10 +160,12 @@ class ReportSteps(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         if self.lines and time.monotonic() - self._reported >= SECONDS:
             steps = self.params.get("steps")
-            total = f" of {steps:,}" if steps else ""
+            total = f" of {self.first_step + steps:,}" if steps else ""
             loss = f", loss {float(logs['loss']):.4f}" if logs and "loss" in logs else ""
-            self.say(f"epoch {self._epoch}: step {batch + 1:,}{total}{loss}")
+            step = self.first_step + batch + 1
+            self.say(f"epoch {self._epoch}: step {step:,}{total}{loss}")
             self._reported = time.monotonic()
 
     def on_epoch_end(self, epoch, logs=None):
+        self.first_step = 0
         self._reported = time.monotonic()  # Keras prints a line, too

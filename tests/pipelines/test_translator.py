@@ -1,7 +1,10 @@
 """Text to results: any number, any order, empty and strange sentences, save and load."""
 
+import multiprocessing
+import pickle
 import re
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import keras
 import numpy as np
@@ -357,3 +360,57 @@ def test_what_can_be_read_once_is_translated(toy_translator):
     found = toy_translator.translate(iter(texts), prefixes=iter(prefixes))
     assert [one.text for one in found] == [one.text for one in expected]
     assert len(toy_translator.translate_nbest((text for text in texts), 1)) == 2
+
+
+@pytest.mark.slow
+def test_threads_that_share_a_translator_get_the_texts_of_one(toy_translator):
+    def ask(number):
+        search = kb.SearchOptions(beam_width=1 + number % 2)
+        return toy_translator.translate([SENTENCES[number % 7]], search=search)[0].text
+
+    alone = list(map(ask, range(14)))
+    with ThreadPoolExecutor(8) as threads:
+        texts = list(threads.map(ask, range(2000)))
+    assert texts == [alone[number % 14] for number in range(2000)]
+
+
+def test_graphs_leave_while_other_threads_ask_for_them(toy_translator, monkeypatch):
+    monkeypatch.setattr(pipeline, "MOST_GRAPHS", 2)
+    translator = kb.Translator(toy_translator.source, toy_translator.model, toy_translator.target)
+
+    def ask(key):
+        graph = translator._graph(key, lambda x: x + key, [pipeline._IDS])
+        return graph.python_function(1)
+
+    with ThreadPoolExecutor(8) as threads:
+        keys = [number % 5 for number in range(4000)]
+        assert list(threads.map(ask, keys)) == [1 + key for key in keys]
+    assert len(translator._graphs) == 2
+
+
+def test_a_translator_is_saved_and_not_pickled(toy_translator):
+    with pytest.raises(TypeError, match=r"A Translator can't be pickled.* Call `save\(path\)`"):
+        pickle.dumps(toy_translator)
+    assert toy_translator.searching(kb.SearchOptions(beam_width=2)).model is toy_translator.model
+
+
+@pytest.mark.parametrize("loads", [False, True])
+def test_a_forked_process_refuses_a_model_in_one_line(toy_translator, tmp_path, loads):
+    toy_translator.translate(["one"])
+    toy_translator.save(tmp_path / "toy.keras")
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+
+    def ask():
+        try:
+            translator = kb.Translator.load(tmp_path / "toy.keras") if loads else toy_translator
+            translator.translate(["one"])
+        except RuntimeError as error:
+            queue.put(str(error))
+
+    child = context.Process(target=ask)
+    child.start()
+    child.join(20)
+    child.kill()
+    message = queue.get()
+    assert "Received: a forked process. Start processes by" in message and "\n" not in message

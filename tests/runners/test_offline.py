@@ -231,3 +231,28 @@ def test_flac_is_no_input_of_a_saved_model_which_reads_wav(toy_artefact, tmp_pat
         BatchTranslator(toy_artefact("audio", "saved-model"), column="path"), rows
     )
     assert found["translation"] == ["eins zwei", "", ""] and bad == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["tflite", "saved_model"])
+def test_threads_share_a_batch_translator(request, kind):
+    fixture = {"tflite": "toy_litert", "saved_model": "toy_saved_model"}[kind]
+    program = [sys.executable, "-c", IN_THREADS, str(request.getfixturevalue(fixture))]
+    done = subprocess.run(program, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "True 2070\n"), done.stderr
+
+
+IN_THREADS = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from keras_bahdanau.runners.offline import BatchTranslator
+
+translator = BatchTranslator(sys.argv[1])
+words = ["one", "two", "three four", "", "five one two", "four", "two two"]
+sets = [{"text": [word]} for word in words]
+alone = [translator(rows)["translation"].tolist() for rows in sets * 10]
+with ThreadPoolExecutor(8) as threads:
+    calls = [sets[number % 7] for number in range(2000)]
+    texts = [rows["translation"].tolist() for rows in threads.map(translator, calls)]
+print(texts == [alone[number % 7] for number in range(2000)], translator.rows)
+"""

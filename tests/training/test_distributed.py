@@ -316,6 +316,42 @@ def test_a_killed_worker_ends_the_job_which_then_resumes(alone, tmp_path, victim
     assert_same_history(history_of(run.directory), alone[1])
 
 
+@pytest.mark.slow
+def test_the_workers_of_a_killed_parent_end_within_seconds(tmp_path):
+    for name, pairs in {"train": PAIRS[:110], "valid": PAIRS[110:]}.items():
+        lines = "".join(f"{source}\t{target}\n" for source, target in pairs)
+        (tmp_path / f"{name}.tsv").write_text(lines, encoding="utf-8")
+    run = Run(tmp_path / "run")
+    settings = {**SETTINGS, "epochs": 1000, "patience": 1000}
+    job = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "keras_bahdanau.cli", "train", tmp_path / "train.tsv"),
+            *("--valid-source", tmp_path / "valid.tsv", "--out", run.directory, "--workers", "2"),
+            *(f"--{name.replace('_', '-')}={value}" for name, value in settings.items()),
+        ],
+        env=environment(),
+    )
+    while not (run.checkpoint.is_file() and run.progress().step):
+        assert job.poll() is None
+        time.sleep(0.05)
+    workers = children_of(job)
+    assert len(workers) == 2
+    job.kill()
+    job.wait()
+    killed = time.monotonic()
+    while any(is_at_work(worker) for worker in workers):
+        assert time.monotonic() - killed < 10
+        time.sleep(0.1)
+
+
+def is_at_work(number):
+    stat = Path(f"/proc/{number}/stat")
+    try:
+        return ") Z" not in stat.read_text()  # one that nobody has waited for
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 DEVICES = """
 import json, sys
 import tensorflow as tf

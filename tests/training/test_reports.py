@@ -179,6 +179,22 @@ def test_long_steps_are_told_each_half_minute_where_there_is_no_bar(monkeypatch)
     assert isinstance(callback, keras.callbacks.Callback)
 
 
+def test_steps_of_a_resumed_epoch_are_counted_from_its_begin(monkeypatch):
+    clock = iter([0.0, 31.0, 31.0, 40.0, 80.0, 80.0])
+    monkeypatch.setattr(reports.time, "monotonic", lambda: next(clock))
+    lines = []
+    callback = ReportSteps(lines.append, lines=True, first_step=2)
+    callback.set_params({"steps": 45})
+    callback.on_train_begin()
+    callback.on_epoch_begin(4)
+    callback.on_train_batch_end(2, {})
+    callback.on_epoch_end(4)
+    callback.set_params({"steps": 47})
+    callback.on_epoch_begin(5)
+    callback.on_train_batch_end(0, {})
+    assert lines[1:] == ["epoch 5: step 5 of 47", "epoch 6: step 1 of 47"]
+
+
 def test_texts_that_the_vocabularies_do_not_know_are_reported():
     side, lines = Subwords.train(["a b"], 12, model_type="word", exact=False), []
     data = TrainingData.build([("a", "b"), ("b", "e")], [("a", "a c"), ("b", "d b")])

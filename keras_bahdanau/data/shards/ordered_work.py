@@ -2,68 +2,175 @@
 
 import collections
 import concurrent.futures
+import contextlib
 import math
-import multiprocessing
+import multiprocessing.spawn
 import os
+import pickle
+import queue
 import signal
+import subprocess
+import sys
 import threading
 import time
-from concurrent.futures.process import BrokenProcessPool
 
+from keras_bahdanau.files.own_process import module_command
 from keras_bahdanau.settings.checks import counted
 
 AHEAD = 2  # jobs for each process that wait or are done, which bounds the memory
 
 
 class WorkerPool:
-    """Processes for picklable functions of one argument, which end with this one."""
+    """Processes for picklable functions of one argument, which end with this one.
+
+    They are no processes of `multiprocessing`: these, and a tracker that it starts, import modules
+    of the current directory in place of Python's own.
+    """
 
     def __init__(self, number):
         self.number = number
-        self._pool = None
+        self._block = contextlib.ExitStack()
 
     def __enter__(self):
         if self.number > 1:
-            context = multiprocessing.get_context("spawn")  # threads of TensorFlow survive no fork
-            self._pool = concurrent.futures.ProcessPoolExecutor(
-                self.number, context, initializer=_end_with_parent
-            )
+            self._workers = queue.SimpleQueue()  # those that wait for a job
+            for _ in range(self.number):
+                self._workers.put(self._block.enter_context(_Worker()))
+            self._threads = concurrent.futures.ThreadPoolExecutor(self.number)
+            self._block.callback(self._threads.shutdown, cancel_futures=True)
         return self
 
     def __exit__(self, *error):
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+        self._block.close()
 
     def results(self, function, jobs):
         """Yield results in the order of the jobs; RuntimeError if a process was killed."""
-        if self._pool is None:
+        if self.number <= 1:
             yield from map(function, jobs)
             return
         waiting = collections.deque()
-        try:
-            for job in jobs:
-                waiting.append(self._pool.submit(function, job))
-                if len(waiting) > AHEAD * self.number:
-                    yield waiting.popleft().result()
-            while waiting:
+        for job in jobs:
+            waiting.append(self._threads.submit(self._run, function, job))
+            if len(waiting) > AHEAD * self.number:
                 yield waiting.popleft().result()
-        except BrokenProcessPool:
+        while waiting:
+            yield waiting.popleft().result()
+
+    def _run(self, function, job):
+        worker = self._workers.get()
+        try:
+            return worker.run(function, job)
+        finally:
+            self._workers.put(worker)
+
+
+class _Worker:
+    """A process that answers calls, from the first one on."""
+
+    def __init__(self):
+        self._process = None
+
+    def __enter__(self):
+        return self
+
+    def run(self, function, job):
+        """The result of a function, or its error."""
+        if self._process is None:
+            _check_begun()
+            self._process = subprocess.Popen(
+                module_command(sys.executable, __name__),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+            main = multiprocessing.spawn.get_preparation_data("worker")
+            main = {name: value for name, value in main.items() if name.startswith("init_main")}
+            self._call(_begin, (_path_of_workers(), main))
+        return self._call(function, job)
+
+    def _call(self, function, job):
+        call = pickle.dumps((function, job))
+        try:
+            pickle.dump(call, self._process.stdin)
+            self._process.stdin.flush()
+            answer = pickle.load(self._process.stdout)
+        except (EOFError, OSError, pickle.UnpicklingError):
             raise RuntimeError(
                 "Each process must come to its end. Received: one that was killed, as by a system "
                 "without memory. Use fewer workers, and run it again: it resumes."
             ) from None
+        result, error = pickle.loads(answer)
+        if error is not None:
+            raise error
+        return result
+
+    def __exit__(self, *error):
+        if self._process is not None:
+            with contextlib.suppress(BrokenPipeError), self._process:
+                self._process.stdin.close()
 
 
-def _end_with_parent():
-    """End this process as soon as its parent has ended; leave an interruption to the parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
+def _path_of_workers():
+    """Entries of the path of this process, without a current directory that holds no program."""
+    file = getattr(sys.modules["__main__"], "__file__", None)
+    ignored = {os.path.realpath(os.curdir)}
+    if file:
+        ignored -= {os.path.dirname(os.path.realpath(file))}
+    return [entry for entry in sys.path if os.path.realpath(entry) not in ignored]
+
+
+def _begin(path_and_main):
+    """Make the classes of the program known that has started this process."""
+    global _begun
+    path, main = path_and_main
+    sys.path += [entry for entry in path if entry not in sys.path]
+    _begun = False
+    multiprocessing.spawn.prepare(main)
+    _begun = True
+
+
+_begun = True  # False while a worker imports the program
+
+
+def _check_begun():
+    if not _begun:
+        raise RuntimeError(
+            "A program that several workers import must start no work by that. Received: one that "
+            'does. Put its calls behind `if __name__ == "__main__":`, or give workers=1.'
+        )
+
+
+def main():
+    """Answer the calls on standard input, until the parent ends or closes it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interruption is for the parent
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)  # what a function prints is no answer
+    calls = queue.SimpleQueue()
 
     def follow():
-        parent.join()
-        os._exit(1)
+        try:
+            while True:
+                calls.put(pickle.load(requests))
+        finally:
+            os._exit(0)
 
     threading.Thread(target=follow, daemon=True).start()
+    while True:
+        pickle.dump(_answer(calls.get()), answers)
+        answers.flush()
+
+
+def _answer(call):
+    """Pickle of (result, error) of a call."""
+    try:
+        function, job = pickle.loads(call)
+        return pickle.dumps((function(job), None))
+    except Exception as error:
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:  # its class takes other arguments
+            error = RuntimeError(" ".join(f"{type(error).__name__}: {error}".split()))
+        return pickle.dumps((None, error))
 
 
 def report_rate(results, size, done, say, interval=10.0, clock=time.monotonic, total=None):
@@ -88,3 +195,7 @@ def _rate(count, seconds, total):
         return f"{rate:,.0f} a second"
     minutes = math.ceil((total - count) / rate / 60)
     return f"{rate:,.1f} a second, {minutes:,} min left"
+
+
+if __name__ == "__main__":  # a worker
+    main()

@@ -9,14 +9,13 @@ import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 import numpy as np
 
 from keras_bahdanau.exporters.cpp_loader.c_library import object_array, to_numpy
 from keras_bahdanau.exporters.cpp_loader.session import SavedModelSession
-from keras_bahdanau.files.own_process import module_command
+from keras_bahdanau.files.own_process import end_with_input, module_command
 
 _SIZE = struct.Struct("<Q")
 _MODULE = "keras_bahdanau.exporters.cpp_loader"
@@ -146,16 +145,10 @@ def main():
             requests = itertools.chain(_calls(sys.stdin.buffer), [None])
             for (name, inputs, _), following in itertools.pairwise(requests):
                 if following is None:  # all is read: what follows is the end of the input
-                    threading.Thread(target=_end_with_input, daemon=True).start()
+                    end_with_input()
                 began = time.perf_counter()
                 answer = session.run(name, **inputs)
                 _write(answered, name, answer, time.perf_counter() - began)
         _write_end(answered)
     except (OSError, RuntimeError, TypeError, ValueError, struct.error) as error:
         sys.exit(" ".join(str(error).split()))
-
-
-def _end_with_input():
-    """End this process when its standard input does, whatever it computes."""
-    os.read(0, 1)
-    os._exit(1)

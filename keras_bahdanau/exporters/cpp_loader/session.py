@@ -23,7 +23,8 @@ class SavedModelSession:
 
     Only for a process that has not imported `tensorflow`, since XLA is disabled for the whole
     process: elsewhere call `run_in_clean_process`. `signatures` is a dictionary from a name to its
-    `Signature`. Without `text_operations` no operation of tensorflow-text is registered.
+    `Signature`. Without `text_operations` no operation of tensorflow-text is registered. Any number
+    of threads may run signatures at once; `close` it after the last.
 
     Raises RuntimeError if Python TensorFlow is imported already, if TensorFlow's C++ library is
     missing, or if the SavedModel can't be loaded.

@@ -23,6 +23,7 @@ class LiteRTPipeline:
     The file reads one input at a time, with its own search. An input that is too long for it is
     cut, and `truncated` says so. The source that its card describes makes the features, as in
     training; that loads TensorFlow. The file of a text does without: see `LiteRTTranslator`.
+    Any number of threads may share it: they take turns in the model, an input at a time.
 
     ```python
     reader = LiteRTPipeline("formulas.tflite")

@@ -15,9 +15,9 @@ class SavedModelPipeline:
     """A version that `export_saved_model` wrote, in TensorFlow's C++ loader, as a server runs it.
 
     Only for a process that has not imported `tensorflow`: see `SavedModelSession`. Inputs are
-    texts, or the content of files; the search is that of the export. Raises `Damage` if its card is
-    none; RuntimeError if Python TensorFlow is imported, or the version can't be loaded; ValueError
-    without a card or a signature of one tensor of strings.
+    texts, or the content of files; the search is that of the export. Threads may share it, and run
+    at once. Raises `Damage` if its card is none; RuntimeError if Python TensorFlow is imported, or
+    the version can't be loaded; ValueError without a card or a signature of one tensor of strings.
     """
 
     def __init__(self, path):

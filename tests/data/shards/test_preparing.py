@@ -1,10 +1,12 @@
 """Preparing a corpus: the ids are those of the text, whatever is killed and however many work."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -204,6 +206,122 @@ def die(_):
     import os
 
     os._exit(1)
+
+
+def double(job):
+    print("what a function prints is no answer")
+    if job == 3:
+        raise FileNotFoundError(2, "none", "x")
+    if job == 4:
+        raise UnicodeDecodeError("utf-8", b"y", 0, 1, "z")
+    return sys.path, 2 * job
+
+
+@pytest.mark.slow
+def test_workers_answer_in_order_and_their_errors_are_raised():
+    with WorkerPool(2) as workers:
+        assert [result for _, result in workers.results(double, range(3))] == [0, 2, 4]
+        with pytest.raises(FileNotFoundError, match="x"):
+            list(workers.results(double, [3]))
+        with pytest.raises(UnicodeDecodeError, match="z"):
+            list(workers.results(double, [4]))
+        assert [result for _, result in workers.results(double, [7])] == [14]
+        with pytest.raises(AttributeError, match="lambda"):  # which no pickle holds
+            list(workers.results(lambda job: job, [0]))
+
+
+PLANTED = "multiprocessing", "numpy", "json", "pickle", "concurrent", "runpy", "keras"
+PREPARE = """
+import sys
+{path}
+from keras_bahdanau.cli import main
+main(["prepare", "p.tsv", "--workers", "2", "--shard-pairs", "1000", "--out", "out"])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", ["del sys.path[0]", "sys.path[0] = sys.argv[1]"])
+def test_modules_of_the_current_directory_do_not_run_in_a_worker(tmp_path, path):
+    lines = (f"{n} a b c\t{n} d e f\n" for n in range(3000))
+    (tmp_path / "p.tsv").write_text("".join(lines))
+    for name in PLANTED:
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w'); 1 / 0")
+    empty = tmp_path / "program"
+    empty.mkdir()
+    command = [sys.executable, "-c", PREPARE.format(path=path), str(empty)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out").is_dir() and not (tmp_path / "ran").exists()
+
+
+SCRIPT = """
+import beside
+from keras_bahdanau.data.shards.ordered_work import WorkerPool
+
+class Own:
+    pass
+
+def work(job):
+    return isinstance(job, Own), beside.VALUE
+
+if {guard}:
+    with WorkerPool(2) as workers:
+        print(*workers.results(work, [Own(), Own(), 3]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "guard, answer",
+    [
+        ("__name__ == '__main__'", "(True, 7) (True, 7) (False, 7)\n"),
+        ("True", "A program that several workers import must start no work by that"),
+    ],
+)
+def test_workers_know_the_classes_of_the_program(tmp_path, guard, answer):
+    (tmp_path / "beside.py").write_text("VALUE = 7")
+    (tmp_path / "program.py").write_text(SCRIPT.format(guard=guard))
+    command = [sys.executable, "program.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert answer in done.stdout + done.stderr
+
+
+HELD = """
+from keras_bahdanau.data.shards.ordered_work import WorkerPool
+from test_preparing import wait
+with WorkerPool(2) as workers:
+    for pid in workers.results(wait, [0, 0, 60, 60]):
+        print(pid, flush=True)
+"""
+
+
+def wait(seconds):
+    time.sleep(seconds)
+    return os.getpid()
+
+
+@pytest.mark.slow
+def test_workers_end_with_a_parent_that_is_killed():
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+    environment = {**os.environ, "PYTHONPATH": path}
+    command = [sys.executable, "-c", HELD]
+    parent = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
+    with parent:
+        workers = {int(parent.stdout.readline()) for _ in range(2)}
+        parent.kill()
+    until = time.monotonic() + 10
+    while any(map(is_running, workers)):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{pid}/stat")  # one that nobody has waited for is no more at work
+    return not stat.exists() or ") Z" not in stat.read_text()
 
 
 @pytest.mark.slow

@@ -128,6 +128,50 @@ def lines_to_translate():
     return [*sentences, *odd]
 
 
+THREADS = """
+#define main program
+#include "translate.cc"
+#undef main
+#include <atomic>
+#include <thread>
+
+int main(int count, char** arguments) {
+  on_device::Options options;
+  options.model = arguments[1];
+  Translator translator(options);
+  const std::vector<std::string> sentences(arguments + 2, arguments + count);
+  std::vector<std::string> alone;
+  const auto ask = [&](size_t number) {
+    return translator.Translate(sentences[number % sentences.size()], "line").front().text;
+  };
+  for (size_t i = 0; i < sentences.size(); ++i) alone.push_back(ask(i));
+  std::atomic<int> right = 0;
+  std::vector<std::thread> threads;
+  for (size_t thread = 0; thread < 8; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (size_t i = thread; i < 2000; i += 8) right += ask(i) == alone[i % sentences.size()];
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::cout << right << std::endl;
+}
+"""
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_threads_that_share_a_translator_get_the_texts_of_one(toy_litert, tmp_path):
+    (tmp_path / "threads.cc").write_text(THREADS)
+    packages = subprocess.run(
+        ["pkg-config", "--cflags", "--libs", "sentencepiece"], capture_output=True, text=True
+    ).stdout.split()
+    library = (LIBRARY, f"-Wl,-rpath,{LIBRARY.parent}", "-pthread")
+    program = ("-std=c++20", "-O1", "-I", KIT, tmp_path / "threads.cc", "-o", tmp_path / "threads")
+    subprocess.run(["g++", *program, *packages, *library], check=True)
+    sentences = ["one", "two one", "three four five", "", "five two", "one one four four two"]
+    assert answer([tmp_path / "threads", toy_litert, *sentences])[:2] == (0, ["2000", ""])
+
+
 @needs_compiler
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--greedy",), ("--threads", "2")])

@@ -5,13 +5,16 @@ import hashlib
 import importlib.util
 import io
 import json
+import multiprocessing
 import os
+import pickle
 import random
 import shutil
 import subprocess
 import sys
 import venv
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +32,7 @@ ROOT = Path(__file__).parents[3]
 GOLDEN = ROOT / "tests" / "golden" / "0.1.0"
 PROGRAM = ROOT / "export" / "on_device" / "translate.py"
 RUNNER = ROOT / "keras_bahdanau" / "exporters" / "litert" / "on_device"
+WORDS = ROOT / "examples" / "pronounce" / "models" / "cmudict-small.tflite"
 ALIGNMENTS = ROOT / "keras_bahdanau" / "text" / "alignments.py"
 LACKING = """
 import importlib.abc, runpy, sys
@@ -126,6 +130,42 @@ def test_the_encoder_reads_the_padding_of_no_source(toy_translator, tmp_path, mo
     layers = [*toy_translator.model._flatten_layers()]
     left = [layer.stops_early for layer in layers if hasattr(layer, "stops_early")]
     assert left and not any(left)  # as it was before
+
+
+def test_threads_that_share_a_file_get_the_texts_of_one_thread():
+    translator = OnDeviceTranslator(WORDS)
+    words = ["A", "BO", "CAT", "", "IDEA"]
+
+    def ask(number):
+        sentence = words[number % 5]
+        if number % 5:
+            return translator.translate([sentence])[0].text
+        return [listed.text for listed in translator.translate_nbest([sentence], 2)[0]]
+
+    alone = list(map(ask, range(25)))
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(ask, range(2000))) == [alone[number % 25] for number in range(2000)]
+
+
+def test_a_forked_process_opens_the_file_anew_while_a_thread_holds_it():
+    translator = OnDeviceTranslator(WORDS, threads=2)
+    (alone,) = translator.translate(["CAT"])
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+
+    def ask():
+        queue.put(translator.translate(["CAT"])[0].text)
+
+    with translator._turn:
+        child = context.Process(target=ask)
+        child.start()
+    child.join(20)
+    assert child.exitcode == 0 and queue.get() == alone.text
+
+
+def test_a_file_at_work_is_not_pickled():
+    with pytest.raises(TypeError, match=r"can't be pickled. Received: path='.*tflite'. Give the p"):
+        pickle.dumps(OnDeviceTranslator(WORDS))
 
 
 def test_three_files_are_enough_on_a_device(toy_litert, aligned, tmp_path):

@@ -93,7 +93,8 @@ export class Pipeline {
    * "_prefix", and `begun` the ids of that prefix. `alignment` has a Float32Array of weights of the columns for each
    * of `tokens`, which end with the end token. `tokenWords` has the number of the word of each, from 0, and -1 for
    * those of none. Older files give no confidence, no log-probabilities, no entropies and no words of tokens.
-   * `surfaces` is what an unknown token may copy: see `surfacesOf` of copying.mjs.
+   * `surfaces` is what an unknown token may copy: see `surfacesOf` of copying.mjs. Calls may overlap; a worker
+   * loads a pipeline of its own.
    */
   async decode(features, sourceTokens, kind = "", begun = [], surfaces = []) {
     const key = this.signature(kind);

@@ -1,5 +1,7 @@
 """Features of one input in, text and alignment out, by an exported LiteRT file."""
 
+import os
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +38,9 @@ class OnDevicePipeline:
     print(pipeline.decode(features, [str(number) for number in range(len(frames))]).text)
     ```
 
+    Any number of threads may share it: they take turns in the model, an input at a time. An object
+    for each thread needs memory for each. A process that is forked opens the file anew.
+
     Args:
         path: Path of the file.
         threads: Positive integer. Processor threads to use.
@@ -59,30 +64,14 @@ class OnDevicePipeline:
     """
 
     def __init__(self, path, threads=1, greedy=False):
-        try:
-            from ai_edge_litert.interpreter import Interpreter
-        except ImportError:
-            raise ImportError(
-                "Running a .tflite file needs the package ai-edge-litert. Received: an environment "
-                "without it. Install it: pip install 'keras-bahdanau[litert]'"
-            ) from None
-        self.path = str(path)
+        self.path, self._threads, self._greedy = str(path), threads, greedy
         self.card, self.files = unpack(path)
         self.reduction = self.card.get("reduction", 1)
         self._target = self.vocabulary("target")
         self.copies = bool(self.card.get("search", {}).get("replace_unknown"))
         self._copied_from = self.vocabulary("source") if self.copies else None
-        verb = self.card["verb"]
         try:
-            self._interpreter = Interpreter(model_path=str(path), num_threads=threads)
-            names = self._interpreter.get_signature_list()
-            name = f"{verb}_greedy" if greedy else verb
-            lacks_greedy = greedy and name not in names
-            self._run = None if lacks_greedy else self._interpreter.get_signature_runner(name)
-            self._listing, self._completing = (
-                self._interpreter.get_signature_runner(name) if name in names else None
-                for name in (f"{verb}_nbest", f"{verb}_prefix")
-            )
+            self._open()
             lists, completing = self._listing or self._completing, self._completing
             self.most = int(lists.get_output_details()["ids"]["shape"][1]) if lists else 1
             prefix = completing and completing.get_input_details()["prefix"]["shape"][1]
@@ -97,11 +86,44 @@ class OnDevicePipeline:
                 "A file that copies characters must say which: by the output copied_from. "
                 f"Received: path={self.path!r} without it. Export it again."
             )
-        if lacks_greedy:
+        if self._run is None:
             raise ValueError(
                 "A file must have a signature for greedy search. Received: "
                 f"path={self.path!r} without it. Export it with the signature greedy."
             )
+
+    def _open(self):
+        """Make the interpreter of this process, and the runners of its signatures."""
+        try:
+            from ai_edge_litert.interpreter import Interpreter
+        except ImportError:
+            raise ImportError(
+                "Running a .tflite file needs the package ai-edge-litert. Received: an environment "
+                "without it. Install it: pip install 'keras-bahdanau[litert]'"
+            ) from None
+        verb = self.card["verb"]
+        interpreter = Interpreter(model_path=self.path, num_threads=self._threads)
+        names = interpreter.get_signature_list()
+        name = f"{verb}_greedy" if self._greedy else verb
+        lacks_greedy = self._greedy and name not in names
+        self._run = None if lacks_greedy else interpreter.get_signature_runner(name)
+        self._listing, self._completing = (
+            interpreter.get_signature_runner(name) if name in names else None
+            for name in (f"{verb}_nbest", f"{verb}_prefix")
+        )
+        self._turn, self._process = threading.Lock(), os.getpid()
+
+    def _open_after_fork(self):
+        """Open the file anew in a forked process, which has no threads and perhaps a held lock."""
+        if self._process != os.getpid():
+            self._inherited = self._run, self._listing, self._completing  # to free them may hang
+            self._open()
+
+    def __reduce__(self):
+        raise TypeError(
+            "A .tflite file at work can't be pickled. Received: "
+            f"path={self.path!r}. Give the path to the other process, which opens it itself."
+        )
 
     def vocabulary(self, side):
         """The SentencePiece processor of a side; ValueError if it is missing or damaged."""
@@ -136,6 +158,7 @@ class OnDevicePipeline:
             ValueError: If an array has another shape or kind of numbers than the file was made
                 for, or more positions.
         """
+        self._open_after_fork()
         result = self._answer(self._run, features)
         outputs = {name: output[0] for name, output in result.items()}
         return self._read(labels, outputs, surfaces)
@@ -153,6 +176,7 @@ class OnDevicePipeline:
         self.check_nbest(nbest)
         if nbest == 1 and not prefix:  # for which every file has a signature
             return [self.decode(features, labels, surfaces)]
+        self._open_after_fork()
         run, prefix_inputs = self._listing, {}
         if prefix or run is None:
             run, prefix_inputs = self._completing, self._prefix(prefix)
@@ -193,12 +217,13 @@ class OnDevicePipeline:
         return {"prefix": ids, "prefix_length": len(ids)}
 
     def _answer(self, run, features):
-        """The outputs of a signature, for inputs without a batch."""
-        tensors = {
-            name: _padded(name, features.get(name), detail["shape"], detail["dtype"])
-            for name, detail in run.get_input_details().items()
-        }
-        return run(**tensors)
+        """The outputs of a signature, for inputs without a batch; one thread at a time."""
+        with self._turn:  # all signatures write into the memory of one interpreter
+            tensors = {
+                name: _padded(name, features.get(name), detail["shape"], detail["dtype"])
+                for name, detail in run.get_input_details().items()
+            }
+            return run(**tensors)
 
     def _read(self, labels, outputs, surfaces):
         """The text in the outputs for one hypothesis, by name."""

@@ -12,7 +12,7 @@ class OnDeviceTranslator(OnDevicePipeline):
     print(translator.translate(["A man in an orange hat."])[0].text)
     ```
 
-    Arguments and errors: see `OnDevicePipeline`.
+    Arguments, errors, and what threads may do: see `OnDevicePipeline`.
     """
 
     def __init__(self, path, threads=1, greedy=False):

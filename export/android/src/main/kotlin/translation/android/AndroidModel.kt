@@ -19,10 +19,13 @@ class AndroidModel(assets: AssetManager, name: String, threads: Int = 2) : Model
     private val compiled = CompiledModel.create(assets, name, options)
     private val buffers = mutableMapOf<Pair<String, String>, TensorBuffer>() // by signature and tensor
 
+    @Synchronized
     override fun has(signature: String): Boolean = there { input(signature, "source") }
 
+    @Synchronized
     override fun has(signature: String, output: String): Boolean = there { output(signature, output) }
 
+    @Synchronized
     override fun run(
         signature: String,
         inputs: Map<String, IntArray>,
@@ -52,6 +55,7 @@ class AndroidModel(assets: AssetManager, name: String, threads: Int = 2) : Model
     private fun output(signature: String, name: String): TensorBuffer =
         buffers.getOrPut(signature to name) { compiled.createOutputBuffer(name, signature) }
 
+    @Synchronized
     override fun close() {
         buffers.values.forEach { it.close() }
         compiled.close()
