@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 _MODULE_OF = {
     "AttentionPooling": "layers",
+    "AttentionRNN": "layers",
     "BahdanauAttention": "layers",
     "BatchTranslator": "runners",
     "Decoder": "models",

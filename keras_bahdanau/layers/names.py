@@ -27,6 +27,7 @@ MODULES = {  # module of the package -> its classes
     "cells.layer_norm": ("LayerNormGRUCell", "LayerNormLSTMCell"),
     "cells.parallel": ("MinGRUCell", "MinLSTMCell", "ParallelCell", "SRUCell", "SSRUCell"),
     "cells.stack": ("CellStack",),
+    "decoder_cells.attention_rnn": ("AttentionRNN",),
     "decoder_cells.bahdanau": ("ConditionalCell", "DecoderCell"),
     "decoder_cells.blocks": ("BlockCell",),
     "decoder_cells.decoder_cell": ("DecoderState", "Step"),
@@ -142,7 +143,7 @@ QUERY_PARTS = ("state", "embedding", "context", "task")
 PUBLIC = {
     "Attention": (
         *("ATTENTIONS", "Attention", "BahdanauAttention", "LuongAttention", "MultiHeadAttention"),
-        *("PastAttention", "HardAlignment", "AttentionPooling", "AttentionBase"),
+        *("PastAttention", "HardAlignment", "AttentionPooling", "AttentionRNN", "AttentionBase"),
     ),
     "Scores": ("SCORES", "Score", "AdditiveScore"),
     "Windows": ("WINDOWS", "Window", "LocalMonotonic", "LocalPredictive", "LocalMedian"),

@@ -94,16 +94,18 @@ def outside_graphs():
 STEPS_AT_ONCE = 4  # of a loop on a GPU, which starts the work of a pass anew
 
 
-def scan(step, state, inputs, template, steps=None):
+def scan(step, state, inputs, template, steps=None, return_state=False):
     """Run `step` along time and keep the output of each step, `(batch, time, ...)`.
 
     `step` is a function `(state, input) -> (output, state)`, the state always of the same
     structure, shapes and dtypes; `inputs` are tensors `(batch, time, ...)`, one slice a step;
     `template` has the structure, dtype and shape `(batch, ...)` of one step's output. Behind
-    `steps`, an int32 scalar, the loop may end, and outputs mean nothing; None for all.
+    `steps`, an int32 scalar, the loop may end, and outputs mean nothing; None for all. With
+    `return_state` the pair (outputs, last state) is returned.
     """
-    outputs, _ = loop(step, state, tree.map_structure(_swap, inputs), template, steps)
-    return tree.map_structure(_swap, outputs)
+    outputs, state = loop(step, state, tree.map_structure(_swap, inputs), template, steps)
+    outputs = tree.map_structure(_swap, outputs)
+    return (outputs, state) if return_state else outputs
 
 
 def _swap(tensor):

@@ -170,6 +170,31 @@ def attention_row(new, query=(TARGET_TIME, 6), **fields):
     return Row(new, (floats(BATCH, *query), VALUES, MASK), padding=padding, **fields)
 
 
+def attention_rnn_row(new_cell, states=1):
+    def new(**kwargs):
+        policy = {"dtype": kwargs.get("dtype")}
+        attention = layers.BahdanauAttention(5, dropout=0.5, coverage="sum", **policy)
+        return layers.AttentionRNN(
+            new_cell(**policy),
+            attention,
+            **{"return_sequences": True, "return_state": True, "return_attention_scores": True},
+            **kwargs,
+        )
+
+    def padding(inputs, memory, mask, memory_mask):
+        return (
+            padded(inputs, 50.0),
+            padded(memory, 50.0),
+            padded(mask, False),
+            padded(memory_mask, False),
+        )
+
+    real = np.arange(TARGET_TIME) < np.array([[TARGET_TIME], [4]])
+    inputs = (floats(BATCH, TARGET_TIME, 8), VALUES, real, MASK)
+    outputs = (*("compute",) * (1 + states), "float32")
+    return Row(new, inputs, outputs, padding, drops=True)
+
+
 def hard_alignment_row(**options):
     return attention_row(
         lambda **kwargs: layers.HardAlignment("additive", 5, **options, **kwargs), drops=False
@@ -392,6 +417,11 @@ TABLE = {
         padding=lambda values, mask: (padded(values, 50.0), padded(mask, False)),
         options={"dropout": 0.5},
         drops=True,
+    ),
+    "AttentionRNN": attention_rnn_row(lambda **kwargs: layers.GRUCell(4, **kwargs)),
+    "AttentionRNN, of Keras' cells": attention_rnn_row(
+        lambda **kwargs: [keras.layers.LSTMCell(4, **kwargs), keras.layers.GRUCell(4, **kwargs)],
+        states=3,
     ),
     "HardAlignment": hard_alignment_row(order=1),
     "HardAlignment, zeroth": hard_alignment_row(),

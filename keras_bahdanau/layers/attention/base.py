@@ -183,15 +183,10 @@ class AttentionBase(AttentionPart):
 
     def _prepared(self, values, keys, mask):
         """`ProjectedMemory` of values and keys `(batch, source_time, units)`, zero at padding."""
-        if mask is None:
-            mask = ops.ones(ops.shape(values)[:2], dtype="bool")
-        else:
-            mask = ops.broadcast_to(mask, ops.shape(values)[:2]) if mask.shape[0] == 1 else mask
-            values = zero_padding(values, mask)
-        memory = Memory(values, mask, summary=(), last=last_real_value(values, mask), task=())
+        memory = new_memory(values, mask)
         if keys is None:
             return ProjectedMemory(memory, self.prepare(memory))
-        key_memory = memory._replace(values=zero_padding(keys, mask))
+        key_memory = memory._replace(values=zero_padding(keys, memory.mask))
         return ProjectedMemory(memory, self.prepare_pair(memory, key_memory))
 
     def _attended(self, query, mask, prepared, training):
@@ -243,6 +238,16 @@ class AttentionBase(AttentionPart):
         if isinstance(mask, list | tuple):
             mask = mask[0]  # of a list of inputs
         return mask
+
+
+def new_memory(values, mask=None):
+    """`Memory` of values `(batch, source_time, units)`, zero at padding, without their summary."""
+    if mask is None:
+        mask = ops.ones(ops.shape(values)[:2], dtype="bool")
+    else:
+        mask = ops.broadcast_to(mask, ops.shape(values)[:2]) if mask.shape[0] == 1 else mask
+        values = zero_padding(values, mask)
+    return Memory(values, mask, summary=(), last=last_real_value(values, mask), task=())
 
 
 def zero_padding(values, mask):

@@ -1,7 +1,7 @@
 """Base of the recurrent cells: one step in two parts, and the dropout masks of a sentence."""
 
 import keras
-from keras import ops
+from keras import ops, tree
 
 from keras_bahdanau.layers.recurrence import scan
 from keras_bahdanau.layers.registry import untrack_sublayer
@@ -28,7 +28,20 @@ class Cell(keras.layers.Layer):
 
     Output:
         `(output, states)`: the output, `(batch, [beam,] output_units)`, and the new states.
+
+    `keras.layers.RNN(cell)` runs a cell as one of Keras' own; its recurrent dropout then draws a
+    new mask at each step.
     """
+
+    # the names of `keras.layers.RNN`
+    state_size = property(lambda self: self.state_sizes)
+    output_size = property(lambda self: self.output_units)
+
+    def get_initial_state(self, batch_size=None):
+        """Zeros in the structure of the states: tensors `(batch, size)`."""
+        return tree.map_structure(
+            lambda size: ops.zeros((batch_size, size), self.compute_dtype), self.state_sizes
+        )
 
     def project(self, inputs):
         """Product of the inputs alone, `(..., input_units)` -> `(..., any width)`."""

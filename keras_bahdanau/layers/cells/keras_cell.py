@@ -22,7 +22,8 @@ class KerasCell(Cell):
 
     def __init__(self, cell, **kwargs):
         super().__init__(**kwargs)
-        if not isinstance(cell, keras.layers.Layer) or not hasattr(cell, "state_size"):
+        is_cell = isinstance(cell, keras.layers.Layer) and hasattr(cell, "state_size")
+        if not is_cell or isinstance(cell, keras.layers.RNN):
             raise TypeError(
                 "`cell` must be a Keras layer with a `state_size`, such as "
                 f"keras.layers.GRUCell(256). Received: cell={cell!r}"
@@ -35,7 +36,13 @@ class KerasCell(Cell):
 
     def build(self, inputs_shape, context_shape=None, states_shape=None):
         width = inputs_shape[-1] + (0 if context_shape is None else context_shape[-1])
-        self.cell.build((None, width))
+        if not self.cell.built:
+            self.cell.build((None, width))
+
+    def get_initial_state(self, batch_size=None):
+        if not hasattr(self.cell, "get_initial_state"):
+            return super().get_initial_state(batch_size)
+        return tuple(keras.tree.flatten(self.cell.get_initial_state(batch_size=batch_size)))
 
     def step(self, projected, states, context=None, dropout_masks=()):
         # [x; c]: (batch, [beam,] input_units + context_units)

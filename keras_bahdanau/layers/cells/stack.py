@@ -50,9 +50,14 @@ class CellStack(Cell):
         return self.cells[-1].output_units
 
     def build(self, inputs_shape, context_shape=None, states_shape=None):
-        self.cells[0].build(inputs_shape, context_shape=context_shape)
+        if not self.cells[0].built:
+            self.cells[0].build(inputs_shape, context_shape=context_shape)
         for below, cell in zip(self.cells, self.cells[1:], strict=False):
-            cell.build((None, below.output_units))
+            if not cell.built:
+                cell.build((None, below.output_units))
+
+    def get_initial_state(self, batch_size=None):
+        return tuple(cell.get_initial_state(batch_size) for cell in self.cells)
 
     def project(self, inputs):
         return self.cells[0].project(inputs)

@@ -32,7 +32,8 @@ class DecoderCell(DecoderCellBase):
             appendix A.2.2.
 
     Keyword Args:
-        cell: "gru" or another of `layers.CELLS`, or a Keras cell.
+        cell: "gru" or another of `layers.CELLS`, or a Keras cell, which are copied; or a
+            `CellStack`, whose cells are used themselves, with `depth=1`.
         depth: Positive integer. Number of cells, each on top of the last.
         residual: Bool. True if each but the lowest adds its input to its output.
         query: Tuple of parts of the query: "state", "embedding", "context", "task".
@@ -105,6 +106,8 @@ class ConditionalCell(DecoderCellBase):
 
     With `depth` above 1 the further cells follow the second one. Otherwise as `DecoderCell`.
     """
+
+    has_stack = False
 
     def __init__(self, units, attention="bahdanau", **kwargs):
         super().__init__(units, attention, **kwargs)

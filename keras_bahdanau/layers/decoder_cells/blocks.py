@@ -42,6 +42,7 @@ class BlockCell(DecoderCellBase):
     """
 
     has_blocks = True
+    has_stack = False
 
     def __init__(
         self,

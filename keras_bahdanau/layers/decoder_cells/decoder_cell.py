@@ -52,6 +52,7 @@ class DecoderCellBase(keras.layers.Layer):
     Arguments, calls and output: see `DecoderCell`; `prepared` has no beam axis.
     """
 
+    has_stack = True  # False if its cells do not move together, as those of a `CellStack` do
     has_blocks = False  # True if the output of each cell is added to its input, on a residual
 
     def __init__(
@@ -83,12 +84,17 @@ class DecoderCellBase(keras.layers.Layer):
             attention, units=units, name="attention", dtype=self.dtype_policy
         )
         self.query = Query(query, dtype=self.dtype_policy, name="query")
-        self.stack = CellStack(
-            [self._new_cell(f"cell_{index}") for index in range(depth)],
-            residual=residual,
-            dtype=self.dtype_policy,
-            name="stack",
-        )
+        self.stack = cell if isinstance(cell, CellStack) else None
+        if self.stack is None:
+            cells = [self._new_cell(f"cell_{index}") for index in range(depth)]
+            policy = self.dtype_policy
+            self.stack = CellStack(cells, residual=residual, dtype=policy, name="stack")
+        elif not self.has_stack or depth > 1 or residual or self.stack.output_units != units:
+            raise ValueError(
+                "A `CellStack` must be as wide as `units`, and the only cells of a decoder cell. "
+                f"Received: {type(self).__name__}(units={units}, depth={depth}, "
+                f"residual={residual}) with a CellStack of width {self.stack.output_units}."
+            )
         self.bridge = BRIDGES[bridge](
             self.stack.state_sizes, dtype=self.dtype_policy, name="bridge"
         )
@@ -126,7 +132,8 @@ class DecoderCellBase(keras.layers.Layer):
             task=memory_shape.task[-1],
         )
         self.query.built = True  # it has no weights
-        self.attention.build((None, query_units), memory_shape.values)
+        if not self.attention.built:
+            self.attention.build((None, query_units), memory_shape.values)
         self.bridge.build(memory_shape.summary)
         if self.context_gate is not None:
             self.context_gate.build((None, self.querying_units))
