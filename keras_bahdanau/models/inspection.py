@@ -83,27 +83,25 @@ def _arrays(x):
         return {name: _arrays(array) for name, array in x.items()}
     if any(hasattr(leaf, "shape") for leaf in tree.flatten(x)):
         return x
-    try:
+    with contextlib.suppress(ValueError):  # rows of several lengths
         array = np.asarray(x)
-    except ValueError:  # rows of several lengths
-        array = np.empty((), dtype=object)
-    if array.dtype == object:
-        raise TypeError(
-            "`x` must be an array (batch, ...), or a list or dictionary of arrays. Received: "
-            f"{type(x).__name__}. Pad rows to one length; of a dataset give one batch."
-        )
-    return array
+        if array.dtype != object:
+            return array
+    raise TypeError(
+        "`x` must be an array (batch, ...), or a list or dictionary of arrays. Received: "
+        f"{type(x).__name__}. Pad rows to one length; of a dataset give one batch."
+    )
 
 
 def _count_examples(x):
     """Length of the batch axis."""
     shapes = [tuple(array.shape) for array in tree.flatten(x) if array is not None]
-    if not shapes or not all(shapes) or not shapes[0][0]:
+    lengths = {shape[:1] for shape in shapes}
+    if len(lengths) != 1 or not all(*lengths) or lengths == {()}:
         raise ValueError(
-            f"`x` must have one example at least. Received: arrays of the shapes {shapes}."
+            "`x` must have one batch axis, of one example at least. Received: arrays of the "
+            f"shapes {shapes}."
         )
-    if len({shape[0] for shape in shapes}) > 1:
-        raise ValueError(f"All arrays of `x` must have one batch axis. Received: shapes {shapes}.")
     return shapes[0][0]
 
 
@@ -200,8 +198,8 @@ def _joined(batches, layers):
     counts = [{name: len(calls) for name, calls in batch.items()} for batch in batches]
     if not counts[0]:
         raise ValueError(
-            "`model` must call an attention layer. Received: a model that calls none of "
-            f"{', '.join(layers)}. Give the model that contains their calls."
+            "`model` must call an attention layer, outside of tf.function. Received: a model that "
+            f"calls none of {', '.join(layers)}. Give the model that contains their calls."
         )
     if any(count != counts[0] for count in counts):
         raise ValueError(

@@ -42,10 +42,10 @@ def plot_weights(weights, labels=None, target_labels=None, *, curve=None, larges
         >>> plot_weights([0.1, 0.7, 0.2], ["not", "bad", "."]).savefig("weights.png")
     """
     weights = _numbers("weights", weights, (1, 2, 3))
-    if ax is not None and (curve is not None or weights.ndim == 3):
+    if (ax is not None) + (curve is not None) + (weights.ndim == 3) > 1:
         raise ValueError(
-            "A curve, or several heads, need a figure of their own. Received: `ax` with "
-            f"weights.shape={weights.shape}. Leave `ax` out, or draw one head."
+            "Heads, `curve` and `ax` exclude each other. Received: two of them with "
+            f"weights.shape={weights.shape}. Draw one head, or leave `ax` out."
         )
     if curve is not None:
         curve = _numbers("curve", curve, (1, 2))
@@ -61,8 +61,8 @@ def plot_weights(weights, labels=None, target_labels=None, *, curve=None, larges
     if weights.ndim < 3:
         return draw_map(np.atleast_2d(weights), source, target, families, ax, limits)
     heads, rows, columns = weights.shape
-    size = heads * (1.5 + CELL_INCHES * columns), 1.5 + CELL_INCHES * rows
-    figure = Figure(np.minimum(size, 60.0), dpi=150, layout="constrained")
+    size = np.minimum((heads * (1.5 + CELL_INCHES * columns), 1.5 + CELL_INCHES * rows), 60.0)
+    figure = Figure(size, dpi=150, layout="constrained")
     for head, axes in enumerate(figure.subplots(1, heads, squeeze=False)[0] if heads else ()):
         draw_map(weights[head], source, target, families, axes, limits)
         axes.set_xlabel(f"head {head + 1}")
@@ -79,21 +79,9 @@ def _below_curve(weights, curve, source, target, families, limits):
     if weights.ndim == 1:
         below.bar(positions, weights, width=1.0, color="0.4")
         below.set(ylim=limits, ylabel="weight")
-    elif weights.ndim == 2:
-        below.imshow(
-            weights,
-            aspect="auto",
-            cmap="gray_r",
-            vmin=limits[0],
-            vmax=limits[1],
-            interpolation="nearest",
-        )
-        below.set_yticks(range(len(target)), target, fontfamily=families, parse_math=False)
     else:
-        raise ValueError(
-            "Weights below a curve must be (source_time,) or (target_time, source_time). "
-            f"Received: weights.shape={weights.shape}. Draw one head."
-        )
+        below.imshow(weights, "gray_r", aspect="auto", clim=limits, interpolation="nearest")
+        below.set_yticks(range(len(target)), target, fontfamily=families, parse_math=False)
     ticks = [position for position in positions if source[position]]
     ticks = ticks[:: -(-len(ticks) // MOST_NUMBERS) or 1]
     texts = [source[position] for position in ticks]
@@ -148,9 +136,7 @@ def _numbers(name, array, ranks):
             f"{name}.shape={numbers.shape}. Give those of one example: {name}[0]."
         )
     if not np.isfinite(numbers).all():
-        raise ValueError(
-            f"`{name}` must be finite. Received: {name} with NaN or infinity. Give softmax weights."
-        )
+        raise ValueError(f"`{name}` must be finite. Received: NaN or infinity in {name}.")
     return numbers
 
 
@@ -160,10 +146,8 @@ def _fit_labels(name, labels, weights, axis):
     if labels is None:
         step = max(1, -(-length // MOST_NUMBERS))
         return [str(index) if index % step == 0 else "" for index in range(length)], weights
-    texts = [
-        token_label(label.decode(errors="replace") if isinstance(label, bytes) else str(label))
-        for label in labels
-    ]
+    texts = (text.decode(errors="replace") if isinstance(text, bytes) else text for text in labels)
+    texts = [token_label(str(text)) for text in texts]
     return texts, _cut(name, len(texts), weights, axis)
 
 

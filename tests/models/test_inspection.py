@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from keras import ops
 
 import keras_bahdanau as kb
@@ -194,6 +195,26 @@ def test_an_error_restores_the_layers():
         attention_weights(model, np.ones((1, 3)))
     assert "call" not in vars(model.layers[0])
     assert model(np.ones((1, 3))).shape == (1, 3)
+
+
+class Compiled(keras.Model):
+    """A model that calls its attention layer inside of a compiled function."""
+
+    def __init__(self):
+        super().__init__()
+        self.pooling = kb.AttentionPooling(3, name="pooling")
+        self.pooled = tf.function(self.pooling)
+
+    def call(self, x):
+        return self.pooled(x)
+
+
+def test_weights_inside_of_a_compiled_function_are_refused():
+    model, x = Compiled(), np.ones((2, 3, 4), "float32")
+    model(x[:1])
+    with pytest.raises(ValueError, match="which a compiled function does not give"):
+        attention_weights(model, x)
+    assert model(x).shape == (2, 4)
 
 
 class Unused(keras.Model):
