@@ -4,6 +4,7 @@ import contextlib
 import faulthandler
 import functools
 import gc
+import io
 import os
 import signal
 import sys
@@ -134,7 +135,8 @@ def load_tensorflow(threads=None):
         return
     for name, number in _threads(threads).items():
         os.environ.setdefault(name, str(number))
-    faulthandler.enable()
+    with contextlib.suppress(io.UnsupportedOperation):  # in a notebook, say: stderr is no file
+        faulthandler.enable()
     with without_greetings(), _without_matplotlib(), _without_collection():
         import tensorflow  # noqa: F401
 

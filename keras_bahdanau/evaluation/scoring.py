@@ -202,6 +202,7 @@ def long_references(pairs, lengths, translator, search=None):
 def long_references_of(batches, pairs, translator, search=None):
     """The same line about the pairs of `BatchedPairs` that take part."""
     (lengths,) = batches.lengths()
+    pairs = [*pairs]  # `Corpora` have no index
     return long_references([pairs[row] for row in batches.used], lengths, translator, search)
 
 
