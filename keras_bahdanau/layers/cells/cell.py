@@ -38,10 +38,8 @@ class Cell(keras.layers.Layer):
     output_size = property(lambda self: self.output_units)
 
     def get_initial_state(self, batch_size=None):
-        """Zeros in the structure of the states: tensors `(batch, size)`."""
-        return tree.map_structure(
-            lambda size: ops.zeros((batch_size, size), self.compute_dtype), self.state_sizes
-        )
+        """Zeros as states: a list of tensors `(batch, size)`, of a stack of such lists."""
+        return [ops.zeros((batch_size, size), self.compute_dtype) for size in self.state_sizes]
 
     def project(self, inputs):
         """Product of the inputs alone, `(..., input_units)` -> `(..., any width)`."""
@@ -79,7 +77,9 @@ class Cell(keras.layers.Layer):
 
     def call(self, inputs, states, context=None, training=None):
         dropout_masks = self.dropout_masks(ops.shape(inputs)[0], training)
-        return self.step(self.project(inputs), states, context, dropout_masks)
+        output, after = self.step(self.project(inputs), states, context, dropout_masks)
+        # a list of states in `keras.layers.RNN`, which a loop on JAX wants back as a list
+        return output, tree.pack_sequence_as(states, tree.flatten(after))
 
 
 class ProjectedCell(Cell):

@@ -42,7 +42,7 @@ class KerasCell(Cell):
     def get_initial_state(self, batch_size=None):
         if not hasattr(self.cell, "get_initial_state"):
             return super().get_initial_state(batch_size)
-        return tuple(keras.tree.flatten(self.cell.get_initial_state(batch_size=batch_size)))
+        return keras.tree.flatten(self.cell.get_initial_state(batch_size=batch_size))
 
     def step(self, projected, states, context=None, dropout_masks=()):
         # [x; c]: (batch, [beam,] input_units + context_units)

@@ -57,7 +57,7 @@ class CellStack(Cell):
                 cell.build((None, below.output_units))
 
     def get_initial_state(self, batch_size=None):
-        return tuple(cell.get_initial_state(batch_size) for cell in self.cells)
+        return [cell.get_initial_state(batch_size) for cell in self.cells]
 
     def project(self, inputs):
         return self.cells[0].project(inputs)
