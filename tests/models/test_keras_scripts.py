@@ -37,7 +37,6 @@ def new_model():
         ),
         *(LOSSES.sparse_categorical_crossentropy, LOSSES.SparseCategoricalCrossentropy),
     ],
-    ids=str,
 )
 def test_compile_refuses_a_loss_of_probabilities(loss):
     with pytest.raises(ValueError, match="gives logits.*Received: loss=.*TokenCross") as error:
@@ -51,7 +50,6 @@ def test_compile_refuses_a_loss_of_probabilities(loss):
         *(["sparse_categorical_crossentropy"], ["ce"], ["AUC"], {"logits": "binary_accuracy"}),
         *([METRICS.AUC()], [METRICS.Precision()], METRICS.SparseCategoricalCrossentropy()),
     ],
-    ids=str,
 )
 @pytest.mark.parametrize("argument", ["metrics", "weighted_metrics"])
 def test_compile_refuses_a_metric_of_probabilities(metrics, argument):
