@@ -60,7 +60,7 @@ def register_lazily(package, modules):
                 stand_in = _stand_in(f"{package}.{module}", name)
                 registered_classes.setdefault(f"{package}>{name}", stand_in)
 
-    if "keras" in sys.modules:
+    if sys.modules.get("keras") is not None:
         importlib.import_module("keras")  # waits for an import in another thread
         register()
     else:

@@ -170,7 +170,9 @@ def test_what_can_not_be_removed_takes_no_input_away(cache, tmp_path, monkeypatc
     os.utime(left, (0, 0))
 
     def refused(path):
-        raise PermissionError(13, "Permission denied", path)
+        if os.path.lexists(path):
+            raise PermissionError(13, "Permission denied", path)
+        raise FileNotFoundError(2, "No such file or directory", path)
 
     monkeypatch.setattr(os, "unlink", refused)
     source = IMAGE.cached(tmp_path / "cache", say=silent)
