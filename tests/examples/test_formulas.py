@@ -54,8 +54,8 @@ def test_a_drawing_is_dark_where_the_pen_was(formulas):
 def test_a_line_that_is_no_formula_is_named(formulas, tmp_path, line):
     path = tmp_path / "dev.jsonl"
     right = '{"latex": "1", "ink": [[0, 0, 1, 1]]}\n'
-    path.write_text(f"{right}{right}{line}\n")
-    with pytest.raises(ValueError, match=f"Received: path='{path}', line 3: "):
+    path.write_text(f"{4 * right}{line}\n")
+    with pytest.raises(ValueError, match=f"Received: path='{path}', line 5: "):
         formulas.read(path)
 
 

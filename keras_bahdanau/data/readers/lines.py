@@ -81,14 +81,14 @@ def decode_lines(data: bytes, name: str, first_line: int = 1) -> list[str]:
 def check_form(data: bytes, name: str):
     """Raise ValueError if the first bytes of a file are those of another form than text.
 
-    A text with JSON, or HTML, in most of its first lines has such sentences.
+    A text with JSON, or HTML, in more than three quarters of its first lines has such sentences.
     """
     form = detect_form(data[:FIRST_BYTES])
     if form is None:
         return
     if form.is_text:
         lines = [*filter(None, data[: 2**16].split(b"\n", FIRST_LINES)[:FIRST_LINES])]
-        if 2 * sum(detect_form(line[:FIRST_BYTES]) == form for line in lines) > len(lines):
+        if 4 * sum(detect_form(line[:FIRST_BYTES]) == form for line in lines) > 3 * len(lines):
             return
     raise form_error(form, name)
 
