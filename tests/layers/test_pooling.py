@@ -55,6 +55,7 @@ def test_each_score_query_and_heads_pool_a_sequence_after_loading_too(score, opt
     np.testing.assert_array_equal(loaded(steps)[0], context)
 
 
+@pytest.mark.slow
 def test_a_sequential_classifier_ignores_padding_and_learns():
     model = keras.Sequential(
         [

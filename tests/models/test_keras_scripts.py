@@ -73,6 +73,7 @@ def test_compile_takes_losses_and_metrics_of_logits(loss, metrics):
     new_model().compile("adam", loss, metrics=metrics)
 
 
+@pytest.mark.slow
 def test_a_compiled_model_goes_on_after_loading(tmp_path):
     model = new_model()
     model.compile(kb.optimizers.AveragingAdam(1e-3), kb.losses.TokenCrossentropy())

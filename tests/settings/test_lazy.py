@@ -105,7 +105,7 @@ def files(tmp_path_factory):
     return folder / "functional.keras", folder / "checkpoint.keras"
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_new_process_loads_models_whose_classes_are_not_imported(order, files):
     command = [sys.executable, "-c", ORDERS[order] + PROGRAM, *files, PUBLISHED]
