@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers.attention.base import Attended, AttentionBase, weighted_sum
-from keras_bahdanau.layers.attention.normalizers import shifted
+from keras_bahdanau.layers.attention.normalizers import masked_softmax, shifted
 from keras_bahdanau.layers.attention.windows import for_queries
 from keras_bahdanau.layers.registry import SCORES
 from keras_bahdanau.layers.scores.score import check_shapes
@@ -114,7 +114,7 @@ class HardAlignment(AttentionBase):
         if self.monotonic:
             by_jump = ops.where(ops.less(jump, 0), LOG_ZERO, by_jump)
         # p(a_i = j | a_{i-1} = j'): (batch, [n,] j', j)
-        alpha = ops.softmax(ops.expand_dims(scores, axis=-2) + matrix_of(by_jump), axis=-1)
+        alpha = masked_softmax(ops.expand_dims(scores, axis=-2) + matrix_of(by_jump))
         # sum over j' with g_{i-1}: (batch, [n,] j)
         return safe_log(ops.sum(ops.expand_dims(ops.exp(state), axis=-1) * alpha, axis=-2))
 
