@@ -99,7 +99,7 @@ def report_unwritten(kind, texts, subwords, lowercase=False):
 
 
 def _change(text, written):
-    """How a text changes: "'4 m²' becomes '4 m2' (² U+00B2 becomes 2)"."""
+    """Description of a change of a text: "'4 m²' becomes '4 m2' (² U+00B2 becomes 2)"."""
     matcher = difflib.SequenceMatcher(None, text[:500], written[:500], autojunk=False)
     parts = [
         (text[first:last], written[start:end])

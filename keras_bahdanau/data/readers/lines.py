@@ -81,7 +81,7 @@ def decode_lines(data: bytes, name: str, first_line: int = 1) -> list[str]:
 def check_form(data: bytes, name: str):
     """Raise ValueError if the first bytes of a file are those of another form than text.
 
-    A text with JSON, or HTML, in more than three quarters of its first lines has such sentences.
+    If more than three quarters of the first lines are JSON, or HTML, the text is lines of it.
     """
     form = detect_form(data[:FIRST_BYTES])
     if form is None:
@@ -109,7 +109,7 @@ def form_error(form, name):
 
 
 def _conversion(data):
-    """What to do with text that is not UTF-8: a sentence."""
+    """Remedy for text that is not UTF-8: a sentence."""
     encoding = guess_encoding(data[: 2**16])
     if not encoding:
         return "Convert the file to UTF-8 or repair the line."

@@ -38,7 +38,7 @@ class JsonLines(LineCorpus):
 
 
 def _texts_of(line):
-    """What to do with a line of JSON without two expected texts: a sentence."""
+    """Remedy for a line of JSON without the two expected texts: a sentence."""
     try:
         names = [*text_keys(json.loads(line))]
     except (AttributeError, RecursionError, ValueError):

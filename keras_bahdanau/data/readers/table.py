@@ -75,7 +75,7 @@ def find_columns(lines, needed=("source", "target")):
 
 
 def _kind(cells):
-    """What a column of cells holds: "count", "features", "-" for nothing, or "text"."""
+    """Kind of a column of cells: "count", "features", "-" for nothing, or "text"."""
     if not any(cells):
         return "-"
     if all(map(_COUNT.fullmatch, cells)):
