@@ -166,6 +166,13 @@ class ImageSource(Source):
         columns = side_by_side(lambda raw: read_or(0, columns, raw), inputs)
         return ImageRows(self, inputs, columns, self.longest)
 
+    def cut(self, inputs, longest):
+        short, rows, truncated = super().cut(inputs, longest)
+        for row in np.flatnonzero(truncated):  # an image of one colour has nothing to cut off
+            pixels = read_or(None, functools.partial(_read, self.decoder), short[row])
+            truncated[row] = pixels is not None and pixels.shape[1] > 0
+        return short, rows, truncated
+
     def limits(self, longest):
         limits = super().limits(longest)
         return {**limits, "max_image_bytes": MOST_BYTES, "max_image_pixels": MOST_PIXELS}

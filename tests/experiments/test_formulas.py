@@ -324,7 +324,7 @@ def line_of(latex="1", ink=ONE, **more):
     [
         ("", "no JSON: ''"),
         ("1 + 1", "no JSON: '1 + 1'"),
-        ("[" * 100_000, "no JSON: '[[["),
+        ("[" * 10_000, "no JSON: '[[["),
         ("[1]", "no latex"),
         ('{"ink": []}', "no latex"),
         ('{"latex": "1"}', "no ink"),
@@ -346,7 +346,8 @@ def line_of(latex="1", ink=ONE, **more):
 )
 def test_a_line_that_is_no_formula_is_named(example, tmp_path, line, told):
     file = tmp_path / "dev.jsonl"
-    file.write_text(f"{line_of()}\n{line_of(ink=[], owners=[])}\n{line}\n{line_of()}\n")
+    lines = [line_of(), line_of(ink=[], owners=[]), line, *[line_of()] * 3]
+    file.write_text("".join(f"{line}\n" for line in lines))
     with pytest.raises(ValueError) as raised:
         example("formulas").read_owned(file)
     assert f"Received: path='{file}', whose line 3 has {told}" in str(raised.value)
