@@ -122,9 +122,10 @@ class CtcPrefixes:
         empty = ops.expand_dims(ops.equal(state.last, NONE), axis=-1)  # the start token: no c yet
         repeated = ops.expand_dims(ops.equal(tokens, state.last), axis=-1)
         before = ops.where(repeated, LOG_ZERO, state.log_n)
-        log_phi = log_sum(state.log_b, before)[..., :-1]  # -> (batch, beam, source_time), of t - 1
+        log_phi = self._before_frames(log_sum(state.log_b, before))
         emitted = take_beams(self.log_probs, tokens)  # log p_t(c)
-        highest = ops.max(log_sum(state.log_b, state.log_n)[..., :-1], axis=-1, keepdims=True)
+        paths = self._before_frames(log_sum(state.log_b, state.log_n))
+        highest = ops.max(paths, axis=-1, keepdims=True)
         psi = ops.sum(ops.exp(log_phi - highest) * ops.exp(emitted), axis=-1, keepdims=True)
         log_psi = highest + ops.log(ops.maximum(psi, LEAST))  # -> (batch, beam, 1)
 
@@ -139,18 +140,23 @@ class CtcPrefixes:
 
     def _next_log_psi(self, state):
         """Logarithms of psi(g c) for all c: `(batch, beam, vocabulary)`."""
-        log_phi = log_sum(state.log_b, state.log_n)  # -> (batch, beam, source_time + 1)
-        highest = ops.max(log_phi[..., :-1], axis=-1, keepdims=True)
+        paths = log_sum(state.log_b, state.log_n)  # -> (batch, beam, source_time + 1)
+        log_phi = self._before_frames(paths)
+        highest = ops.max(log_phi, axis=-1, keepdims=True)
         # (batch, beam, source_time) x (batch, source_time, vocabulary)
-        psi = ops.matmul(ops.exp(log_phi[..., :-1] - highest), self.probs)
+        psi = ops.matmul(ops.exp(log_phi - highest), self.probs)
         # the last token again needs a blank between: (batch, beam, 1)
         probs = ops.exp(take_beams(self.log_probs, state.last))
-        blanks = ops.exp(state.log_b[..., :-1] - highest)
+        blanks = ops.exp(self._before_frames(state.log_b) - highest)
         again = ops.sum(blanks * probs, axis=-1, keepdims=True)
         tokens = ops.arange(self.vocabulary, dtype="int32")
         psi = ops.where(ops.equal(tokens, ops.expand_dims(state.last, axis=-1)), again, psi)
         log_psi = highest + ops.log(ops.maximum(psi, LEAST))
-        return ops.where(ops.equal(tokens, self.end), log_phi[..., -1:], log_psi)
+        return ops.where(ops.equal(tokens, self.end), paths[..., -1:], log_psi)
+
+    def _before_frames(self, log_r):
+        """Paths before each real frame `(batch, beam, source_time)`; log 0 before padding."""
+        return ops.where(self.mask, log_r[..., :-1], LOG_ZERO)
 
 
 def _pad_first(log_r):

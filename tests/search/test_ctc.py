@@ -132,6 +132,24 @@ def test_prefixes_and_rows_of_padding_change_no_other_row():
     assert_allclose(found.scores[0, 0], total / len(tokens), rtol=1e-4)
 
 
+@pytest.mark.parametrize("length", [1, 2, 4])
+def test_padding_changes_no_score_of_a_token_that_has_no_path(length):
+    """A text of as many tokens as frames can only end: the other tokens are log 0 in any batch."""
+    text = [LABELS[step % 2] for step in range(length)]
+    scores = []
+    for time in (length, TIME, 64):
+        log_probs = np.full((1, time, VOCABULARY), 7.0, "float32")
+        log_probs[:, :length] = LOG_PROBS[:1, :length]
+        prefixes = CtcPrefixes(tf.constant(log_probs), tf.range(time)[tf.newaxis] < length, END)
+        state = prefixes.initial_state()
+        for token in (START, *text):
+            found, state = prefixes.step(tf.constant([token]), state)
+        scores.append(found.numpy()[0])
+    for padded in scores[1:]:
+        assert_allclose(padded, scores[0], rtol=1e-6, atol=1e-5)
+    assert abs(scores[0][END]) < 1e-5 and (np.delete(scores[0], END) < -80).all()
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize("run", [eager, graph])
 def test_given_targets_get_the_score_of_their_paths(run):
