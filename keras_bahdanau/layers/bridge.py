@@ -5,11 +5,12 @@ import itertools
 import keras
 from keras import ops
 
+from keras_bahdanau.layers.registry import CompositeLayer
 from keras_bahdanau.settings import checks
 from keras_bahdanau.settings.limits import MOST_OF_A_STATE
 
 
-class Bridge(keras.layers.Layer):
+class Bridge(CompositeLayer):
     """Base of the bridges: all initial states of a decoder, in the structure of its cell.
 
     A summary `(batch, summary_units)` gives tensors `(batch, size)`; `sizes` are those of the cell.

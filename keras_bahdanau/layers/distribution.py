@@ -6,6 +6,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_bahdanau.layers.registry import CompositeLayer
+
 LARGEST = 3.4e38  # about the largest float32
 # log-probability of a token that may not come: lower than that of an empty place in a beam,
 # whatever its length makes of it
@@ -78,7 +80,7 @@ class Copying(NamedTuple):
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class PointerGenerator(keras.layers.Layer):
+class PointerGenerator(CompositeLayer):
     """Probability, float32 `(...)`, that a step generates its token, and does not copy one.
 
     p_gen = sigmoid(w_h c_i + w_s s_i + w_x y_{i-1} + b)      (See et al. 2017, eq. 8)

@@ -6,11 +6,12 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers.attention.hard_alignment import log_sum_exp
+from keras_bahdanau.layers.registry import CompositeLayer
 from keras_bahdanau.layers.rules import check_layer, plain_readout_rules
 from keras_bahdanau.settings import checks
 
 
-class ReadoutBase(keras.layers.Layer):
+class ReadoutBase(CompositeLayer):
     """Base of the readouts: t_i `(..., units)` from s_i, c_i and y_{i-1}, for all steps at once."""
 
     def __init__(self, units, dropout=0.0, **kwargs):

@@ -38,6 +38,36 @@ def resolve_layer(value):
     )
 
 
+class CompositeLayer(keras.layers.Layer):
+    """Base of layers with sublayers; the build config has the quantization of each.
+
+    `model.quantize` changes the sublayers, but the config of the layer does not describe them.
+    """
+
+    def get_build_config(self):
+        config = super().get_build_config()
+        quantized = {
+            str(index): [layer.quantization_mode, _quantization_config(layer)]
+            for index, layer in enumerate(self._flatten_layers(include_self=False))
+            if layer.quantization_mode is not None
+        }
+        return {**config, "quantized": quantized} if quantized else config
+
+    def build_from_config(self, config):
+        config = dict(config)
+        quantized = config.pop("quantized", {})
+        super().build_from_config(config)
+        sublayers = self._flatten_layers(include_self=False)
+        for index, (mode, quantization) in quantized.items():
+            if sublayers[int(index)].quantization_mode is None:
+                quantization = keras.saving.deserialize_keras_object(quantization)
+                sublayers[int(index)].quantize(mode, config=quantization)
+
+
+def _quantization_config(layer):
+    return keras.saving.serialize_keras_object(getattr(layer, "quantization_config", None))
+
+
 def untrack_sublayer(layer, sublayer):
     """Remove a sublayer that will not be built: Keras on JAX would trace again at each `fit`."""
     layer._tracker.untrack(sublayer)

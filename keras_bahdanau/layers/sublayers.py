@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_bahdanau.layers.attention.normalizers import masked_softmax
 from keras_bahdanau.layers.recurrence import StepDropout
+from keras_bahdanau.layers.registry import CompositeLayer
 from keras_bahdanau.settings import checks
 
 EPSILON = 1e-6
@@ -43,7 +44,7 @@ class WordDropout(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class FeedForward(keras.layers.Layer):
+class FeedForward(CompositeLayer):
     """FFN(x) = W_2 max(0, W_1 x + b_1) + b_2      (Vaswani et al. 2017, eq. 2).
 
     W_1 x is `inner_units` wide, the output `units`; `dropout` is the share of inner values dropped.

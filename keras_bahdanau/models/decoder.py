@@ -12,7 +12,7 @@ from keras_bahdanau.layers.distribution import Copying, PointerGenerator, log_mi
 from keras_bahdanau.layers.front_ends.token_embedding import token_embedding
 from keras_bahdanau.layers.memory import Memory
 from keras_bahdanau.layers.recurrence import outside_graphs
-from keras_bahdanau.layers.registry import READOUTS, from_config, untrack_sublayer
+from keras_bahdanau.layers.registry import READOUTS, CompositeLayer, from_config, untrack_sublayer
 from keras_bahdanau.layers.rules import check_layer, readout_rules, weight_rules
 from keras_bahdanau.layers.sublayers import WordDropout
 from keras_bahdanau.settings import checks
@@ -30,7 +30,7 @@ class DecoderOutput(NamedTuple):
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class Decoder(keras.Model):
+class Decoder(CompositeLayer, keras.Model):
     """Attention decoder: whole target sentences in training, one step in search.
 
     ```python
@@ -216,9 +216,20 @@ class Decoder(keras.Model):
     @property
     def output_weights(self):
         """(kernel, bias or None, whether it is an embedding, to be transposed); or None."""
+        layer = self.embedding if self.output_layer is None else self.output_layer
+        if layer.quantization_mode is not None:
+            self.quantize(layer.quantization_mode)
         if self.output_layer is None:
             return self.embedding.embeddings, None, True
         return self.output_layer.kernel, self.output_layer.bias, False
+
+    def quantize(self, mode=None, **kwargs):
+        """Raise ValueError: losses and searches read the matrix of the output layer."""
+        raise ValueError(
+            f"A {type(self).__name__} can't be quantized by Keras, which changes the matrices that "
+            f"losses and searches read. Received: mode={mode!r}. Export the pipeline: "
+            'export_litert(pipeline, path, quantization="int8").'
+        )
 
     def newest(self, state):
         """s_i of a `DecoderState`: that of the highest recurrent cell."""

@@ -9,14 +9,14 @@ from keras import ops
 from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.layers.memory import SUMMARIES, Memory, first_value
 from keras_bahdanau.layers.recurrence import outside_graphs
-from keras_bahdanau.layers.registry import READERS, from_config
+from keras_bahdanau.layers.registry import READERS, CompositeLayer, from_config
 from keras_bahdanau.layers.sublayers import WordDropout
 from keras_bahdanau.settings import checks
 from keras_bahdanau.settings.guesses import check_passed_on
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class Encoder(keras.Model):
+class Encoder(CompositeLayer, keras.Model):
     """Front end, readers and summary: the memory of a source.
 
     The default is an embedding of tokens and a bidirectional RNN (Bahdanau et al. 2015,

@@ -4,14 +4,14 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers.distribution import as_distribution
-from keras_bahdanau.layers.registry import from_config
+from keras_bahdanau.layers.registry import CompositeLayer, from_config
 from keras_bahdanau.models.seq2seq import Seq2Seq
 from keras_bahdanau.models.step_model import Prepared, StepModel, step_log_probs
 from keras_bahdanau.models.training_output import TrainingOutput, is_tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class Ensemble(StepModel, keras.Model):
+class Ensemble(CompositeLayer, StepModel, keras.Model):
     """Several `Seq2Seq` of the same vocabularies, which a search sees as one model.
 
     p(y_i | y_1 ... y_{i-1}, x) = 1/n sum_k p_k(y_i | y_1 ... y_{i-1}, x)
@@ -88,6 +88,8 @@ class Ensemble(StepModel, keras.Model):
         logits, weights = zip(*predictions, strict=True)
         log_probs = log_mean_exp([ops.log_softmax(member, axis=-1) for member in logits])
         return (log_probs, _mean(weights)) if return_attention_scores else log_probs
+
+    quantize = Seq2Seq.quantize
 
     def get_config(self):
         return {**super().get_config(), "models": [_member_config(model) for model in self.models]}

@@ -5,9 +5,9 @@ from keras import ops, tree
 
 from keras_bahdanau.layers.distribution import softmax_distribution
 from keras_bahdanau.layers.recurrence import outside_graphs
-from keras_bahdanau.layers.registry import from_config
+from keras_bahdanau.layers.registry import CompositeLayer, from_config
 from keras_bahdanau.models.compile_checks import check_logits
-from keras_bahdanau.models.decoder import check_weights
+from keras_bahdanau.models.decoder import Decoder, check_weights
 from keras_bahdanau.models.losses import layer_losses
 from keras_bahdanau.models.metrics import build_compiled, update_compiled
 from keras_bahdanau.models.output_loss import output_loss
@@ -27,7 +27,7 @@ from keras_bahdanau.settings.removed import drop_removed
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class Seq2Seq(StepModel, keras.Model):
+class Seq2Seq(CompositeLayer, StepModel, keras.Model):
     """An attention encoder-decoder that Keras trains as it is.
 
     ```python
@@ -291,6 +291,8 @@ class Seq2Seq(StepModel, keras.Model):
         if isinstance(y_pred, TrainingOutput):
             return self.get_metrics_result()
         return super().compute_metrics(x, y, y_pred, token_weights(y, sample_weight))
+
+    quantize = Decoder.quantize
 
     def get_config(self):
         return {

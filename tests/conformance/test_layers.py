@@ -176,6 +176,24 @@ def test_it_is_saved_and_loaded_in_a_users_model(row, policy, tmp_path):
     assert_close(modes.eager(call(loaded), inputs), expected, atol=0)
 
 
+@pytest.mark.slow
+@EVERY
+@pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")
+def test_it_is_quantized_saved_and_loaded_in_a_users_model(row, tmp_path):
+    holder = Holder(built(row))
+    inputs = row.inputs_for(holder.layer)
+    modes.eager(call(holder), inputs)
+    holder.quantize("int8")
+    holder.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    if isinstance(holder.layer, models.HardDecoder):
+        with pytest.raises(ValueError, match="can't be quantized by Keras"):
+            loaded(inputs)
+        return
+    expected = modes.eager(call(holder), inputs)
+    assert_close(modes.eager(call(loaded), inputs), expected, atol=0)
+
+
 @pytest.mark.few(2)
 @EVERY
 @pytest.mark.parametrize("policy", HALF)

@@ -98,32 +98,95 @@ def test_weights_are_those_of_the_equations_under_each_mask(run, name):
     np.testing.assert_allclose(context, expected[0] * real_queries, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", [name for name in MASKS if name != "a wide key"])
-def test_identity_projections_give_stock_additive_attention(name):
-    arguments = {key: item for key, item in MASKS[name].items() if key != "attention_mask"}
-    if name in ("attention", "attention of all sources"):
-        return  # of which the stock layer knows nothing
-    arguments.pop("key_mask", None)  # which it does not read
-    arguments = {**arguments, "key": KEY} if "key" in arguments else arguments
-    stock = keras.layers.AdditiveAttention()
-    tensors = [QUERY, VALUE, *([KEY] if "key" in arguments else [])]
-    masks = [arguments.get("query_mask"), arguments.get("value_mask")]
-    is_causal = "use_causal_mask" in arguments
-    expected = stock(tensors, mask=masks, return_attention_scores=True, use_causal_mask=is_causal)
-    attention = kb.BahdanauAttention(6)
+PRODUCTS = {
+    "dot": lambda attention, query, key: query @ key.swapaxes(1, 2),
+    "scaled-dot": lambda attention, query, key: query @ key.swapaxes(1, 2) / np.sqrt(6),
+    "general": lambda attention, query, key: (
+        query @ (key @ np.asarray(attention.score.key_projection.kernel, "float64")).swapaxes(1, 2)
+    ),
+}
+
+
+@pytest.mark.parametrize("score", PRODUCTS)
+@pytest.mark.parametrize("name", [name for name in MASKS if name not in ("a wide key", "all")])
+def test_products_have_the_weights_of_the_equations_under_each_mask(name, score):
+    arguments, attention = MASKS[name], layers.Attention(score)
+    context, weights = attention(QUERY, VALUE, return_attention_scores=True, **arguments)
+    key = np.float64(arguments.get("key", VALUE))
+    scores = PRODUCTS[score](attention, np.float64(QUERY), key)
+    expected = softmax(scores, real_positions(arguments))
+    np.testing.assert_allclose(weights, expected, atol=1e-6)
+    real_queries = arguments.get("query_mask", np.ones((2, 3), bool))[..., None]
+    np.testing.assert_allclose(context, expected @ VALUE * real_queries, atol=1e-6)
+
+
+def with_identity_projections():
+    attention = kb.BahdanauAttention(6, kernel_initializer="identity")
     attention.build(QUERY.shape, VALUE.shape)
+    return attention
+
+
+def additive_pair():
+    """Stock `AdditiveAttention`, and ours with W = U = 1 and the same v."""
+    stock, attention = keras.layers.AdditiveAttention(), with_identity_projections()
+    stock.build([QUERY.shape, VALUE.shape])
     attention.score.v.assign(np.asarray(stock.scale)[:, None])
-    for projection in (attention.score.query_projection, attention.score.key_projection):
-        projection.kernel.assign(np.eye(6))
-    forms = (
-        lambda: attention(
-            tensors, mask=masks, return_attention_scores=True, use_causal_mask=is_causal
-        ),
-        lambda: attention(QUERY, VALUE, return_attention_scores=True, **arguments),
-    )
-    for call in forms:
-        for tensor, stock_tensor in zip(call(), expected, strict=True):
+    return stock, attention
+
+
+def dot_pair():
+    return keras.layers.Attention(), layers.Attention("dot")
+
+
+@pytest.mark.parametrize("pair", [additive_pair, dot_pair])
+@pytest.mark.parametrize("name", [name for name in MASKS if name not in ("a wide key", "all")])
+def test_stock_attention_gives_the_same_for_lists_and_names(name, pair):
+    """Rows with something real: without it the stock layer has uniform weights."""
+    arguments = dict(MASKS[name])
+    if "attention_mask" in arguments:
+        return  # of which the stock layer knows nothing: see the next test
+    arguments.pop("key_mask", None)  # which it does not read
+    stock, attention = pair()
+    tensors = [QUERY, VALUE, *([arguments["key"]] if "key" in arguments else [])]
+    options = {
+        "mask": [arguments.get("query_mask"), arguments.get("value_mask")],
+        "use_causal_mask": "use_causal_mask" in arguments,
+        "return_attention_scores": True,
+    }
+    expected = stock(tensors, **options)
+    for outputs in (
+        attention(tensors, **options),
+        attention(QUERY, VALUE, return_attention_scores=True, **arguments),
+    ):
+        for tensor, stock_tensor in zip(outputs, expected, strict=True):
             np.testing.assert_allclose(tensor, stock_tensor, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_one_stock_head_without_projections_gives_the_same(name):
+    """`keras.layers.MultiHeadAttention`, which reads all masks; a query must have a position."""
+    arguments = {**MASKS[name], **({"key": KEY} if "key" in MASKS[name] else {})}
+    stock = keras.layers.MultiHeadAttention(1, 6, use_bias=False)
+    stock.build(QUERY.shape, VALUE.shape)
+    stock.set_weights([np.eye(6).reshape(weight.shape) for weight in stock.get_weights()])
+    options = {**arguments, "return_attention_scores": True}
+    expected = stock(QUERY, VALUE, **options)
+    outputs = layers.Attention("scaled-dot")(QUERY, VALUE, **options)
+    live = real_positions(arguments).any(axis=-1) & arguments.get("query_mask", True)
+    assert live.sum() > 3
+    np.testing.assert_allclose(outputs[0][live], expected[0][live], atol=1e-6)
+    np.testing.assert_allclose(outputs[1][live], expected[1][:, 0][live], atol=1e-6)
+
+
+def test_stock_attention_gives_the_same_with_the_masks_that_inputs_carry():
+    stock, attention = additive_pair()
+    ids = keras.Input((None,), dtype="int32"), keras.Input((None,), dtype="int32")
+    query, value = (keras.layers.Embedding(10, 6, mask_zero=True)(tensor) for tensor in ids)
+    outputs = [layer([query, value], return_attention_scores=True) for layer in (stock, attention)]
+    model = keras.Model(ids, outputs)
+    for stock_tensor, tensor in zip(*model([IDS, WIDE_IDS]), strict=True):
+        np.testing.assert_allclose(tensor, stock_tensor, atol=1e-6)
+    assert outputs[1][0]._keras_mask is not None
 
 
 @each_kind

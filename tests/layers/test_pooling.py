@@ -92,6 +92,22 @@ def test_two_of_them_are_a_hierarchical_attention():
     assert model(RANDOM.normal(size=(2, 3, 4, 6))).shape == (2, 6)
 
 
+def test_the_mask_of_words_tells_which_sentences_are_real():
+    """Keras' `TimeDistributed` hands on the mask of its inputs, one axis too long."""
+    ids = keras.Input((None, None), dtype="int32")
+    words = keras.layers.Embedding(9, 6, mask_zero=True)(ids)
+    sentences = keras.layers.TimeDistributed(kb.AttentionPooling(5))(words)
+    outputs = kb.AttentionPooling(4, return_attention_scores=True)(sentences)
+    model = keras.Model(ids, outputs)
+    documents = np.array([[[3, 4, 5], [2, 0, 0]], [[1, 2, 0], [0, 0, 0]]])
+    vectors, weights = model(documents)
+    np.testing.assert_allclose(weights[1], [1, 0], atol=1e-6)
+    wide, wide_weights = model(np.pad(documents, ((0, 0), (0, 1), (0, 2))))
+    np.testing.assert_allclose(wide, vectors, atol=1e-6)
+    np.testing.assert_allclose(wide_weights[:, :2], weights, atol=1e-6)
+    assert not np.any(wide_weights[:, 2])
+
+
 def test_a_grid_is_pooled_with_a_map_of_weights():
     pooling, grid = kb.AttentionPooling(5), STEPS.reshape(3, 2, 2, 6)
     context, weights = pooling(grid, return_attention_scores=True)

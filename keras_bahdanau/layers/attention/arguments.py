@@ -42,10 +42,10 @@ def keras_arguments(query, value, key, masks, mask, values):
         masks[name] = item
     query, value, key = (None if item is None else _tensor(item) for item in (query, value, key))
     _check_inputs(query, value, key)
-    if "value_mask" not in masks and "key_mask" not in masks:
-        upstream = upstream_mask(value)
-        if upstream is not None:
-            masks["value_mask"] = upstream
+    for name, tensor, names in (("query_mask", query, ()), ("value_mask", value, ("key_mask",))):
+        lost = None if {name, *names} & {*masks} else lost_mask(tensor)
+        if lost is not None:
+            masks[name] = lost
     return (query, value, key), {name: _tensor(mask) for name, mask in masks.items()}
 
 
@@ -170,26 +170,44 @@ def may_equal(size, expected):
     return None in (size, expected) or size == expected
 
 
-def upstream_mask(value):
-    """Mask of the layer before RNNs that carry none, as from Keras 3.16; None if it is unknown.
+def lost_mask(tensor):
+    """Mask that a tensor of a Functional model has lost, or will lose; None if it is unknown.
 
-    Only a tensor of a Functional model knows the layers that it came through.
+    RNNs carry none from Keras 3.16, and `keras.layers.MultiHeadAttention` deletes those of its
+    inputs. Only a symbolic tensor knows the layers around it.
     """
-    while getattr(value, "_keras_mask", None) is None:
-        operation, node_index, _ = getattr(value, "_keras_history", (None, 0, 0))
+    mask = getattr(tensor, "_keras_mask", None)
+    if mask is not None:
+        return mask if _mask_is_deleted(tensor) else None  # Keras gives a call the mask it has
+    while mask is None:
+        operation, node_index, _ = getattr(tensor, "_keras_history", (None, 0, 0))
         recurrent = keras.layers.RNN | keras.layers.Bidirectional
         if not isinstance(operation, recurrent) and not getattr(
             operation, "supports_masking", False
         ):
             return None
         sources = operation._inbound_nodes[node_index].input_tensors
-        if not sources or len(sources[0].shape) != 3 or len(value.shape) != 3:
+        if not sources or len(sources[0].shape) != 3 or len(tensor.shape) != 3:
             return None
-        value = sources[0]
-        mask = getattr(value, "_keras_mask", None)
-        if mask is not None:
-            return mask
-    return None  # Keras itself gives a call the mask of its input
+        tensor = sources[0]
+        mask = getattr(tensor, "_keras_mask", None)
+    return mask
+
+
+def _mask_is_deleted(tensor):
+    """True if a `keras.layers.MultiHeadAttention`, or a layer with one, reads a symbolic tensor."""
+    operation = getattr(tensor, "_keras_history", (None,))[0]
+    readers = [
+        node.operation
+        for node in getattr(operation, "_outbound_nodes", ())
+        if any(source is tensor for source in node.input_tensors)
+    ]
+    return any(
+        isinstance(layer, keras.layers.MultiHeadAttention)
+        for reader in readers
+        if isinstance(reader, keras.layers.Layer)
+        for layer in reader._flatten_layers()
+    )
 
 
 def flatten_grid(tensor):

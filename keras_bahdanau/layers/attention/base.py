@@ -1,5 +1,6 @@
 """Bases of the attentions and of their parts."""
 
+import inspect
 from typing import Any, NamedTuple
 
 import keras
@@ -17,9 +18,10 @@ from keras_bahdanau.layers.attention.arguments import (
 )
 from keras_bahdanau.layers.memory import Memory, ProjectedMemory, last_real_value
 from keras_bahdanau.layers.recurrence import outside_graphs, scan
+from keras_bahdanau.layers.registry import CompositeLayer
 
 
-class AttentionPart(keras.layers.Layer):
+class AttentionPart(CompositeLayer):
     """Base of scores, windows, normalizers, coverage, and of the attentions made of them.
 
     A part that depends on earlier steps carries a state. Scores, weights and positions are float32
@@ -215,22 +217,12 @@ class AttentionBase(AttentionPart):
             query_shape, value_shape = query_shape[:2]  # of a list of inputs
         return (*query_shape[:-1], self.context_units(value_shape[-1]))
 
-    def compute_output_spec(
-        self,
-        query,
-        value,
-        key=None,
-        query_mask=None,
-        value_mask=None,
-        key_mask=None,
-        attention_mask=None,
-        return_attention_scores=False,
-        training=None,
-        use_causal_mask=False,
-    ):
-        shape = self.compute_output_shape(query.shape, value.shape)
+    def compute_output_spec(self, *args, **kwargs):
+        arguments = inspect.signature(self.call).bind(*args, **kwargs).arguments
+        value = arguments["value"]
+        shape = self.compute_output_shape(arguments["query"].shape, value.shape)
         context = keras.KerasTensor(shape, dtype=self.compute_dtype)
-        if not return_attention_scores:
+        if not arguments.get("return_attention_scores"):
             return context
         return context, keras.KerasTensor((*shape[:-1], *value.shape[1:-1]), dtype="float32")
 

@@ -3,10 +3,16 @@
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.attention.arguments import flatten_grid, mask_of_source, upstream_mask
+from keras_bahdanau.layers.attention.arguments import (
+    bool_mask,
+    flatten_grid,
+    lost_mask,
+    mask_of_source,
+)
 from keras_bahdanau.layers.attention.by_name import ATTENTIONS
 from keras_bahdanau.layers.memory import last_real_value
 from keras_bahdanau.layers.recurrence import outside_graphs
+from keras_bahdanau.layers.registry import CompositeLayer
 from keras_bahdanau.layers.scores.multiplicative import DotScore, HiddenScore
 from keras_bahdanau.layers.scores.score import kernel_arguments, pop_dense_arguments
 from keras_bahdanau.settings import checks
@@ -15,7 +21,7 @@ QUERIES = ("learned", "last")
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class AttentionPooling(keras.layers.Layer):
+class AttentionPooling(CompositeLayer):
     """Mean of the steps of a sequence, weighted by attention with a learned query.
 
     u_t     = tanh(W h_t + b)
@@ -47,7 +53,8 @@ class AttentionPooling(keras.layers.Layer):
         inputs: Float tensor `(batch, source_time, units)`, or a grid
             `(batch, height, width, units)`.
         mask: Bool tensor `(batch, source_time)`, True where a step is real. Keras fills in the
-            mask that the inputs carry.
+            mask that the inputs carry: behind `TimeDistributed` `(batch, source_time, words)`,
+            where a step is real if any of its words is.
         return_attention_scores: Python bool, in place of that of the constructor.
         training: Python bool.
 
@@ -110,12 +117,14 @@ class AttentionPooling(keras.layers.Layer):
 
     def __call__(self, inputs, mask=None, **kwargs):
         if mask is None:
-            mask = upstream_mask(inputs)
+            mask = lost_mask(inputs)
         return super().__call__(inputs, mask=mask, **kwargs)
 
     def call(self, inputs, mask=None, return_attention_scores=None, training=None):
         if return_attention_scores is None:
             return_attention_scores = self.return_attention_scores
+        if mask is not None and len(mask.shape) == len(inputs.shape):
+            mask = ops.any(bool_mask(mask), axis=-1)  # of the words of sentences
         return self.attention(
             self._query(inputs, mask),
             inputs,

@@ -4,11 +4,11 @@ import keras
 from keras import ops, tree
 
 from keras_bahdanau.layers.recurrence import scan
-from keras_bahdanau.layers.registry import untrack_sublayer
+from keras_bahdanau.layers.registry import CompositeLayer, untrack_sublayer
 from keras_bahdanau.settings import checks
 
 
-class Cell(keras.layers.Layer):
+class Cell(CompositeLayer):
     """Base of the cells: the interface of encoders and decoders.
 
     In training a decoder knows the teacher's tokens beforehand, so `project` (the part without the

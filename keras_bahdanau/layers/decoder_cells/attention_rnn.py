@@ -8,9 +8,9 @@ from keras import ops, tree
 from keras_bahdanau.layers.attention.arguments import (
     bool_mask,
     flatten_grid,
+    lost_mask,
     mask_of_source,
     may_equal,
-    upstream_mask,
 )
 from keras_bahdanau.layers.attention.base import AttentionBase, new_memory
 from keras_bahdanau.layers.cells.cell import Cell
@@ -20,13 +20,13 @@ from keras_bahdanau.layers.decoder_cells.bahdanau import DecoderCell
 from keras_bahdanau.layers.decoder_cells.decoder_cell import DecoderCellBase
 from keras_bahdanau.layers.memory import Memory, masked_mean
 from keras_bahdanau.layers.recurrence import outside_graphs, scan
-from keras_bahdanau.layers.registry import from_config
+from keras_bahdanau.layers.registry import CompositeLayer, from_config
 
 FLAGS = ("return_sequences", "return_state", "return_attention_scores", "go_backwards")
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class AttentionRNN(keras.layers.Layer):
+class AttentionRNN(CompositeLayer):
     """Recurrent layer that attends to a memory before each step of its cell.
 
     c_i = sum_j alpha_ij h_j,   alpha_i from s_{i-1}      (Bahdanau et al. 2015, eq. 5, 6)
@@ -167,8 +167,8 @@ class AttentionRNN(keras.layers.Layer):
 
     def __call__(self, inputs, memory, mask=None, memory_mask=None, **kwargs):
         inputs, memory = _tensor(inputs), _tensor(memory)
-        mask = upstream_mask(inputs) if mask is None else _tensor(mask)
-        memory_mask = upstream_mask(memory) if memory_mask is None else _tensor(memory_mask)
+        mask = lost_mask(inputs) if mask is None else _tensor(mask)
+        memory_mask = lost_mask(memory) if memory_mask is None else _tensor(memory_mask)
         return super().__call__(inputs, memory, mask=mask, memory_mask=memory_mask, **kwargs)
 
     def call(

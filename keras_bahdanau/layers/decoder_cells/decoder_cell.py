@@ -11,7 +11,7 @@ from keras_bahdanau.layers.cells.keras_cell import CELLS
 from keras_bahdanau.layers.cells.stack import CellStack
 from keras_bahdanau.layers.memory import Memory, ProjectedMemory, Query
 from keras_bahdanau.layers.recurrence import scan
-from keras_bahdanau.layers.registry import BRIDGES, from_config
+from keras_bahdanau.layers.registry import BRIDGES, CompositeLayer, from_config
 from keras_bahdanau.layers.rules import check_layer, self_attention_rules
 from keras_bahdanau.settings import checks
 
@@ -46,7 +46,7 @@ class DropoutMasks(NamedTuple):
     context: Any = ()
 
 
-class DecoderCellBase(keras.layers.Layer):
+class DecoderCellBase(CompositeLayer):
     """Base of the decoder cells; a subclass decides in `step` when it attends.
 
     Arguments, calls and output: see `DecoderCell`; `prepared` has no beam axis.

@@ -3,12 +3,13 @@
 import keras
 from keras import ops, tree
 
+from keras_bahdanau.layers.registry import CompositeLayer
 from keras_bahdanau.settings import checks
 
 MOST_CONVOLUTIONS = 12
 
 
-class FrontEnd(keras.layers.Layer):
+class FrontEnd(CompositeLayer):
     """Layer from features to vectors, see `front_ends`: `call` and `compute_output_shape`."""
 
     reduction = 1

@@ -13,6 +13,7 @@ from keras_bahdanau.layers.front_ends.front_end import (
     widths_of,
     zeroed,
 )
+from keras_bahdanau.layers.registry import CompositeLayer
 from keras_bahdanau.settings import checks
 
 PAPER = 255  # of a pixel: nothing is there
@@ -141,7 +142,7 @@ class ImagePatches(ImageFrontEnd):
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class Stage(keras.layers.Layer):
+class Stage(CompositeLayer):
     """One stage of `ImagePatches`, from (inputs, real columns, int32 `(batch,)`) to both.
 
     `residual` adds a second convolution; height and width are divided by `strides`, 1 or 2.

@@ -7,6 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_bahdanau.layers.front_ends.front_end import zeroed
+from keras_bahdanau.layers.registry import CompositeLayer
 from keras_bahdanau.settings import checks
 
 RINGS = 5  # of the radii 1/4, 1/2, 1, 2, 4 sizes of a stroke
@@ -18,7 +19,7 @@ SMALL = 1e-6  # so that a point is at no distance of 0 from itself
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class ShapeContext(keras.layers.Layer):
+class ShapeContext(CompositeLayer):
     """Ink around a position, in rings and directions, as a vector.
 
     For a position p, the points q of the ink, their distance r = |q - p| and direction

@@ -8,7 +8,7 @@ from keras import ops
 from keras_bahdanau.layers.cells.keras_cell import CELLS, KerasCell
 from keras_bahdanau.layers.initializers import ORTHOGONAL
 from keras_bahdanau.layers.memory import masked_mean
-from keras_bahdanau.layers.registry import from_config
+from keras_bahdanau.layers.registry import CompositeLayer, from_config
 from keras_bahdanau.settings import checks
 
 STOCK = {  # the kinds of cells for which Keras has a layer: fast on CPU, some on cuDNN
@@ -86,7 +86,7 @@ def _zeros(sizes, inputs):
     return tuple(ops.zeros((ops.shape(inputs)[0], size), inputs.dtype) for size in sizes)
 
 
-class RecurrentReader(keras.layers.Layer):
+class RecurrentReader(CompositeLayer):
     """Base of the readers that go through a source step by step.
 
     Padding is on the right, so a forward direction never sees it before a real token. No direction
@@ -141,7 +141,7 @@ class RecurrentReader(keras.layers.Layer):
         return cls(**{**config, "cell": from_config(cell) if isinstance(cell, dict) else cell})
 
 
-class StatelessReader(keras.layers.Layer):
+class StatelessReader(CompositeLayer):
     """Base of the readers that read all steps at once, in a layer `(units, depth, ..., dropout=)`.
 
     A subclass writes `build` and `call`; `stack_name` is the name of the layer that `stack` makes.
