@@ -7,8 +7,9 @@ import java.nio.ByteBuffer
 /**
  * The model in a direct buffer, which must not change meanwhile; `TfliteFile.read` gives one.
  *
- * A signature is compiled when it runs first. Any number of threads may share it: they take turns. Throws InputError if LiteRT can't load the model, and
- * UnsatisfiedLinkError if `java.library.path` has no `libtranslation_litert.so`.
+ * A signature is compiled when it runs first. Any number of threads may share it: they take turns. Throws
+ * InputError if LiteRT can't load the model, and UnsatisfiedLinkError if `java.library.path` has no
+ * `libtranslation_litert.so`.
  */
 class LiteRtJni(private val content: ByteBuffer, private val threads: Int = 1) : Model {
     private val signatures: Set<String>

@@ -22,6 +22,7 @@ from keras_bahdanau.exporters.litert.tflite_file import pack, unpack
 
 ROOT = Path(__file__).parents[3]
 DATES = ROOT / "examples" / "dates" / "models" / "dates.tflite"
+WORDS = ROOT / "examples" / "pronounce" / "models" / "cmudict-small.tflite"
 SPEECH = ROOT / "examples" / "an4" / "models" / "an4.tflite"
 GOLDEN = ROOT / "tests" / "golden" / "0.1.0" / "translator.tflite"
 PYTHON = ROOT / "export" / "on_device" / "translate.py"
@@ -39,9 +40,8 @@ def program(tmp_path_factory):
     """`program(main, *arguments)`: the command that runs a class of the kit or of the tests."""
     classes, build = (tmp_path_factory.mktemp(name) for name in ("classes", "build"))
     support = Path(kotlin_programs.__file__).parent
-    kotlin_programs.compile_kotlin(
-        [*KIT.glob("*.kt"), support / "Answers.kt", support / "Damaged.kt"], classes
-    )
+    programs = [support / f"{name}.kt" for name in ("Answers", "Damaged", "Threads")]
+    kotlin_programs.compile_kotlin([*KIT.glob("*.kt"), *programs], classes)
     subprocess.run(["cmake", "-S", KIT, "-B", build, f"-DLITERT={LIBRARY}"], check=True)
     subprocess.run(["cmake", "--build", build], check=True)
     return lambda *rest: kotlin_programs.command(classes, *rest, libraries=build)
@@ -119,6 +119,11 @@ def test_all_fields_of_a_translation_are_those_of_python(program, suggesting):
                 np.testing.assert_allclose(np.reshape(weights, shape), other.alignment, atol=1e-5)
                 assert one.pop("source_tokens") == other.source_tokens
                 conformance_file.assert_alike([one], [conformance_file.fields_of(other)])
+
+
+def test_threads_that_share_a_translator_get_the_texts_of_one_thread(program):
+    words = ("A", "BO", "CAT", "", "IDEA")
+    assert answer(program("ThreadsKt", WORDS, *words)) == (0, ["2000", ""], [])
 
 
 def test_an_older_file_gives_null_for_what_it_lacks(program, tmp_path):

@@ -20,6 +20,8 @@ from keras_bahdanau.text import Subwords
 CHECKOUT = Path(__file__).parents[3]
 PROGRAM = CHECKOUT / "export" / "on_device" / "translate.mjs"
 SENTENCEPIECE = CHECKOUT / "keras_bahdanau" / "exporters" / "browser" / "page" / "sentencepiece.mjs"
+WORDS = CHECKOUT / "examples" / "pronounce" / "models" / "cmudict-small.tflite"
+THREADS = CHECKOUT / "tests" / "support" / "threads.mjs"
 SPEECH = CHECKOUT / "examples" / "an4" / "models" / "an4.tflite"
 CONFIDENCES = CHECKOUT / "tests" / "support" / "confidences.mjs"
 LACKING = node_packages.lacking("@litertjs/core")
@@ -134,6 +136,15 @@ def test_a_model_of_the_examples_gets_the_answers_of_python(name, letters):
 
 def parts(line):
     return line.split(" ||| ")
+
+
+@needs_node
+@pytest.mark.slow
+def test_eight_workers_get_the_texts_of_one_thread():
+    words = ("A", "BO", "CAT", "", "IDEA")
+    code, (line,), error = node(PROGRAM, WORDS, *words, program=THREADS)
+    assert code == 0, error
+    assert json.loads(line) == {"right": 2000, "texts": 9}
 
 
 @needs_node
