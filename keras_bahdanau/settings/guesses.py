@@ -5,115 +5,62 @@ import difflib
 import functools
 import inspect
 
-SYNONYMS = {  # words of other packages: ours, the likeliest first
-    "acc": ("exact",),
-    "accuracy": ("exact",),
-    "additive": ("bahdanau",),
-    "alpha": ("length_normalization",),
-    "attention_dim": ("attention_units",),
-    "attention_size": ("attention_units",),
-    "audio": ("speech",),
-    "base": ("small",),
-    "batch_size": ("batch_tokens", "batch_sentences"),
-    "beam": ("beam_width", "beam_widths"),
-    "beam_size": ("beam_width", "beam_widths"),
-    "beams": ("beam_width", "beam_widths"),
-    "bf16": ("bfloat16",),
-    "caption": ("read",),
-    "char": ("characters",),
-    "characters": ("char",),
-    "chars": ("char", "characters"),
-    "clip": ("clip_norm",),
-    "convert": ("export",),
-    "decay": ("weight_decay",),
-    "decode": ("translate",),
-    "decoder_layers": ("decoder_depth",),
-    "decoder_type": ("cell",),
-    "default": ("small",),
-    "dir": ("out", "directory"),
-    "dot_product": ("dot",),
-    "dtype": ("precision",),
-    "early_stopping": ("patience",),
-    "embedding_dim": ("embedding_units",),
-    "embedding_size": ("embedding_units",),
-    "encoder_layers": ("depth",),
-    "fit": ("train",),
-    "fp16": ("float16", "precision"),
-    "g2p": ("characters",),
-    "generate": ("translate",),
-    "grad_clip": ("clip_norm",),
-    "gradient_clip": ("clip_norm",),
-    "half": ("float16",),
-    "hard_attention": ("hard_alignment",),
-    "hidden": ("units",),
-    "hidden_dim": ("units",),
-    "hidden_size": ("units",),
-    "hidden_units": ("units",),
-    "inflection": ("characters",),
-    "init": ("from", "initial"),
-    "input": ("source", "files"),
-    "iterations": ("epochs", "epoch_steps"),
-    "keras": ("saved-model",),
-    "latent_dim": ("units",),
-    "layers": ("depth",),
-    "load_model": ("load_pipeline",),
-    "loss": ("perplexity",),
-    "lr": ("learning_rate",),
-    "luong": ("general",),
-    "m": ("model",),
-    "max_epochs": ("epochs",),
-    "max_len": ("max_length", "max_target_length"),
-    "max_tokens": ("max_length",),
-    "mixed_bfloat16": ("bfloat16",),
-    "mixed_precision": ("precision",),
-    "model_dir": ("out", "model"),
-    "model_path": ("model",),
-    "multi_head": ("heads",),
-    "n_best": ("nbest", "nbest_size"),
-    "n_epochs": ("epochs",),
-    "n_heads": ("heads",),
-    "num_beams": ("beam_width", "beam_widths"),
-    "num_epochs": ("epochs",),
-    "num_heads": ("heads",),
-    "num_layers": ("depth",),
-    "num_return_sequences": ("nbest",),
-    "o": ("out",),
-    "output": ("out", "directory", "path"),
-    "output_dir": ("out", "directory"),
-    "picture": ("image",),
-    "pictures": ("image",),
-    "ppl": ("perplexity",),
-    "predict": ("translate", "decode"),
-    "pretrained": ("from", "initial"),
-    "pronunciation": ("characters",),
-    "quantize": ("quantization",),
-    "rnn": ("cell",),
-    "rnn_type": ("cell",),
-    "save_dir": ("out", "directory"),
-    "savedmodel": ("saved-model",),
-    "score": ("evaluate",),
-    "sentencepiece": ("bpe",),
-    "serving": ("saved-model",),
-    "smoothing": ("label_smoothing",),
-    "sound": ("speech",),
-    "src": ("source",),
-    "test": ("evaluate",),
-    "tf": ("saved-model",),
-    "tflite": ("litert",),
-    "tgt": ("target",),
-    "time": ("minutes",),
-    "transliteration": ("characters",),
-    "valid": ("valid_source",),
-    "validation": ("valid_source", "valid_pairs"),
-    "validation_data": ("valid_pairs",),
-    "vocab": ("vocabulary_size", "vocabulary"),
-    "vocab_size": ("vocabulary_size",),
-    "warmup_steps": ("warmup",),
-    "web": ("browser",),
-    "word_accuracy": ("exact",),
-    "wordacc": ("exact",),
-    "wordpiece": ("bpe",),
-    "words": ("word",),
+SYNONYMS = {  # our names: words of other packages for them that the spelling does not tell
+    "attention_units": "attention_dim attention_size",
+    "batch_tokens": "batch_size mini_batch",
+    "batch_sentences": "batch_size",
+    "beam_width": "beam_size beams num_beams",
+    "beam_widths": "beam_size beams num_beams",
+    "bfloat16": "bf16",
+    "bpe": "sentencepiece wordpiece",
+    "browser": "web",
+    "cell": "decoder_type rnn rnn_type",
+    "char": "characters chars",
+    "characters": "char chars",
+    "clip_norm": "grad_clip gradient_clip max_grad_norm",
+    "decoder_depth": "dec_layers decoder_layers",
+    "depth": "enc_layers encoder_layers layers num_layers",
+    "directory": "dir output output_dir save_dir",
+    "dot": "dot_product",
+    "embedding_units": "embed_dim encoder_embed_dim word_vec_size",
+    "epochs": "iterations max_epoch num_train_epochs",
+    "evaluate": "score test",
+    "exact": "acc accuracy word_accuracy wordacc",
+    "export": "convert",
+    "files": "input",
+    "float16": "fp16 half",
+    "from": "init pretrained",
+    "general": "luong",
+    "hard_alignment": "hard_attention",
+    "heads": "multi_head",
+    "image": "picture pictures",
+    "initial": "init pretrained",
+    "learning_rate": "lr",
+    "length_normalization": "alpha lenpen",
+    "litert": "tflite",
+    "load_pipeline": "load_model",
+    "max_length": "max_len max_tokens",
+    "max_target_length": "max_len",
+    "model": "m model_path",
+    "nbest": "num_return_sequences",
+    "out": "dir model_dir o output output_dir save_dir",
+    "path": "output",
+    "patience": "early_stopping",
+    "perplexity": "loss ppl",
+    "precision": "dtype fp16",
+    "saved-model": "serving tf",
+    "small": "base default",
+    "source": "input src",
+    "speech": "audio sound",
+    "target": "tgt",
+    "train": "fit",
+    "translate": "decode generate predict",
+    "units": "dim_rnn hidden hidden_dim hidden_size hidden_units latent_dim rnn_size",
+    "valid_pairs": "validation validation_data",
+    "valid_source": "validation",
+    "vocabulary_size": "vocab",
+    "vocabulary": "vocab",
+    "warmup": "warmup_steps warmup_updates",
 }
 _CLOSE = 0.7  # ratio of `difflib`
 _OF_KERAS = {"activity_regularizer", "autocast", "dtype", "name", "trainable"}
@@ -131,10 +78,9 @@ def nearest_name(value, names):
         return None
     spelled = {_plain(name): name for name in reversed([*names]) if isinstance(name, str)}
     guess = _plain(value)
-    meant = [_plain(name) for name in SYNONYMS.get(guess, ())]
     similar = difflib.get_close_matches(guess, spelled, 1, _CLOSE)
     extended = [name for name in spelled if guess in name.split("_")] if len(guess) > 2 else []
-    for name in (guess, *meant, *similar, *reversed(extended)):
+    for name in (guess, *_meant(guess), *similar, *reversed(extended)):
         if name in spelled:
             return spelled[name]
     return None
@@ -144,6 +90,11 @@ def nearest(value, names):
     """End of an error: the name that a wrong one stands for; "" if none is near."""
     name = nearest_name(value, names)
     return "" if name is None else f". Did you mean {name!r}?"
+
+
+def _meant(guess):
+    """Our names that a word of another package stands for."""
+    return [_plain(name) for name, words in SYNONYMS.items() if guess in words.split()]
 
 
 def _plain(name):
@@ -235,7 +186,7 @@ def _unknown(title, name, value, remedies):
     groups = [*remedies]
     received = f"{name}={value!r:.{_LONGEST_VALUE}}"
     message = f"`{title}` has no argument `{name}`. Received: {received}."
-    synonyms = {_plain(name), *map(_plain, SYNONYMS.get(_plain(name), ()))}
+    synonyms = {_plain(name), *_meant(_plain(name))}
     for group in groups:
         for key, text in group.items():
             if _plain(key) in synonyms:
