@@ -8,19 +8,21 @@ FIRST_BYTES = 1024  # that tell the form of a file
 
 
 class Form(NamedTuple):
-    """A form of files that no reader of this package expects.
+    """A form of files.
 
     Attributes:
-        name: String, with its article: "a ZIP archive".
+        name: String, with its article: "a ZIP archive"; of a medium alone: "WebP".
         pattern: Bytes, a regular expression that matches the first bytes of such a file.
-        remedy: String, what to do, a sentence.
+        remedy: String, what to do, a sentence; "" for nothing.
         is_text: Bool. True if the bytes are text, which a file of sentences may hold as well.
+        kind: `media_forms.IMAGE` or `media_forms.SOUND`; None for neither.
     """
 
     name: str
-    pattern: bytes
-    remedy: str
+    pattern: bytes = b""
+    remedy: str = ""
     is_text: bool = False
+    kind: str | None = None
 
 
 _ZIP = rb"PK\x03\x04.{26}"  # then the name of the first file
@@ -29,8 +31,7 @@ _SAVE_AS = "Save it as UTF-8 text with tabs between the columns."
 _BY_COMMANDS = "`train`, `evaluate` and `prepare` read it, if it is named .{}; others read text."
 _BY_PANDAS = "Read it by pandas.read_{}, and write its columns with tabs between them."
 
-# The first form whose pattern matches counts.
-FORMS = (
+FORMS = (  # that no reader of this package expects
     Form("a gzip file", rb"\x1f\x8b", "Unpack it: gunzip -k FILE."),
     Form("a bzip2 file", rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", "Unpack it: bunzip2 -k FILE."),
     Form("an xz file", rb"\xfd7zXZ\0", "Unpack it: unxz -k FILE."),
@@ -111,16 +112,16 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
 _LIKELY = 0.1  # share of frequent characters among those beyond ASCII
-_PATTERNS = [re.compile(form.pattern, re.DOTALL) for form in FORMS]
 
 
 def detect_form(head: bytes):
     """The `Form` of a file, from its first `FIRST_BYTES` bytes; None for any other file."""
-    head = head.removeprefix(b"\xef\xbb\xbf")
-    for form, pattern in zip(FORMS, _PATTERNS, strict=True):
-        if pattern.match(head):
-            return form
-    return None
+    return first_match(FORMS, head.removeprefix(codecs.BOM_UTF8))
+
+
+def first_match(forms, head):
+    """The first of several forms whose pattern the beginning of a file matches, or None."""
+    return next((form for form in forms if re.match(form.pattern, head, re.DOTALL)), None)
 
 
 def guess_encoding(data: bytes) -> str:

@@ -6,7 +6,7 @@ The name of a file says nothing: images of the web are called .jpg whatever they
 import codecs
 from typing import NamedTuple
 
-from keras_bahdanau.files.forms import FIRST_BYTES, detect_form
+from keras_bahdanau.files.forms import FIRST_BYTES, Form, detect_form, first_match
 
 BEGINNING = 2**13  # bytes of a file that tell its form
 IMAGE, SOUND = "image", "sound"
@@ -18,20 +18,6 @@ _REQUESTS = {IMAGE: "Give an image.", SOUND: "Give a recording."}
 _REMEDIES = ("Unpack", "Download", "It may be")  # in `FORMS`: beginnings of those for all files
 
 
-class MediaForm(NamedTuple):
-    """Form of a file.
-
-    Attributes:
-        name: String, such as "WebP", or with its article "a ZIP archive".
-        kind: `IMAGE` or `SOUND`; None for neither.
-        remedy: String, a sentence, of a form that is neither; "" for none.
-    """
-
-    name: str
-    kind: str | None = None
-    remedy: str = ""
-
-
 class Emptiness(NamedTuple):
     """Why a file gives no input: the end of "1 file is ...", and a sentence about the way out."""
 
@@ -39,63 +25,74 @@ class Emptiness(NamedTuple):
     remedy: str = ""
 
 
-_SIGNATURES = {
-    IMAGE: {
-        "PNG": (b"\x89PNG\r\n\x1a\n",),
-        "JPEG": (b"\xff\xd8\xff",),
-        "GIF": (b"GIF8",),
-        "TIFF": (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
-        "JPEG 2000": (b"\0\0\0\x0cjP  ", b"\xff\x4f\xff\x51"),
-        "JPEG XL": (b"\0\0\0\x0cJXL ", b"\xff\x0a"),
-        "PDF": (b"%PDF-",),
-        "PostScript": (b"%!PS",),
-        "Netpbm": tuple(b"P%d%c" % (kind, end) for kind in range(1, 8) for end in b"\n "),
-        "ICO": (b"\0\0\1\0",),
-        "Photoshop": (b"8BPS",),
-        "DjVu": (b"AT&TFORM",),
-        "OpenEXR": (b"v/1\x01",),
-        "QOI": (b"qoif",),
-        "MNG": (b"\x8aMNG",),
-        "JNG": (b"\x8bJNG",),
-        "SGI": (b"\x01\xda\0", b"\x01\xda\1"),
-        "PCX": (b"\x0a\5\1",),
-        "FITS": (b"SIMPLE  =",),
-        "MIFF": (b"id=ImageMagick",),
-        "XPM": (b"/* XPM",),
-        "HDR": (b"#?RADIANCE",),
-        "DDS": (b"DDS ",),
-    },
-    SOUND: {
-        "FLAC": (b"fLaC",),
-        "OGG": (b"OggS",),
-        "MP3": (b"ID3", *(bytes([255, second]) for second in b"\xfb\xfa\xf3\xf2\xe3\xe2")),
-        "MP2": (b"\xff\xfd", b"\xff\xfc"),
-        "AAC": (b"ADIF", *(bytes([255, second]) for second in b"\xf1\xf9\xf0\xf8")),
-        "AU": (b".snd",),
-        "CAF": (b"caff\0",),
-        "Wave64": (b"riff.\x91\xcf\x11",),
-        "RIFX": (b"RIFX",),  # WAV with the high byte first
-        "NIST SPHERE": (b"NIST_1A",),
-        "AMR": (b"#!AMR",),
-        "AC-3": (b"\x0b\x77",),
-        "RealAudio": (b".ra\xfd", b".RMF"),
-        "SoX": (b".SoX", b"XoS."),
-        "IRCAM": (b"\x64\xa3\x01\0", b"\x64\xa3\x02\0", b"\x64\xa3\x03\0"),
-        "WMA": (b"0&\xb2u\x8ef\xcf\x11",),
-        "WavPack": (b"wvpk",),
-        "Monkey's Audio": (b"MAC ",),
-        "TTA": (b"TTA1",),
-        "Shorten": (b"ajkg",),
-        "VOC": (b"Creative Voice File",),
-        "MIDI": (b"MThd",),
-        "WebM or Matroska": (b"\x1aE\xdf\xa3",),
-    },
+_WAV = Form("WAV", rb"(RIFF|RF64|BW64).{4}WAVE", kind=SOUND)
+_IMAGES = {
+    "PNG": rb"\x89PNG\r\n\x1a\n",
+    "JPEG": rb"\xff\xd8\xff",
+    "GIF": rb"GIF8",
+    "WebP": rb"RIFF.{4}WEBP",
+    "TIFF": rb"II[*+]\0|MM\0[*+]",
+    "BMP": rb"BM.{4}\0{4}",
+    "HEIC": rb".{4}ftyp(hei|hev|mif|msf)",
+    "AVIF": rb".{4}ftypavi",
+    "JPEG 2000": rb"\0{3}\x0cjP  |\xff\x4f\xff\x51",
+    "JPEG XL": rb"\0{3}\x0cJXL |\xff\x0a",
+    "PDF": rb"%PDF-",
+    "PostScript": rb"%!PS",
+    "Netpbm": rb"P[1-7][\n ]",
+    "ICO": rb"\0\0\x01\0(?!ftyp)",
+    "Photoshop": rb"8BPS",
+    "DjVu": rb"AT&TFORM",
+    "OpenEXR": rb"v/1\x01",
+    "QOI": rb"qoif",
+    "MNG": rb"\x8aMNG",
+    "JNG": rb"\x8bJNG",
+    "SGI": rb"\x01\xda[\0\x01]",
+    "PCX": rb"\n\x05\x01",
+    "FITS": rb"SIMPLE  =",
+    "MIFF": rb"id=ImageMagick",
+    "XPM": rb"/\* XPM",
+    "HDR": rb"#\?RADIANCE",
+    "DDS": rb"DDS ",
 }
-_BRANDS = {  # of files that begin with a box "ftyp"
-    **{b"hei": "HEIC", b"hev": "HEIC", b"mif": "HEIC", b"msf": "HEIC", b"avi": "AVIF"},
-    **{b"M4A": "M4A", b"M4B": "M4A", b"qt ": "QuickTime", b"3gp": "3GP"},
+_SOUNDS = {
+    "FLAC": rb"fLaC",
+    "OGG": rb"OggS",
+    "MP3": rb"ID3|\xff[\xfb\xfa\xf3\xf2\xe3\xe2]",
+    "MP2": rb"\xff[\xfd\xfc]",
+    "AAC": rb"ADIF|\xff[\xf1\xf9\xf0\xf8]",
+    "AIFF": rb"FORM.{4}AIF",
+    "8SVX": rb"FORM.{4}(8SV|16S)",
+    "M4A": rb".{4}ftypM4[AB]",
+    "QuickTime": rb".{4}ftypqt ",
+    "3GP": rb".{4}ftyp3gp",
+    "MP4": rb".{4}ftyp",
+    "AVI": rb"RIFF.{4}AVI ",
+    "AU": rb"\.snd",
+    "CAF": rb"caff\0",
+    "Wave64": rb"riff\.\x91\xcf\x11",
+    "RIFX": rb"RIFX",  # WAV with the high byte first
+    "NIST SPHERE": rb"NIST_1A",
+    "AMR": rb"#!AMR",
+    "AC-3": rb"\x0b\x77",
+    "RealAudio": rb"\.ra\xfd|\.RMF",
+    "SoX": rb"\.SoX|XoS\.",
+    "IRCAM": rb"\x64\xa3[\x01-\x03]\0",
+    "WMA": rb"0&\xb2u\x8ef\xcf\x11",
+    "WavPack": rb"wvpk",
+    "Monkey's Audio": rb"MAC ",
+    "TTA": rb"TTA1",
+    "Shorten": rb"ajkg",
+    "VOC": rb"Creative Voice File",
+    "MIDI": rb"MThd",
+    "WebM or Matroska": rb"\x1aE\xdf\xa3",
 }
-_RIFF = {b"WEBP": MediaForm("WebP", IMAGE), b"AVI ": MediaForm("AVI", SOUND)}
+MEDIA = (
+    _WAV,
+    *(Form(name, pattern, kind=IMAGE) for name, pattern in _IMAGES.items()),
+    *(Form(name, pattern, kind=SOUND) for name, pattern in _SOUNDS.items()),
+    Form("SVG", rb".{0,1020}<svg", kind=IMAGE),
+)
 _CODECS = {
     **{1: "WAV", 3: "WAV", 6: "A-law WAV", 7: "mu-law WAV", 2: "ADPCM WAV", 0x11: "ADPCM WAV"},
     **{0x31: "GSM WAV", 0x50: "MP2 WAV", 0x55: "MP3 WAV"},
@@ -103,42 +100,23 @@ _CODECS = {
 
 
 def form_of(beginning):
-    """`MediaForm` by the first `BEGINNING` bytes of a file; None if they say nothing."""
-    outer, inner = beginning[:4], beginning[8:12]
-    if outer in (b"RIFF", b"RF64", b"BW64") and inner == b"WAVE":
+    """`Form` by the first `BEGINNING` bytes of a file; None if they say nothing."""
+    form = first_match(MEDIA, beginning) or detect_form(beginning[:FIRST_BYTES])
+    if form is None:
+        return Form("a text") if _is_text(beginning) else None
+    if form is _WAV:
         codec = _codec(beginning)
-        return MediaForm(_CODECS.get(codec, f"WAV with codec {codec}"), SOUND)
-    if outer == b"RIFF" and inner in _RIFF:
-        return _RIFF[inner]
-    if outer == b"FORM" and inner[:3] in (b"AIF", b"8SV", b"16S"):
-        return MediaForm("AIFF" if inner[:3] == b"AIF" else "8SVX", SOUND)
-    if beginning[4:8] == b"ftyp":
-        name = _BRANDS.get(inner[:3], "MP4")
-        return MediaForm(name, IMAGE if name in ("HEIC", "AVIF") else SOUND)
-    if outer[:2] == b"BM" and beginning[6:10] == bytes(4):
-        return MediaForm("BMP", IMAGE)
-    for kind, signatures in _SIGNATURES.items():
-        for name, choices in signatures.items():
-            if beginning.startswith(choices):
-                return MediaForm(name, kind)
-    if b"<svg" in beginning[:FIRST_BYTES]:
-        return MediaForm("SVG", IMAGE)
-    return _other_form(beginning)
+        return form._replace(name=_CODECS.get(codec, f"WAV with codec {codec}"))
+    return form if form.remedy.startswith(_REMEDIES) else form._replace(remedy="")
 
 
-def _other_form(beginning):
-    """`MediaForm` of a file that is no image and no recording; None for bytes of no known form."""
+def _is_text(beginning):
     text = beginning.removeprefix(codecs.BOM_UTF8).lstrip()
-    if form := detect_form(beginning[:FIRST_BYTES]):
-        is_general = form.remedy.startswith(_REMEDIES)
-        return MediaForm(form.name, None, form.remedy if is_general else "")
     try:
         codecs.getincrementaldecoder("utf-8")().decode(text)
     except UnicodeDecodeError:
-        return None
-    if not text or any(byte < 9 or 13 < byte < 32 for byte in text):
-        return None
-    return MediaForm("a text")
+        return False
+    return bool(text) and not any(byte < 9 or 13 < byte < 32 for byte in text)
 
 
 def _codec(beginning):
