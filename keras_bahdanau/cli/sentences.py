@@ -1,9 +1,20 @@
 """Sentences to translate: lines of a file, sources of a table, or lines of standard input."""
 
+import contextlib
 import os
 import sys
+from pathlib import Path
 
 from keras_bahdanau.cli.console import warn
+from keras_bahdanau.cli.inputs import decoded
+from keras_bahdanau.cli.output import LinePrinter, Links, check_different, check_writable
+from keras_bahdanau.cli.warnings import (
+    FeatureWarnings,
+    UnknownText,
+    lines_from,
+    subwords_of,
+    warn_of_cuts,
+)
 from keras_bahdanau.data.readers import check_no_records
 from keras_bahdanau.data.readers.conventions import (
     check_separated,
@@ -19,8 +30,134 @@ from keras_bahdanau.data.readers.table import (
     parse_table,
     report_table,
 )
+from keras_bahdanau.settings.checks import counted
+from keras_bahdanau.text.features import is_blank, require_token, tagged
 
 ARRIVING = 2**16  # bytes of standard input that are translated at once
+
+
+class Sentences:
+    """Sentences to translate: their lists, warnings, lines of output, pairs and page."""
+
+    def __init__(self, arguments, model):
+        self.arguments = arguments
+        self.file = _sentence_file(arguments.files)
+        check_columns(self.file, arguments.columns)
+        self.prefix = decoded(arguments.prefix, "PREFIX")
+        self.tag = decoded(arguments.tag, "TAG")
+        _check_outputs(arguments)
+        self.exploration = _exploration(arguments, self.prefix)
+        self.pairs = _pair_file(arguments)
+        self.output = self.pairs or contextlib.nullcontext()
+        self.chunks, self.symbols, self.targets = chunks_of(self.file, arguments.columns)
+        if self.exploration and self.file is not None:
+            self.exploration.check_lines(self.file, sum(map(len, self.chunks)))
+        self.printer = LinePrinter(arguments.nbest is not None, arguments.json)
+        self.count = self.blank = 0
+
+    def check(self, translator, search):
+        self.translator, self.search = translator, search
+        self.limits = translator.source.limits(translator.longest(search))
+        subwords, self.features = subwords_of(translator.source), FeatureWarnings(translator.source)
+        self.unknown = UnknownText(subwords)
+        are_features = warn_of_features(self.file, self.targets, subwords)
+        if self.tag is not None:
+            require_token(self.tag, translator.source)
+            self.symbols = [self.tag, *self.symbols]
+        elif self.targets and not are_features:  # of a table, which may lack them
+            self.features.warn_missing([line for lines in self.chunks for line in lines])
+
+    def tagged(self, lines):
+        return lines if self.tag is None else [tagged(self.tag, line) for line in lines]
+
+    def warn(self, lines, results):
+        best, names = (best for best, *_ in results), lines_from(self.count + 1)
+        warn_of_cuts(best, self.limits, names)
+        self.unknown.warn(lines, lines_from(self.count + 1))
+        self.features.warn(lines)
+        self.count += len(lines)
+        self.blank += sum(bool(line) and is_blank(line) for line in lines)
+
+    def write(self, lines, results):
+        inputs = self.tagged(lines)
+        if self.pairs:
+            for line, hypotheses in zip(lines, results, strict=True):
+                self.pairs.add(line, hypotheses)
+        else:
+            links = None
+            if self.arguments.alignment:
+                links = Links(self.translator, inputs, self.search, self.symbols)
+            self.printer(inputs, results, links)
+        if self.exploration:
+            self.exploration.add(inputs, [best for best, *_ in results])
+
+    def progress(self, count):
+        return counted(count, "sentences")
+
+    def conclude(self, search):
+        self.unknown.warn_count()
+        if self.blank:
+            warn(f"{counted(self.blank, 'lines')} of white space alone: an empty line for each")
+        if self.exploration:
+            self.exploration.write(self.translator.searching(search))
+        if self.pairs:
+            print(self.pairs.report())
+
+
+def _sentence_file(files):
+    if files and len(files) > 1:
+        raise ValueError(
+            "Sentences are read from one file. Received: "
+            f"{len(files)} files, path={str(files[1])!r}. Give them one by one."
+        )
+    return files[0] if files and files[0] != Path("-") else None
+
+
+def _pair_file(arguments):
+    if arguments.write_pairs is None:
+        return None
+    from keras_bahdanau.data.pair_file import PairFile
+
+    settings = arguments.reversed, arguments.pair_tag, arguments.scores
+    return PairFile(arguments.write_pairs, *settings, say=warn)
+
+
+def _exploration(arguments, prefix):
+    explore, reference, models = arguments.explore, arguments.reference, arguments.model
+    if explore is None and reference is not None:
+        raise ValueError(
+            "`reference` is for a page. Received: "
+            f"reference={str(reference)!r} without one. Give --explore, or leave it out."
+        )
+    if explore is None:
+        return None
+    from keras_bahdanau.cli.explorer_page import Exploration
+
+    labels = ["output"] if len(models) == 1 else [str(model) for model in models]
+    return Exploration(explore, reference, labels, prefix)
+
+
+def _check_outputs(arguments):
+    write_pairs, alignment = arguments.write_pairs, arguments.alignment
+    check_writable(write_pairs, "write_pairs")
+    for name in ("reversed", "pair_tag", "scores"):
+        if (value := getattr(arguments, name)) and write_pairs is None:
+            raise ValueError(
+                f"`{name}` is for a file of pairs. Received: {name}={value!r} without one. Give "
+                "--write-pairs, or leave it out."
+            )
+    if alignment and write_pairs is not None:
+        raise ValueError(
+            "A file of pairs has no alignments. Received: alignment=True with "
+            f"write_pairs={str(write_pairs)!r}. Leave one of them out."
+        )
+    if arguments.json and (alignment or write_pairs is not None):
+        raise ValueError(
+            "JSON is printed on standard output, without links. Received: json=True with "
+            f"alignment={alignment}, write_pairs={write_pairs and str(write_pairs)!r}. Leave one "
+            "of them out."
+        )
+    check_different(write_pairs=write_pairs, explore=arguments.explore)
 
 
 def check_columns(file, columns):

@@ -21,11 +21,17 @@ def check_demands(plan):
 def _demands(plan):
     """Tuples (demand, bool: it is met, what was received, advice)."""
     file, models = plan.hypotheses and os.fspath(plan.hypotheses), [*map(str, plan.paths)]
-    received_file = f"hypotheses={file!r}"
+    yield from _source_demands(plan, file, models)
+    yield from _attention_demands(plan, file, models)
+    yield from _token_demands(plan, file)
+
+
+def _source_demands(plan, file, models):
+    """Demands on the teacher, the pairs and the baseline."""
     yield (
         "A distillation needs a teacher, or hypotheses in the place of one",
         bool(models) != bool(file),
-        f"teacher={models}, {received_file}",
+        f"teacher={models}, hypotheses={file!r}",
         "Give one of them.",
     )
     pairs = pairs_of(plan.pairs)
@@ -42,6 +48,10 @@ def _demands(plan):
         f"baseline={str(plan.baseline)!r}, of {kinds[-1:]}, with teacher={models}, of {kinds[:1]}",
         "Give another one, or leave it out.",
     )
+
+
+def _attention_demands(plan, file, models):
+    """Demands on draws and attention, which the teacher may guide."""
     options, settings = plan.resolved, plan.settings
     yield (
         "`temperature` is for several corpora; texts are drawn with that of the teacher's search",
@@ -59,7 +69,7 @@ def _demands(plan):
     yield (
         "Attention is guided by a teacher that is a model",
         not (plan.guides and file),
-        f"{weight}, {received_file}",
+        f"{weight}, hypotheses={file!r}",
         f"Give one, or {leave}",
     )
     yield (
@@ -75,11 +85,16 @@ def _demands(plan):
         f"{weight}, teacher={models}, which reads {'/'.join(inputs)}",
         f"L{leave[1:]}",
     )
+
+
+def _token_demands(plan, file):
+    """Demands on distributions of tokens, and on settings of a teacher."""
+    options, settings = plan.resolved, plan.settings
     share = f"word_distillation={options.word_distillation!r}"
     yield (
         "Word-level distillation takes a teacher that is a model",
         not (options.word_distillation and file),
-        f"{share}, {received_file}",
+        f"{share}, hypotheses={file!r}",
         "Give one, or leave word_distillation out.",
     )
     yield (
@@ -96,7 +111,7 @@ def _demands(plan):
         yield (
             f"`{name}` is for a teacher that is a model",
             not (file and is_set),
-            f"{name}={getattr(settings, name)!r}, {received_file}",
+            f"{name}={getattr(settings, name)!r}, hypotheses={file!r}",
             "Leave it out.",
         )
 

@@ -148,15 +148,7 @@ def evaluate(
     sizes, _ = answers.lines(source.sizes(sources), first.by_source)
     entropy, share = attention_entropy(translations)
     return Evaluation(
-        by_metric={
-            metric.name: Measured(
-                metric.label,
-                metric.corpus_score(*lines[metric]),
-                metric.signature,
-                interval(metric, *lines[metric]),
-            )
-            for metric in metrics
-        },
+        by_metric={metric.name: _measured(metric, *lines[metric]) for metric in metrics},
         **_read(translator.model, batches, references),
         attention_entropy=entropy,
         attention_entropy_share=share,
@@ -174,6 +166,11 @@ def evaluate(
         translations=translations,
         remarks=[*filter(None, remarks)],
     )
+
+
+def _measured(metric, *lines):
+    score = metric.corpus_score(*lines)
+    return Measured(metric.label, score, metric.signature, interval(metric, *lines))
 
 
 def long_references(pairs, lengths, translator, search=None):

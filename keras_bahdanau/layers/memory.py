@@ -43,6 +43,26 @@ class ProjectedMemory(NamedTuple):
     alignment: Any = ()  # float (batch, target_time, source_time), weights given from outside
 
 
+def checked_memory(target_in_shape, memory):
+    """The `Memory` of tensors or of shapes, which Keras may have as a plain list, or ValueError."""
+    is_memory = isinstance(memory, list | tuple) and len(memory) in (5, 6)
+    shape = memory[0] if is_memory else memory  # of values, or itself a shape
+    shape = getattr(shape, "shape", shape)
+    if not is_memory or not hasattr(shape, "__len__") or len(shape) != 3:
+        sizes = isinstance(shape, list | tuple) and all(isinstance(n, int | None) for n in shape)
+        received = f"shape {tuple(shape)}" if sizes else f"a {type(memory).__name__}"
+        raise ValueError(
+            "The memory of a Decoder must be that of an Encoder, with values (batch, source_time, "
+            f"units). Received: {received}. Call decoder(target_in, encoder(source))."
+        )
+    if not hasattr(target_in_shape, "__len__") or len(target_in_shape) != 2:
+        raise ValueError(
+            "The target of a Decoder must be token ids (batch, target_time). Received: "
+            f"target_in.shape={target_in_shape}. Give int ids, 0 at padding."
+        )
+    return Memory(*memory)
+
+
 def masked_mean(values, mask):
     """Mean `(batch, values_units)` of real values, in float32; 0 without any. Padding: NaN too."""
     # mask (batch, source_time, 1), values (batch, source_time, values_units)

@@ -154,6 +154,20 @@ def weight_rules(model, name, unweighted=("none",)):
     )
 
 
+def check_weights(name, value, attention, reduction=1):
+    """Raise ValueError if a setting needs a weight for each position, and there is none."""
+    settings = {
+        "attention": "" if attention.has_weights else "none",
+        "encoder": "pyramidal" if reduction > 1 else "",
+        name: value,
+    }
+    check_layer(
+        *(weight_rules, settings, name),
+        attention=f"attention={type(attention).__name__}(...)",
+        encoder=f"an encoder of reduction={reduction}",
+    )
+
+
 def hard_rules(model):
     """Rules of exact hard alignments."""
     for name, plain in HARD_ALIGNMENT_REQUIRES.items():

@@ -10,10 +10,10 @@ from keras_bahdanau.layers.decoder_cells.decoder_cell import DecoderCellBase
 from keras_bahdanau.layers.decoder_cells.luong import UnfedCell
 from keras_bahdanau.layers.distribution import Copying, PointerGenerator, log_mixture
 from keras_bahdanau.layers.front_ends.token_embedding import token_embedding
-from keras_bahdanau.layers.memory import Memory
+from keras_bahdanau.layers.memory import checked_memory
 from keras_bahdanau.layers.recurrence import outside_graphs
 from keras_bahdanau.layers.registry import READOUTS, CompositeLayer, from_config, untrack_sublayer
-from keras_bahdanau.layers.rules import check_layer, readout_rules, weight_rules
+from keras_bahdanau.layers.rules import check_layer, check_weights, readout_rules
 from keras_bahdanau.layers.sublayers import WordDropout
 from keras_bahdanau.settings import checks
 from keras_bahdanau.settings.guesses import check_passed_on
@@ -163,7 +163,7 @@ class Decoder(CompositeLayer, keras.Model):
         check_layer(readout_rules, settings, when=f"cell={type(self.cell).__name__}(...)")
 
     def build(self, target_in_shape, memory_shape):
-        memory_shape = _checked_memory(target_in_shape, memory_shape)
+        memory_shape = checked_memory(target_in_shape, memory_shape)
         with outside_graphs():
             self._build(target_in_shape, memory_shape)
         self.built = True
@@ -253,15 +253,12 @@ class Decoder(CompositeLayer, keras.Model):
             # (..., embedding_units) x (embedding_units, vocabulary)
             logits = self.embedding(readout, reverse=True)
         else:
-            logits = self._output_logits(readout)
+            # one product of a matrix, to which TensorFlow can add the bias
+            rows = ops.reshape(readout, (-1, readout.shape[-1]))  # (..., units) -> (n, units)
+            shape = (*ops.shape(readout)[:-1], self.vocabulary_size)
+            logits = ops.reshape(self.output_layer(rows), shape)
         logits = ops.cast(logits, "float32")
         return log_mixture(logits, copying) if copying else logits
-
-    def _output_logits(self, readout):
-        """The output layer as one product of a matrix, to which TensorFlow can add the bias."""
-        rows = ops.reshape(readout, (-1, readout.shape[-1]))  # (..., units) -> (n, units)
-        logits = self.output_layer(rows)
-        return ops.reshape(logits, (*ops.shape(readout)[:-1], self.vocabulary_size))
 
     def step(self, tokens, state, prepared):
         """One step of a search: (logits `(batch, [beam,] vocabulary)`, `Step`, the next state)."""
@@ -280,7 +277,7 @@ class Decoder(CompositeLayer, keras.Model):
         return_logits=True,
         training=None,
     ):
-        memory = _checked_memory(target_in.shape, memory)
+        memory = checked_memory(target_in.shape, memory)
         prepared = self.prepare(memory, alignment, training=training)
         readout, weights, copying = self.read(
             target_in, prepared, return_attention_scores, training=training
@@ -326,26 +323,6 @@ class Decoder(CompositeLayer, keras.Model):
         return cls(**{**drop_removed(config), "cell": from_config(config["cell"])})
 
 
-def _checked_memory(target_in_shape, memory):
-    """The `Memory` of tensors or of shapes, which Keras may have as a plain list, or ValueError."""
-    is_memory = isinstance(memory, list | tuple) and len(memory) in (5, 6)
-    shape = memory[0] if is_memory else memory  # of values, or itself a shape
-    shape = getattr(shape, "shape", shape)
-    if not is_memory or not hasattr(shape, "__len__") or len(shape) != 3:
-        sizes = isinstance(shape, list | tuple) and all(isinstance(n, int | None) for n in shape)
-        received = f"shape {tuple(shape)}" if sizes else f"a {type(memory).__name__}"
-        raise ValueError(
-            "The memory of a Decoder must be that of an Encoder, with values (batch, source_time, "
-            f"units). Received: {received}. Call decoder(target_in, encoder(source))."
-        )
-    if not hasattr(target_in_shape, "__len__") or len(target_in_shape) != 2:
-        raise ValueError(
-            "The target of a Decoder must be token ids (batch, target_time). Received: "
-            f"target_in.shape={target_in_shape}. Give int ids, 0 at padding."
-        )
-    return Memory(*memory)
-
-
 def _checked_cell(cell):
     """The cell, or a TypeError."""
     if not isinstance(cell, DecoderCellBase):
@@ -354,20 +331,6 @@ def _checked_cell(cell):
             f"Received: cell={cell!r}. Give such as layers.DecoderCell(512)."
         )
     return cell
-
-
-def check_weights(name, value, attention, reduction=1):
-    """Raise ValueError if a setting needs a weight for each position, and there is none."""
-    settings = {
-        "attention": "" if attention.has_weights else "none",
-        "encoder": "pyramidal" if reduction > 1 else "",
-        name: value,
-    }
-    check_layer(
-        *(weight_rules, settings, name),
-        attention=f"attention={type(attention).__name__}(...)",
-        encoder=f"an encoder of reduction={reduction}",
-    )
 
 
 def _check_symbols(memory_shape):

@@ -6,8 +6,9 @@ from keras import ops, tree
 from keras_bahdanau.layers.distribution import softmax_distribution
 from keras_bahdanau.layers.recurrence import outside_graphs
 from keras_bahdanau.layers.registry import CompositeLayer, from_config
+from keras_bahdanau.layers.rules import check_weights
 from keras_bahdanau.models.compile_checks import check_logits
-from keras_bahdanau.models.decoder import Decoder, check_weights
+from keras_bahdanau.models.decoder import Decoder
 from keras_bahdanau.models.losses import layer_losses
 from keras_bahdanau.models.metrics import build_compiled, update_compiled
 from keras_bahdanau.models.output_loss import output_loss

@@ -1,10 +1,12 @@
 """A pipeline inside of a TensorFlow graph: the functions that every export is traced from."""
 
 import copy
+import threading
 
 import tensorflow as tf
 
 from keras_bahdanau.layers.distribution import softmax_distribution
+from keras_bahdanau.pipelines.file import require_unforked
 from keras_bahdanau.search import SearchOptions, SearchResult, search_model
 from keras_bahdanau.search.ctc import forced_log_probs
 from keras_bahdanau.search.result import add_coverage, normalized
@@ -13,6 +15,8 @@ from keras_bahdanau.sources.text_source import source_of
 from keras_bahdanau.text.copies import are_characters
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN
+
+MOST_GRAPHS = 64  # that a pipeline keeps
 
 
 class GraphPipeline:
@@ -169,6 +173,27 @@ class GraphPipeline:
         batch, beam, time = tf.unstack(tf.shape(result.ids))
         rows = tf.reshape(result.ids, (batch * beam, time))
         return tf.reshape(target.detokenize(rows), (batch, beam))
+
+
+class TracedGraphs:
+    """The `tf.function`s of a pipeline by their keys, one for each search, which threads share."""
+
+    def __init__(self):
+        self._functions, self._making = {}, threading.Lock()
+
+    def __len__(self):
+        return len(self._functions)
+
+    def get(self, key, function, inputs):
+        """The function of a key; the one that was made first leaves if there are too many."""
+        require_unforked()
+        with self._making:
+            if key not in self._functions:
+                if len(self) == MOST_GRAPHS:
+                    del self._functions[next(iter(self._functions))]
+                graph = tf.function(function, input_signature=[*inputs], autograph=False)
+                self._functions[key] = graph
+            return self._functions[key]
 
 
 def _check_sizes(source, model, target):

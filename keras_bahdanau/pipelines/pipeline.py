@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import threading
 
 import numpy as np
 import tensorflow as tf
@@ -12,7 +11,7 @@ from keras_bahdanau.pipelines.archive import open_pipeline_file
 from keras_bahdanau.pipelines.batches import SearchMemory, map_batches
 from keras_bahdanau.pipelines.confidence import calibration_of
 from keras_bahdanau.pipelines.file import read_pipeline, require_unforked, write_pipeline
-from keras_bahdanau.pipelines.graph import GraphPipeline
+from keras_bahdanau.pipelines.graph import GraphPipeline, TracedGraphs
 from keras_bahdanau.pipelines.trace import trace
 from keras_bahdanau.pipelines.translation import read_translations
 from keras_bahdanau.search import SearchOptions, SearchResult
@@ -21,10 +20,8 @@ from keras_bahdanau.settings.guesses import check_keywords
 from keras_bahdanau.sources.source import Source
 from keras_bahdanau.text.copies import decode_copying
 from keras_bahdanau.text.host_text import check_pairs, check_strings
-from keras_bahdanau.text.id_rows import IdRows, cut_rows
-from keras_bahdanau.text.ids import byte_limit, cut_to_bytes
+from keras_bahdanau.text.id_rows import are_ids, cut_rows, prefix_rows
 
-MOST_GRAPHS = 64  # that a pipeline keeps, one for each search it was asked for
 _IDS = tf.TensorSpec((None, None), tf.int32)
 _EXTRAS = {
     "prefix": _IDS,
@@ -81,7 +78,7 @@ class Pipeline(GraphPipeline):
 
     def __init__(self, source, model, target, search=None, metrics=None):
         require_unforked()
-        self._graphs, self._making = {}, threading.Lock()
+        self._graphs = TracedGraphs()
         super().__init__(source, model, target, search)
         if not isinstance(self.source, self.source_class):
             raise TypeError(
@@ -258,7 +255,7 @@ class Pipeline(GraphPipeline):
         return self.source.words(inputs, longest)
 
     def _check_prefixes(self, prefixes, inputs):
-        if not _are_ids(prefixes):
+        if not are_ids(prefixes):
             check_strings("prefixes", prefixes)
         if len(prefixes) != len(inputs):
             raise ValueError(
@@ -272,7 +269,9 @@ class Pipeline(GraphPipeline):
         options = dataclasses.replace(options, seed=0)
         inputs = self.source.feature_spec, {name: _EXTRAS[name] for name in extras}
         # a `partial`: of one lambda TensorFlow would warn that it is traced too often
-        return self._graph((options, *extras), functools.partial(self._search, options), inputs)
+        return self._graphs.get(
+            (options, *extras), functools.partial(self._search, options), inputs
+        )
 
     def _search(self, options, features, extras):
         return self.search_features(features, options, drop_ended=True, **extras)
@@ -281,18 +280,7 @@ class Pipeline(GraphPipeline):
         def force(features, target_out):
             return self.force_features(features, target_out, options)
 
-        return self._graph(("forced", options), force, (self.source.feature_spec, _IDS))
-
-    def _graph(self, key, function, inputs):
-        """The `tf.function` of a key; the one that was made first leaves if there are too many."""
-        require_unforked()
-        with self._making:
-            if key not in self._graphs:
-                if len(self._graphs) == MOST_GRAPHS:
-                    del self._graphs[next(iter(self._graphs))]
-                graph = tf.function(function, input_signature=[*inputs], autograph=False)
-                self._graphs[key] = graph
-            return self._graphs[key]
+        return self._graphs.get(("forced", options), force, (self.source.feature_spec, _IDS))
 
     def __copy__(self):
         copied = object.__new__(type(self))
@@ -308,12 +296,9 @@ class Pipeline(GraphPipeline):
 
     def prefix_ids(self, prefixes, longest):
         """Target ids int32 `(batch, prefix_time)` of prefixes, strings or ids, cut to `longest`."""
-        if not _are_ids(prefixes):
-            short = [cut_to_bytes(prefix, byte_limit(longest)) for prefix in prefixes]
-            prefixes = [row[:-1] for row in self.target.encode(short)]
-        rows = IdRows.from_lists([[*row][:longest] for row in prefixes])
+        rows = prefix_rows(self.target, prefixes, longest)
         shape = (len(prefixes), int(rows.lengths.max(initial=0)))
-        return rows.padded(np.arange(len(prefixes)), shape)  # (batch, prefix_time)
+        return rows.padded(np.arange(len(prefixes)), shape)
 
     def _uniforms(self, inputs, options):
         """Float32 `(batch, beam_width, max_length)`: of each input the seed's, and its own."""
@@ -381,8 +366,3 @@ class Pipeline(GraphPipeline):
 def _listed(inputs):
     """The list of an iterator, which gives its inputs once; anything else is for the checks."""
     return inputs if hasattr(inputs, "__len__") else list(inputs)
-
-
-def _are_ids(prefixes):
-    rows = list | np.ndarray
-    return isinstance(prefixes, list) and any(isinstance(prefix, rows) for prefix in prefixes)

@@ -1,28 +1,18 @@
 """Images as a source: files, their bytes, or arrays of pixels."""
 
 import functools
-import os
-import zlib
-from pathlib import Path
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau.files.media_forms import IMAGE, Emptiness, form_of, refused
-from keras_bahdanau.files.whole_file import content_of, ending_of, read_or, size_of
+from keras_bahdanau.files.media_forms import Emptiness
+from keras_bahdanau.files.whole_file import read_or
 from keras_bahdanau.layers.front_ends.image_patches import CELLS, PAPER, ImagePatches, Pixels
 from keras_bahdanau.settings import checks
+from keras_bahdanau.sources import images
 from keras_bahdanau.sources.decoded_rows import DecodedRows, side_by_side
-from keras_bahdanau.sources.image_decoding import (
-    HEAD,
-    MOST_BYTES,
-    MOST_PIXELS,
-    PIXEL_BYTES,
-    decoder,
-    is_harmless,
-    is_png,
-)
+from keras_bahdanau.sources.image_decoding import MOST_BYTES, MOST_PIXELS, PIXEL_BYTES, decoder
 from keras_bahdanau.sources.picture import Picture
 from keras_bahdanau.sources.source import Source
 
@@ -118,26 +108,7 @@ class ImageSource(Source):
 
     @functools.cached_property
     def edge_cases(self):
-        """Nothing, broken files, one pixel, and images that are high, wide and transparent."""
-        random = np.random.default_rng(0)
-        png, jpeg = (
-            encode(random.integers(0, 256, (9, 20, 3), np.uint8)).numpy()
-            for encode in (tf.io.encode_png, tf.io.encode_jpeg)
-        )
-        clear = random.integers(0, 256, (12, 20, 4), np.uint8)
-        return [
-            b"",
-            b"no image",
-            png[:20],
-            jpeg[:30],
-            png,
-            jpeg,
-            tf.io.encode_png(clear).numpy(),
-            tf.io.encode_png(np.array([[[40_000]]], np.uint16)).numpy(),
-            np.zeros((1, 1), np.uint8),
-            random.random((3, 70)),
-            random.random((70, 3, 1)),
-        ]
+        return images.edge_cases()
 
     @functools.cached_property
     def examples(self):
@@ -147,29 +118,18 @@ class ImageSource(Source):
         return lines
 
     def check(self, name, inputs):
-        if isinstance(inputs, str | bytes | os.PathLike | np.ndarray):
-            raise TypeError(
-                f"`{name}` must be a list of images. Received: one {type(inputs).__name__}. "
-                "Put it in a list."
-            )
-        for number, raw in enumerate(inputs):
-            demand = _demand(raw)
-            if demand:
-                raise (TypeError if isinstance(raw, str) else ValueError)(
-                    f"`{name}` must hold bytes of PNG or JPEG files, paths or arrays. "
-                    f"Received: {name}[{number}]{demand}"
-                )
+        images.check(name, inputs)
 
     def rows(self, inputs):
         inputs = list(inputs)
-        columns = functools.partial(_declared_columns, self.decoder)
+        columns = functools.partial(images.declared_columns, self.decoder)
         columns = side_by_side(lambda raw: read_or(0, columns, raw), inputs)
         return ImageRows(self, inputs, columns, self.longest)
 
     def cut(self, inputs, longest):
         short, rows, truncated = super().cut(inputs, longest)
         for row in np.flatnonzero(truncated):  # an image of one colour has nothing to cut off
-            pixels = read_or(None, functools.partial(_read, self.decoder), short[row])
+            pixels = read_or(None, functools.partial(images.read, self.decoder), short[row])
             truncated[row] = pixels is not None and pixels.shape[1] > 0
         return short, rows, truncated
 
@@ -179,11 +139,11 @@ class ImageSource(Source):
 
     def requests(self, inputs):
         contents = np.empty(len(inputs), object)
-        contents[:] = [read_or(b"", _content, raw) for raw in inputs]
+        contents[:] = [read_or(b"", images.content_of, raw) for raw in inputs]
         return {"image_bytes": contents}
 
     def emptiness(self, raw):
-        return read_or(Emptiness(), functools.partial(_emptiness, self.decoder), raw)
+        return read_or(Emptiness(), functools.partial(images.emptiness, self.decoder), raw)
 
     def labels(self, features):
         height = self.grid_height
@@ -202,10 +162,7 @@ class ImageSource(Source):
         return Picture(pixels, int(length), self.grid_height)
 
     def key(self, raw):
-        if isinstance(raw, bytes | os.PathLike):
-            return zlib.crc32(read_or(b"", _content, raw))
-        pixels = _pixels(raw)
-        return zlib.crc32(pixels.tobytes(), zlib.crc32(str(pixels.shape).encode()))
+        return images.key(raw)
 
     def features(self, image_bytes):
         pixels, columns = self.decoder.rows(image_bytes)
@@ -253,13 +210,8 @@ class ImageSource(Source):
         return -(-positions // self.grid_height) * self.cell
 
     def get_config(self):
-        return {
-            "height": self.height,
-            "width": self.width,
-            "channels": self.channels,
-            "cell": self.cell,
-            "ink": self.ink,
-        }
+        names = "height", "width", "channels", "cell", "ink"
+        return {name: getattr(self, name) for name in names}
 
 
 class ImageRows(DecodedRows):
@@ -272,96 +224,10 @@ class ImageRows(DecodedRows):
         return np.minimum(cells, longest), cells > longest
 
     def decoded(self, raw, header, longest):
-        return _read(self._source.decoder, raw)[:, : self._source.width_of(longest)]
+        return images.read(self._source.decoder, raw)[:, : self._source.width_of(longest)]
 
     def positions(self, array):
         return array.shape[1] // self._source.cell * self._source.grid_height
-
-
-def _declared_columns(decoder, raw):
-    """Columns of cells of an input by its header; 0 if there is none, or it is refused."""
-    if isinstance(raw, bytes | os.PathLike):
-        for most in (HEAD, MOST_BYTES):  # a photo may have maps of depth before its size
-            head = content_of(raw, most)
-            size = max(size_of(raw), len(head))  # a file of the system itself may say it has none
-            is_cut = len(head) == most
-            if is_cut and size > most and is_png(head):
-                head += ending_of(raw, HEAD)  # which may say how the image is turned
-            try:
-                columns = int(decoder.declared_columns(head, size))
-            except tf.errors.InvalidArgumentError:
-                columns = 0
-            if columns or not is_cut or size > MOST_BYTES:
-                break
-        return columns
-    pixels = _pixels(raw)
-    high, wide = pixels.shape[:2]
-    if not 1 <= high * wide <= MOST_PIXELS:
-        return 0
-    rows, columns = (int(side) for side in decoder.scaled(high, wide))
-    return -(-columns // decoder.cell) if rows else 0
-
-
-def _read(decoder, raw):
-    """Pixels uint8 `(height, width, channels)` of an input, 0 wide if it is empty."""
-    try:
-        if isinstance(raw, bytes | os.PathLike):
-            return decoder.read(_content(raw)).numpy()
-        if _declared_columns(decoder, raw):
-            pixels = _pixels(raw)
-            return decoder.draw[pixels.shape[2]](pixels).numpy()
-    except tf.errors.InvalidArgumentError:
-        pass
-    return np.zeros((decoder.height, 0, decoder.channels), np.uint8)
-
-
-def _emptiness(decoder, raw):
-    """`Emptiness` of a file without a position."""
-    content = _content(raw)
-    form = form_of(content[:HEAD])
-    if content and (form is None or form.name not in ("PNG", "JPEG")):
-        return refused(form, IMAGE, "PNG or JPEG")
-    try:
-        decoder.read(content)
-        is_blank = _declared_columns(decoder, raw) and is_harmless(tf.constant(content))
-    except tf.errors.InvalidArgumentError:
-        is_blank = False
-    return Emptiness("of one colour, so there is nothing to read") if is_blank else Emptiness()
-
-
-def _content(raw):
-    if isinstance(raw, bytes | os.PathLike):
-        return content_of(raw, MOST_BYTES + 1)  # one more says that there are too many
-    pixels = _pixels(raw)
-    return tf.io.encode_png(pixels).numpy() if pixels.size else b""
-
-
-def _pixels(raw):
-    """An array as uint8 `(high, wide, 1 or 3)`."""
-    array = np.asarray(raw)
-    if array.dtype != np.uint8:
-        array = np.rint(array.astype(np.float32) * PAPER).astype(np.uint8)
-    return array[..., np.newaxis] if array.ndim == 2 else array
-
-
-def _demand(raw):
-    """The part of an error that says why an input is no image; "" for one that is."""
-    if isinstance(raw, bytes):
-        return ""
-    if isinstance(raw, str):
-        return f"={raw!r:.80}. Give a path as pathlib.Path(...)."
-    if isinstance(raw, os.PathLike):
-        return "" if Path(raw).is_file() else f"={str(raw)!r:.200}, which is no file."
-    if not isinstance(raw, np.ndarray):
-        return f" of type {type(raw).__name__}. Make it an array."
-    if raw.ndim not in (2, 3) or raw.ndim == 3 and raw.shape[2] not in (1, 3):
-        return f" of the shape {raw.shape}. Give (high, wide), or (high, wide, 1 or 3)."
-    if raw.dtype == np.uint8:
-        return ""
-    # NaN is in no range
-    if raw.dtype.kind == "f" and (raw.size == 0 or 0 <= raw.min() <= raw.max() <= 1):
-        return ""
-    return f" of {raw.dtype}. Give uint8, or floats from 0 to 1."
 
 
 def _whole_cells(name, value, cell, most):

@@ -124,6 +124,20 @@ def cut_rows(subwords, texts, longest, end_of_empty=True):
     return rows.cut(longest), np.array(shorter, bool) | (rows.lengths > longest)
 
 
+def prefix_rows(subwords, prefixes, longest):
+    """`IdRows` of beginnings of texts, strings or ids, cut to `longest` and without end tokens."""
+    if not are_ids(prefixes):
+        short = [cut_to_bytes(prefix, byte_limit(longest)) for prefix in prefixes]
+        prefixes = [row[:-1] for row in subwords.encode(short)]
+    return IdRows.from_lists([[*row][:longest] for row in prefixes])
+
+
+def are_ids(prefixes):
+    """True for a list with rows of ids, lists or arrays, in place of strings."""
+    rows = list | np.ndarray
+    return isinstance(prefixes, list) and any(isinstance(prefix, rows) for prefix in prefixes)
+
+
 def rows_by_word(subwords, sentences, end_of_empty=True):
     """As `IdRows.encoded`, twice as fast for BPE, whose tokens have no space: each word once."""
     if not sentences or not _splits_words(subwords.model):

@@ -14,7 +14,7 @@ from conftest import toy_pairs
 from decoders import new_decoder
 
 import keras_bahdanau as kb
-from keras_bahdanau.pipelines import pipeline
+from keras_bahdanau.pipelines import graph, pipeline
 
 SENTENCES = ["three one two", "", "five", "one one four", "  ", "qqq ☃", "two"]
 
@@ -91,7 +91,7 @@ def test_a_result_keeps_no_array_of_its_batch(toy_translator):
 def test_a_pipeline_keeps_so_many_graphs(toy_translator, monkeypatch):
     sides = toy_translator.source, toy_translator.model, toy_translator.target
     translator = kb.Translator(*sides, kb.SearchOptions(beam_width=2))
-    monkeypatch.setattr(pipeline, "MOST_GRAPHS", 2)
+    monkeypatch.setattr(graph, "MOST_GRAPHS", 2)
     found = [
         translator.translate(["one"], search=kb.SearchOptions(beam_width=1, max_length=length))
         for length in (5, 6, 7, 5)
@@ -140,6 +140,7 @@ def test_a_pair_has_the_score_that_the_search_gave_it(toy_translator, beam_width
     assert wrong < right < 0
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("beam_width", [1, 3])
 def test_a_translation_begins_with_its_prefix(toy_translator, beam_width):
@@ -375,12 +376,12 @@ def test_threads_that_share_a_translator_get_the_texts_of_one(toy_translator):
 
 
 def test_graphs_leave_while_other_threads_ask_for_them(toy_translator, monkeypatch):
-    monkeypatch.setattr(pipeline, "MOST_GRAPHS", 2)
+    monkeypatch.setattr(graph, "MOST_GRAPHS", 2)
     translator = kb.Translator(toy_translator.source, toy_translator.model, toy_translator.target)
 
     def ask(key):
-        graph = translator._graph(key, lambda x: x + key, [pipeline._IDS])
-        return graph.python_function(1)
+        function = translator._graphs.get(key, lambda x: x + key, [pipeline._IDS])
+        return function.python_function(1)
 
     with ThreadPoolExecutor(8) as threads:
         keys = [number % 5 for number in range(4000)]

@@ -44,7 +44,7 @@ def undecodable(monkeypatch):
     """A function after which no image and no sound can be decoded."""
 
     def end():
-        monkeypatch.setattr("keras_bahdanau.sources.image_source._read", never)
+        monkeypatch.setattr("keras_bahdanau.sources.images.read", never)
         monkeypatch.setattr("keras_bahdanau.sources.audio_source._row", never)
 
     return end

@@ -14,8 +14,9 @@ import tensorflow as tf
 
 from keras_bahdanau import ImageToText, SearchOptions
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
+from keras_bahdanau.files import whole_file
 from keras_bahdanau.layers import Pixels
-from keras_bahdanau.sources import FeatureSource, ImageSource, image_source
+from keras_bahdanau.sources import FeatureSource, ImageSource
 from keras_bahdanau.sources.image_decoding import is_harmless
 
 SOURCE = ImageSource(16, 48)
@@ -206,9 +207,9 @@ def test_a_header_is_that_of_the_whole_file_and_needs_its_beginning_alone(tmp_pa
     paths = [tmp_path / f"{number}" for number in range(len(cases))]
     for path, content in zip(paths, cases, strict=True):
         path.write_bytes(content)
-    taken, plain = [], image_source.content_of
+    taken, plain = [], whole_file.content_of
     monkeypatch.setattr(
-        *(image_source, "content_of"), lambda *given: taken.append(given[1]) or plain(*given)
+        *(whole_file, "content_of"), lambda *given: taken.append(given[1]) or plain(*given)
     )
     lengths = SOURCE.rows(paths).lengths.tolist()
     # of the one whose size is behind 2^18 bytes of comments a second time, as a whole

@@ -125,12 +125,7 @@ def distill(arguments, distillation, options):
     inputs, preset = _inputs(kind, teachers)
     options = TrainingOptions(**{"preset": preset, **options})
     check_cache(arguments.cache, inputs)
-    if arguments.hypotheses is not None and arguments.valid_source is None:
-        raise ValueError(
-            "A file of hypotheses covers all sources, so none can be held out for validation. "
-            f"Received: hypotheses={str(arguments.hypotheses)!r} without validation pairs. "
-            "Give --valid-source."
-        )
+    _check_validation(arguments)
     run, say = Run(arguments.out), functools.partial(print, flush=True)
     run.check_free()
     check_unowned(run.translator, say)
@@ -166,6 +161,15 @@ def distill(arguments, distillation, options):
         load=load,
     )
     say(f"The student: {path}")
+
+
+def _check_validation(arguments):
+    if arguments.hypotheses is not None and arguments.valid_source is None:
+        raise ValueError(
+            "A file of hypotheses covers all sources, so none can be held out for validation. "
+            f"Received: hypotheses={str(arguments.hypotheses)!r} without validation pairs. "
+            "Give --valid-source."
+        )
 
 
 def _inputs(kind, teachers):

@@ -142,13 +142,16 @@ def evaluate(arguments, search_options):
     print(dataclasses.replace(measured, remarks=[]), flush=True)
     _write(measured, arguments)
     if compared is not None:
-        texts = [result.text for result in measured.translations]
-        comparisons = compared.compare(
-            pairs, texts, arguments.batch_size, target=translator.target, **settings
-        )
-        show_progress("")
-        _write(measured, arguments, comparisons)
-        print("", f"against {arguments.compare}", *comparisons, sep="\n")
+        _compare(compared, measured, arguments, pairs, target=translator.target, **settings)
+
+
+def _compare(compared, measured, arguments, pairs, **settings):
+    """Compare with the other system, and add that to the output."""
+    texts = [result.text for result in measured.translations]
+    comparisons = compared.compare(pairs, texts, arguments.batch_size, **settings)
+    show_progress("")
+    _write(measured, arguments, comparisons)
+    print("", f"against {arguments.compare}", *comparisons, sep="\n")
 
 
 def _check_outputs(arguments):

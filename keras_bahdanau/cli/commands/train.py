@@ -148,9 +148,8 @@ def train(arguments, options):
     from keras_bahdanau.cli.inputs import check_cache
     from keras_bahdanau.cli.worker_processes import is_launched, launch
     from keras_bahdanau.files.ownership import check_unowned
-    from keras_bahdanau.sources.named_source import preset_by_name, source_by_name
     from keras_bahdanau.training.data import TrainingData
-    from keras_bahdanau.training.inheritance import check_no_adaptation, initial_model
+    from keras_bahdanau.training.inheritance import initial_model
     from keras_bahdanau.training.plan import check_start
     from keras_bahdanau.training.run import Run
 
@@ -160,32 +159,21 @@ def train(arguments, options):
         paths = [*trained.paths(), *validated.paths(), *filter(None, [new_text_file])]
         files.check_read_by_all(paths, workers)
         return launch(workers, arguments.context.find_root().obj)
-    run, kind = Run(arguments.out), arguments.kind or "text"
+    run = Run(arguments.out)
     initial = initial_model(run, arguments.initial)
     inputs = _inputs(arguments.kind, initial)
-    preset = initial.preset if initial else preset_by_name(kind)
-    options = TrainingOptions(**{"preset": preset, **options})
-    check_tokenization(options.tokenize)
-    if initial is None:
-        check_no_adaptation(options)
-    else:
-        initial.check(options)
+    options = _checked_options(arguments, options, initial)
     check_cache(arguments.cache, inputs)
     if not is_launched():  # each worker checks what it may, below
         run.check_free()
-    table = {
-        "columns": arguments.columns,
-        "answer_separator": arguments.answer_separator,
-        "say": say,
-    }
+    columns, separator = arguments.columns, arguments.answer_separator
+    table = {"columns": columns, "answer_separator": separator, "say": say}
     show_progress("reading the pairs")
     data, valid = files.read_data(inputs, trained, validated, **table)
     show_progress("")
     links = {"alignments": data.alignments, "valid_alignments": valid.alignments}
     planned = TrainingData.build(data.pairs, valid.pairs, **links, teacher=arguments.teacher)
-    new_text = None
-    if new_text_file is not None:
-        new_text = files.Data.read(inputs, new_text_file, None, None, **table).pairs
+    new_text = new_text_file and files.Data.read(inputs, new_text_file, **table).pairs
     if initial is not None:
         load_tensorflow()  # the source of a file says what its preset is
     if not is_launched():
@@ -193,30 +181,55 @@ def train(arguments, options):
         check_unowned(run.translator, say)
     if arguments.valid_source is None and not arguments.valid_corpus:
         files.report_held_out(valid.pairs, say)
+    _train(
+        arguments,
+        options,
+        initial,
+        (data.pairs, valid.pairs),
+        symbols=[*dict.fromkeys([*data.symbols, *(arguments.symbol or [])])],
+        vocabulary_pairs=new_text,
+        **links,
+        teacher=planned.teacher,
+    )
+
+
+def _checked_options(arguments, options, initial):
+    """`TrainingOptions` of the arguments, checked against the model to train further."""
+    from keras_bahdanau.sources.named_source import preset_by_name
+    from keras_bahdanau.training.inheritance import check_no_adaptation
+
+    preset = initial.preset if initial else preset_by_name(arguments.kind or "text")
+    options = TrainingOptions(**{"preset": preset, **options})
+    check_tokenization(options.tokenize)
+    if initial is None:
+        check_no_adaptation(options)
+    else:
+        initial.check(options)
+    return options
+
+
+def _train(arguments, options, initial, pairs, **data):
     load_tensorflow()
     import tensorflow as tf
 
     from keras_bahdanau import training
+    from keras_bahdanau.sources.named_source import source_by_name
     from keras_bahdanau.training.workers import strategy_of_environment
 
     strategy = strategy_of_environment()
     say(f"training on the {'GPU' if tf.config.list_physical_devices('GPU') else 'CPU'}")
     path = training.train(
-        data.pairs,
-        valid.pairs,
+        *pairs,
         arguments.out,
         options,
         verbose=keras_verbosity(),
         say=say,
-        source=None if initial else source_by_name(kind),
-        symbols=[*dict.fromkeys([*data.symbols, *(arguments.symbol or [])])],
+        source=None if initial else source_by_name(arguments.kind or "text"),
         cache=arguments.cache,
         initial=arguments.initial,
-        vocabulary_pairs=new_text,
         strategy=strategy,
         show=show_progress,
-        **links,
-        teacher=planned.teacher,
+        **data,
     )
     say(f"The model: {path}")
 
