@@ -5,6 +5,7 @@ import fcntl
 import gc
 import importlib
 import os
+import pickle
 import sys
 import time
 import zlib
@@ -121,6 +122,21 @@ def toy_saved_model(toy_translator, once):
     from keras_bahdanau import export_saved_model
 
     return once("translator/1", lambda path: export_saved_model(toy_translator, path.parent))
+
+
+@pytest.fixture(scope="session")
+def toy_answers(toy_translator, toy_saved_model, once):
+    """Answers of that SavedModel to `toy_requests`, by name, from one clean process."""
+    import toy_requests
+
+    from keras_bahdanau.exporters import run_in_clean_process
+
+    def run(path):
+        requests = toy_requests.requests_of(toy_translator)
+        answers = run_in_clean_process(toy_saved_model, [*requests.values()])
+        path.write_bytes(pickle.dumps(dict(zip(requests, answers, strict=True))))
+
+    return pickle.loads(once("answers.pickle", run).read_bytes())
 
 
 @pytest.fixture(scope="session")

@@ -55,6 +55,7 @@ def perplexity_by_hand(translator, pairs):
     return np.exp(np.mean(losses))
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("batch_tokens", [6, 1000])
 def test_perplexity_is_of_all_real_tokens_together(translator, batch_tokens):

@@ -7,46 +7,15 @@ import numpy as np
 import pytest
 from conftest import toy_pairs
 from decoders import new_decoder
+from toy_requests import SENTENCES
 
 import keras_bahdanau as kb
 from keras_bahdanau.exporters import OnDeviceTranslator, run_in_clean_process
 from keras_bahdanau.text.vocabulary import END, START, UNKNOWN
 
-SENTENCES = ["three one two", "", "five", "one one four four two", "  ", "qqq ☃", "a b", "two"]
 
-
-@pytest.fixture(scope="module")
-def given(toy_translator):
-    """Arrays of a client: ids of `SENTENCES`, how many of them count, and translations."""
-    rows = toy_translator.source.rows(SENTENCES)
-    ids = rows.padded(range(len(SENTENCES)), (len(SENTENCES), rows.lengths.max()))
-    return {
-        "ids": np.where(ids == 0, ids[:, :1], ids),  # a server pads with the first id of a row
-        "lengths": rows.lengths.astype(np.int32),
-        "targets": [result.text for result in toy_translator.translate(SENTENCES)],
-    }
-
-
-@pytest.fixture(scope="module")
-def served(toy_saved_model, given):
-    """Answers of the SavedModel to all requests of this file, from one process."""
-    strange = np.array([b"\xff\xfe one", b"one\x00two"], dtype=object)
-    requests = {
-        "plain": ("serving_default", {"text": SENTENCES}),
-        "aligned": ("translate_with_alignment", {"text": SENTENCES}),
-        "only empty": ("serving_default", {"text": [""]}),
-        "bytes": ("serving_default", {"text": strange}),
-        "none": ("serving_default", {"text": np.array([], dtype=object)}),
-        "n-best": ("translate_nbest", {"text": SENTENCES}),
-        "decoded": ("decode_ids", {"source": given["ids"], "source_length": given["lengths"]}),
-        "scored": ("score_pair", {"text": SENTENCES, "target": given["targets"]}),
-    }
-    answers = run_in_clean_process(toy_saved_model, list(requests.values()))
-    return dict(zip(requests, answers, strict=True))
-
-
-def test_the_saved_model_answers_as_keras_does(toy_translator, served):
-    plain, aligned = served["plain"], served["aligned"]
+def test_the_saved_model_answers_as_keras_does(toy_translator, toy_answers):
+    plain, aligned = toy_answers["plain"], toy_answers["aligned"]
     results = toy_translator.translate(SENTENCES)
     texts = [result.text for result in results]
     assert [text.decode() for text in plain["translation"]] == texts
@@ -65,9 +34,12 @@ def test_the_saved_model_answers_as_keras_does(toy_translator, served):
             ]
         assert aligned["token_words"][row].max(initial=-1) == len(result.words) - 1
         assert aligned["finished"][row] == result.finished
-    assert served["only empty"]["translation"].tolist() == [b""]
-    assert len(served["bytes"]["translation"]) == 2 and np.isfinite(served["bytes"]["score"]).all()
-    assert served["none"]["translation"].shape == (0,)
+    assert toy_answers["only empty"]["translation"].tolist() == [b""]
+    assert (
+        len(toy_answers["two of bytes"]["translation"]) == 2
+        and np.isfinite(toy_answers["two of bytes"]["score"]).all()
+    )
+    assert toy_answers["none"]["translation"].shape == (0,)
 
 
 def test_the_litert_file_answers_as_keras_does(toy_translator, toy_litert):
@@ -171,14 +143,15 @@ def test_other_models_export_too(tmp_path, settings):
     assert [result.text for result in OnDeviceTranslator(file).translate(SENTENCES)] == expected
 
 
-def test_the_signatures_for_clients_agree_with_keras(toy_translator, served, given):
-    nbest, decoded, scored = served["n-best"], served["decoded"], served["scored"]
+def test_the_signatures_for_clients_agree_with_keras(toy_translator, toy_answers):
+    nbest, decoded, scored = toy_answers["n-best"], toy_answers["decoded"], toy_answers["scored"]
     for row, hypotheses in enumerate(toy_translator.translate_nbest(SENTENCES)):
         texts = [text.decode() for text in nbest["translations"][row][: len(hypotheses)]]
         assert texts == [hypothesis.text for hypothesis in hypotheses]
         assert decoded["length"][row] == len(hypotheses[0].target_tokens)
         assert decoded["score"][row] == pytest.approx(hypotheses[0].score, abs=1e-5)
-    forced = toy_translator.align(list(zip(SENTENCES, given["targets"], strict=True)))
+    targets = [result.text for result in toy_translator.translate(SENTENCES)]
+    forced = toy_translator.align(list(zip(SENTENCES, targets, strict=True)))
     np.testing.assert_allclose(scored["score"], [pair.score for pair in forced], atol=1e-5)
     assert scored["length"].tolist() == [len(pair.target_tokens) for pair in forced]
     for row, pair in enumerate(forced):

@@ -74,7 +74,7 @@ def sensitive(toy_translator):
     model.build()
     random = np.random.default_rng(2)
     model.set_weights([4 * random.normal(size=w.shape) for w in model.get_weights()])
-    search = kb.SearchOptions(beam_width=2, max_length=40, min_length=20)
+    search = kb.SearchOptions(beam_width=2, max_length=24, min_length=12)
     return kb.Translator(toy_translator.source, model, toy_translator.target, search)
 
 

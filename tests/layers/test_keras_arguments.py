@@ -21,9 +21,9 @@ KEY_MASK = np.array([[1, 0, 1, 1], [1, 1, 1, 1]], bool)
 ATTENTION_MASK = np.array([[[1, 0, 1, 1], [1, 1, 0, 0], [1, 1, 1, 1]]] * 2, bool)
 KINDS = {
     "Bahdanau": lambda: kb.BahdanauAttention(5),
+    "heads": lambda: layers.MultiHeadAttention(kb.BahdanauAttention(3), 2),
     "Luong": lambda: layers.LuongAttention(),
     "dot": lambda: layers.Attention("dot"),
-    "heads": lambda: layers.MultiHeadAttention(kb.BahdanauAttention(3), 2),
     "local-p": lambda: layers.LuongAttention(window="local-p"),
     "local-m": lambda: layers.LuongAttention(window="local-m"),
     "monotonic": lambda: kb.BahdanauAttention(5, normalizer="monotonic"),
@@ -31,7 +31,7 @@ KINDS = {
     "past": lambda: layers.PastAttention(kb.BahdanauAttention(5)),
     "hard": lambda: layers.HardAlignment(units=5, order=1),
 }
-every_kind = [pytest.mark.few(4), pytest.mark.parametrize("kind", KINDS)]
+every_kind = [pytest.mark.few(2), pytest.mark.parametrize("kind", KINDS)]
 
 
 def each_kind(test):

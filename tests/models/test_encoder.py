@@ -74,6 +74,7 @@ def test_embeddings_have_a_share_of_their_own(run):
     np.testing.assert_array_equal(kept.dropouts[0](whole, training=True), whole)
 
 
+@pytest.mark.slow
 def test_further_padding_changes_nothing(run):
     encode = fields(built(depth=2))
     values, mask, summary = run(encode, np.pad(SOURCE, ((0, 0), (0, 3))))

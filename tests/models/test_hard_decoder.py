@@ -145,6 +145,7 @@ def test_gradients_are_those_of_the_exact_likelihood(kind):
         assert abs(np.sum(slope * way) - expected) < 1e-4 + 1e-3 * abs(expected)
 
 
+@pytest.mark.slow
 def test_two_steps_train_the_first_order_in_a_graph():
     """As in `fit`: where the pairs of places are made anew, in the gradient of a loop."""
     decoder = built(KINDS["first, monotonic"], cell="simple")

@@ -109,7 +109,7 @@ MISUSE = {
 }
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", MISUSE)
 def test_a_training_output_is_no_tensor_and_a_corrected_function_works(name):
     model = new_model()

@@ -198,6 +198,7 @@ def test_training_is_the_same_as_from_logits(fused, plain, tie):
         assert_allclose(one, other, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_added_losses_count_as_ever():
     x, y, weights = batch()
     links = np.eye(TIME, dtype="float32")[None].repeat(4, axis=0)

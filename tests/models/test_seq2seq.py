@@ -59,6 +59,7 @@ def test_logits_and_alignment_are_those_of_the_equations(run, cell, tie, share):
         assert not weights[row, :, length:].any()
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_steps_of_a_search_equal_the_teacher_forced_model(run, cell):

@@ -131,6 +131,7 @@ def divergence(teacher, model):
     return total_of(losses) / WEIGHT.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("share", [1.0, 0.0])
 def test_a_student_that_is_as_its_teacher_learns_from_the_share_of_the_targets_alone(share):

@@ -21,6 +21,7 @@ def test_it_takes_the_most_probable_token_each_time(run, exponent):
     assert result.finished.any() and not result.finished.all()
 
 
+@pytest.mark.slow
 def test_a_row_is_the_same_in_any_batch_and_buffer(run):
     language, limits = Language(4), np.array([2, 4, 0, 3])
     options = SearchOptions(beam_width=1)

@@ -38,7 +38,7 @@ def solid(*colour):
     return np.full((16, 24, len(colour)), colour, np.uint8)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("channels", "ink"), IMAGES)
 def test_an_image_of_one_colour_is_empty(channels, ink):
     clear = solid(0, 0, 0, 0)

@@ -140,17 +140,18 @@ def test_sounds_of_any_rate_width_and_channels_have_the_samples_of_training(tmp_
         assert_same(SOUNDS, path, found, 70, atol=2e-6)
 
 
-def test_transparent_pixels_show_the_paper(tmp_path):
+@pytest.mark.few(1)
+@pytest.mark.parametrize("ink", ["dark", "light"])
+def test_transparent_pixels_show_the_paper(ink, tmp_path):
     draw = np.random.default_rng(2)
     image = draw.integers(0, 256, (16, 40, 4), np.uint8)
     form = {"width": 40, "height": 16, "channels": 4}
     form["data"] = base64.b64encode(image.tobytes()).decode()
     (tmp_path / "one.image").write_text(json.dumps(form))
     Image.fromarray(image).save(tmp_path / "one.png")
-    for ink in ("dark", "light"):
-        source = ImageSource(16, 48, channels=3, ink=ink)
-        (found,) = features_of(source, [tmp_path / "one.image"], tmp_path)
-        assert_same(source, tmp_path / "one.png", found)
+    source = ImageSource(16, 48, channels=3, ink=ink)
+    (found,) = features_of(source, [tmp_path / "one.image"], tmp_path)
+    assert_same(source, tmp_path / "one.png", found)
 
 
 def test_sounds_have_the_samples_of_training(tmp_path):

@@ -144,7 +144,7 @@ def test_threads_that_share_a_file_get_the_texts_of_one_thread():
 
     alone = list(map(ask, range(25)))
     with ThreadPoolExecutor(8) as threads:
-        assert list(threads.map(ask, range(2000))) == [alone[number % 25] for number in range(2000)]
+        assert list(threads.map(ask, range(400))) == [alone[number % 25] for number in range(400)]
 
 
 def test_a_forked_process_opens_the_file_anew_while_a_thread_holds_it():

@@ -1,6 +1,7 @@
 """Every signature of a SavedModel of ids answers as Keras does, whatever it is asked."""
 
 import concurrent.futures
+import functools
 import json
 import re
 import urllib.request
@@ -24,6 +25,10 @@ SIGNATURES = {
     "decode_ids_nbest": {"source", "source_length"},
     "score_ids": {"source", "source_length", "target", "target_length"},
 }
+EACH_SIGNATURE = [  # the graphs between these two take the same ids
+    pytest.param(name, marks=pytest.mark.slow if name.startswith("decode_ids_") else ())
+    for name in SIGNATURES
+]
 HOSTILE = [  # ids, source_length, and the ids that they count as
     ([LARGEST, -5, -LARGEST - 1, END], 4, [UNKNOWN, UNKNOWN, UNKNOWN, END]),
     ([5, 6, 7, END], -1, []),
@@ -96,15 +101,27 @@ def empty_requests():
 
 
 @pytest.fixture(scope="module")
-def answers(toy_ids_model, client, toy_translator):
-    """Answers to all requests of this file, from one process; `SENTENCES` split by the client."""
+def answers(toy_ids_model):
+    """Function of a signature: answers to its requests of nobody's ids, from one process."""
+
+    @functools.cache
+    def answers_of(signature):
+        requests = {**dict(hostile_requests()), **dict(empty_requests())}
+        requests = {name: one for name, one in requests.items() if one[0] == signature}
+        return dict(zip(requests, ask(toy_ids_model, [*requests.values()]), strict=True))
+
+    return answers_of
+
+
+@pytest.fixture(scope="module")
+def client_answers(toy_ids_model, client, toy_translator):
+    """Answers to a client's requests, from one process; `SENTENCES` split by the client."""
     source = padded("source", with_end(client("source").encode(SENTENCES)))
     requests = {name: (name, source) for name in SIGNATURES if name != "score_ids"}
     best = [result.text for result in toy_translator.translate(SENTENCES)]
     for name, texts in {"score best": best, "score wrong": WRONG}.items():
         targets = padded("target", [[*ids, END] for ids in client("target").encode(texts)])
         requests[name] = ("score_ids", {**source, **targets})
-    requests |= {**dict(hostile_requests()), **dict(empty_requests())}
     requests |= {f"warm-up {name}": (name, given) for name, given in warm_up(toy_ids_model)}
     return dict(zip(requests, ask(toy_ids_model, list(requests.values())), strict=True))
 
@@ -124,8 +141,8 @@ def words_of(result):
 
 
 @pytest.mark.slow
-def test_a_client_gets_the_texts_and_alignments_of_keras(answers, client, toy_translator):
-    plain, aligned = answers["serving_default"], answers["decode_ids_with_alignment"]
+def test_a_client_gets_the_texts_and_alignments_of_keras(client_answers, client, toy_translator):
+    plain, aligned = client_answers["serving_default"], client_answers["decode_ids_with_alignment"]
     for row, result in enumerate(toy_translator.translate(SENTENCES)):
         length = plain["length"][row]
         assert text_of(client, plain["ids"][row, :length]) == result.text
@@ -150,8 +167,8 @@ def test_a_client_gets_the_texts_and_alignments_of_keras(answers, client, toy_tr
 
 
 @pytest.mark.slow
-def test_a_client_gets_all_hypotheses_of_keras(answers, client, toy_translator):
-    found = answers["decode_ids_nbest"]
+def test_a_client_gets_all_hypotheses_of_keras(client_answers, client, toy_translator):
+    found = client_answers["decode_ids_nbest"]
     assert found["ids"].shape[:2] == (len(SENTENCES), toy_translator.search.beam_width)
     for row, hypotheses in enumerate(toy_translator.translate_nbest(SENTENCES)):
         for rank, hypothesis in enumerate(hypotheses):
@@ -162,20 +179,20 @@ def test_a_client_gets_all_hypotheses_of_keras(answers, client, toy_translator):
 
 
 @pytest.mark.slow
-def test_a_client_gets_the_scores_of_keras(answers, toy_translator):
+def test_a_client_gets_the_scores_of_keras(client_answers, toy_translator):
     best = [result.text for result in toy_translator.translate(SENTENCES)]
     for name, texts in {"score best": best, "score wrong": WRONG}.items():
         expected = toy_translator.align([*zip(SENTENCES, texts, strict=True)])
         scores = [result.score for result in expected]
-        np.testing.assert_allclose(answers[name]["score"], scores, atol=1e-5)
-        assert answers[name]["length"].tolist() == [len(r.target_tokens) for r in expected]
+        np.testing.assert_allclose(client_answers[name]["score"], scores, atol=1e-5)
+        assert client_answers[name]["length"].tolist() == [len(r.target_tokens) for r in expected]
     assert scores == toy_translator.score([*zip(SENTENCES, WRONG, strict=True)])
 
 
-@pytest.mark.parametrize("name", SIGNATURES)
+@pytest.mark.parametrize("name", EACH_SIGNATURE)
 def test_any_ids_and_lengths_get_the_answer_of_what_they_count_as(answers, toy_translator, name):
     assert toy_translator.source.size == toy_translator.target.vocabulary_size == 48
-    wild, tame = answers[f"wild {name}"], answers[f"tame {name}"]
+    wild, tame = answers(name)[f"wild {name}"], answers(name)[f"tame {name}"]
     for key in wild:
         if name == "score_ids" and wild[key].ndim == 2:  # a token of each column of the target
             width = min(wild[key].shape[1], tame[key].shape[1])
@@ -190,20 +207,20 @@ def test_any_ids_and_lengths_get_the_answer_of_what_they_count_as(answers, toy_t
         assert wild["length"].tolist() == [len(row) for *_, row in HOSTILE]
 
 
-@pytest.mark.parametrize("name", SIGNATURES)
+@pytest.mark.parametrize("name", EACH_SIGNATURE)
 @pytest.mark.parametrize(("rows", "columns"), EMPTY)
 def test_no_row_and_no_column_get_an_empty_answer(answers, rows, columns, name):
-    answer = answers[f"{rows} by {columns} {name}"]
+    answer = answers(name)[f"{rows} by {columns} {name}"]
     assert {len(value) for value in answer.values()} == {rows}
     assert not answer["lengths" if "lengths" in answer else "length"].any()
 
 
 @pytest.mark.slow
-def test_the_warm_up_asks_every_signature_and_is_answered(toy_ids_model, answers):
+def test_the_warm_up_asks_every_signature_and_is_answered(toy_ids_model, client_answers):
     asked = dict(warm_up(toy_ids_model))
     assert {name: set(arguments) for name, arguments in asked.items()} == SIGNATURES
     for name in SIGNATURES:
-        answer = answers[f"warm-up {name}"]
+        answer = client_answers[f"warm-up {name}"]
         assert {len(value) for value in answer.values()} == {2}
         assert (answer["lengths" if "lengths" in answer else "length"] > 0).any()
 
@@ -224,7 +241,7 @@ def server(toy_ids_model, tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_requests_of_any_width_share_a_batch(client, answers, server):
+def test_requests_of_any_width_share_a_batch(client, client_answers, server):
     sources = with_end(client("source").encode(SENTENCES))
     targets = [[*ids, END] for ids in client("target").encode(WRONG)]
 
@@ -237,7 +254,7 @@ def test_requests_of_any_width_share_a_batch(client, answers, server):
 
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         scores = list(pool.map(score, sources * 4, targets * 4))
-    np.testing.assert_allclose(scores, [*answers["score wrong"]["score"]] * 4, atol=1e-5)
+    np.testing.assert_allclose(scores, [*client_answers["score wrong"]["score"]] * 4, atol=1e-5)
     with urllib.request.urlopen(f"{server}/serving_double/batches") as response:
         sizes = json.load(response)["en-de-ids"]["1"]["score_ids"]
     assert max(map(int, sizes)) > 1

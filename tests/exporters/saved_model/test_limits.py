@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from toy_requests import BYTES, CUT, LONG, LONGEST, LONGEST_TARGET, SHORT, texts
 
 from keras_bahdanau.exporters import describe, run_in_clean_process
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import (
@@ -17,18 +18,8 @@ from keras_bahdanau.exporters.saved_model.saved_model_exporter import (
 from keras_bahdanau.exporters.saved_model.version_card import CARD_PATH
 
 BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "worst_batch.py"
-LONGEST, LONGEST_TARGET = 512, 256  # what TextSource and SearchOptions say
-SHORT = ["one two", "", "three four five", "five"]
-LONG, CUT = "one " * 600, "one " * (LONGEST - 1)  # the end token is the 512th
-OTHER_LONG = "two five " * 300
-LONG_TARGET, CUT_TARGET = "eins " * 300, "eins " * (LONGEST_TARGET - 1)
-BYTES = "one " + "☃" * 6000  # few tokens
 IDS = [5] * 600
 END = 3
-
-
-def texts(*rows):
-    return {"text": np.array(rows, dtype=object)}
 
 
 def ids(name, *rows):
@@ -38,30 +29,11 @@ def ids(name, *rows):
     return {name: np.array(padded, np.int32), f"{name}_length": np.array(lengths, np.int32)}
 
 
-REQUESTS = {
-    "bytes": ("translate_with_alignment", texts(BYTES)),
-    "beside long": ("translate_with_alignment", texts(*SHORT, LONG)),
-    "beside others": ("translate_with_alignment", texts(SHORT[0], OTHER_LONG, SHORT[2], "two", "")),
-    **{f"alone {row}": ("translate_with_alignment", texts(text)) for row, text in enumerate(SHORT)},
-    "best": ("serving_default", texts("one", LONG)),
-    "nbest": ("translate_nbest", texts("one", LONG)),
-    "score": ("score_pair", {**texts("one", "one"), "target": np.array(["eins", LONG_TARGET])}),
-    "cut score": ("score_pair", {**texts("one"), "target": np.array([CUT_TARGET])}),
-    "score long": ("score_pair", {**texts(LONG), "target": np.array(["eins"])}),
-    "score nothing": ("score_pair", {**texts(), "target": np.array([], dtype=object)}),
-}
 BEGINNINGS = {  # what is too long, and its beginning
     "alone": [("translate_with_alignment", texts(text)) for text in (LONG, CUT)],
     "beside": [("translate_with_alignment", texts(*SHORT, text)) for text in (LONG, CUT)],
     "ids": [("decode_ids", ids("source", row)) for row in (IDS, [*IDS[: LONGEST - 1], END])],
 }
-
-
-@pytest.fixture(scope="module")
-def answers(toy_saved_model):
-    """Answers to all requests of this file, from one process."""
-    found = run_in_clean_process(toy_saved_model, list(REQUESTS.values()))
-    return dict(zip(REQUESTS, found, strict=True))
 
 
 def assert_same_bits(one, other):
@@ -83,21 +55,21 @@ def test_a_row_that_is_too_long_is_answered_as_its_beginning(toy_saved_model, re
 
 
 @pytest.mark.slow
-def test_a_row_with_too_many_bytes_is_cut_before_it_is_split(answers, toy_translator):
+def test_a_row_with_too_many_bytes_is_cut_before_it_is_split(toy_answers, toy_translator):
     (expected,) = toy_translator.translate([BYTES])
-    found = answers["bytes"]
+    found = toy_answers["bytes"]
     assert found["truncated"].tolist() == [True] and expected.truncated
     assert found["translation"][0].decode() == expected.text
     assert found["source_length"][0] == len(expected.source_tokens) < 10
 
 
-def test_rows_beside_a_long_one_are_answered_as_alone(answers):
+def test_rows_beside_a_long_one_are_answered_as_alone(toy_answers):
     """Numbers to the last bits, in which any two batches of different widths differ."""
-    beside = answers["beside long"]
+    beside = toy_answers["beside long"]
     assert beside["truncated"].tolist() == [False] * len(SHORT) + [True]
     assert beside["source_tokens"].shape == (len(SHORT) + 1, LONGEST)
     for row in range(len(SHORT)):
-        alone = answers[f"alone {row}"]
+        alone = toy_answers[f"alone {row}"]
         for name, (value,) in alone.items():
             there = (
                 beside[name][row][tuple(slice(0, size) for size in value.shape)]
@@ -111,9 +83,9 @@ def test_rows_beside_a_long_one_are_answered_as_alone(answers):
 
 
 @pytest.mark.parametrize("row", [0, 2])
-def test_a_row_has_the_same_bits_beside_any_rows_of_the_same_number_and_width(answers, row):
+def test_a_row_has_the_same_bits_beside_any_rows_of_the_same_number_and_width(toy_answers, row):
     one, other = (
-        {name: value[row] for name, value in answers[request].items()}
+        {name: value[row] for name, value in toy_answers[request].items()}
         for request in ("beside long", "beside others")
     )
     assert one["alignment"].shape[1] == LONGEST and one["alignment"].any()
@@ -126,19 +98,21 @@ def test_a_row_has_the_same_bits_beside_any_rows_of_the_same_number_and_width(an
 
 
 @pytest.mark.parametrize("name", ["best", "nbest"])
-def test_every_signature_marks_what_was_cut(answers, name):
-    assert answers[name]["truncated"].tolist() == [False, True]
+def test_every_signature_marks_what_was_cut(toy_answers, name):
+    assert toy_answers[name]["truncated"].tolist() == [False, True]
 
 
-def test_a_given_target_is_cut_and_marked_too(answers):
-    assert answers["score"]["truncated"].tolist() == [False, True]
-    assert answers["score"]["length"].tolist() == [2, LONGEST_TARGET]
-    np.testing.assert_allclose(answers["score"]["score"][1], answers["cut score"]["score"][0])
-    assert answers["score long"]["truncated"].tolist() == [True]
+def test_a_given_target_is_cut_and_marked_too(toy_answers):
+    assert toy_answers["score"]["truncated"].tolist() == [False, True]
+    assert toy_answers["score"]["length"].tolist() == [2, LONGEST_TARGET]
+    np.testing.assert_allclose(
+        toy_answers["score"]["score"][1], toy_answers["cut score"]["score"][0]
+    )
+    assert toy_answers["score long"]["truncated"].tolist() == [True]
 
 
-def test_nothing_to_score_has_no_score(answers):
-    answer = answers["score nothing"]
+def test_nothing_to_score_has_no_score(toy_answers):
+    answer = toy_answers["score nothing"]
     assert {"score", "length", "confidence", "token_log_probs", "target_tokens"} <= {*answer}
     assert {len(value) for value in answer.values()} == {0}
 

@@ -1,7 +1,6 @@
 """Any bytes in, a well-formed answer out; and no half version, whenever an export is killed."""
 
 import os
-import random
 import subprocess
 import sys
 import time
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from toy_requests import ALONE, COUNT, byte_requests, random_bytes
 
 from keras_bahdanau.exporters import check, run_in_clean_process
 
@@ -22,42 +22,26 @@ print("done", flush=True)
 """
 
 
-def random_bytes(count):
-    """Strings of any bytes, of characters of all planes, and of the words of the toy."""
-    source = random.Random(0)
-    words = [b"one", b"two", b" ", b"\x00", "▁☃".encode(), b"</s>", b"<pad>"]
-    kinds = (
-        lambda: source.randbytes(source.randrange(40)),
-        lambda: bytes(source.choices(range(32, 127), k=source.randrange(60))),
-        lambda: b"".join(source.choices(words, k=source.randrange(12))),
-        lambda: "".join(chr(source.randrange(1, 0xD800)) for _ in range(8)).encode(),
-    )
-    return [source.choice(kinds)() for _ in range(count)]
-
-
-def translations(version, batches):
-    """The translations of each batch of byte strings, from one process."""
-    requests = [("serving_default", {"text": np.array(rows, dtype=object)}) for rows in batches]
-    return [answer["translation"].tolist() for answer in run_in_clean_process(version, requests)]
-
-
-def assert_total(version, count, alone):
-    texts = random_bytes(count)
-    batches = [texts[first : first + 50] for first in range(0, count, 50)]
-    answers = translations(version, [*batches, *([text] for text in texts[:alone])])
-    together = [text for answer in answers[: len(batches)] for text in answer]
+def assert_total(answers, count, alone):
+    """Check the answers to `byte_requests(count, alone)`."""
+    translations = [answer["translation"].tolist() for answer in answers]
+    batches = translations[: len(translations) - alone]
+    together = [text for texts in batches for text in texts]
     for text in together:
         text.decode("utf-8")
-    assert [text for (text,) in answers[len(batches) :]] == together[:alone]
+    assert len(together) == count
+    assert [text for (text,) in translations[len(batches) :]] == together[:alone]
 
 
-def test_any_bytes_get_an_answer(toy_saved_model):
-    assert_total(toy_saved_model, 150, alone=20)
+def test_any_bytes_get_an_answer(toy_answers):
+    answers = [answer for name, answer in toy_answers.items() if name.startswith("bytes ")]
+    assert_total(answers, COUNT, ALONE)
 
 
 @pytest.mark.slow
 def test_ten_thousand_byte_strings_get_an_answer(toy_saved_model):
-    assert_total(toy_saved_model, 10_000, alone=10_000)
+    requests = byte_requests(10_000, alone=10_000)
+    assert_total(run_in_clean_process(toy_saved_model, requests), 10_000, alone=10_000)
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ is what the artefact answers in a clean process.
 """
 
 import concurrent.futures
+import functools
 import io
 import json
 import re
@@ -67,11 +68,15 @@ def ports(model, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def offline(kit, model):
-    """The answer to each line, by signature, from a clean process without a server."""
-    rows = {name: kit["client_rest"].to_rows(name, lines) for name, lines in LINES.items()}
-    requests = [(name, _columns(asked)) for name, asked in rows.items()]
-    answers = run_in_clean_process(model / "1", requests)
-    return {name: _rows(answer) for name, answer in zip(rows, answers, strict=True)}
+    """Function of a signature: the answer to each line, from a clean process without a server."""
+
+    @functools.cache
+    def answers(name):
+        columns = _columns(kit["client_rest"].to_rows(name, LINES[name]))
+        (answer,) = run_in_clean_process(model / "1", [(name, columns)])
+        return _rows(answer)
+
+    return answers
 
 
 @pytest.fixture(params=CLIENTS)
@@ -247,12 +252,12 @@ def test_a_client_prints_what_the_model_answers(client, offline, signature, tmp_
     flags = ["--signature", signature, "--file", str(file), "--batch", "3"]
     assert client(*flags) == 0
     expected = [
-        line_of(signature, answer, number) for number, answer in enumerate(offline[signature])
+        line_of(signature, answer, number) for number, answer in enumerate(offline(signature))
     ]
     assert capsys.readouterr().out == "".join(line + "\n" for line in expected)
     assert client(*flags, "--json") == 0
     answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    for answer, wanted in zip(answers, offline[signature], strict=True):
+    for answer, wanted in zip(answers, offline(signature), strict=True):
         assert_same(answer, wanted)
 
 
@@ -373,7 +378,7 @@ def test_many_clients_at_once_get_their_own_answers(kit, ports, offline):
         (server, name, row, expected)
         for server in (rest, grpc)
         for name in LINES
-        for row, expected in zip(rows[name], offline[name], strict=True)
+        for row, expected in zip(rows[name], offline(name), strict=True)
     ] * 3
     before = _merged(ports)
     with concurrent.futures.ThreadPoolExecutor(32) as pool:
@@ -396,7 +401,7 @@ def test_ids_of_any_width_can_share_a_batch(kit, ports, offline):
     rows = [kit["client_rest"].to_rows("decode_ids", [line])[0] for line in LINES["decode_ids"]]
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
         answers = list(pool.map(lambda row: server.predict("decode_ids", [row]), rows * 4))
-    for (answer,), expected in zip(answers, offline["decode_ids"] * 4, strict=True):
+    for (answer,), expected in zip(answers, offline("decode_ids") * 4, strict=True):
         assert_same(answer, expected)
 
 
@@ -435,7 +440,7 @@ def test_percentiles_are_values_that_were_measured(kit, percent, value):
 def test_200_clients_for_30_seconds_get_their_own_answers(kit, ports, offline, signature):
     rest = kit["client_rest"]
     rows = rest.to_rows(signature, LINES[signature])
-    expected = {row["text"]: answer for row, answer in zip(rows, offline[signature], strict=True)}
+    expected = {row["text"]: answer for row, answer in zip(rows, offline(signature), strict=True)}
 
     class Checked(rest.RestServer):
         def predict(self, signature, rows, connection=None):
