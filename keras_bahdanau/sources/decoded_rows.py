@@ -75,7 +75,7 @@ class DecodedRows(abc.ABC):
         lengths = np.zeros(shape[0], np.int32)
 
         def fill(row, member):
-            array = read_or(None, self._array, member)  # which the cache does not keep then
+            array = read_or(None, self.array, member)  # which the cache does not keep then
             if array is not None:
                 array = array[tuple(map(slice, values.shape[1:]))]
                 values[(row, *map(slice, array.shape))] = array
@@ -85,7 +85,8 @@ class DecodedRows(abc.ABC):
         side_by_side(fill, range(len(members)), members)
         return type(specs)(values, lengths)
 
-    def _array(self, member):
+    def array(self, member):
+        """The values of a member row, decoded or of the cache."""
         raw, cache = self._inputs[member], self._source.cache
 
         def decoded():

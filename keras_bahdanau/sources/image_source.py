@@ -129,7 +129,7 @@ class ImageSource(Source):
     def cut(self, inputs, longest):
         short, rows, truncated = super().cut(inputs, longest)
         for row in np.flatnonzero(truncated):  # an image of one colour has nothing to cut off
-            pixels = read_or(None, functools.partial(images.read, self.decoder), short[row])
+            pixels = read_or(None, rows.array, row)
             truncated[row] = pixels is not None and pixels.shape[1] > 0
         return short, rows, truncated
 
