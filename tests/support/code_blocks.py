@@ -188,6 +188,8 @@ def with_small_settings(arguments):
     named = {f"--{name.replace('_', '-')}": str(value) for name, value in settings.items()}
     if "--hard-alignment" in arguments:
         del named["--attention-units"]
+    if arguments[0] == "distill" or any(Path(word).is_dir() for word in arguments[1:2]):
+        named.pop("--vocabulary-size", None)  # that of the teacher, or of the shards
     return [*arguments, *(word for pair in named.items() for word in pair)]
 
 
