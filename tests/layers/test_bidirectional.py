@@ -95,7 +95,11 @@ def test_each_direction_has_its_own_copy_of_a_keras_cell(run):
     np.testing.assert_allclose(found[2, :3], expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("cell", ["gru", "layer-norm-gru", keras.layers.GRUCell(5)], ids=str)
+@pytest.mark.parametrize(
+    "cell",
+    ["gru", "layer-norm-gru", keras.layers.GRUCell(5)],
+    ids=["gru", "layer-norm-gru", "GRUCell"],
+)
 def test_its_config_round_trips(cell):
     rnn = BidirectionalRNN(5, cell)
     config = json.loads(json.dumps(rnn.get_config()))

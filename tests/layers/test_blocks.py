@@ -84,7 +84,7 @@ def test_a_target_is_read_by_the_equations(run, way):
         {"cell": "min-lstm", "attention": MultiHeadAttention(LuongAttention("scaled-dot"), 2)},
         {"cell": "lstm", "recurrent_dropout": 0.5},
     ],
-    ids=str,
+    ids=["self-attention", "monotonic", "gru", "heads", "lstm"],
 )
 def test_a_target_read_at_once_gives_what_its_steps_give(options):
     cell = built(**options)

@@ -147,7 +147,7 @@ def test_it_runs_under_xla_with_a_gradient(cell):
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "bfloat16", "float16"])
-@pytest.mark.parametrize("cell", kinds(), ids=str)
+@pytest.mark.parametrize("cell", kinds(), ids=[*CELLS, "LSTMCell of Keras"])
 def test_half_precision_is_near(cell, policy):
     rnn = built(cell, dtype=policy)
     found = rnn(INPUTS)
