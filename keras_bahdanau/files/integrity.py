@@ -2,7 +2,7 @@
 
 A file may be damaged, put together by hand, or made by a stranger. Each fault is a `Damage` with a
 short reason; the caller names the file. A file with a seal ends in the sha256 of all bytes before,
-64 hexadecimal digits; a JSON file, in its last field "seal".
+64 hexadecimal digits: a JSON file in its last field "seal", a zip archive in its comment.
 """
 
 import contextlib
@@ -14,12 +14,13 @@ import struct
 import zipfile
 import zlib
 
-from keras_bahdanau.files.whole_file import json_values, write_text
+from keras_bahdanau.files.whole_file import json_values, open_regular, write_text
 
 LONGEST_CARD = 2**27  # bytes of JSON: two vocabularies of a million words are 50 to 80 MB
 UNFOLDED, SPARE = 10, 2**26  # an archive unfolds to ten times its size at most, and 64 MiB
 SEAL = 64  # bytes of a seal
 _JSON_END = b'"\n}'  # behind it
+_ARCHIVE_END = 22  # bytes of a zip archive without a comment, behind its directory
 _CHUNK = 2**20
 
 # All that `zipfile` raises on archives whose headers are wrong.
@@ -126,10 +127,32 @@ def seal_of(content):
 def check_seal(file, end=b""):
     """Raise `Damage` unless a binary file ends in the seal of all bytes before it, and in `end`."""
     size = max(0, file.seek(0, io.SEEK_END) - SEAL - len(end))
+    file.seek(size)
+    seal = file.read()
     file.seek(0)
-    if sha256_of(file, size).encode() + end != file.read(SEAL + len(end) + 1):
+    # a hole at the end of a file of any size is refused at once
+    if not seal[:SEAL].isalnum() or sha256_of(file, size).encode() + end != seal:
         raise Damage("its seal is not the sha256 of its bytes: it is damaged, or of an old version")
     file.seek(0)
+
+
+def seal_archive(path):
+    """Write the seal of a zip archive into its comment, which is the end of the file."""
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.comment = bytes(SEAL)  # its length stands before it
+    with open(path, "r+b") as file:
+        size = file.seek(-SEAL, io.SEEK_END)
+        file.seek(0)
+        seal = sha256_of(file, size)
+        file.seek(size)
+        file.write(seal.encode())
+
+
+def check_archive_seal(file):
+    """Raise `Damage` unless a zip archive ends in its seal, or has no comment, as older files."""
+    file.seek(-_ARCHIVE_END, io.SEEK_END)
+    if file.read(4) != b"PK\5\6":
+        check_seal(file)
 
 
 def write_sealed_json(path, card):
@@ -146,6 +169,12 @@ def parse_sealed_json(content):
     check_seal(io.BytesIO(content), _JSON_END)
     card.pop("seal", None)
     return card
+
+
+def read_sealed_json(path):
+    """Read and parse such a file, or raise `Damage`; OSError for a pipe or a device."""
+    with open_regular(path) as file:
+        return parse_sealed_json(file.read(LONGEST_CARD + 1))
 
 
 def first_not_finite(arrays):

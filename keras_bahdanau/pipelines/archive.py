@@ -1,6 +1,7 @@
 """The archive of a pipeline's file: its card is read, verified and changed without TensorFlow.
 
-The card holds the sha256 of each part, but of the search options, which may change.
+The card holds the sha256 of each part, but of the search options, which may change. The comment at
+the end of the archive is its seal.
 """
 
 import copy
@@ -16,7 +17,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from keras_bahdanau import __version__
-from keras_bahdanau.files.integrity import Damage, check_fields, opened, parse_card, sha256_of
+from keras_bahdanau.files.integrity import (
+    Damage,
+    check_archive_seal,
+    check_fields,
+    opened,
+    parse_card,
+    seal_archive,
+    sha256_of,
+)
 from keras_bahdanau.files.whole_file import replacing
 from keras_bahdanau.search.search_options import SearchOptions
 from keras_bahdanau.settings.removed import REMOVED
@@ -101,6 +110,7 @@ def _rewrite_card(path, **fields):
                 if entry.filename != CARD:
                     new.writestr(entry, old.read(entry))
             new.writestr(CARD, json.dumps(card))
+        seal_archive(unfinished)
         shutil.copymode(path, unfinished)
 
 
@@ -113,6 +123,7 @@ def unfinished_path(path):
 def _verified(path, *state):
     try:
         with open(path, "rb") as file, opened(file) as archive:
+            check_archive_seal(file)
             card = parse_card(archive.read(CARD)) if CARD in archive.namelist() else None
             if card is not None:
                 check_fields(card, {"source": dict, "target": dict, "search": dict})

@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 from keras_bahdanau import __version__
-from keras_bahdanau.files.integrity import require_finite_weights
+from keras_bahdanau.files.integrity import require_finite_weights, seal_archive
 from keras_bahdanau.files.whole_file import replacing
 from keras_bahdanau.pipelines.archive import (
     CARD,
@@ -72,6 +72,7 @@ def write_pipeline(
         with zipfile.ZipFile(unfinished, "a", zipfile.ZIP_DEFLATED) as archive:
             card["sha256"] = hashes_of(archive, card)
             archive.writestr(CARD, json.dumps(card))
+        seal_archive(unfinished)
 
 
 def require_unforked():

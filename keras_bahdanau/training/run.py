@@ -8,7 +8,7 @@ from keras_bahdanau.files.integrity import (
     Damage,
     check_seal,
     first_not_finite,
-    parse_sealed_json,
+    read_sealed_json,
     write_sealed_json,
 )
 from keras_bahdanau.files.ownership import existing, lock_of, owned
@@ -110,7 +110,7 @@ class Run:
     def read_card(self):
         """The content of `run.json`; ValueError if it is damaged."""
         try:
-            return parse_sealed_json(self.card.read_bytes())
+            return read_sealed_json(self.card)
         except Damage as error:
             raise self.damaged(self.card, error) from None
 

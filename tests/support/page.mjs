@@ -124,7 +124,8 @@ async function withWrongType() {
   await other.setBypassServiceWorker(true);
   await other.setRequestInterception(true);
   other.on("request", (request) => request.url().endsWith("/app.mjs")
-    ? request.respond({ contentType: "application/octet-stream", body: "" }) : request.continue());
+    ? request.respond({ contentType: "application/octet-stream", body: readFileSync(join(site, "app.mjs")) })
+    : request.continue());
   await other.goto(address);
   await other.waitForSelector("#problem:not([hidden])", { timeout: PATIENCE });
   const words = await other.$eval("#problem", (place) => place.textContent);

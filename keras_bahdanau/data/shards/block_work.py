@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_bahdanau.data.filters import KEPT, SHOWN, counts_of, examples_of, verdicts_of
 from keras_bahdanau.data.shards.shards import write_shard
-from keras_bahdanau.files.integrity import parse_sealed_json, sha256_of, write_sealed_json
+from keras_bahdanau.files.integrity import read_sealed_json, sha256_of, write_sealed_json
 from keras_bahdanau.files.whole_file import open_regular, replacing
 from keras_bahdanau.text.id_rows import rows_by_word
 
@@ -102,7 +102,7 @@ def _read(path, name):
 def _whole_entry(directory, record):
     """The entry of a shard whose files are all as they were written; None for any other."""
     try:
-        entry = parse_sealed_json(record.read_bytes())
+        entry = read_sealed_json(record)
         for name, expected in entry["sha256"].items():
             with open_regular(Path(directory) / entry["name"] / name) as file:
                 if sha256_of(file) != expected:

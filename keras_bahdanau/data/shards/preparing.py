@@ -24,7 +24,7 @@ from keras_bahdanau.data.shards.block_work import (
 from keras_bahdanau.data.shards.ordered_work import WorkerPool, report_rate
 from keras_bahdanau.data.shards.preparation import WORKERS, Preparation
 from keras_bahdanau.data.shards.shards import Shards, write_card
-from keras_bahdanau.files.integrity import parse_sealed_json, write_sealed_json
+from keras_bahdanau.files.integrity import read_sealed_json, write_sealed_json
 from keras_bahdanau.files.ownership import existing, owned
 from keras_bahdanau.files.whole_file import write_json
 from keras_bahdanau.settings.checks import counted
@@ -140,8 +140,8 @@ class _Work:
     def vocabularies(self):
         """(source, target) `Subwords`, learnt from a sample or read."""
         path = self._directory / VOCABULARIES
-        with contextlib.suppress(FileNotFoundError, KeyError, TypeError, ValueError):
-            configs = parse_sealed_json(path.read_bytes())["sides"]
+        with contextlib.suppress(OSError, KeyError, TypeError, ValueError):
+            configs = read_sealed_json(path)["sides"]
             sides = [*map(Subwords.from_config, configs)]
             return sides[0], sides[-1]
         sample = functools.partial(sample_block, self._corpus, self._directory, self._largest)

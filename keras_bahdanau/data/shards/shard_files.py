@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_bahdanau.files.integrity import Damage, check_fields, parse_sealed_json, sha256_of
+from keras_bahdanau.files.integrity import Damage, check_fields, read_sealed_json, sha256_of
 from keras_bahdanau.files.whole_file import open_regular, replacing
 
 CARD = "card.json"
@@ -36,9 +36,9 @@ def names_of(inputs):
     return [f"{side}.{part}.npy" for side, parts in parts_of(inputs).items() for part in parts]
 
 
-def parsed_card(content):
-    """The dictionary of a corpus' card from its bytes; `Damage` if a value is missing or wrong."""
-    card = parse_sealed_json(content)
+def parsed_card(path):
+    """The dictionary of a corpus' card; `Damage` if a value is missing or wrong."""
+    card = read_sealed_json(path)
     check_fields(card, _CARD_FORMS)
     if card["format"] != FORMAT:
         raise Damage(f"its format is {card['format']}, not {FORMAT}")

@@ -203,7 +203,7 @@ class Shards(Pairs):
                 "or a manifest, or prepare the shards to their end."
             )
         with self._reported(CARD):
-            return parsed_card(path.read_bytes())
+            return parsed_card(path)
 
     @contextlib.contextmanager
     def _reported(self, path):

@@ -1,5 +1,6 @@
 """Sites as a format: a directory of plain files with a page that runs the model in a browser."""
 
+import base64
 import dataclasses
 import re
 import shutil
@@ -11,13 +12,13 @@ from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
 from keras_bahdanau.files.integrity import (
     Damage,
     check_fields,
-    parse_sealed_json,
+    read_sealed_json,
     sha256_of,
     write_sealed_json,
 )
 from keras_bahdanau.settings.option import Check, check_value
 
-MODEL, SITE, PAGE = "model.tflite", "site.json", "index.html"
+MODEL, SITE, PAGE, SCRIPT = "model.tflite", "site.json", "index.html", "start.js"
 BROWSER = "The page"
 MODULES = Path(__file__).parent / "page"
 LICENSE = Path(__file__).parent / "apache_license.txt"  # that of LiteRT.js, whose packages lack it
@@ -106,7 +107,7 @@ class BrowserExporter(LiteRTExporter):
         super().write(pipeline, path / MODEL)
         for file in MODULES.iterdir():
             shutil.copyfile(file, path / file.name)
-        _say_source(path)
+        _write_page(path)
         for name, folder in self._packages().items():
             for file in _LITERT[name]:
                 copy = path / "litert" / name / file
@@ -178,13 +179,14 @@ class BrowserExporter(LiteRTExporter):
         return f"{heading}\n{super().describe(path / MODEL)}"
 
 
-def _say_source(path):
-    """Write the source of the model into the page, which shows a field of text by default."""
-    name = read_packed_card(path / MODEL).get("source", {}).get("class_name")
-    if name is not None:
-        page = (path / PAGE).read_text("utf-8")
-        page = re.sub(r'(?<=<body data-source=")\w+', name, page)
-        (path / PAGE).write_text(page, "utf-8")
+def _write_page(path):
+    """Write the source of the model, and the hash of the script that checks all, into the page."""
+    name = read_packed_card(path / MODEL).get("source", {}).get("class_name", "TextSource")
+    digest = base64.b64encode(bytes.fromhex(_hash(path / SCRIPT))).decode()
+    page = (path / PAGE).read_text("utf-8")
+    page = re.sub(r'(?<=<body data-source=")\w+', name, page)
+    page = page.replace(f'"{SCRIPT}"', f'"{SCRIPT}" integrity="sha256-{digest}"')
+    (path / PAGE).write_text(page, "utf-8")
 
 
 def _is_title(value):
@@ -208,7 +210,7 @@ def _import_by_path(module):
 
 def _read_site(path):
     """The list of the files of a site; raises `Damage` if it is none."""
-    site = parse_sealed_json((path / SITE).read_bytes())
+    site = read_sealed_json(path / SITE)
     check_fields(site, _FORMS)
     return site
 

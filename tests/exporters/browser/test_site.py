@@ -28,10 +28,11 @@ pytestmark = [
 ]
 
 
-def ran(program, *arguments, package=LITERT_JS):
+def ran(program, *arguments, package=LITERT_JS, content=None):
     """The last line of a program of `tests/support`, as JSON."""
     done = subprocess.run(
         ["node", SUPPORT / program, *map(str, arguments)],
+        input=content,
         capture_output=True,
         encoding="utf-8",
         cwd=node_packages.directory_of(package),
@@ -176,3 +177,22 @@ def test_a_keyboard_and_a_screen_reader_reach_all_of_it(visit):
 def test_it_fits_its_window_and_asks_one_host_only(visit):
     assert visit["wider"] == {"wide": 0, "narrow": 0, "dark": 0}
     assert (visit["errors"], visit["hosts"]) == ([], 1)
+
+
+def test_a_flipped_bit_in_200_of_200_places_of_the_page_is_told_in_one_line(site):
+    draw = random.Random(0)
+    names = ["site.json", *json.loads((site / "site.json").read_bytes())["sha256"]]
+    flips = [["", 0, 0]]
+    for number in range(200):
+        name = names[number % len(names)]
+        flips.append([name, draw.randrange((site / name).stat().st_size), draw.randrange(8)])
+    first, *seen = ran(
+        *("flips.mjs", site, "two three one"), package="puppeteer-core", content=json.dumps(flips)
+    )
+    assert first == {"answer": "zwei drei eins"}
+    unread = [name for name in names if name.endswith("compat_internal.wasm")]
+    for (name, *_), end in zip(flips[1:], seen, strict=True):
+        assert end == first if name in unread else "problem" in end, (name, end)
+        damaged = ("is not as it was exported", "start: a part of it did not load")
+        assert name in unread or any(words in end["problem"] for words in damaged)
+        assert "\n" not in end.get("problem", "")

@@ -1,18 +1,63 @@
-// A plain script: for browsers and addresses that the modules of the page can't start in, and for the key
-// Enter, which works before the modules are there.
+// A plain script: for browsers and addresses that the modules of the page can't start in, for the key Enter, which
+// works before the modules are there, and for damage: it compares the files with their sha256 in site.json before
+// it starts the modules. index.html holds that of this script.
 
 "use strict";
 
 (function () {
+  var SEAL = 64, SITE_END = 3;  // bytes at the end of site.json: its own sha256, and what is behind it
+  var later = /\.(wasm|tflite)$/;  // which loading.mjs checks when it has loaded them
+  var subtle = window.crypto && window.crypto.subtle;  // the modules say what the page lacks without it
+
+  document.documentElement.dataset.started = "";
+
   function say(text) {
     function show() {
-      var place = document.getElementById("problem");
-      document.getElementById("loading").hidden = true;
+      var loading = document.getElementById("loading");
+      var place = document.getElementById("problem") || document.body.appendChild(document.createElement("p"));
+      if (loading) loading.hidden = true;
       place.hidden = false;
       place.textContent = text;
     }
     if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", show);
     else show();
+  }
+
+  function fetched(name) {
+    return fetch(name, { cache: "no-cache" }).catch(function () {}).then(function (response) {
+      if (response && response.ok) return response.arrayBuffer();
+      throw new Error("A file of this page did not arrive: " + name + ". Load the page again, or later.");
+    });
+  }
+
+  function compare(name, content, digest) {
+    return subtle.digest("SHA-256", content).then(function (bytes) {
+      var hex = Array.from(new Uint8Array(bytes), function (byte) { return (byte + 256).toString(16).slice(1); });
+      if (hex.join("") === digest) return;
+      throw new Error("The files of this page are damaged: " + name + " is not as it was exported. Load the page " +
+        "again, or copy its directory again.");
+    });
+  }
+
+  function check() {
+    return fetched("./site.json").then(function (content) {
+      var end = Math.max(0, content.byteLength - SEAL - SITE_END);
+      var seal = new TextDecoder().decode(content.slice(end, end + SEAL));
+      return compare("site.json", content.slice(0, end), seal).then(function () {
+        var digests = JSON.parse(new TextDecoder().decode(content)).sha256;
+        return Promise.all(Object.keys(digests).map(function (name) {
+          if (later.test(name)) return null;
+          return fetched(name).then(function (file) { return compare(name, file, digests[name]); });
+        }));
+      });
+    });
+  }
+
+  function start() {
+    var script = document.createElement("script");
+    script.type = "module";
+    script.src = "app.mjs";
+    document.head.appendChild(script);
   }
 
   if (location.protocol === "file:") {
@@ -33,5 +78,6 @@
       if ("listens" in event.target.form.dataset) event.target.form.requestSubmit();
       else event.target.form.dataset.entered = "";
     });
+    (subtle ? check() : Promise.resolve()).then(start).catch(function (error) { say(error.message); });
   }
 })();

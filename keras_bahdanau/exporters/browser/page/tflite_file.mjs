@@ -5,12 +5,15 @@ const SEAL = 64, DIRECTORY_END = 22;  // bytes at the end: the archive's comment
 /** A file, a text or a command that is wrong, said in one line. */
 export class InputError extends Error {}
 
-/** True if the last bytes, but `behind` them, are the sha256 of all bytes before; a Uint8Array. */
-export async function sealFits(content, behind = 0) {
-  const end = content.length - behind;
-  const digest = await crypto.subtle.digest("SHA-256", content.subarray(0, Math.max(0, end - SEAL)));
-  const hex = [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0"));
-  return end >= SEAL && hex.join("") === new TextDecoder().decode(content.slice(end - SEAL, end));
+/** The sha256 of a Uint8Array, 64 hexadecimal digits. */
+export async function sha256(content) {
+  const digest = await crypto.subtle.digest("SHA-256", content);
+  return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** True if the last 64 bytes of a Uint8Array are the sha256 of all bytes before. */
+async function sealFits(content) {
+  return await sha256(content.subarray(0, -SEAL)) === new TextDecoder().decode(content.subarray(-SEAL));
 }
 
 /** The files packed behind a model, by name, if the seal fits; `content` is a Uint8Array. */

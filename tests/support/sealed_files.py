@@ -1,0 +1,125 @@
+"""Each kind of file that the package writes with a seal, and its reader.
+
+A function writes files into a new directory, and returns a dictionary from their paths to functions
+that read them, and raise ValueError if one is damaged.
+"""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+from sealing import sealed_h5
+
+from keras_bahdanau.callbacks.averaging import _WeightFiles
+from keras_bahdanau.data.shards.block_work import _whole_entry
+from keras_bahdanau.data.shards.shards import Shards, write_card, write_shard
+from keras_bahdanau.exporters.browser import browser_exporter
+from keras_bahdanau.exporters.litert.on_device.packed_files import unpack
+from keras_bahdanau.exporters.saved_model import version_card
+from keras_bahdanau.files.integrity import write_sealed_json
+from keras_bahdanau.sources import ImageSource
+from keras_bahdanau.sources.decoded_rows import FeatureCache
+from keras_bahdanau.sources.text_source import TextSource
+from keras_bahdanau.text.id_rows import IdRows
+from keras_bahdanau.text.subwords import Subwords
+from keras_bahdanau.training.progress import Progress
+from keras_bahdanau.training.run import Run
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def run(directory):
+    """`run.json` and a checkpoint."""
+    directory.mkdir()
+    files = Run(directory)
+    write_sealed_json(files.card, {"options": {"epochs": 3}, "data": {"train": "a" * 64}})
+    with sealed_h5(files.checkpoint) as file:
+        file["progress"] = Progress(epoch=1).dumps()
+        file["layers/dense/vars/0"] = np.ones((30, 30), np.float32)
+    return {files.card: files.read_card, files.checkpoint: files.progress}
+
+
+def shards(directory):
+    """The card, the arrays and the record of a directory of shards."""
+    sides = Subwords.train_pair([("abc", "xyz")], 8, joint=False, model_type="char")
+    source, target = TextSource(sides[0]), sides[1]
+    rows = source.rows(["ab", "c"] * 50), IdRows.encoded(target, ["x", "yz"] * 50)
+    entry = write_shard(directory, 0, *rows)
+    write_card(directory, [entry], source, target)
+    record = directory.parent / "entry.json"
+    write_sealed_json(record, entry)
+    arrays = (directory / "00000").iterdir()
+    return {
+        directory / "card.json": lambda: Shards(directory),
+        record: lambda: _require(_whole_entry(directory, record)),
+        **dict.fromkeys(arrays, lambda: Shards(directory).check()),
+    }
+
+
+def epoch(directory):
+    """The weights of an epoch."""
+    weights = _WeightFiles(directory)
+    weights[7] = [np.ones((9, 9), np.float32), np.zeros(3, np.float32)]
+    return {directory / "epoch-00007.npz": lambda: weights[7]}
+
+
+def cache(directory):
+    """A file of a cache of images."""
+    features = FeatureCache(ImageSource(16, 48), directory)
+    features.array(b"x", None, lambda: np.ones((16, 8, 1), np.uint8))
+    (path,) = directory.iterdir()
+    key = path.read_bytes()[8:40]
+    return {path: lambda: _require(features._read(path, key, 2**20) is not None)}
+
+
+def version(directory):
+    """The files of a version that looks like a SavedModel."""
+    (directory / "1" / "assets.extra").mkdir(parents=True)
+    return saved_model(directory / "1", content=bytes(range(200)))
+
+
+def saved_model(path, content=None):
+    """The files of a SavedModel's version, which is written first if `content` is given."""
+    if content is not None:
+        (path / "saved_model.pb").write_bytes(content)
+        version_card.write_card(path, {"verb": "translate"})
+    files = [file for file in path.rglob("*") if file.is_file()]
+    return dict.fromkeys(files, lambda: _require(not version_card.find_damage(path)))
+
+
+def litert(directory):
+    """A .tflite file."""
+    directory.mkdir()
+    model = directory / "model.tflite"
+    shutil.copyfile(_smallest_model(), model)
+    return {model: lambda: unpack(model)}
+
+
+def page(directory):
+    """The files of a page, around a LiteRT.js of a line a file."""
+    directory.mkdir()
+    shutil.copyfile(_smallest_model(), directory / browser_exporter.MODEL)
+    for file in browser_exporter.MODULES.iterdir():
+        shutil.copyfile(file, directory / file.name)
+    for name, files in browser_exporter._LITERT.items():
+        for file in files:
+            copy = directory / "litert" / name / file
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(f"// {file}\n")
+    browser_exporter._write_page(directory)
+    exporter = browser_exporter.BrowserExporter()
+    exporter._write_site(directory)
+    files = [file for file in directory.rglob("*") if file.is_file()]
+    return dict.fromkeys(files, lambda: _require(not exporter.damage(directory)))
+
+
+KINDS = (run, shards, epoch, cache, version, litert, page)
+
+
+def _smallest_model():
+    return min(EXAMPLES.glob("*/models/*.tflite"), key=lambda path: path.stat().st_size)
+
+
+def _require(is_whole):
+    if not is_whole:
+        raise ValueError("It is damaged.")
