@@ -11,6 +11,7 @@ Exit codes: 0 all is translated; 2 the command line, the model or a part is wron
 """
 
 import argparse
+import contextlib
 import hashlib
 import itertools
 import json
@@ -172,9 +173,9 @@ def _batches(pieces, translator, options):
         alone = {"num_cpus": math.ceil(options.workers * options.cpus), "include_dashboard": False}
         # other machines get `parts` from this directory
         given = {"address": options.address, "runtime_env": {"working_dir": str(HERE)}}
-        ray.init(
-            log_to_driver=False, logging_level="warning", **given if options.address else alone
-        )
+        settings = {"log_to_driver": False, "logging_level": "warning"}
+        with _current_directory(HERE):  # Ray puts it first on the path of its processes
+            ray.init(**settings, **given if options.address else alone)
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # an error comes as an exception, too
     context = ray.data.DataContext.get_current()
     context.execution_options.preserve_order = True
@@ -192,6 +193,17 @@ def _batches(pieces, translator, options):
         yield from results.iter_batches(batch_size=None, batch_format="numpy")
     except ray.exceptions.RayTaskError as error:
         raise error.cause from None
+
+
+@contextlib.contextmanager
+def _current_directory(path):
+    """Change the current directory within the block, as `contextlib.chdir` of Python 3.11 does."""
+    before = os.getcwd()
+    os.chdir(path)
+    try:
+        yield
+    finally:
+        os.chdir(before)
 
 
 def _by_piece(batches):

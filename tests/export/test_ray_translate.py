@@ -235,11 +235,12 @@ def processes(mark, command=b""):
                     yield int(path.name)
 
 
-def started(corpus, out, model, environment, *others):
+def started(corpus, out, model, environment, *others, cwd=None):
     command = [FOLDER / "ray_translate.py", corpus, "--model", model, "--out", out, *others]
     return subprocess.Popen(
         [sys.executable, *map(str, command)],
         env=environment,
+        cwd=cwd,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -308,6 +309,32 @@ def test_parts_of_each_kind_go_through_ray(tiny, tmp_path, cluster):
     assert found.select(["text", "id"]).equals(table)
     assert found["translation"].to_pylist() == [*(expected[one][0] for one in texts), ""]
     assert found["score"].null_count == found["confidence"].null_count == 1
+
+
+PLANTED = (
+    *("multiprocessing", "numbers", "json", "pickle", "runpy", "queue", "random", "tempfile"),
+    *("numpy", "pandas", "pyarrow", "ray", "psutil", "keras", "sentencepiece", "ai_edge_litert"),
+    *("keras_bahdanau", "parts", "line_parts", "sitecustomize"),
+)
+
+
+@pytest.mark.slow
+def test_modules_of_the_current_directory_do_not_run_in_a_process_of_ray(tmp_path, cluster):
+    pytest.importorskip("ray", reason="needs Ray, of the extra offline")
+    (tmp_path / "a.txt").write_text("7 May 2021\n1 June 1999\n")
+    for name in PLANTED:
+        (tmp_path / f"{name}.py").write_text(
+            f"import sys\nopen({str(tmp_path)!r} + '/ran', 'a').write({name!r} + str(sys.argv))\n"
+        )
+    environment, _ = cluster
+    process = started("a.txt", "out", MODEL, environment, cwd=tmp_path)
+    assert "2 rows in" in finished(process)
+    ran = tmp_path / "ran"
+    assert not ran.exists(), ran.read_text()
+    texts = [
+        line.partition("\t")[0] for line in (tmp_path / "out" / "a.txt").read_text().split("\n")
+    ]
+    assert texts[:2] == ["2021-05-07", "1999-06-01"]
 
 
 @pytest.mark.slow
