@@ -4,15 +4,20 @@
     PYTHONPATH=OLD:tests:tests/support python -m fuzz --state before   # OLD: another checkout
 
 The package that is attacked is the first one on PYTHONPATH: an older state can be tried with the
-attacks of today. Each attack that is done is written at once; a second run takes up the rest.
+attacks of today. Each attack that is done is written at once; a second run takes up the rest. Two
+attacks run at a time, those that took long the last time first.
 """
 
 import argparse
+import concurrent.futures
+import itertools
 import json
 import os
 import sys
 import tempfile
+import threading
 import time
+import traceback
 from pathlib import Path
 
 from fuzz.all_attacks import ATTACKS
@@ -38,15 +43,47 @@ def main():
     os.environ["PYTHONPATH"] = os.pathsep.join(os.path.abspath(path) for path in paths if path)
     results = json.loads(options.results.read_text()) if options.results.exists() else {}
     done = results.setdefault(options.state, {})
+    last = {name: row for rows in results.values() for name, row in rows.items()}
+    names = options.attacks or [name for name in ATTACKS if name not in done]
+    names.sort(key=lambda name: -last.get(name, {}).get("wall", 0))
+
+    def add(name, row):
+        done[name] = row
+        options.results.write_text(json.dumps(results, indent=1) + "\n")
+
     with tempfile.TemporaryDirectory() as directory:
-        world = World(options.world or directory)
-        for name in options.attacks or [name for name in ATTACKS if name not in done]:
-            done[name] = tried(world, name, options.cases)
-            options.results.write_text(json.dumps(results, indent=1) + "\n")
-        world.close()
+        worlds = [World(options.world or directory) for _ in range(options.jobs)]
+        failed = try_all(worlds, names, options.cases, add)
     options.table.write_text(table(results), encoding="utf-8")
     print(table(results))
-    return any(not is_good(row) for row in done.values())
+    if failed:
+        print("not tried to the end:", *failed)
+    return bool(failed) or any(not is_good(row) for row in done.values())
+
+
+def try_all(worlds, names, cases, add):
+    """Try attacks, one at a time in each world; return the names of those that broke off."""
+    waiting, turn, failed, count = iter(names), threading.Lock(), [], itertools.count(1)
+
+    def try_some(world):
+        while True:
+            with turn:
+                name = next(waiting, None)
+            if name is None:
+                return world.close()
+            try:
+                row, lines = tried(world, name, cases)
+            except Exception:  # the other attacks go on
+                failed.append(name)
+                traceback.print_exc()
+                continue
+            with turn:
+                add(name, row)
+                print(f"{next(count)} of {len(names)}:", *lines, sep="\n", flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(len(worlds)) as threads:
+        list(threads.map(try_some, worlds))
+    return failed
 
 
 def parsed():
@@ -58,6 +95,7 @@ def parsed():
     )
     parser.add_argument("attacks", nargs="*", metavar="ATTACK", help=", ".join(ATTACKS))
     parser.add_argument("--state", default="after", help="name of the state [default: after]")
+    parser.add_argument("--jobs", type=int, default=2, help="attacks at a time [default: 2]")
     parser.add_argument("--cases", type=int, help="cases of each attack [default: its own]")
     parser.add_argument("--results", type=Path, default=RESULTS, help="JSON, read and written")
     parser.add_argument("--table", type=Path, default=TABLE, help="Markdown, written")
@@ -69,16 +107,16 @@ def parsed():
 
 
 def tried(world, name, cases):
-    """The row of an attack, whose bad cases are printed."""
+    """The row of an attack, and lines that say what it gave and which cases are bad."""
     attack, began = ATTACKS[name], time.monotonic()
+    print(f"{name} begins", flush=True)
     found = list(attack.cases(world, cases or attack.full))
-    row = tally(found)
-    print(name, *(f"{key} {row[key]}" for key in COLUMNS), flush=True)
+    row = {**tally(found), "wall": round(time.monotonic() - began)}
+    lines = [" ".join([name, *(f"{key} {row[key]}" for key in (*COLUMNS, "wall"))])]
     for case in [case for case in found if case.outcome not in GOOD][:20]:
         size = f"{case.seconds:.1f} s, {case.memory >> 20} MB"
-        print("   ", case.outcome.value, case.name[:90], "|", size, "|", case.detail[:160])
-    print(f"    {time.monotonic() - began:.0f} s", flush=True)
-    return row
+        lines.append(f"    {case.outcome.value} {case.name[:90]} | {size} | {case.detail[:160]}")
+    return row, lines
 
 
 def is_good(row):

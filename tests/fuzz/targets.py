@@ -41,6 +41,25 @@ def command_until_tensorflow(*arguments):
         return REACHED
 
 
+def command_without_children(*arguments):
+    """The same, and an error if a process that it has started runs on."""
+    try:
+        command(*arguments)
+    finally:
+        until = time.monotonic() + 5
+        while left := _children():
+            if time.monotonic() > until:
+                raise RuntimeError(f"No process must be left. Received: {left}")
+            time.sleep(0.05)
+
+
+def _children():
+    """The numbers of the processes that this one has started, but those that have ended."""
+    lists = Path("/proc/self/task").glob("*/children")
+    numbers = [number for path in lists for number in path.read_text().split()]
+    return [number for number in numbers if ") Z" not in Path(f"/proc/{number}/stat").read_text()]
+
+
 def command_on_small_disk(size, *arguments):
     """The same where no file can be longer than so many bytes."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

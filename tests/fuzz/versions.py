@@ -31,7 +31,7 @@ def _damaged(world, damage, name, allowed=nothing):
         return found(world, version, name, allowed)
 
 
-@attack(4, "SavedModel: one flipped bit in any of its files, by `check`", full=120)
+@attack(4, "SavedModel: one flipped bit in any of its files, by `check`", full=200)
 def saved_model_flips(world, count):
     random = world.random("saved model")
     names = sorted(
@@ -45,7 +45,7 @@ def saved_model_flips(world, count):
         yield _damaged(world, lambda v, n=name, d=data: (v / n).write_bytes(d), f"{name}, {place}")
 
 
-@attack(4, ".tflite: one flipped bit, by `check`", full=60)
+@attack(4, ".tflite: one flipped bit, by `check`", full=200)
 def litert_checks(world, count):
     random, data = world.random("litert check"), world.litert.read_bytes()
     for _ in range(count):

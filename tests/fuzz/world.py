@@ -5,6 +5,7 @@ import functools
 import pickle
 import random
 import tempfile
+import threading
 from pathlib import Path
 
 from conftest import toy_pairs
@@ -19,6 +20,7 @@ LIGHT = ("fuzz.warm", "keras_bahdanau.training.run", "numpy", "sacrebleu.metrics
 HEAVY = (*LIGHT, "keras_bahdanau.pipelines.tasks", "keras_bahdanau.exporters.all_formats")
 COMMAND, CHECKS = "fuzz.targets:command", "fuzz.targets:command_until_tensorflow"
 SEED = 15
+MAKING = threading.RLock()  # what several worlds of one directory share is made once
 
 
 class World:
@@ -100,9 +102,10 @@ class World:
     def frames(self):
         """Directory of artefacts of frames: `saved/1` and `frames.tflite`."""
         path = self.directory / "frames"
-        if not path.exists():
-            path.mkdir()
-            self._done(self.heavy.call("fuzz.world:write_frames", directory=path, seconds=200))
+        with MAKING:
+            if not path.exists():
+                path.mkdir()
+                self._done(self.heavy.call("fuzz.world:write_frames", directory=path, seconds=200))
         return path
 
     @functools.cached_property
@@ -127,32 +130,36 @@ class World:
 
     def _image_files(self, kind):
         path = self.directory / f"{kind}.pickle"
-        if not path.exists():
-            self._done(
-                self.light.call("fuzz.world:write_image_files", kind, directory=self.directory)
-            )
+        with MAKING:
+            if not path.exists():
+                self._done(
+                    self.light.call("fuzz.world:write_image_files", kind, directory=self.directory)
+                )
         return pickle.loads(path.read_bytes())
 
     def made(self, name, writer):
         """Path that a function, given as "module:function", writes once."""
         path = self.directory / name
-        if not path.exists():
-            self._done(self.heavy.call(writer, name, directory=self.directory, seconds=200))
+        with MAKING:
+            if not path.exists():
+                self._done(self.heavy.call(writer, name, directory=self.directory, seconds=200))
         return path
 
     def _trained(self, name, options):
         out = self.directory / name
-        if not out.exists():
-            self._made(f"train good.en good.de --out {out} {options}")
+        with MAKING:
+            if not out.exists():
+                self._made(f"train good.en good.de --out {out} {options}")
         return out
 
     def _exported(self, format, name, model=None, options=""):
-        out = self.directory / name
-        if not out.exists():
-            self._made(
-                f"export --model {model or self.run} --format {format} --out {out} "
-                f"--allow-differences {options}"
-            )
+        out, model = self.directory / name, model or self.run
+        with MAKING:
+            if not out.exists():
+                self._made(
+                    f"export --model {model} --format {format} --out {out} "
+                    f"--allow-differences {options}"
+                )
         return out
 
     def _made(self, arguments):

@@ -1,0 +1,106 @@
+"""Files that the package reads again: flipped bits, and what is no file in their place."""
+
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+from fuzz.attack import attack, judged
+from fuzz.outcomes import Case, Outcome
+
+SECONDS = 5  # that a reader may take
+KINDS = ("run", "shards", "epoch", "cache", "version", "litert", "page")  # of `sealed_files`
+READ_BY_COMMANDS = KINDS[:4]  # at any time of a training
+REPLACED = {
+    "a FIFO": os.mkfifo,
+    "a directory": os.mkdir,
+    "a hole of 1 TB": lambda path: os.truncate(os.open(path, os.O_CREAT | os.O_WRONLY), 2**40),
+    "/dev/zero": lambda path: os.symlink("/dev/zero", path),
+    "a loop of links": lambda path: os.symlink(path, path),
+    "an empty file": lambda path: Path(path).touch(),
+    "a text": lambda path: Path(path).write_text("one\n"),
+}
+
+
+@attack(4, "runs, checkpoints, shards, caches, pages: one flipped bit, by their readers", full=200)
+def sealed_flips(world, count):
+    """So many flips of each file, or of each page."""
+    for kind in KINDS:
+        yield from _tried(world, "fuzz.seals:try_flips", kind, count)
+
+
+@attack(9, "pipes, holes and directories in place of files of runs, shards and caches", full=7)
+def replaced_files(world, count):
+    for kind in READ_BY_COMMANDS:
+        yield from _tried(world, "fuzz.seals:try_replaced", kind, count)
+
+
+def _tried(world, target, kind, count):
+    with world.scratch() as directory:
+        answer = world.heavy.call(target, kind, count, directory=directory, seconds=300)
+    lines = answer.out.decode().splitlines()
+    yield judged(kind, answer, lambda _: bool(lines))
+    for line in lines:
+        outcome, name, detail = line.split("\t")
+        yield Case(f"{kind}: {name}", Outcome(outcome), detail=detail)
+
+
+def try_flips(kind, count):
+    """Print the outcome, the place and the error of each flip."""
+    import numpy as np
+    import sealed_files
+    from sealing import flips
+
+    readers = getattr(sealed_files, kind)(Path("files"))
+    count = -(-count // len(readers)) if kind == "page" else count
+    random = np.random.default_rng(0)
+    for path, read in readers.items():
+        read()
+        for position in flips(path, count, random):
+            _print(f"byte {position} of {path.name}", read)
+
+
+def try_replaced(kind, count):
+    """Print the outcome, the name and the error of each thing that stands in place of a file."""
+    import sealed_files
+
+    for path, read in getattr(sealed_files, kind)(Path("files")).items():
+        good = path.rename(f"{path}.good")
+        for name, make in list(REPLACED.items())[:count]:
+            make(path)
+            _print(f"{name} as {path.name}", read)
+            path.rmdir() if path.is_dir() else path.unlink()
+        good.rename(path)
+
+
+def _print(name, read):
+    outcome, detail = Outcome.SILENT, ""
+    try:
+        with _limit():
+            read()
+    except TimeoutError:
+        outcome = Outcome.UNBOUNDED
+    except (OSError, ValueError) as error:
+        detail = str(error)
+        is_clear = "\n" not in detail and len(detail) < 1000
+        outcome = Outcome.REFUSED if is_clear else Outcome.TRACEBACK
+    except MemoryError:
+        outcome = Outcome.UNBOUNDED
+    except Exception as error:
+        outcome, detail = Outcome.TRACEBACK, repr(error)
+    print(outcome.value, name, " ".join(detail.split())[:300], sep="\t", flush=True)
+
+
+@contextlib.contextmanager
+def _limit():
+    """Raise TimeoutError behind `SECONDS`."""
+
+    def expire(*_):
+        raise TimeoutError
+
+    signal.signal(signal.SIGALRM, expire)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
