@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from keras_bahdanau.data.filters import KEPT, SHOWN, counts_of, examples_of, verdicts_of
+from keras_bahdanau.data.shards.shard_files import has_checksum
 from keras_bahdanau.data.shards.shards import write_shard
-from keras_bahdanau.files.integrity import read_sealed_json, sha256_of, write_sealed_json
+from keras_bahdanau.files.integrity import read_sealed_json, write_sealed_json
 from keras_bahdanau.files.whole_file import open_regular, replacing
 from keras_bahdanau.text.id_rows import rows_by_word
 
@@ -105,7 +106,7 @@ def _whole_entry(directory, record):
         entry = read_sealed_json(record)
         for name, expected in entry["sha256"].items():
             with open_regular(Path(directory) / entry["name"] / name) as file:
-                if sha256_of(file) != expected:
+                if not has_checksum(file, expected):
                     return None
     except (*_DAMAGE, AttributeError, TypeError):
         return None

@@ -1,5 +1,6 @@
 """Files of a corpus in shards: its card, and arrays that are mapped into memory."""
 
+import math
 import os
 import re
 import shutil
@@ -54,6 +55,19 @@ def parsed_card(path):
 def file_of(entry, side, part):
     """Path of a file of a shard within the corpus; `part` is one of `parts_of`."""
     return Path(entry["name"]) / f"{side}.{part}.npy"
+
+
+def has_checksum(file, checksum):
+    """True if an open `.npy` file has a sha256; one of another length, as of holes, is not read."""
+    try:
+        np.lib.format.read_magic(file)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    except ValueError:
+        return False
+    end = file.tell() + math.prod(shape) * dtype.itemsize
+    is_whole = file.seek(0, os.SEEK_END) == end
+    file.seek(0)
+    return is_whole and sha256_of(file) == checksum
 
 
 def mapped_array(path, size, dtype="<i4"):

@@ -17,12 +17,13 @@ from keras_bahdanau.data.shards.shard_files import (
     FORMAT,
     SIDES,
     file_of,
+    has_checksum,
     mapped_array,
     parsed_card,
     parts_of,
     write_arrays,
 )
-from keras_bahdanau.files.integrity import Damage, sha256_of, write_sealed_json
+from keras_bahdanau.files.integrity import Damage, write_sealed_json
 from keras_bahdanau.files.whole_file import open_regular
 from keras_bahdanau.settings.cores import usable_cores
 from keras_bahdanau.settings.limits import MOST_SHARDS
@@ -159,7 +160,7 @@ class Shards(Pairs):
 
     def _check_file(self, path, checksum):
         with self._reported(path), open_regular(self.directory / path) as file:
-            if sha256_of(file) != checksum:
+            if not has_checksum(file, checksum):
                 raise Damage("its checksum is not that of the card")
 
     @property
