@@ -181,10 +181,11 @@ class BrowserExporter(LiteRTExporter):
 
 def _write_page(path):
     """Write the source of the model, and the hash of the script that checks all, into the page."""
-    name = read_packed_card(path / MODEL).get("source", {}).get("class_name", "TextSource")
+    name = read_packed_card(path / MODEL).get("source", {}).get("class_name")
     digest = base64.b64encode(bytes.fromhex(_hash(path / SCRIPT))).decode()
     page = (path / PAGE).read_text("utf-8")
-    page = re.sub(r'(?<=<body data-source=")\w+', name, page)
+    if name is not None:  # the page shows a field of text by default
+        page = re.sub(r'(?<=<body data-source=")\w+', name, page)
     page = page.replace(f'"{SCRIPT}"', f'"{SCRIPT}" integrity="sha256-{digest}"')
     (path / PAGE).write_text(page, "utf-8")
 
