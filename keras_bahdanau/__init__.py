@@ -78,6 +78,7 @@ def _registered_classes():
 
     return {
         **{f"layers.{module}": classes for module, classes in MODULES.items()},
+        "migrate.keras2_layers": ("ActivatedScore", "MaskedModel"),
         "migrate.recurrent_weights": ("RestartedGRUCell", "WholeStateLSTMCell"),
         "models.decoder": ("Decoder",),
         "models.encoder": ("Encoder",),

@@ -354,10 +354,10 @@ CALLS = {
     r"`mask` must be \(batch, source_time\)": lambda layer: layer(
         QUERY, VALUE, value_mask=VALUE_MASK[:, :3]
     ),
-    r"`mask` must be.*value_mask.shape=\(2,\)": lambda layer: layer(
+    r"`mask` must be.*value_mask.shape=\(2,\).*Of lengths give": lambda layer: layer(
         QUERY, VALUE, value_mask=np.array([3, 2])
     ),
-    r"`query_mask` must be \(batch, target_time\)": lambda layer: layer(
+    r"`query_mask` must be \(batch, target_time\).*as value_mask=": lambda layer: layer(
         QUERY, VALUE, query_mask=VALUE_MASK
     ),
     r"`query_mask` must be \(batch,\)": lambda layer: layer(
@@ -372,7 +372,7 @@ CALLS = {
         QUERY, VALUE, mask=VALUE_MASK, value_mask=VALUE_MASK
     ),
     "`values` is another name": lambda layer: layer(QUERY, VALUE, values=VALUE),
-    "must have `query` and `value`.*AttentionPooling": lambda layer: layer(VALUE),
+    "must have `query` and `value`.*AttentionPooling, or": lambda layer: layer(VALUE),
     "a list of 1 tensors": lambda layer: layer([VALUE]),
     "A list of masks.*a list of 4": lambda layer: layer(QUERY, VALUE, mask=[None] * 4),
 }
@@ -462,3 +462,40 @@ def test_no_row_and_no_column_give_nothing(window):
                 value,
             )
             assert weights.shape == (*query.shape[:-1], columns) and not np.any(context)
+
+
+def test_a_constant_query_without_a_batch_is_refused_when_the_model_is_built():
+    values, labels = keras.Input((4, 6)), np.ones((3, 6), "float32")
+    with pytest.raises(ValueError, match="`query` must have the batch axis of `value`.*repeat"):
+        kb.BahdanauAttention(5)(labels, values)
+    query = keras.ops.repeat(labels[None], keras.ops.shape(VALUE)[0], axis=0)
+    assert kb.BahdanauAttention(5)(query, VALUE).shape == (2, 3, 6)
+
+
+def test_a_mask_of_values_is_none_of_queries():
+    steps, mask = keras.Input((4, 6)), keras.Input((4,), dtype="bool")
+    with pytest.raises(ValueError, match="`attention_mask` must be.*as value_mask="):
+        kb.BahdanauAttention(5)(steps, steps, attention_mask=mask)
+
+
+def add_positions(words):
+    return keras.ops.ones((1, 1, 6)) + words
+
+
+OPERATIONS = {
+    "multiply": lambda words: words * 2.0,
+    "add": add_positions,
+    "get_item": lambda words: keras.layers.Dropout(0.1)(words[:, ::-1]),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("layer", [kb.AttentionPooling(5), kb.BahdanauAttention(5)])
+def test_a_mask_that_an_operation_drops_is_told(layer, name):
+    ids = keras.Input((4,), dtype="int32")
+    words = OPERATIONS[name](keras.layers.Embedding(10, 6, mask_zero=True)(ids))
+    query = () if isinstance(layer, kb.AttentionPooling) else (keras.Input((6,)),)
+    with pytest.warns(UserWarning, match=f"No mask came with the values.*'{name}.*Give mask="):
+        layer(*query, words)
+    layer(*query, words, mask=ids > 0)  # without a warning
+    layer(*query, OPERATIONS[name](keras.layers.Embedding(10, 6)(ids)))

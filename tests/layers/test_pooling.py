@@ -141,3 +141,17 @@ def test_one_vector_a_row_is_refused():
         keras.Sequential([keras.Input((4, 6)), keras.layers.LSTM(3), kb.AttentionPooling(5)])
     assert "\n" not in str(error.value)
     assert layers.AttentionPooling is kb.AttentionPooling
+
+
+@pytest.mark.parametrize(
+    ("inputs", "mask", "message"),
+    [
+        ([STEPS, STEPS[:, 0]], None, "one tensor. Received: a list of 2 tensors.*return_state"),
+        (STEPS, MASK[..., None], r"`mask` must be \(batch, source_time\)"),
+        (STEPS, np.array(LENGTHS), "Of lengths give ops.arange"),
+    ],
+)
+def test_wrong_inputs_are_refused_in_one_line(inputs, mask, message):
+    with pytest.raises(ValueError, match=message) as error:
+        kb.AttentionPooling(5)(inputs, mask=mask)
+    assert "\n" not in str(error.value)

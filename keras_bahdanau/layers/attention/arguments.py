@@ -2,6 +2,7 @@
 
 import functools
 import math
+import warnings
 
 import keras
 from keras import ops
@@ -29,7 +30,8 @@ def keras_arguments(query, value, key, masks, mask, values):
     if value is None:
         raise ValueError(
             "An attention must have `query` and `value`. Received: one tensor. Call "
-            "layer(query, value); in a Sequential model use AttentionPooling."
+            "layer(query, value); in a Sequential model use AttentionPooling, or "
+            "keras.Model(steps, layer(steps, steps)) of a keras.Input."
         )
     if key is not None and mask is None and "bool" in str(_tensor(key).dtype):
         key, mask = None, key  # the third argument of older versions
@@ -91,6 +93,11 @@ def _check_inputs(query, value, key):
         raise ValueError(f"The last axis of `query` and `value` must have a size. {received}")
     if not may_equal(shapes[0][0], shapes[1][0]):
         raise ValueError(f"`query` and `value` must be of one batch. {received}")
+    if shapes[1][0] is None and (shapes[0][0] or 1) > 1 and _is_constant(query, value):
+        raise ValueError(
+            f"`query` must have the batch axis of `value`, as a constant has not. {received} Give "
+            "ops.repeat(query[None], ops.shape(value)[0], axis=0)."
+        )
     if key is None:
         return
     key_shape = tuple(key.shape)
@@ -99,6 +106,12 @@ def _check_inputs(query, value, key):
             "`key` must have the axes of `value`, but for the last. Received: "
             f"key.shape={key_shape}, value.shape={shapes[1]}. Give a mask as value_mask=."
         )
+
+
+def _is_constant(query, value):
+    """True for an array that meets the values of a Functional model."""
+    is_symbolic = [isinstance(tensor, keras.KerasTensor) for tensor in (query, value)]
+    return is_symbolic == [False, True]
 
 
 def _check_numbers(name, tensor):
@@ -112,9 +125,13 @@ def _check_numbers(name, tensor):
         raise ValueError(f"`{name}` must have numbers. Received: {name}.dtype={dtype}.")
 
 
-def check_masks(query, value, masks, use_causal_mask):
-    """Raise ValueError unless each mask, explicit or implicit, fits query and value."""
-    (batch, *steps), source = tuple(query.shape[:-1]), tuple(value.shape[1:-1])
+def check_masks(query, value, masks, use_causal_mask=False):
+    """Raise ValueError unless each mask, explicit or implicit, fits query and value.
+
+    `query` is None for values alone.
+    """
+    source = tuple(value.shape[1:-1])
+    batch, *steps = value.shape[:1] if query is None else query.shape[:-1]
     flat = {(None if None in source else math.prod(source),)}
     ends = {source, *flat}  # of a grid as maps, or flat
     forms = {
@@ -126,7 +143,9 @@ def check_masks(query, value, masks, use_causal_mask):
     for name, mask in masks.items():
         shape = tuple(mask.shape)
         fits = any(_broadcasts(shape, lead, end) for lead, tails in forms[name] for end in tails)
-        if not fits:
+        # an axis of unknown length is a batch, where the number of queries is known
+        is_of_values = name == "attention_mask" and len(shape) == 2 and steps and steps[0]
+        if not fits or (is_of_values and shape[0] is None):
             raise ValueError(_wrong_mask(name, bool(steps), shape, query, value))
     if use_causal_mask and not steps:
         raise ValueError(
@@ -146,23 +165,24 @@ def _broadcasts(shape, lead, end):
 
 def _wrong_mask(name, has_steps, shape, query, value):
     """The error of a mask that does not fit."""
-    received = (
-        f"Received: {name}.shape={shape} with query.shape={tuple(query.shape)}, "
-        f"value.shape={tuple(value.shape)}."
-    )
+    query_shape = "" if query is None else f"query.shape={tuple(query.shape)}, "
+    received = f"Received: {name}.shape={shape} with {query_shape}value.shape={tuple(value.shape)}."
     target = ", target_time" if has_steps else ""
     if name == "query_mask":
         axes = f"(batch{target or ','})"
-        return f"`query_mask` must be {axes}, True where a query is real. {received}"
+        return (
+            f"`query_mask` must be {axes}, True where a query is real. {received} Give a mask of "
+            "the values as value_mask=."
+        )
     if name == "attention_mask":
         return (
             f"`attention_mask` must be (batch{target}, source_time), True where a query may attend "
-            f"to a value. {received}"
+            f"to a value. {received} Give a mask of the values as value_mask=."
         )
-    return (
-        f"`mask` must be (batch, source_time), True where a value is real. {received} Give a mask "
-        "for each query as attention_mask=."
-    )
+    advice = "Give a mask for each query as attention_mask=."
+    if len(shape) == 1:
+        advice = "Of lengths give ops.arange(source_time) < lengths[:, None]."
+    return f"`mask` must be (batch, source_time), True where a value is real. {received} {advice}"
 
 
 def may_equal(size, expected):
@@ -174,23 +194,32 @@ def lost_mask(tensor):
     """Mask that a tensor of a Functional model has lost, or will lose; None if it is unknown.
 
     RNNs carry none from Keras 3.16, and `keras.layers.MultiHeadAttention` deletes those of its
-    inputs. Only a symbolic tensor knows the layers around it.
+    inputs. Only a symbolic tensor knows the layers around it. A warning tells that an operation,
+    not a layer, has dropped the mask.
     """
     mask = getattr(tensor, "_keras_mask", None)
     if mask is not None:
         return mask if _mask_is_deleted(tensor) else None  # Keras gives a call the mask it has
+    dropping = None
     while mask is None:
         operation, node_index, _ = getattr(tensor, "_keras_history", (None, 0, 0))
         recurrent = keras.layers.RNN | keras.layers.Bidirectional
-        if not isinstance(operation, recurrent) and not getattr(
-            operation, "supports_masking", False
-        ):
-            return None
+        carries = isinstance(operation, recurrent) or getattr(operation, "supports_masking", False)
+        if operation is None or (isinstance(operation, keras.layers.Layer) and not carries):
+            return None  # Keras warns of a layer that destroys a mask
         sources = operation._inbound_nodes[node_index].input_tensors
         if not sources or len(sources[0].shape) != 3 or len(tensor.shape) != 3:
             return None
-        tensor = sources[0]
-        mask = getattr(tensor, "_keras_mask", None)
+        dropping = dropping if carries else operation
+        masks = [getattr(source, "_keras_mask", None) for source in sources]
+        if dropping is not None and any(mask is not None for mask in masks):
+            warnings.warn(
+                f"No mask came with the values: the operation {dropping.name!r} drops that of its "
+                "input, and padding gets weight. Give mask=, such as embedding.compute_mask(ids).",
+                stacklevel=4,
+            )
+            return None
+        tensor, mask = sources[0], masks[0]
     return mask
 
 

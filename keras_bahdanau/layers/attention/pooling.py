@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_bahdanau.layers.attention.arguments import (
     bool_mask,
+    check_masks,
     flatten_grid,
     lost_mask,
     mask_of_source,
@@ -116,8 +117,16 @@ class AttentionPooling(CompositeLayer):
             self.attention.build((None, query_units), (None, None, width))
 
     def __call__(self, inputs, mask=None, **kwargs):
+        if isinstance(inputs, list | tuple) and all(hasattr(item, "shape") for item in inputs):
+            raise ValueError(
+                "`inputs` of AttentionPooling must be one tensor. Received: a list of "
+                f"{len(inputs)} tensors. Give the first of a layer with return_state=True; for a "
+                "query and values use BahdanauAttention."
+            )
         if mask is None:
             mask = lost_mask(inputs)
+        elif hasattr(mask, "shape") and hasattr(inputs, "shape"):
+            check_masks(None, inputs, {"value_mask": mask})
         return super().__call__(inputs, mask=mask, **kwargs)
 
     def call(self, inputs, mask=None, return_attention_scores=None, training=None):
