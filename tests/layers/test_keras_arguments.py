@@ -357,6 +357,9 @@ CALLS = {
     r"`mask` must be.*value_mask.shape=\(2,\).*Of lengths give": lambda layer: layer(
         QUERY, VALUE, value_mask=np.array([3, 2])
     ),
+    r"`mask` must be.*Give mask\[..., 0\]": lambda layer: layer(
+        QUERY, VALUE, value_mask=VALUE_MASK[..., None]
+    ),
     r"`query_mask` must be \(batch, target_time\).*as value_mask=": lambda layer: layer(
         QUERY, VALUE, query_mask=VALUE_MASK
     ),
@@ -498,4 +501,6 @@ def test_a_mask_that_an_operation_drops_is_told(layer, name):
     with pytest.warns(UserWarning, match=f"No mask came with the values.*'{name}.*Give mask="):
         layer(*query, words)
     layer(*query, words, mask=ids > 0)  # without a warning
+    if query:
+        layer(words, words, value_mask=ids > 0)  # padding asks, but gets no weight
     layer(*query, OPERATIONS[name](keras.layers.Embedding(10, 6)(ids)))

@@ -147,7 +147,7 @@ def test_one_vector_a_row_is_refused():
     ("inputs", "mask", "message"),
     [
         ([STEPS, STEPS[:, 0]], None, "one tensor. Received: a list of 2 tensors.*return_state"),
-        (STEPS, MASK[..., None], r"`mask` must be \(batch, source_time\)"),
+        (STEPS, MASK[:, :3], r"`mask` must be \(batch, source_time\)"),
         (STEPS, np.array(LENGTHS), "Of lengths give ops.arange"),
     ],
 )

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import posted_scripts
 import pytest
+import tensorflow as tf
 
 SCRIPTS = posted_scripts.SCRIPTS
 pytestmark = [
@@ -14,6 +15,14 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # of Keras, of old arguments
     pytest.mark.parametrize("name", SCRIPTS),
 ]
+
+
+@pytest.fixture(autouse=True)
+def eager(name):
+    """No graph is built for one batch, but where the script builds one."""
+    tf.config.run_functions_eagerly("tf.function" not in SCRIPTS[name].code)
+    yield
+    tf.config.run_functions_eagerly(False)
 
 
 def run(code):

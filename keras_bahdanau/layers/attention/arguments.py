@@ -45,7 +45,7 @@ def keras_arguments(query, value, key, masks, mask, values):
     query, value, key = (None if item is None else _tensor(item) for item in (query, value, key))
     _check_inputs(query, value, key)
     for name, tensor, names in (("query_mask", query, ()), ("value_mask", value, ("key_mask",))):
-        lost = None if {name, *names} & {*masks} else lost_mask(tensor)
+        lost = None if {name, *names} & {*masks} else lost_mask(tensor, name == "value_mask")
         if lost is not None:
             masks[name] = lost
     return (query, value, key), {name: _tensor(mask) for name, mask in masks.items()}
@@ -182,6 +182,8 @@ def _wrong_mask(name, has_steps, shape, query, value):
     advice = "Give a mask for each query as attention_mask=."
     if len(shape) == 1:
         advice = "Of lengths give ops.arange(source_time) < lengths[:, None]."
+    elif shape[2:] == (1,):
+        advice = "Give mask[..., 0]."
     return f"`mask` must be (batch, source_time), True where a value is real. {received} {advice}"
 
 
@@ -190,12 +192,12 @@ def may_equal(size, expected):
     return None in (size, expected) or size == expected
 
 
-def lost_mask(tensor):
+def lost_mask(tensor, warn=True):
     """Mask that a tensor of a Functional model has lost, or will lose; None if it is unknown.
 
     RNNs carry none from Keras 3.16, and `keras.layers.MultiHeadAttention` deletes those of its
-    inputs. Only a symbolic tensor knows the layers around it. A warning tells that an operation,
-    not a layer, has dropped the mask.
+    inputs. Only a symbolic tensor knows the layers around it. With `warn` a warning tells that an
+    operation, not a layer, has dropped the mask.
     """
     mask = getattr(tensor, "_keras_mask", None)
     if mask is not None:
@@ -213,14 +215,19 @@ def lost_mask(tensor):
         dropping = dropping if carries else operation
         masks = [getattr(source, "_keras_mask", None) for source in sources]
         if dropping is not None and any(mask is not None for mask in masks):
-            warnings.warn(
-                f"No mask came with the values: the operation {dropping.name!r} drops that of its "
-                "input, and padding gets weight. Give mask=, such as embedding.compute_mask(ids).",
-                stacklevel=4,
-            )
+            if warn:
+                _warn_of_dropped_mask(dropping)
             return None
         tensor, mask = sources[0], masks[0]
     return mask
+
+
+def _warn_of_dropped_mask(operation):
+    warnings.warn(
+        f"No mask came with the values: the operation {operation.name!r} drops that of its input, "
+        "and padding gets weight. Give mask=, such as embedding.compute_mask(ids).",
+        stacklevel=5,
+    )
 
 
 def _mask_is_deleted(tensor):

@@ -125,7 +125,7 @@ class AttentionPooling(CompositeLayer):
             )
         if mask is None:
             mask = lost_mask(inputs)
-        elif hasattr(mask, "shape") and hasattr(inputs, "shape"):
+        elif hasattr(mask, "shape") and len(mask.shape) < len(inputs.shape):
             check_masks(None, inputs, {"value_mask": mask})
         return super().__call__(inputs, mask=mask, **kwargs)
 
