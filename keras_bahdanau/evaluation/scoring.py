@@ -11,7 +11,6 @@ from keras_bahdanau.evaluation.attention_quality import alignment_error, attenti
 from keras_bahdanau.evaluation.corpus_metrics import metrics_of, report_blind
 from keras_bahdanau.evaluation.report import Evaluation, Measured, band_starts, scores_by_length
 from keras_bahdanau.evaluation.significance import interval
-from keras_bahdanau.search.constraints import limits_of
 from keras_bahdanau.search.search_options import SearchOptions
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.settings.guesses import check_keywords
@@ -178,6 +177,8 @@ def long_references(pairs, lengths, translator, search=None):
 
     `lengths` are int arrays `(pairs,)`, positions of the sources and tokens of the targets.
     """
+    from keras_bahdanau.search.constraints import limits_of  # loads Keras, which no .tflite needs
+
     search = search or translator.search
     positions = -(-lengths[0] // translator.model.source_limits.reduction)
     rows = np.flatnonzero(lengths[1] > np.array(limits_of(positions, search)))
