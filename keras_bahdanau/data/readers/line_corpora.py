@@ -14,9 +14,9 @@ from keras_bahdanau.data.readers.conventions import (
 )
 from keras_bahdanau.data.readers.lines import (
     BYTE_ORDER_MARK,
+    check_encoding,
     check_form,
     check_unfinished,
-    check_wide,
     file_errors,
     form_error,
     is_gzip,
@@ -141,7 +141,7 @@ def check_text_file(path, forms=()):
         form = detect_form(head[:FIRST_BYTES])
         if not forms:
             check_form(head, os.fspath(path))
-            check_wide(head, os.fspath(path))
+            check_encoding(head, os.fspath(path))
         elif form is not None and form.name not in forms:
             raise form_error(form, os.fspath(path))
         if not head:

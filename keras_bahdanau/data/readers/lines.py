@@ -93,12 +93,22 @@ def check_form(data: bytes, name: str):
     raise form_error(form, name)
 
 
-def check_wide(data: bytes, name: str):
-    """Raise ValueError if the first bytes of a file are text in UTF-16 or UTF-32."""
-    if guess_encoding(data).startswith("UTF"):
+def check_encoding(data: bytes, name: str):
+    """Raise ValueError unless the beginning of a file, but for a tenth of its lines, is UTF-8."""
+    *lines, _ = data.split(b"\n")  # the last one may be cut
+    wrong = sum(not _is_utf8(line) for line in lines)
+    if 10 * wrong > len(lines) or guess_encoding(data).startswith("UTF"):
         raise ValueError(
             f"Text must be UTF-8. Received: path={name!r}, which is not. {_conversion(data)}"
         )
+
+
+def _is_utf8(line):
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def form_error(form, name):

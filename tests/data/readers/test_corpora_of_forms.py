@@ -201,9 +201,18 @@ def test_a_unit_inside_of_a_text_ends_nothing(tmp_path):
     assert pairs_of(open_corpus(path)) == [("ab", "x")]
 
 
-def test_bytes_that_are_not_utf8_are_no_error(tmp_path):
-    path = written(tmp_path, "p.tsv", b"a\xff\tb\n\xe2\x82\tc\n")
-    assert pairs_of(open_corpus(path)) == [("a\ufffd", "b"), ("\ufffd", "c")]
+def test_a_few_lines_that_are_not_utf8_are_no_error(tmp_path):
+    path = written(tmp_path, "p.tsv", b"a\xff\tb\n\xe2\x82\tc\n" + b"d\te\n" * 18)
+    assert pairs_of(open_corpus(path))[:3] == [("a\ufffd", "b"), ("\ufffd", "c"), ("d", "e")]
+
+
+@pytest.mark.parametrize("encoding", ["big5", "shift_jis", "cp1251", "latin-1"])
+def test_a_corpus_in_another_encoding_is_refused_before_it_is_read(tmp_path, encoding):
+    letters = {"cp1251": "дом и сад", "latin-1": "Äpfel über Öl"}.get(encoding, "日本")
+    lines = [f"house {number}\t{letters}\n" for number in range(3)] + ["a\tb\n"] * 20
+    path = written(tmp_path, "p.tsv", "".join(lines).encode(encoding))
+    with pytest.raises(ValueError, match="must be UTF-8. Received: .*p.tsv', which is not"):
+        open_corpus(path)
 
 
 DAMAGED = {
