@@ -19,8 +19,8 @@ SUPPORTED = {
 UNSUPPORTED = {"macOS x86-64": "x86_64-apple-darwin"}  # TensorFlow has no wheels for it
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 EXTRAS = (
-    *("audio", "dates", "digits", "fonts", "litert", "notebooks", "offline", "serving"),
-    *("tensorboard", "test"),
+    *("audio", "dates", "digits", "fonts", "forecasting", "litert", "notebooks", "offline"),
+    *("serving", "tensorboard", "test"),
 )
 COLUMNS = ("package", "with text", *EXTRAS)
 

@@ -1,4 +1,4 @@
-"""Subclassed Keras models: encoder, decoder, both together, and several of these.
+"""Subclassed Keras models: encoder, decoder, both together, several of these, a forecaster.
 
 `attention_weights` reads the weights inside any Keras model.
 """
@@ -6,6 +6,13 @@
 from keras_bahdanau.models.decoder import Decoder, DecoderOutput
 from keras_bahdanau.models.encoder import Encoder
 from keras_bahdanau.models.ensemble import Ensemble
+from keras_bahdanau.models.forecast_heads import (
+    ForecastHead,
+    GaussianHead,
+    PointHead,
+    QuantileHead,
+)
+from keras_bahdanau.models.forecaster import Forecaster
 from keras_bahdanau.models.hard_decoder import HardDecoder
 from keras_bahdanau.models.inspection import attention_weights
 from keras_bahdanau.models.losses import WordDistillation
@@ -18,8 +25,13 @@ __all__ = [
     "DecoderOutput",
     "Encoder",
     "Ensemble",
+    "ForecastHead",
+    "Forecaster",
+    "GaussianHead",
     "HardDecoder",
+    "PointHead",
     "Prepared",
+    "QuantileHead",
     "Seq2Seq",
     "SourceLimits",
     "StepModel",

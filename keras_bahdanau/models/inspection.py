@@ -9,6 +9,7 @@ import numpy as np
 from keras import ops, tree
 
 from keras_bahdanau.models.decoder import Decoder
+from keras_bahdanau.models.forecaster import Forecaster
 from keras_bahdanau.models.step_model import StepModel
 from keras_bahdanau.settings import checks
 
@@ -22,8 +23,8 @@ def attention_weights(model, x, batch_size=32):
     `BahdanauAttention`, `AttentionPooling` and the others here; `AdditiveAttention`, `Attention`
     and `MultiHeadAttention` of Keras; layers of your own. It may be in a Functional, Sequential or
     subclassed model, in a model inside the model, or in a wrapper such as `TimeDistributed`. Of an
-    attention layer inside another attention layer only the outer one counts. `Seq2Seq`, `Decoder`
-    and `Ensemble` count as one layer each, since they attend step by step.
+    attention layer inside another attention layer only the outer one counts. `Seq2Seq`, `Decoder`,
+    `Forecaster` and `Ensemble` count as one layer each, since they attend step by step.
 
     ```python
     weights = keras_bahdanau.attention_weights(model, ids)["attention_pooling"]
@@ -135,7 +136,7 @@ def _name_layers(model):
 
 def _has_weights(layer):
     """True for an attention layer; another model with the argument may return anything."""
-    if isinstance(layer, keras.Model) and not isinstance(layer, StepModel | Decoder):
+    if isinstance(layer, keras.Model) and not isinstance(layer, StepModel | Decoder | Forecaster):
         return False
     return SCORES in inspect.signature(layer.call).parameters
 

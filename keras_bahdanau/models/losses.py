@@ -75,8 +75,8 @@ class TokenCrossentropy(keras.losses.Loss):
         if self.reduction == "sum":
             return total
         if self.reduction in ("mean", "sum_over_batch_size"):
-            return _mean(total / ops.cast(ops.size(sample_weight), total.dtype))
-        return _mean(ops.divide_no_nan(total, self.count(sample_weight)))
+            return batch_mean(total / ops.cast(ops.size(sample_weight), total.dtype))
+        return batch_mean(ops.divide_no_nan(total, self.count(sample_weight)))
 
     def count(self, sample_weight):
         """Denominator of a batch's mean, a float32 scalar, which weights the means of parts."""
@@ -88,10 +88,10 @@ class TokenCrossentropy(keras.losses.Loss):
 
 def layer_losses(model):
     """Losses that layers and weights add: float32 scalars, each counted once for all replicas."""
-    return [_mean(ops.sum(loss)) for loss in model.losses]
+    return [batch_mean(ops.sum(loss)) for loss in model.losses]
 
 
-def _mean(value):
+def batch_mean(value):
     """The mean of a batch, divided by the number of replicas that train, as Keras does it."""
     return _Identity(name="identity", dtype="float32")(ops.zeros((1,)), ops.reshape(value, (1,)))
 
@@ -124,7 +124,9 @@ class SentenceCrossentropy(TokenCrossentropy):
         return self.loss_of_total(super().__call__(y_true, y_pred, sample_weight), sample_weight)
 
     def loss_of_total(self, total, sample_weight):
-        return _mean(total / ops.maximum(ops.cast(self.count(sample_weight), total.dtype), 1.0))
+        return batch_mean(
+            total / ops.maximum(ops.cast(self.count(sample_weight), total.dtype), 1.0)
+        )
 
     def count(self, sample_weight):
         real = ops.any(ops.greater(sample_weight, 0), axis=1)  # -> (batch,)

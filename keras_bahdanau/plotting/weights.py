@@ -25,7 +25,8 @@ def plot_weights(weights, labels=None, target_labels=None, *, curve=None, larges
             no weight, is left out.
         target_labels: Texts of the target positions, or None for numbers.
         curve: Array `(source_time,)` or `(source_time, channels)`, such as a time series. It is
-            drawn above the weights, on the same axis; below it dark is large.
+            drawn above the weights, on the same axis, with a gap where it is NaN; below it dark is
+            large.
         largest: Number that is drawn as the largest weight, to compare figures. None for the
             largest of `weights`.
         ax: Axes to draw one map in; None for a new figure.
@@ -48,7 +49,7 @@ def plot_weights(weights, labels=None, target_labels=None, *, curve=None, larges
             f"weights.shape={weights.shape}. Draw one head, or leave `ax` out."
         )
     if curve is not None:
-        curve = _numbers("curve", curve, (1, 2))
+        curve = _numbers("curve", curve, (1, 2), has_gaps=True)
         weights = _cut("curve", len(curve), weights, axis=-1)
     source, weights = _fit_labels("labels", labels, weights, axis=-1)
     target = [""]
@@ -123,8 +124,8 @@ def highlight_text(weights, labels, *, largest=None):
     return HighlightedText(("" if are_characters(labels) else " ").join(spans))
 
 
-def _numbers(name, array, ranks):
-    """A float array of one of these numbers of axes."""
+def _numbers(name, array, ranks, has_gaps=False):
+    """A float array of one of these numbers of axes; NaN is refused unless there may be gaps."""
     try:
         numbers = np.asarray(array, dtype="float64")
     except (TypeError, ValueError) as error:
@@ -135,7 +136,7 @@ def _numbers(name, array, ranks):
             f"`{name}` must have {' or '.join(map(str, ranks))} axes. Received: "
             f"{name}.shape={numbers.shape}. Give those of one example: {name}[0]."
         )
-    if not np.isfinite(numbers).all():
+    if np.isinf(numbers).any() or not (has_gaps or np.isfinite(numbers).all()):
         raise ValueError(f"`{name}` must be finite. Received: NaN or infinity in {name}.")
     return numbers
 

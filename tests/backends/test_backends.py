@@ -188,6 +188,29 @@ def test_a_loop_of_several_steps_a_pass_has_the_losses_of_one():
     assert several == pytest.approx(one, rel=1e-5)
 
 
+def test_a_forecaster_trains_and_predicts_as_on_tensorflow(tmp_path, backend):
+    """Teacher forcing, metrics, a mask, and values that are missing on both sides."""
+    answers = {}
+    for name in (backend, "tensorflow"):
+        path = tmp_path / f"{name}.npz"
+        subprocess.run(
+            [python_of(name), TESTS / "backends" / "forecaster.py", path],
+            env={
+                **os.environ,
+                "KERAS_BACKEND": name,
+                "PYTHONPATH": os.pathsep.join(map(str, (ROOT, TESTS / "support"))),
+                "JAX_PLATFORMS": "cpu",
+            },
+            check=True,
+        )
+        with np.load(path) as arrays:
+            answers[name] = dict(arrays)
+    found, expected = answers[backend], answers["tensorflow"]
+    assert (found["tensorflow"], expected["tensorflow"]) == (False, True)
+    keys = ("predicted", "weights", "losses", "mae", "val_losses", "trained", "lower", "loaded")
+    assert_alike((found, expected), *keys, atol=1e-4, rtol=1e-4)
+
+
 def told(folder, count):
     return json.loads((folder / f"{count}.json").read_text())
 

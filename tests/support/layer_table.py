@@ -76,6 +76,15 @@ def padded_samples(samples):
     return samples._replace(values=values)
 
 
+def forecaster(**options):
+    return lambda **kwargs: models.Forecaster(4, units=5, **options, **kwargs)
+
+
+def padded_series(inputs):
+    wider = {"past": padded(inputs["past"], 50.0), "mask": padded(inputs["mask"], False)}
+    return ({**inputs, **wider},)
+
+
 class Row(NamedTuple):
     """What there is to know of a layer.
 
@@ -597,4 +606,18 @@ TABLE = {
     "Seq2Seq": model_row(seq2seq(share_embeddings=True)),
     "Seq2Seq, copying": model_row(copying),
     "Ensemble": model_row(ensemble),
+    "Forecaster": Row(
+        forecaster(),
+        ({"past": VALUES, "mask": MASK},),
+        ("float32",),
+        padding=padded_series,
+        functional=False,  # tests/models has one in a functional model
+    ),
+    "Forecaster, of quantiles": Row(
+        forecaster(head="quantiles", scaling="mean", teacher_forcing=0.5),
+        ({"past": VALUES, "mask": MASK, "future_covariates": floats(BATCH, 4, 2)},),
+        ("float32",),
+        padding=padded_series,
+        functional=False,
+    ),
 }

@@ -1,0 +1,155 @@
+"""Inputs of a `Forecaster`: names, shapes, and the past scaled, without its missing values."""
+
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from keras_bahdanau.layers.attention.arguments import may_equal
+
+INPUTS = ("past", "past_covariates", "future_covariates", "mask", "levels")
+SERIES = INPUTS[:3]  # of a width that weights depend on
+SCALINGS = ("standard", "mean", None)
+SMALLEST_VARIANCE = 1e-14  # of values whose mean magnitude is 1: less is rounding in float32
+
+
+def named_inputs(inputs):
+    """Dictionary from the names of `INPUTS` to tensors or shapes; those that are None are left out.
+
+    A name that is unknown, or a missing past, raises ValueError.
+    """
+    if not isinstance(inputs, dict):
+        return {"past": inputs}
+    inputs = {name: value for name, value in inputs.items() if value is not None}
+    if "past" not in inputs or not inputs.keys() <= set(INPUTS):
+        raise ValueError(
+            f'Inputs must be "past", and any of {", ".join(INPUTS[1:])}. Received: '
+            f"{', '.join(map(str, inputs)) or 'none of them'}."
+        )
+    return inputs
+
+
+def check_inputs(inputs, horizon, widths=None):
+    """Raise TypeError or ValueError unless named inputs have the shapes of a `Forecaster`.
+
+    `widths` are those of a built model, by the names of `SERIES`.
+    """
+    for name, tensor in inputs.items():
+        if not hasattr(tensor, "shape"):
+            raise TypeError(
+                f"`{name}` must be an array or a tensor. Received: {type(tensor).__name__}. Give "
+                "several inputs as a dictionary."
+            )
+    shapes = {name: tuple(tensor.shape) for name, tensor in inputs.items()}
+    past = shapes["past"]
+    if len(past) != 3 or past[1] == 0:
+        raise ValueError(
+            "The past must be (batch, time, channels), of one step at least. Received: "
+            f"past.shape={past}. Give one series as x[..., np.newaxis]."
+        )
+    batch, time, channels = past
+    forms = {
+        "past_covariates": [(batch, time, None)],
+        "future_covariates": [(batch, horizon, None)],
+        "mask": [(batch, time), past],
+        "levels": [(batch, horizon, channels)],
+    }
+    for name, allowed in forms.items():
+        if name in shapes and not any(_fits(shapes[name], form) for form in allowed):
+            raise ValueError(
+                f"`{name}` must be of shape {' or '.join(map(str, allowed))}. Received: "
+                f"{name}.shape={shapes[name]} with past.shape={past}, horizon={horizon}."
+            )
+    received = {name: shapes[name][-1] for name in SERIES if name in shapes}
+    if widths is not None and received != widths:
+        raise ValueError(
+            f"The last axes must be those of the first call, {dict(widths)}. Received: {received}."
+        )
+
+
+def check_target(y, horizon, channels):
+    """Raise ValueError unless targets are `(batch, horizon, channels)`."""
+    if not _fits(tuple(y.shape), (None, horizon, channels)):
+        raise ValueError(
+            f"`y` must be (batch, {horizon}, {channels}), the steps of the horizon with the "
+            f"channels of the past. Received: y.shape={tuple(y.shape)}."
+        )
+
+
+def _fits(shape, form):
+    return len(shape) == len(form) and all(map(may_equal, shape, form))
+
+
+class PastWindow(NamedTuple):
+    """The scaled past of a batch of series, and the scale of each row and channel, in float32."""
+
+    inputs: Any  # (batch, time, 2 * channels + covariates): values, 1 where observed, covariates
+    mask: Any  # bool (batch, time), True where a step is real
+    location: Any  # (batch, 1, channels)
+    scale: Any  # (batch, 1, channels), above 0
+    last: Any  # (batch, channels), the last observed value, scaled; 0 without one
+
+    def scaled(self, values):
+        """Values `(batch, horizon, channels)` in scales of the window."""
+        return (values - self.location) / self.scale
+
+
+def read_window(past, mask, covariates, scaling):
+    """`PastWindow` of the past `(batch, time, channels)` of a batch; NaN is a missing value.
+
+    Steps where a mask `(batch, time)` is False, and steps before the first observed value of a row,
+    are padding. Another missing value, NaN or False in a mask `(batch, time, channels)`, is 0 in
+    scales of the window, and marked. `covariates` are `(batch, time, width)` or None; `scaling` is
+    one of `SCALINGS`.
+    """
+    past = ops.cast(past, "float32")
+    observed = ops.logical_not(ops.isnan(past))
+    steps = None
+    if mask is not None:
+        mask = ops.cast(mask, "bool")
+        steps = mask if len(mask.shape) == 2 else None
+        values_mask = mask if steps is None else ops.expand_dims(mask, axis=-1)
+        observed = ops.logical_and(observed, values_mask)
+    begun = ops.cumsum(ops.cast(ops.any(observed, axis=-1), "int32"), axis=1) > 0
+    steps = begun if steps is None else ops.logical_and(begun, steps)
+    values = ops.where(observed, past, 0.0)
+    location, scale = _scale(values, observed, scaling)
+    values = ops.where(observed, (values - location) / scale, 0.0)
+    inputs = [values, ops.cast(observed, "float32")]
+    if covariates is not None:
+        inputs.append(ops.cast(covariates, "float32"))
+    inputs = ops.where(ops.expand_dims(steps, axis=-1), ops.concatenate(inputs, axis=-1), 0.0)
+    return PastWindow(inputs, steps, location, scale, _last_observed(values, observed))
+
+
+def _scale(values, observed, scaling):
+    """Location and scale `(batch, 1, channels)` of observed values; others are 0.
+
+    "standard": mean and standard deviation; "mean": 0 and the mean magnitude, as of DeepAR. The
+    scale of a constant window is its magnitude, and 1 where that is 0.
+    """
+    count = ops.maximum(ops.sum(ops.cast(observed, "float32"), axis=1, keepdims=True), 1.0)
+
+    def mean(array):
+        return ops.sum(ops.where(observed, array, 0.0), axis=1, keepdims=True) / count
+
+    magnitude = mean(ops.abs(values))
+    magnitude = ops.where(magnitude > 0, magnitude, 1.0)
+    zeros, ones = ops.zeros_like(magnitude), ops.ones_like(magnitude)
+    if scaling is None:
+        return zeros, ones
+    if scaling == "mean":
+        return zeros, magnitude
+    center = mean(values)
+    ratios = (values - center) / magnitude  # so that no square overflows
+    rounding = mean(ratios)  # the error of the center
+    variance = mean(ops.square(ratios - rounding))
+    varies = variance > SMALLEST_VARIANCE
+    deviation = ops.sqrt(ops.where(varies, variance, 1.0))
+    return center + rounding * magnitude, deviation * magnitude
+
+
+def _last_observed(values, observed):
+    """Last observed value `(batch, channels)` of each channel, 0 without one."""
+    steps = ops.reshape(ops.arange(1, ops.shape(values)[1] + 1, dtype="int32"), (1, -1, 1))
+    last = ops.max(ops.where(observed, steps, 0), axis=1, keepdims=True)
+    return ops.sum(ops.where(ops.equal(steps, last), values, 0.0), axis=1)

@@ -1,0 +1,442 @@
+"""Forecaster: an encoder and an attention decoder for series of numbers."""
+
+import inspect
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_bahdanau.layers.attention.arguments import may_equal
+from keras_bahdanau.layers.decoder_cells.attention_rnn import AttentionRNN
+from keras_bahdanau.layers.decoder_cells.bahdanau import DecoderCell
+from keras_bahdanau.layers.recurrence import outside_graphs, scan
+from keras_bahdanau.layers.registry import from_config
+from keras_bahdanau.models.forecast_heads import resolve_head
+from keras_bahdanau.models.forecast_window import (
+    SCALINGS,
+    SERIES,
+    PastWindow,
+    check_inputs,
+    check_target,
+    named_inputs,
+    read_window,
+)
+from keras_bahdanau.models.losses import batch_mean, layer_losses
+from keras_bahdanau.settings import checks
+
+PATHS_OF_A_CALL = 4096  # sample paths that `predict_samples` computes at once
+
+
+class EncodedWindow(NamedTuple):
+    """Result of a `Forecaster` with `training=True`, for `compute_loss`: the past of a batch."""
+
+    window: PastWindow
+    prepared: Any  # `ProjectedMemory`
+    future: Any  # (batch, horizon, width), the covariates of the steps to forecast; or ()
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class Forecaster(keras.Model):
+    """Forecast of series of numbers, with attention to the past at each future step.
+
+    An encoder reads the past. At each step of the horizon the decoder reads the value of the step
+    before and attends to the past, the encoder's outputs with the past values themselves (Bahdanau
+    et al. 2015, eq. 4 to 6, with numbers in place of tokens). A dense layer makes the parameters of
+    the next value of the decoder's output, the input of the step and the context (A.2.2).
+
+    ```python
+    model = keras_bahdanau.Forecaster(12, head="gaussian")
+    model.compile("adam")
+    model.fit(x, y, epochs=50)  # x (batch, time, channels), y (batch, 12, channels)
+    mean_and_deviation = model.predict(x)  # (batch, 12, channels, 2)
+    lower, upper = model.predict_interval(x, 0.9)
+    weights = keras_bahdanau.attention_weights(model, x)[model.name]  # (batch, 12, time)
+    ```
+
+    In `fit` the decoder reads the values of `y`, in `predict` its own: the mean of a point or
+    Gaussian head, the median of quantiles. `evaluate` and validation have the loss of `predict`.
+
+    Args:
+        horizon: Positive integer. Number of steps to forecast.
+        encoder: Layer or model from `(batch, time, inputs_units)` to `(batch, time, units)`. It
+            gets a mask if its call has the argument `mask`. None for a bidirectional GRU.
+        decoder: `layers.AttentionRNN`. None for one with a `layers.DecoderCell`, additive attention
+            whose query is the state with the input of the step, and s_0 = tanh(W mean_j h_j + b).
+        head: What is predicted of each value: "point", its mean; "gaussian", mean and standard
+            deviation; "quantiles", those of 0.1, 0.5 and 0.9; or a `ForecastHead`, such as
+            `models.QuantileHead((0.05, 0.5, 0.95))`. Each has its own loss.
+        scaling: How each row and channel is scaled by its observed past: "standard", (value - mean)
+            / standard deviation; "mean", value / mean magnitude; or None. Loss and weights see
+            scaled values; predictions are in the units of `y`.
+        teacher_forcing: Float in [0, 1]. Share of the steps of a training that read the value of
+            `y`; others read the model's own (Bengio et al. 2015, scheduled sampling).
+        units: Positive integer. Width of the default encoder's directions and of the default
+            decoder.
+
+    Call arguments:
+        inputs: Float tensor `(batch, time, channels)`, the past; or a dictionary with this as
+            "past" and any of these, the widths being those of the first call:
+            "past_covariates" `(batch, time, width)`, other numbers of the past steps;
+            "future_covariates" `(batch, horizon, width)`, known numbers of the future steps;
+            "mask", bool `(batch, time)`, False where a row has no step (padding), or
+            `(batch, time, channels)`, False where a value is missing;
+            "levels", float `(batch, horizon, channels)` in (0, 1), of the quantiles that the next
+            steps read, 0.5 by default.
+        mask: Bool tensor `(batch, time)`, as above; Keras fills in that of `inputs`.
+        return_attention_scores: Python bool. True to return the weights, too.
+        training: Python bool. True for an `EncodedWindow`, for `compute_loss`.
+
+    NaN is a missing value. It counts neither in the scale nor in the loss. The encoder reads 0, in
+    scales of the window, and a flag, so that a season keeps its length. Steps before the first
+    observed value of a row are padding: they have no weight and change no state.
+
+    Output:
+        Float32 `(batch, horizon, channels)` of a point head, `(batch, horizon, channels, size)` of
+        another: [mean, deviation], or the quantiles. With `return_attention_scores` the weights
+        follow, float32 `(batch, horizon, time)`; a row without a past has zeros.
+
+    Raises:
+        ValueError: If an argument is out of range, or a shape does not fit.
+        TypeError: If a part or the inputs are of a wrong kind.
+    """
+
+    def __init__(
+        self,
+        horizon,
+        encoder=None,
+        decoder=None,
+        head="point",
+        scaling="standard",
+        teacher_forcing=1.0,
+        units=64,
+        **kwargs,
+    ):
+        super().__init__(autocast=False, **kwargs)  # a window is scaled in float32
+        self.horizon = checks.positive_integer("horizon", "the number of steps", horizon)
+        self.head = resolve_head(head)
+        self.scaling = checks.choice("scaling", scaling, SCALINGS)
+        self.teacher_forcing = checks.fraction(
+            "teacher_forcing", "the share of steps that read the target", teacher_forcing
+        )
+        self.units = checks.positive_integer("units", "the width of encoder and decoder", units)
+        policy = {"dtype": self.dtype_policy}
+        if encoder is None:
+            # cuDNN refuses padding on the left, and a file that has it fails on a CPU
+            gru = keras.layers.GRU(units, return_sequences=True, use_cudnn=False, **policy)
+            encoder = keras.layers.Bidirectional(gru, name="encoder", **policy)
+        if decoder is None:
+            cell = DecoderCell(units, query=("state", "embedding"), name="cell", **policy)
+            decoder = AttentionRNN(cell, name="decoder", **policy)
+        _check_parts(encoder, decoder)
+        self.encoder, self.decoder = encoder, decoder
+        self.seed_generator = None
+        if 0 < teacher_forcing < 1:
+            self.seed_generator = keras.random.SeedGenerator()
+
+    def build(self, inputs_shape):
+        shapes = named_inputs(inputs_shape)
+        self.widths = {name: shapes[name][-1] for name in SERIES if name in shapes}
+        channels = self.widths["past"]
+        inputs_units = 2 * channels + self.widths.get("past_covariates", 0)
+        step_units = channels + self.widths.get("future_covariates", 0)
+        with outside_graphs():
+            inputs = keras.KerasTensor((None, None, inputs_units))
+            values = self._encode(inputs, keras.KerasTensor((None, None), "bool"))
+            if not self.decoder.built:
+                self.decoder.build((None, None, step_units), values.shape)
+            cell = self.decoder.decoder_cell
+            self.output_layer = keras.layers.Dense(
+                channels * self.head.size, dtype="float32", name="output_layer"
+            )
+            self.output_layer.build((None, cell.output_units + step_units + cell.context_units))
+        self.built = True
+
+    def compile(
+        self,
+        optimizer="adam",
+        loss=None,
+        loss_weights=None,
+        metrics=None,
+        weighted_metrics=None,
+        **kwargs,
+    ):
+        """Prepare for `fit`, as of Keras; ValueError for a loss, which the head has."""
+        if loss is not None or loss_weights is not None:
+            name = getattr(loss, "__name__", None) or repr(loss)
+            raise ValueError(
+                "A forecaster has the loss of its head. Received: loss="
+                f"{name}. Leave it out, or give the forecaster another head."
+            )
+        super().compile(optimizer, None, None, metrics, weighted_metrics, **kwargs)
+
+    def compile_from_config(self, config):
+        """Compile a loaded model, as Keras does it, with what it was saved with."""
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        if self.built:
+            self.optimizer.build(self.trainable_variables)
+
+    def __call__(self, inputs, *args, **kwargs):
+        widths = self.widths if self.built else None
+        check_inputs(named_inputs(inputs), self.horizon, widths)
+        return super().__call__(inputs, *args, **kwargs)
+
+    def call(self, inputs, mask=None, return_attention_scores=False, training=None):
+        inputs = _named(inputs, mask)
+        window = self._read(inputs)
+        values = self._encode(window.inputs, window.mask, training)
+        prepared = self.decoder.prepare(values, window.mask, training=training)
+        future = inputs.get("future_covariates", ())
+        encoded = EncodedWindow(window, prepared, future)
+        if training:
+            return encoded
+        parameters, weights = self._decode(encoded, levels=inputs.get("levels", ()))
+        parameters = self.head.affine(parameters, window.location, window.scale)
+        prediction = parameters if self.head.size > 1 else parameters[..., 0]
+        return (prediction, weights) if return_attention_scores else prediction
+
+    def _read(self, inputs):
+        names = ("past", "mask", "past_covariates")
+        return read_window(*map(inputs.get, names), self.scaling)
+
+    def _encode(self, inputs, mask, training=None):
+        """Values `(batch, time, units)` to attend to: the encoder's output, then its inputs.
+
+        So the context has the weighted mean of past values itself. Another shape of the encoder's
+        output raises ValueError.
+        """
+        takes_mask = "mask" in inspect.signature(self.encoder.call).parameters
+        values = self.encoder(inputs, training=training, **({"mask": mask} if takes_mask else {}))
+        shape = tuple(getattr(values, "shape", ()))
+        if len(shape) != 3 or not may_equal(shape[1], inputs.shape[1]):
+            raise ValueError(
+                "The encoder must give (batch, time, units), a vector for each step. Received: "
+                f"{shape or type(values).__name__} for inputs of shape {tuple(inputs.shape)}. Give "
+                "recurrent layers return_sequences=True."
+            )
+        return ops.concatenate([values, ops.cast(inputs, values.dtype)], axis=-1)
+
+    def _decode(self, encoded, y=None, levels=(), training=None):
+        """Parameters `(batch, horizon, channels, size)` and weights of all steps, scaled.
+
+        A step reads the value of `y` before it, scaled, where there is one; else the model's own,
+        at the level of the step.
+        """
+        window, prepared, future = encoded
+        batch, channels = ops.shape(window.last)[0], self.widths["past"]
+        shape = (batch, self.horizon, channels)
+        known = ops.zeros(shape, "bool")
+        if y is None:
+            y = ops.zeros(shape)
+        elif not training or self.teacher_forcing:
+            known = ops.logical_not(ops.isnan(y))
+        if training and self.seed_generator is not None:
+            draws = keras.random.uniform((batch, self.horizon, 1), seed=self.seed_generator)
+            known = ops.logical_and(known, draws < self.teacher_forcing)
+
+        def step(carry, slices):
+            state, previous = carry
+            target, is_known, covariates, level = slices
+            inputs = [previous] if isinstance(covariates, tuple) else [previous, covariates]
+            inputs = ops.concatenate(inputs, axis=-1)
+            output, state = self.decoder.step(inputs, state, prepared, training=training)
+            features = [ops.cast(x, "float32") for x in (output.output, inputs, output.context)]
+            outputs = self.output_layer(ops.concatenate(features, axis=-1))
+            parameters = self.head.parameters(ops.reshape(outputs, (-1, channels, self.head.size)))
+            level = 0.5 if isinstance(level, tuple) else level
+            value = self.head.quantile(parameters, level)
+            return (parameters, output.weights), (state, ops.where(is_known, target, value))
+
+        slices = (
+            ops.where(known, y, 0.0),
+            known,
+            *(x if isinstance(x, tuple) else ops.cast(x, "float32") for x in (future, levels)),
+        )
+        template = (
+            ops.zeros((batch, channels, self.head.size)),
+            ops.zeros(ops.shape(window.mask), "float32"),
+        )
+        carry = (self.decoder.initial_state(prepared), window.last)
+        return scan(step, carry, slices, template)
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        """The head's loss of scaled values with the losses of layers: a float32 scalar.
+
+        The mean is over values of `y` that are not NaN, weighted by `sample_weight`, which is
+        `(batch,)`, `(batch, horizon)` or `(batch, horizon, channels)`. `y_pred` is an
+        `EncodedWindow`, of which the decoder is run here, where `y` is known, and compiled metrics
+        are updated; or a prediction.
+        """
+        check_target(y, self.horizon, self.widths["past"])
+        y = ops.cast(y, "float32")
+        if isinstance(y_pred, EncodedWindow):
+            window = y_pred.window
+            parameters, _ = self._decode(y_pred, window.scaled(y), training=training)
+            prediction = self.head.affine(parameters, window.location, window.scale)
+            point = ops.stop_gradient(self.head.quantile(prediction))
+            super().compute_metrics(x, y, point, sample_weight)
+        else:
+            window = self._read(_named(x))
+            parameters = self._expand_prediction(y_pred)
+            inverse = -window.location / window.scale, 1 / window.scale
+            parameters = self.head.affine(parameters, *inverse)
+        known = ops.logical_not(ops.isnan(y))
+        target = ops.where(known, window.scaled(y), 0.0)
+        weight = ops.cast(known, "float32")
+        if sample_weight is not None:
+            axes = len(sample_weight.shape)
+            for axis in range(axes, 3):
+                sample_weight = ops.expand_dims(sample_weight, axis)
+            weight = weight * ops.cast(sample_weight, "float32")
+        total = ops.sum(weight * self.head.loss(target, parameters))
+        loss = batch_mean(ops.divide_no_nan(total, ops.sum(weight)))
+        return ops.sum(ops.stack([loss, *layer_losses(self)]))
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        """Metrics of the point forecast; `compute_loss` has updated those of an `EncodedWindow`."""
+        if isinstance(y_pred, EncodedWindow):
+            return self.get_metrics_result()
+        point = self.head.quantile(self._expand_prediction(y_pred))
+        return super().compute_metrics(x, y, point, sample_weight)
+
+    def _expand_prediction(self, prediction):
+        """`(batch, horizon, channels, size)` of a prediction, which has no axis of size 1."""
+        return prediction if self.head.size > 1 else ops.expand_dims(prediction, -1)
+
+    def quantile(self, prediction, level=0.5):
+        """Quantile of a prediction, in its units; at 0.5 the point forecast.
+
+        `prediction` is an array of `predict`, `level` a float in (0, 1) that the head knows, or
+        ValueError. The result is an array `(batch, horizon, channels)`: of the value of one step,
+        if the steps before have their point forecasts. See `predict_interval`.
+        """
+        parameters = self._expand_prediction(ops.convert_to_tensor(prediction, "float32"))
+        return ops.convert_to_numpy(self.head.quantile(parameters, level))
+
+    def predict_samples(self, x, samples=100, seed=None):
+        """Draw sample paths: a float32 array `(batch, samples, horizon, channels)`.
+
+        Each value of a path is drawn from the distribution that the model predicts behind the
+        values drawn before, independently for each channel. `x` is as in `predict`, with one row at
+        least; `seed` an integer, or None for other paths each time. A head without a distribution
+        raises ValueError.
+        """
+        samples = checks.positive_integer("samples", "the number of paths", samples)
+        if not self.head.has_quantiles:
+            raise ValueError(
+                "Samples and intervals need a head with a distribution. Received: "
+                f'{type(self.head).__name__}. Give the forecaster head="gaussian" or "quantiles".'
+            )
+        inputs = named_inputs(x)
+        check_inputs(inputs, self.horizon, self.widths if self.built else None)
+        random, paths = np.random.default_rng(seed), []
+        shape = (samples, self.horizon, inputs["past"].shape[-1])
+        rows = max(1, PATHS_OF_A_CALL // samples)
+        for start in range(0, len(inputs["past"]), rows):
+            batch = {name: array[start : start + rows] for name, array in inputs.items()}
+            levels = random.uniform(1e-6, 1 - 1e-6, (len(batch["past"]), *shape))
+            batch = {name: np.repeat(array, samples, axis=0) for name, array in batch.items()}
+            batch["levels"] = levels.reshape(-1, *shape[1:]).astype("float32")
+            prediction = self.predict(batch, batch_size=PATHS_OF_A_CALL, verbose=0)
+            paths.append(self.quantile(prediction, batch["levels"]).reshape(levels.shape))
+        return np.concatenate(paths)
+
+    def predict_interval(self, x, coverage=0.9, samples=200, seed=0):
+        """Bounds between which the share `coverage` of future values lies, by the model.
+
+        They are quantiles of sample paths, since a distribution that is learned with teacher
+        forcing is that of one step. With `samples=0` they are the quantiles of `predict`: right for
+        a model that is trained with `teacher_forcing=0`, and without random numbers.
+
+        Args:
+            x: Inputs, as in `predict`.
+            coverage: Float in (0, 1).
+            samples: Integer, the number of paths.
+            seed: Integer, or None, as in `predict_samples`.
+
+        Returns:
+            The pair (lower, upper) of arrays `(batch, horizon, channels)`.
+
+        Raises:
+            ValueError: If the head has no such quantiles, or an argument is out of range.
+        """
+        if checks.rate("coverage", "the share inside an interval", coverage) == 0:
+            raise ValueError(
+                "`coverage` must be above 0. Received: coverage=0. Give 0.9, for example."
+            )
+        levels = [round((1 + sign * coverage) / 2, 9) for sign in (-1, 1)]
+        if samples == 0:
+            prediction = self.predict(x, verbose=0)
+            return tuple(self.quantile(prediction, level) for level in levels)
+        paths = self.predict_samples(x, samples, seed)
+        return tuple(np.quantile(paths, levels, axis=1).astype("float32"))
+
+    def compute_mask(self, inputs, mask=None):
+        return None  # the steps of the horizon are all real
+
+    def compute_output_spec(self, inputs, mask=None, return_attention_scores=False, training=None):
+        batch, time, channels = named_inputs(inputs)["past"].shape
+        sizes = (self.head.size,) if self.head.size > 1 else ()
+        prediction = keras.KerasTensor((batch, self.horizon, channels, *sizes), "float32")
+        if not return_attention_scores:
+            return prediction
+        return prediction, keras.KerasTensor((batch, self.horizon, time), "float32")
+
+    def export(
+        self, filepath, format="tf_saved_model", verbose=None, input_signature=None, **kwargs
+    ):
+        """Export the model with its loop, as `keras.Model.export` does.
+
+        By default batch and time are of any size, and the file reads what the first call of the
+        model had, without mask and levels: give missing values, and padding before a series, as
+        NaN. A model that is not built raises ValueError.
+        """
+        if not self.built:
+            raise ValueError(
+                f"A forecaster must be built before its export. Received: {self.name}, not built. "
+                "Train it, or call it once."
+            )
+        if input_signature is None:
+            times = {"future_covariates": self.horizon}
+            specs = {
+                name: keras.InputSpec(shape=(None, times.get(name), width), dtype="float32")
+                for name, width in self.widths.items()
+            }
+            input_signature = [specs if len(specs) > 1 else specs["past"]]
+        super().export(filepath, format, verbose, input_signature, **kwargs)
+
+    def get_config(self):
+        parts = {"encoder": self.encoder, "decoder": self.decoder, "head": self.head}
+        return {
+            **super().get_config(),
+            "horizon": self.horizon,
+            **{name: keras.saving.serialize_keras_object(part) for name, part in parts.items()},
+            "scaling": self.scaling,
+            "teacher_forcing": self.teacher_forcing,
+            "units": self.units,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        parts = {part: from_config(config[part]) for part in ("encoder", "decoder", "head")}
+        return cls(**{**config, **parts})
+
+
+def _named(inputs, mask=None):
+    """Inputs by name, with the mask that Keras fills in for the past."""
+    inputs = named_inputs(inputs)
+    mask = mask.get("past") if isinstance(mask, dict) else mask
+    return inputs if mask is None else {"mask": mask, **inputs}
+
+
+def _check_parts(encoder, decoder):
+    """Raise TypeError unless encoder and decoder are of their kinds."""
+    for name, part, kind in (
+        ("encoder", encoder, keras.layers.Layer),
+        ("decoder", decoder, AttentionRNN),
+    ):
+        if not isinstance(part, kind):
+            raise TypeError(
+                f"`{name}` must be a {kind.__name__}. Received: {name}={part!r}. Leave it out for "
+                "the default one."
+            )
