@@ -15,11 +15,16 @@ from keras_bahdanau.files.ownership import existing, lock_of, owned
 
 
 def require_pipeline(pipeline):
-    """Raise TypeError for a path, which users try."""
+    """Raise TypeError for a path and for a Keras model, which users try."""
     if isinstance(pipeline, str | os.PathLike):
         raise TypeError(
             f"`pipeline` must be a Pipeline. Received: pipeline={os.fspath(pipeline)!r}. "
             "Give load_pipeline(path)."
+        )
+    if not hasattr(pipeline, "model"):
+        raise TypeError(
+            f"`pipeline` must be a Pipeline. Received: a {type(pipeline).__name__}. Export a Keras "
+            "model by its own method: model.export(path)."
         )
 
 

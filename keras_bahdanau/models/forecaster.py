@@ -176,6 +176,27 @@ class Forecaster(keras.Model):
         if self.built:
             self.optimizer.build(self.trainable_variables)
 
+    def fit(self, x=None, y=None, *args, **kwargs):
+        self._check_data(x, y)
+        return super().fit(x, y, *args, **kwargs)
+
+    def evaluate(self, x=None, y=None, *args, **kwargs):
+        self._check_data(x, y)
+        return super().evaluate(x, y, *args, **kwargs)
+
+    def predict(self, x, *args, **kwargs):
+        self._check_data(x)
+        return super().predict(x, *args, **kwargs)
+
+    def _check_data(self, x, y=None):
+        """Check arrays before Keras traces a graph, which a wrong shape would leave half made."""
+        if not (isinstance(x, dict) or hasattr(x, "shape")):
+            return  # a dataset
+        inputs = named_inputs(x)
+        check_inputs(inputs, self.horizon, self.widths if self.built else None)
+        if hasattr(y, "shape"):
+            check_target(y, self.horizon, inputs["past"].shape[-1])
+
     def __call__(self, inputs, *args, **kwargs):
         widths = self.widths if self.built else None
         check_inputs(named_inputs(inputs), self.horizon, widths)

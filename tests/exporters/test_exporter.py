@@ -131,3 +131,18 @@ def test_a_litert_file_has_the_name_of_one(toy_translator, tmp_path):
 def test_missing_path_is_an_error_with_its_mend(tmp_path):
     with pytest.raises(FileNotFoundError, match="must exist.*no-such.*Check the spelling"):
         check(tmp_path / "no-such")
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("translator.keras", r"Received: pipeline='translator.keras'. Give load_pipeline\(path\)"),
+        (lambda: kb.AttentionPooling(3), r"Received: a AttentionPooling. .*model.export\(path\)"),
+    ],
+    ids=["a path", "a layer"],
+)
+@pytest.mark.parametrize("write", [kb.export_litert, kb.export_saved_model])
+def test_an_export_of_what_is_no_pipeline_names_the_remedy(tmp_path, write, model, message):
+    with pytest.raises(TypeError, match=message):
+        write(model() if callable(model) else model, tmp_path / "file.tflite")
+    assert not [*tmp_path.iterdir()]

@@ -1,5 +1,6 @@
 """Forecaster: its loop, losses, missing values and intervals, against NumPy in float64."""
 
+import re
 import subprocess
 import sys
 
@@ -582,3 +583,19 @@ def test_heads_round_trip_through_their_configs():
     for head in (PointHead(), GaussianHead(), QuantileHead((0.2, 0.5))):
         copy = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(head))
         assert (type(copy), copy.get_config()) == (type(head), head.get_config())
+
+
+def test_wrong_arrays_are_refused_before_a_graph_and_right_ones_fit_then():
+    x, y = np.zeros((4, 5, 2), "float32"), np.zeros((4, 3, 2), "float32")
+    model = kb.Forecaster(3, units=4)
+    model.compile("adam")
+    for wrong_x, wrong_y, received in (
+        (x, y[:, :2], "y.shape=(4, 2, 2)"),
+        (x, y[..., 0], "y.shape=(4, 3)"),
+        (x[..., 0], y, "past.shape=(4, 5)"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(f"Received: {received}")):
+            model.fit(wrong_x, wrong_y, verbose=0)
+    assert np.isfinite(model.fit(x, y, verbose=0).history["loss"]).all()
+    with pytest.raises(ValueError, match=re.escape("Received: {'past': 1}")):
+        model.predict(x[..., :1], verbose=0)
