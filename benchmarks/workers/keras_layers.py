@@ -154,14 +154,24 @@ def _parts(model):
     return encode, step
 
 
-def attention(batch, source_time, target_time, units, jit=False, warm_up=True):
-    """Dense projections and `AdditiveAttention` on whole sequences, forward and backward."""
+def attention(batch, source_time, target_time, units, jit=False, warm_up=True, projections=True):
+    """Dense projections and `AdditiveAttention`, forward and backward.
+
+    `target_time` is the number of queries, None for one without an axis of its own. Without
+    `projections` it is the layer alone, which has less to compute.
+    """
     keras.utils.set_random_seed(0)
-    query, values = keras.Input((None, units)), keras.Input((None, units))
+    one = target_time is None
+    query, values = keras.Input((units,) if one else (None, units)), keras.Input((None, units))
     mask = keras.Input((None,), dtype="bool")
-    projected = layers.Dense(units, use_bias=False)(query)
-    keys = layers.Dense(units, use_bias=False)(values)
+    projected, keys = query, values
+    if projections:
+        projected, keys = (layers.Dense(units, use_bias=False)(part) for part in (query, values))
+    if one:
+        projected = layers.Reshape((1, units))(projected)
     context = layers.AdditiveAttention()([projected, values, keys], mask=[None, mask])
+    if one:
+        context = layers.Reshape((units,))(context)
     model = keras.Model([query, values, mask], context)
 
     def step(query, values, mask, upstream):
@@ -175,6 +185,11 @@ def attention(batch, source_time, target_time, units, jit=False, warm_up=True):
     return ours.attention_job(step, model, *shape, warm_up=warm_up)
 
 
+def attentions(cases, jit=False, projections=True):
+    """`attention` of each case, in turns."""
+    return protocol.in_turns(attention, cases, jit=jit, projections=projections)
+
+
 if __name__ == "__main__":
     protocol.serve(
         {
@@ -182,6 +197,7 @@ if __name__ == "__main__":
             "epoch": epoch,
             "decode": decode,
             "attention": attention,
+            "attentions": attentions,
         },
         ["tensorflow", "keras"],
     )

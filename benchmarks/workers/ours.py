@@ -192,7 +192,10 @@ def translate(model, corpus, beam, batch=64):
 
 
 def attention(batch, source_time, target_time, units, jit=False, warm_up=True):
-    """`BahdanauAttention` on whole sequences: forward, and gradients of all that has any."""
+    """`BahdanauAttention`: forward, and gradients of all that has any.
+
+    `target_time` is the number of queries, None for one without an axis of its own.
+    """
     import keras
     import tensorflow as tf
 
@@ -200,7 +203,8 @@ def attention(batch, source_time, target_time, units, jit=False, warm_up=True):
 
     keras.utils.set_random_seed(0)
     layer = kb.layers.BahdanauAttention(units)
-    layer.build((None, None, units), (None, None, units))
+    steps = () if target_time is None else (None,)
+    layer.build((None, *steps, units), (None, None, units))
 
     def step(query, values, mask, upstream):
         with tf.GradientTape() as tape:
@@ -212,22 +216,20 @@ def attention(batch, source_time, target_time, units, jit=False, warm_up=True):
     return attention_job(tf.function(step, jit_compile=jit), layer, *shape, warm_up=warm_up)
 
 
+def attentions(cases, jit=False):
+    """`attention` of each case, in turns."""
+    return protocol.in_turns(attention, cases, jit=jit)
+
+
 def attention_job(step, model, batch, source_time, target_time, units, warm_up):
     """The `Job` of row 6 for a function of (query, values, mask, upstream): stock Keras' too."""
-    import numpy as np
     import tensorflow as tf
 
-    def work(batch, source_time, target_time):
-        random = np.random.default_rng(0)
-        query, values, upstream = (
-            tf.constant(random.standard_normal((batch, time, units), np.float32))
-            for time in (target_time, source_time, target_time)
-        )
-        mask = tf.ones((batch, source_time), bool)
+    def work(*shape):
+        inputs = [*map(tf.constant, sentences.attention_batch(*shape, units))]
 
         def run():
-            for gradient in step(query, values, mask, upstream):
-                gradient.numpy()
+            step(*inputs)[-1].numpy()  # the work is done when a function returns
             return 1
 
         return run
@@ -235,7 +237,8 @@ def attention_job(step, model, batch, source_time, target_time, units, warm_up):
     run = work(batch, source_time, target_time)
     if warm_up:
         run(), run()
-    return protocol.Job(run, _count(model), small=work(2, 4, 4))
+    small = work(2, 4, None if target_time is None else 4)
+    return protocol.Job(run, _count(model), small=small)
 
 
 if __name__ == "__main__":
@@ -247,6 +250,7 @@ if __name__ == "__main__":
             "decode": decode,
             "translate": translate,
             "attention": attention,
+            "attentions": attentions,
         },
         ["tensorflow", "keras"],
     )

@@ -12,6 +12,7 @@ comes back as {"error": "one line"}. A worker needs nothing but its peer and Num
 import ctypes
 import gc
 import importlib.metadata
+import itertools
 import json
 import os
 import platform
@@ -39,6 +40,28 @@ class Job:
         self.run, self.parameters, self.note = run, parameters, note
         self.small = small
         self.report = report or {}
+
+
+def in_turns(prepare, cases, **settings):
+    """A `Job` each of whose runs is one case, the next in turn.
+
+    Args:
+        prepare: Function `(**case, **settings) -> Job`.
+        cases: List of its arguments; a case's `repeat` is the runs of it in one of the `Job`.
+        **settings: Arguments that all cases have.
+
+    Returns:
+        `Job` with `parameters` of each case in its report.
+    """
+    repeats = [case.pop("repeat") for case in cases]
+    jobs = [prepare(**case, **settings) for case in cases]
+    turns = itertools.cycle(zip(jobs, repeats, strict=True))
+
+    def run():
+        job, repeat = next(turns)
+        return sum(job.run() for _ in range(repeat))
+
+    return Job(run, note=jobs[0].note, report={"parameters": [job.parameters for job in jobs]})
 
 
 def serve(cases, packages):

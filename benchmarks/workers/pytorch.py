@@ -212,5 +212,66 @@ def _beam_search(model, source, steps, beam):
     return ids
 
 
+class AdditiveAttention(nn.Module):
+    """v^T tanh(W q + U h) as a module: many queries at once."""
+
+    def __init__(self, units):
+        super().__init__()
+        self.query = nn.Linear(units, units, bias=False)
+        self.key = nn.Linear(units, units, bias=False)
+        self.score = nn.Linear(units, 1, bias=False)
+
+    def forward(self, query, values, mask):
+        one = query.dim() == 2
+        if one:
+            query = query.unsqueeze(1)
+        # (batch, n, 1, units) + (batch, 1, source_time, units)
+        hidden = torch.tanh(self.query(query).unsqueeze(2) + self.key(values).unsqueeze(1))
+        scores = self.score(hidden).squeeze(3).masked_fill(~mask.unsqueeze(1), -1e9)
+        context = torch.bmm(torch.softmax(scores, 2), values)
+        return context.squeeze(1) if one else context
+
+
+def attention(batch, source_time, target_time, units, compiled=False, warm_up=True):
+    """`AdditiveAttention`, forward and backward; one query without an axis for None."""
+    torch.manual_seed(0)
+    module = AdditiveAttention(units)
+    forward = torch.compile(module, dynamic=False) if compiled else module
+    weights = [*module.parameters()]
+
+    def work(*shape):
+        arrays = sentences.attention_batch(*shape, units)
+        query, values, mask, upstream = map(torch.from_numpy, arrays)
+        query.requires_grad_(), values.requires_grad_()
+
+        def run():
+            torch.autograd.grad(forward(query, values, mask), [query, values, *weights], upstream)
+            return 1
+
+        return run
+
+    run = work(batch, source_time, target_time)
+    if warm_up:
+        run(), run()
+    small = work(2, 4, None if target_time is None else 4)
+    parameters = sum(one.numel() for one in weights)
+    note = "torch.compile" if compiled else "eager"
+    return protocol.Job(run, parameters, note=note, small=small)
+
+
+def attentions(cases, compiled=False):
+    """`attention` of each case, in turns."""
+    return protocol.in_turns(attention, cases, compiled=compiled)
+
+
 if __name__ == "__main__":
-    protocol.serve({"training_step": training_step, "epoch": epoch, "decode": decode}, ["torch"])
+    protocol.serve(
+        {
+            "training_step": training_step,
+            "epoch": epoch,
+            "decode": decode,
+            "attention": attention,
+            "attentions": attentions,
+        },
+        ["torch"],
+    )

@@ -71,3 +71,18 @@ def search_batches(source, size):
     for first in range(0, len(order), size):
         rows = [source[row] for row in order[first : first + size]]
         yield padded(rows), len(rows[-1]) + SEARCH_STEPS_MORE
+
+
+def attention_batch(batch, source_time, target_time, units):
+    """(query, values, mask, gradient of the context) of row 6; up to half of a row is padding.
+
+    Where `target_time` is None there is one query a row, without an axis of its own.
+    """
+    random = np.random.default_rng(0)
+    steps = () if target_time is None else (target_time,)
+    query, values, upstream = (
+        random.standard_normal((batch, *axes, units), np.float32)
+        for axes in (steps, (source_time,), steps)
+    )
+    lengths = random.integers(source_time // 2, source_time + 1, (batch, 1))
+    return query, values, np.arange(source_time) < lengths, upstream

@@ -264,6 +264,64 @@ def test_a_greedy_search_has_peers_with_a_beam_and_without(imported, harness, mo
     assert found["peers"]["addons"]["settings"]["beam"] == 5
 
 
+def test_the_attention_layer_has_a_ratio_in_each_case_and_the_worst_one_counts(
+    imported, harness, monkeypatch
+):
+    row = imported("rows.attention_layer_time")
+    given = {"ours jit=True": [6, 8], "pytorch": [3, 2], row.WITHOUT: [9, 9]}  # else 1
+
+    def rates(lanes, options):
+        cases = len(row.cases(options.quick))
+        turns = [number % cases % 2 for number in range(options.rounds)]
+        about = {"parameters": [100] * cases}
+        return [
+            harness.Measured(one, [given.get(one.name, [1, 1])[turn] for turn in turns], about)
+            for one in lanes
+        ]
+
+    monkeypatch.setattr(row, "rates", rates)
+    found = row.measure(harness.Options(quick=True, rounds=3))
+    assert [one["ratio"] for one in found["cases"].values()] == [2, 4, 2, 4]
+    assert (found["ratio"], found["met"]) == (2, True)
+    one_query, *_, many = found["cases"].values()
+    assert one_query["without_projections"]["median"] == 9
+    assert row.WITHOUT not in one_query["peers"]
+    assert one_query["ours"]["samples"] == [6, 6, 6]
+    assert [one["ours"]["settings"]["target_time"] for one in (one_query, many)] == [None, 24]
+    given["ours jit=True"] = [6, 1]
+    found = row.measure(harness.Options(quick=True))
+    assert (found["ratio"], found["met"]) == (0.5, False)
+
+
+def test_the_attention_batch_has_padding_and_one_query_has_no_axis(imported):
+    batch = imported("sentences").attention_batch
+    query, values, mask, upstream = batch(3, 6, None, 2)
+    assert query.shape == upstream.shape == (3, 2)
+    assert values.shape == (3, 6, 2)
+    assert mask[:, :3].all() and not mask[:, -1].all()
+    assert batch(3, 6, 4, 2)[0].shape == (3, 4, 2)
+
+
+@pytest.mark.slow
+def test_the_attention_layer_is_measured_where_a_peer_is_absent(imported, monkeypatch, tmp_path):
+    module = imported("lane")
+
+    def python_of(name):
+        if name == module.OURS:
+            return sys.executable
+        raise imported("environments").Unavailable("not installed")
+
+    monkeypatch.setattr(module, "python_of", python_of)
+    arguments = ["attention-layer-time", "--quick", "--rounds", "1", "--out", str(tmp_path)]
+    assert imported("run").main(arguments) == 0
+    found = json.loads((tmp_path / "attention-layer-time.json").read_text())
+    assert len(found["cases"]) == 4
+    for one in found["cases"].values():
+        assert one["ratio"] > 0
+        assert one["ours"]["parameters"] == 2 * 64**2 + 64
+        assert one["peers"]["pytorch"]["error"] == "not installed"
+
+
 def test_operations_are_three_times_the_products_of_a_forward_pass(imported):
     one = dict.fromkeys(imported("rows.sizes").SIZES, 1)
     # encoder 2 directions x (1 + 1) x 3 gates, keys 2, bridge 2, query 1, scores and context 3,
