@@ -68,7 +68,7 @@ def best_search(pipeline, dev):
         BEAM_WIDTHS,
         EXPONENTS,
         ("power",),
-        ctc_weights=CTC_SHARES if pipeline.model.has_ctc else (0.0,),
+        ctc_weights=CTC_SHARES if pipeline.model.source_limits.has_ctc else (0.0,),
     )
     trials = kb.evaluation.tune(pipeline, dev, searches, metric="exprate", tell=report)
     return trials[0].search
