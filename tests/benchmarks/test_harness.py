@@ -280,7 +280,7 @@ def test_the_attention_layer_has_a_ratio_in_each_case_and_the_worst_one_counts(
         ]
 
     monkeypatch.setattr(row, "rates", rates)
-    found = row.measure(harness.Options(quick=True, rounds=3))
+    found = row.measure(harness.Options(quick=True, rounds=3, threads=2))
     assert [one["ratio"] for one in found["cases"].values()] == [2, 4, 2, 4]
     assert (found["ratio"], found["met"]) == (2, True)
     one_query, *_, many = found["cases"].values()
@@ -289,7 +289,7 @@ def test_the_attention_layer_has_a_ratio_in_each_case_and_the_worst_one_counts(
     assert one_query["ours"]["samples"] == [6, 6, 6]
     assert [one["ours"]["settings"]["target_time"] for one in (one_query, many)] == [None, 24]
     given["ours jit=True"] = [6, 1]
-    found = row.measure(harness.Options(quick=True))
+    found = row.measure(harness.Options(quick=True, threads=2))
     assert (found["ratio"], found["met"]) == (0.5, False)
 
 
