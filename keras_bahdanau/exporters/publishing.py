@@ -23,8 +23,8 @@ def require_pipeline(pipeline):
         )
     if not hasattr(pipeline, "model"):
         raise TypeError(
-            f"`pipeline` must be a Pipeline. Received: a {type(pipeline).__name__}. Export a Keras "
-            "model by its own method: model.export(path)."
+            f"`pipeline` must be a Pipeline. Received: type {type(pipeline).__name__}. "
+            "Export a Keras model by its own method: model.export(path)."
         )
 
 

@@ -137,7 +137,7 @@ def test_missing_path_is_an_error_with_its_mend(tmp_path):
     ("model", "message"),
     [
         ("translator.keras", r"Received: pipeline='translator.keras'. Give load_pipeline\(path\)"),
-        (lambda: kb.AttentionPooling(3), r"Received: a AttentionPooling. .*model.export\(path\)"),
+        (lambda: kb.AttentionPooling(3), r"type AttentionPooling. .*model.export\(path\)"),
     ],
     ids=["a path", "a layer"],
 )

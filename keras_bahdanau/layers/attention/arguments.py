@@ -33,7 +33,7 @@ def keras_arguments(query, value, key, masks, mask, values):
             "layer(query, value); in a Sequential model use AttentionPooling, or "
             "keras.Model(steps, layer(steps, steps)) of a keras.Input."
         )
-    if key is not None and mask is None and "bool" in str(_tensor(key).dtype):
+    if key is not None and mask is None and "bool" in str(ensure_tensor(key).dtype):
         key, mask = None, key  # the third argument of older versions
     masks = named(*masks)
     for name, item in _named_masks(mask).items():
@@ -42,13 +42,14 @@ def keras_arguments(query, value, key, masks, mask, values):
                 f"`mask` has the `{name}`. Received: `mask` and `{name}`. Give one of them."
             )
         masks[name] = item
-    query, value, key = (None if item is None else _tensor(item) for item in (query, value, key))
+    query, value = ensure_tensor(query), ensure_tensor(value)
+    key = None if key is None else ensure_tensor(key)
     _check_inputs(query, value, key)
     for name, tensor, names in (("query_mask", query, ()), ("value_mask", value, ("key_mask",))):
         lost = None if {name, *names} & {*masks} else lost_mask(tensor, name == "value_mask")
         if lost is not None:
             masks[name] = lost
-    return (query, value, key), {name: _tensor(mask) for name, mask in masks.items()}
+    return (query, value, key), {name: ensure_tensor(mask) for name, mask in masks.items()}
 
 
 def _named_masks(mask):
@@ -67,7 +68,8 @@ def _named_masks(mask):
     return {"value_mask": mask}
 
 
-def _tensor(array):
+def ensure_tensor(array):
+    """A tensor unchanged; lists and numbers as a tensor."""
     return array if hasattr(array, "shape") else ops.convert_to_tensor(array)
 
 

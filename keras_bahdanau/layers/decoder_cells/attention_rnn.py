@@ -7,6 +7,7 @@ from keras import ops, tree
 
 from keras_bahdanau.layers.attention.arguments import (
     bool_mask,
+    ensure_tensor,
     flatten_grid,
     lost_mask,
     mask_of_source,
@@ -134,7 +135,7 @@ class AttentionRNN(CompositeLayer):
                 f"An AttentionRNN must be built before a step. Received: {self.name}, not built. "
                 "Call the layer once, or build(inputs_shape, memory_shape)."
             )
-        memory = _tensor(memory)
+        memory = ensure_tensor(memory)
         if memory_mask is not None:
             batch, *sizes = memory.shape[:-1]
             flat = None if None in sizes else math.prod(sizes)
@@ -163,12 +164,12 @@ class AttentionRNN(CompositeLayer):
         `output` `(batch, units)`, `context` `(batch, values_units)` and float32 `weights`
         `(batch, source_time)`, where the positions of a grid are one axis.
         """
-        return self.decoder_cell.call(_tensor(inputs), state, prepared, training=training)
+        return self.decoder_cell.call(ensure_tensor(inputs), state, prepared, training=training)
 
     def __call__(self, inputs, memory, mask=None, memory_mask=None, **kwargs):
-        inputs, memory = _tensor(inputs), _tensor(memory)
-        mask = lost_mask(inputs) if mask is None else _tensor(mask)
-        memory_mask = lost_mask(memory) if memory_mask is None else _tensor(memory_mask)
+        inputs, memory = ensure_tensor(inputs), ensure_tensor(memory)
+        mask = lost_mask(inputs) if mask is None else ensure_tensor(mask)
+        memory_mask = lost_mask(memory) if memory_mask is None else ensure_tensor(memory_mask)
         return super().__call__(inputs, memory, mask=mask, memory_mask=memory_mask, **kwargs)
 
     def call(
@@ -226,7 +227,7 @@ class AttentionRNN(CompositeLayer):
     def _packed_states(self, states):
         """Initial states in the structure of the cell, or ValueError."""
         sizes = self.decoder_cell.stack.state_sizes
-        states = [_tensor(state) for state in tree.flatten(states)]
+        states = [ensure_tensor(state) for state in tree.flatten(states)]
         widths, shapes = tree.flatten(sizes), [tuple(state.shape) for state in states]
         if [shape[1:] for shape in shapes] != [(width,) for width in widths]:
             raise ValueError(
@@ -322,7 +323,3 @@ def _where(real, after, before):
         return ops.where(ops.reshape(real, (-1, *(1 for _ in new.shape[1:]))), new, old)
 
     return tree.map_structure(choose, after, before)
-
-
-def _tensor(array):
-    return array if hasattr(array, "shape") else ops.convert_to_tensor(array)
