@@ -129,6 +129,8 @@ class Forecaster(keras.Model):
             cell = DecoderCell(units, query=("state", "embedding"), name="cell", **policy)
             decoder = AttentionRNN(cell, name="decoder", **policy)
         _check_parts(encoder, decoder)
+        if isinstance(encoder, keras.Model):
+            encoder.supports_masking = True  # or Keras warns that its output has no mask
         self.encoder, self.decoder = encoder, decoder
         self.seed_generator = None
         if 0 < teacher_forcing < 1:

@@ -154,8 +154,9 @@ class _InputsOnly(keras.layers.Layer):
         self.built = True
 
     def call(self, inputs, states):
-        states = keras.tree.pack_sequence_as(self.state_size, keras.tree.flatten(states))
-        return self.cell(inputs[:, :4], states, context=inputs[:, 4:])
+        packed = keras.tree.pack_sequence_as(self.state_size, keras.tree.flatten(states))
+        output, after = self.cell(inputs[:, :4], packed, context=inputs[:, 4:])
+        return output, keras.tree.pack_sequence_as(states, keras.tree.flatten(after))
 
     def get_initial_state(self, batch_size=None):
         return self.cell.get_initial_state(batch_size)
