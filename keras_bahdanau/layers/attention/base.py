@@ -175,8 +175,7 @@ class AttentionBase(AttentionPart):
             source_mask = ops.expand_dims(prepared.memory.mask, axis=1)
             shape = (*ops.shape(query)[:2], ops.shape(source_mask)[-1])
             steps_mask = ops.broadcast_to(ops.logical_and(source_mask, steps_mask), shape)
-        attended = self._attended(query, steps_mask, prepared, training)
-        context, weights, *_ = attended
+        context, weights = self._attended(query, steps_mask, prepared, training)
         if query_mask is not None:
             context = ops.where(ops.expand_dims(bool_mask(query_mask), axis=-1), context, 0)
         if len(grid) > 1:
@@ -192,10 +191,17 @@ class AttentionBase(AttentionPart):
         return ProjectedMemory(memory, self.prepare_pair(memory, key_memory))
 
     def _attended(self, query, mask, prepared, training):
-        """`Attended` of all queries, in a loop where a step depends on the one before."""
+        """Context and weights of all queries, in a loop where a step depends on the one before."""
         state = self.initial_state(prepared.memory)
-        if len(query.shape) == 2 or not tree.flatten(state):
-            return self.attend(query, masked(prepared, mask), state, training=training)
+        alone = len(query.shape) == 2
+        if alone and tree.flatten(state):
+            return self.attend(query, prepared, state, training=training)[:2]
+        if not tree.flatten(state):
+            # an axis of time for a single query, whose score then keeps its tanh
+            query = ops.expand_dims(query, axis=1) if alone else query
+            prepared = masked(prepared, mask)
+            attended = self.attend(query, prepared, state, training=training)[:2]
+            return [ops.squeeze(x, axis=1) for x in attended] if alone else attended
 
         def step(state, inputs):
             query, mask = inputs

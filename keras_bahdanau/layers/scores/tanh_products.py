@@ -15,15 +15,18 @@ def tanh_scores(query, keys, v):
     d(q + k) = g v (1 - h^2),   dq_i = sum_j d_ij,   dk_j = sum_i d_ij,   dv = sum_ij g_ij h_ij
 
     so h, `units` times as large as the scores, is computed again. Many queries go one after the
-    other. q `(batch, [n,] units)`, k `(batch, [n,] source_time, units)`, v `(units, 1)`.
+    other. A query axis of length 1 keeps h: no loop repeats it. q `(batch, [n,] units)`, k `(batch, [n,] source_time, units)`, v `(units, 1)`.
     """
     many = len(query.shape) == 3
     if many and len(keys.shape) == 3 and not _few(query.shape[1]):
         return _query_by_query(query, keys, v)
     if many and len(keys.shape) == 3:
         keys = ops.expand_dims(keys, axis=1)  # -> (batch, 1, source_time, units)
+    query = ops.expand_dims(query, axis=-2)
+    if many and query.shape[1] == 1:  # no larger than the keys, and computed once
+        return _scores(ops.tanh(query + keys), v)
     # (batch, [n,] 1, units) with (batch, [n or 1,] source_time, units)
-    return _together(ops.expand_dims(query, axis=-2), keys, v)
+    return _together(query, keys, v)
 
 
 def _few(count):
