@@ -13,6 +13,7 @@ import { extname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 const PATIENCE = 30_000;  // milliseconds
+const POLLING = { polling: 50 };  // milliseconds: this Chromium may draw no frames, by which puppeteer would wait
 const TYPES = { ".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".mjs": "text/javascript" };
 const [site, text] = process.argv.slice(2);
 const require = createRequire(`${process.cwd()}/`);
@@ -39,16 +40,19 @@ const page = await browser.newPage();  // this Chromium runs as one process, whi
 page.setDefaultTimeout(PATIENCE);
 await page.setBypassServiceWorker(true);
 
+/** The first visible element of a selector. */
+const shown = (selector) => [...document.querySelectorAll(selector)].find((element) => element.checkVisibility());
+
 /** What a visitor without a cache reads in the end. */
 async function visit() {
   try {
     await page.goto(`http://127.0.0.1:${server.address().port}/`);
     const ends = "#problem:not([hidden]), .unstarted, #run:not([disabled]), body > p:not([id])";
-    const ended = await page.waitForSelector(ends, { visible: true });
+    const ended = await page.waitForFunction(shown, POLLING, ends);
     if (await ended.evaluate(({ id }) => id) !== "run") return { problem: await ended.evaluate((place) => place.textContent) };
     await page.type("#source", text);
     await page.keyboard.press("Enter");
-    await page.waitForSelector("#answer:not([hidden])");
+    await page.waitForFunction(shown, POLLING, "#answer:not([hidden])");
     return { answer: await page.$eval("#text", (place) => place.textContent) };
   } catch (error) {
     return { error: String(error) };
