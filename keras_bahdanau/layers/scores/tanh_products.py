@@ -15,7 +15,8 @@ def tanh_scores(query, keys, v):
     d(q + k) = g v (1 - h^2),   dq_i = sum_j d_ij,   dk_j = sum_i d_ij,   dv = sum_ij g_ij h_ij
 
     so h, `units` times as large as the scores, is computed again. Many queries go one after the
-    other. A query axis of length 1 keeps h: no loop repeats it. q `(batch, [n,] units)`, k `(batch, [n,] source_time, units)`, v `(units, 1)`.
+    other. A query axis of length 1 keeps h: no loop repeats it. q `(batch, [n,] units)`, k
+    `(batch, [n,] source_time, units)`, v `(units, 1)`.
     """
     many = len(query.shape) == 3
     if many and len(keys.shape) == 3 and not _few(query.shape[1]):
