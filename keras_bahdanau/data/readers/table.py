@@ -25,6 +25,7 @@ PAIRS = "source,target"
 IGNORED = ("count", "-")
 _NAMES = ("source", "target", *COLUMNS, *IGNORED)
 _COUNT = re.compile(r"-?[0-9]+(\.[0-9]+)?")  # or a score
+_LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")  # de, deu, pt-BR, zh_Hant
 
 
 class Table(NamedTuple):
@@ -53,8 +54,9 @@ def find_columns(lines, needed=("source", "target")):
 
     A column holds counts if each of its cells is a number, and features if they are bundles such as
     `V;PST` or `Case=Nom|Number=Sing`, most of them of several features, in capitals or with names.
-    The others are source and target, in this order. Of three columns the last alone is looked at
-    for counts. If no target is `needed`, the second of two columns may hold features.
+    The others are source and target, in this order; language codes before a text are ignored. Of
+    three columns the last alone is looked at for counts. If no target is `needed`, the second of
+    two columns may hold features.
     """
     lines = [line for line in lines if line]
     tabs = {line.count("\t") for line in lines}
@@ -66,6 +68,9 @@ def find_columns(lines, needed=("source", "target")):
     rows = ([cell.strip(" ") for cell in line.split("\t")] for line in lines)
     columns = [*zip(*rows, strict=True)]
     kinds = [*map(_kind, columns)]
+    for index in [index for index, kind in enumerate(kinds) if kind == "text"][:-1]:
+        if are_languages(columns[index]):
+            kinds[index] = "-"
     if kinds.count("text") != 2 and tabs == {2} and kinds[2] in ("count", "features"):
         return f"{PAIRS},{kinds[2]}"
     if kinds.count("text") not in (2, len(needed)) or kinds.count("features") > 1:
@@ -81,6 +86,11 @@ def _kind(cells):
     if all(map(_COUNT.fullmatch, cells)):
         return "count"
     return "features" if are_bundles(cells) else "text"
+
+
+def are_languages(cells):
+    """True if cells hold language codes, each of them many times."""
+    return len({*cells}) * 5 <= len(cells) and all(map(_LANGUAGE.fullmatch, {*cells}))
 
 
 def read_table(
@@ -212,6 +222,12 @@ def _pairs_or_error(path, lines):
             row = _cells(path, number, line, (*PAIRS.split(","), "a third one"))
             second.append(row[1])
             cells[number] = row[2]
+    if are_languages(second):
+        raise ValueError(
+            "A line of a table must have a source and a target. Received: "
+            f"path={os.fspath(path)!r}, whose lines have a text and its language, such as "
+            f"{second[0]!r}. Pair each sentence with its translation first."
+        )
     are_counts = _COUNT.fullmatch(next(iter(cells.values())))
     fits = _COUNT.fullmatch if are_counts else is_bundle
     number = next((number for number, cell in cells.items() if not fits(cell)), min(cells))

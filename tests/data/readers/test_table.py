@@ -119,6 +119,19 @@ def test_a_long_cell_takes_no_time(last):
     assert time.process_time() - began < 1
 
 
+def test_language_codes_before_a_text_are_ignored(tmp_path):
+    words = ["one dog", "two dogs", "a cat", "some cats", "the end"]
+    rows = [f"{number}\ten\t{word}\tpt-BR\t{word[::-1]}" for number, word in enumerate(words)]
+    assert find_columns(rows) == "count,-,source,-,target"
+    labels = [f"{number}\t{word}\tpos" for number, word in enumerate(words)]
+    assert find_columns(labels) == "count,source,target"  # a code behind it is a label
+    path = tmp_path / "sentences.csv"
+    path.write_text("".join(f"{number}\tdeu\t{word}\n" for number, word in enumerate(words)))
+    with pytest.raises(ValueError, match="a text and its language, such as 'deu'. Pair each"):
+        read_table(path)
+    assert read_table(path, needed=("source",)).pairs[0] == ("one dog", "")
+
+
 def test_features_are_found_without_a_target_where_none_is_needed():
     rows = ["kuzu\tN;NOM;PL", "vade\tN;SG"]
     assert find_columns(rows, needed=("source",)) == "source,features"
