@@ -27,6 +27,7 @@ import tensorflow as tf
 
 import keras_bahdanau as kb
 from keras_bahdanau.data.epochs import padded_batch
+from keras_bahdanau.sources import TextSource
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.training import TrainingOptions, TrainingPlan
 from keras_bahdanau.training.model import validated_model
@@ -158,6 +159,7 @@ def narrow(given):
     if given.plain:
         target = plain(wide.target)
         source = target if wide.model.share_embeddings else plain(wide.source.subwords)
+        source = TextSource(source, wide.source.feature_place)
     made = kb.Translator(
         source, validated_model(TrainingPlan(options, source, target)), target, wide.search
     )

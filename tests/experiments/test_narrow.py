@@ -10,6 +10,7 @@ from conftest import toy_pairs
 
 import keras_bahdanau as kb
 from keras_bahdanau.data.epochs import padded_batch
+from keras_bahdanau.sources import TextSource
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.training import TrainingOptions, TrainingPlan
@@ -36,7 +37,7 @@ def new_translator(**settings):
     chosen = {"preset": "small", "vocabulary_size": 48, **SIZES, **settings}
     options = TrainingOptions(**chosen).resolved()
     source, target = Subwords.train_pair(toy_pairs(), vocabulary_size=48)
-    model = validated_model(TrainingPlan(options, source, target))
+    model = validated_model(TrainingPlan(options, TextSource(source), target))
     translator = kb.Translator(source, model, target)
     for weight in translator.model.weights:
         weight.assign(np.random.default_rng(7).normal(size=weight.shape) / 3)
