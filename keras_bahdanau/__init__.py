@@ -30,6 +30,7 @@ _MODULE_OF = {
     "ensemble": "pipelines",
     "export_all": "exporters",
     "export_litert": "exporters",
+    "export_onnx": "exporters",
     "export_saved_model": "exporters",
     "highlight_text": "plotting",
     "load_pipeline": "pipelines",

@@ -175,6 +175,19 @@ def suggesting(toy_translator, once):
 
 
 @pytest.fixture(scope="session")
+def toy_onnx(toy_translator, once):
+    """Its ONNX file, for sentences of up to 24 tokens, with prefixes."""
+    from keras_bahdanau import export_onnx
+
+    def export(path):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TF2ONNX_CATCH_ERRORS", "FALSE")  # which takes half of the time
+            export_onnx(toy_translator, path, max_source_length=24, signatures=("prefix",))
+
+    return once("toy.onnx", export)
+
+
+@pytest.fixture(scope="session")
 def toy_source(once):
     """`toy_source(name)`: the file of a pipeline that has learnt a case of `toy_sources`."""
     import toy_sources

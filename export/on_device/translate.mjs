@@ -103,7 +103,8 @@ function lineText(line, number) {
   }
 }
 
-async function main(words) {
+/** Run the command line of a program that `load`s the content of a file, a Uint8Array. */
+export async function main(words, usage = USAGE, load = async (content) => loadPipeline(await litertInNode(), content)) {
   const [{ readFileSync }, { parseArgs }, { inputOf, unreadable }] = await Promise.all(
     ["node:fs", "node:util", "./file_input.mjs"].map((name) => import(name)));
   const options = {
@@ -111,7 +112,7 @@ async function main(words) {
     nbest: { type: "string" }, prefix: { type: "string", default: "" },
   };
   const { values, positionals: [path, ...given] } = parseArgs({ args: words, options, allowPositionals: true });
-  if (values.help) return console.log(USAGE);
+  if (values.help) return console.log(usage);
   const { greedy, prefix } = values;
   if (words.some((word) => word.includes("\ufffd"))) {  // which Node puts where bytes are no UTF-8
     throw new InputError(`The command line must be UTF-8. Received: ${words.join(" ")}. Convert it, with iconv for example.`);
@@ -127,7 +128,7 @@ async function main(words) {
   } catch (error) {
     throw unreadable(path, error);
   }
-  const pipeline = await loadPipeline(await litertInNode(), content);
+  const pipeline = await load(content);
   const search = greedy ? ["_greedy"] : pipeline.searchFor(count, prefix);
   pipeline.signature(search[0]);
   const ofFiles = pipeline instanceof Reader;
@@ -156,14 +157,19 @@ async function main(words) {
 }
 
 /** True if Node was started with this file, by any name of it. */
-async function isProgram() {
+async function isProgram(url) {
   const path = globalThis.process?.argv?.[1];
-  if (!path || !import.meta.url.startsWith("file:")) return false;
+  if (!path || !url.startsWith("file:")) return false;
   const [{ existsSync, realpathSync }, { fileURLToPath }] = await Promise.all([import("node:fs"), import("node:url")]);
-  return existsSync(path) && realpathSync(path) === realpathSync(fileURLToPath(import.meta.url));
+  return existsSync(path) && realpathSync(path) === realpathSync(fileURLToPath(url));
 }
 
-isProgram().then((started) => started && main(process.argv.slice(2))).catch((error) => {
-  console.error(`error: ${String(error.message ?? error).split(/\s+/).join(" ")}`);
-  process.exitCode = 2;  // and no exit, which may cut what a pipe has still to take
-});
+/** Run a function of the words of the command line, if the module of this URL is the program that Node was started with. */
+export function runProgram(url, run) {
+  isProgram(url).then((started) => started && run(process.argv.slice(2))).catch((error) => {
+    console.error(`error: ${String(error.message ?? error).split(/\s+/).join(" ")}`);
+    process.exitCode = 2;  // and no exit, which may cut what a pipe has still to take
+  });
+}
+
+runProgram(import.meta.url, main);

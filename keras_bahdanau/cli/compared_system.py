@@ -16,7 +16,7 @@ class ComparedSystem:
     def __init__(self, path, inputs, pairs, search, tag):
         self._lines, self._models, self._search, self._tag = None, None, None, tag
         self._sources = [source for source, _ in pairs]
-        if path.is_dir() or path.suffix in (".keras", ".tflite"):
+        if path.is_dir() or path.suffix in (".keras", ".tflite", ".onnx"):
             self._models = open_models([path])
             _check_inputs(self._models[0].inputs, path, inputs)
             self._search = search_of(self._models, search)

@@ -1,4 +1,4 @@
-"""The model of a command: a .keras or .tflite file, opened once, and the search in it."""
+"""The model of a command: a .keras file or an export, opened once, and the search in it."""
 
 import dataclasses
 from pathlib import Path
@@ -16,16 +16,24 @@ _READERS = {
 }
 
 
+FORMS = {".tflite": "A .tflite file", ".onnx": "An .onnx file"}  # of exports that commands run
+
+
 class ModelFile(NamedTuple):
-    """The path of a .keras or .tflite file, and the card in it."""
+    """The path of a .keras, .tflite or .onnx file, and the card in it."""
 
     path: Path
     card: dict
 
     @property
-    def is_litert(self):
-        """True for a .tflite file, which LiteRT runs without TensorFlow."""
-        return _is_litert(self.path)
+    def is_export(self):
+        """True for a .tflite or .onnx file, which runs without TensorFlow and its model."""
+        return is_export(self.path)
+
+    @property
+    def form(self):
+        """String, what kind of file an export is, for the beginning of an error."""
+        return FORMS[self.path.suffix]
 
     @property
     def inputs(self):
@@ -50,9 +58,9 @@ def open_model(path):
 
 
 def open_models(paths):
-    """List of the `ModelFile` that `--model` names: .keras files, or one .tflite file."""
+    """List of the `ModelFile` that `--model` names: .keras files, or one export."""
     for path in paths:
-        if _is_litert(path) and len(paths) > 1:
+        if is_export(path) and len(paths) > 1:
             raise ValueError(
                 "An ensemble must be one of .keras files. "
                 f"Received: {len(paths)} models, model={str(path)!r}. Give it alone."
@@ -60,43 +68,50 @@ def open_models(paths):
     for path in paths:
         if not path.exists():
             raise FileNotFoundError(
-                f"No model at {str(path)!r}. Give the directory of a training, a .keras or a "
-                ".tflite file."
+                f"No model at {str(path)!r}. Give the directory of a training, or a .keras, "
+                ".tflite or .onnx file."
             )
-        if _is_litert(path) and not path.is_file():
+        if is_export(path) and not path.is_file():
             raise FileNotFoundError(
                 "A model must be a file, or the directory of a training. "
                 f"Received: model={str(path)!r}, a directory."
             )
-    return [_open_litert(path) if _is_litert(path) else open_model(path) for path in paths]
+    return [_open_export(path) if is_export(path) else open_model(path) for path in paths]
 
 
-def _is_litert(path):
-    return path.suffix == ".tflite"
+def is_export(path):
+    """True for the path of a .tflite or .onnx file."""
+    return path.suffix in FORMS
 
 
-def _open_litert(path):
+def _open_export(path):
+    if path.suffix == ".onnx":
+        from keras_bahdanau.exporters.onnx.onnx_file import open_sealed
+
+        _, contents = open_sealed(path)
+        return ModelFile(path, contents.card)
     from keras_bahdanau.exporters.card import read_packed_card
 
     return ModelFile(path, read_packed_card(path))
 
 
 def search_of(models, options, precision=None, **fixed):
-    """The `SearchOptions` of a model or ensemble with explicit options; None for a .tflite file.
+    """The `SearchOptions` of a model or ensemble with explicit options; None for an export.
 
-    An ensemble has a share of CTC only if all its models have one. `fixed` are options that a
-    .tflite file does not have; ValueError if an option contradicts its export.
+    An ensemble has a share of CTC only if all its models have one. `fixed` are options that an
+    export does not have; ValueError if an option contradicts it.
     """
-    if models[0].is_litert:
+    if models[0].is_export:
         from keras_bahdanau.exporters.litert.litert_pipeline import check_fixed  # loads NumPy
 
         for name in ("trace", "explore"):
             if (page := fixed.pop(name, None)) is not None:
                 raise ValueError(
-                    f"A .tflite file gives no trace. Received: {name}={str(page)!r}, "
+                    f"{models[0].form} gives no trace. Received: {name}={str(page)!r}, "
                     f"model={str(models[0].path)!r}. Give the .keras file."
                 )
-        return check_fixed(**options, precision=precision and precision.value, **fixed)
+        precision = precision and precision.value
+        return check_fixed(models[0].form, **options, precision=precision, **fixed)
     searches = [model.search for model in models]
     without_ctc = {} if all(search.ctc_weight for search in searches) else {"ctc_weight": 0}
     return dataclasses.replace(searches[0], **{**without_ctc, **options})
@@ -104,8 +119,8 @@ def search_of(models, options, precision=None, **fixed):
 
 def load_models(models, precision=None):
     """The pipeline of a file, or the ensemble of those of several; it loads what that needs."""
-    if models[0].is_litert:
-        return _load_litert(*models[0])
+    if models[0].is_export:
+        return _load_export(*models[0])
     load_tensorflow()
     from keras_bahdanau.pipelines import tasks
 
@@ -114,9 +129,12 @@ def load_models(models, precision=None):
     return pipelines[0] if len(pipelines) == 1 else tasks.ensemble(pipelines)
 
 
-def _load_litert(path, card):
-    """The pipeline in a .tflite file: of text without TensorFlow, which all other sources need."""
-    from keras_bahdanau.exporters.litert.litert_pipeline import runner_of
+def _load_export(path, card):
+    """The pipeline in an export: of text without TensorFlow, which all other sources need."""
+    if path.suffix == ".onnx":
+        from keras_bahdanau.exporters.onnx.onnx_pipeline import onnx_runner_of as runner_of
+    else:
+        from keras_bahdanau.exporters.litert.litert_pipeline import runner_of
 
     runner = runner_of(card)
     if runner.needs_tensorflow:

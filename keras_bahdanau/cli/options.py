@@ -20,13 +20,15 @@ ModelOption = Annotated[
 ]
 AnyModelOption = Annotated[
     Path,
-    typer.Option(help="Directory of a training, a .keras or a .tflite file.", show_default=False),
+    typer.Option(
+        help="Directory of a training, or a .keras, .tflite or .onnx file.", show_default=False
+    ),
 ]
 ModelsOption = Annotated[
     list[Path],
     typer.Option(
-        help="Directory of a training, a .keras or a .tflite file; given several times, the "
-        "ensemble of the first two kinds.",
+        help="Directory of a training, or a .keras, .tflite or .onnx file; given several times, "
+        "the ensemble of the first two kinds.",
         show_default=False,
     ),
 ]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from keras_bahdanau.exporters.browser.browser_exporter import BrowserExporter
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
+from keras_bahdanau.exporters.onnx.onnx_exporter import OnnxExporter
 from keras_bahdanau.exporters.publishing import export_together, require_pipeline, reserved
 from keras_bahdanau.exporters.saved_model.ids_exporter import IdsSavedModelExporter
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import SavedModelExporter
@@ -16,6 +17,7 @@ FORMATS = {
     "saved-model": SavedModelExporter,
     "saved-model-ids": IdsSavedModelExporter,
     "litert": LiteRTExporter,
+    "onnx": OnnxExporter,
     "browser": BrowserExporter,
 }
 PARITY = "parity.json"
@@ -97,10 +99,10 @@ def check(path):
         print(finding)
     ```
 
-    `path` is a SavedModel (one version, or the directory of its versions, for the newest) or a
-    LiteRT file. Returns a list of `Finding`, empty if nothing is wrong. Raises FileNotFoundError if
-    it does not exist; ImportError for a LiteRT file without `ai-edge-litert`; ValueError if it is
-    neither a file nor a directory.
+    `path` is a SavedModel (one version, or the directory of its versions, for the newest), a page,
+    or a LiteRT or ONNX file. Returns a list of `Finding`, empty if nothing is wrong. Raises
+    FileNotFoundError if it does not exist; ImportError for a file without the library that runs it;
+    ValueError if it is neither a file nor a directory.
     """
     exporter = exporter_of(path)()
     return exporter.damage(Path(path)) or exporter.check(Path(path))

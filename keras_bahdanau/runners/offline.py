@@ -16,6 +16,7 @@ from keras_bahdanau.settings.cores import usable_cores
 from keras_bahdanau.settings.limits import BATCH_SIZE
 from keras_bahdanau.settings.option import check_value
 
+_EXPORTS = {".tflite": "A .tflite file", ".onnx": "An .onnx file"}  # by the suffix
 ADDED = ("translation", "score", "confidence")
 _LOADING, _COUNTING = threading.Lock(), threading.Lock()
 
@@ -41,7 +42,7 @@ class BatchTranslator:
 
     Args:
         path: Path of a `.keras` file, the directory of a training, a version of a SavedModel, or a
-            `.tflite` file. All processes must find it there.
+            `.tflite` or `.onnx` file. All processes must find it there.
         column: String, the column of the inputs: texts, or paths or bytes of files.
         prefix: String before the names of the three columns.
         batch_size: Positive integer. Inputs decoded at once; those of a call are sorted by length.
@@ -79,7 +80,7 @@ class BatchTranslator:
         if self.path.suffix != ".keras" and search:
             received = ", ".join(f"{name}={value!r}" for name, value in search.items())
             raise ValueError(
-                f"A {'.tflite file' if self.path.is_file() else 'SavedModel'} searches as it was "
+                f"{_EXPORTS.get(self.path.suffix, 'A SavedModel')} searches as it was "
                 f"exported to. Received: {received}. Leave it out, or give the .keras file."
             )
         self.column, self.batch_size, self.search = column, batch_size, search
@@ -134,19 +135,20 @@ class BatchTranslator:
 
 
 def find_model(path):
-    """Absolute path of a `.keras` or `.tflite` file, or of the directory of a SavedModel.
+    """Absolute path of a `.keras`, `.tflite` or `.onnx` file, or of the directory of a SavedModel.
 
     A `.keras` file is checked without TensorFlow: ValueError if it is damaged.
     """
     path = Path(path).absolute()
-    if (path / "saved_model.pb").is_file() or path.suffix == ".tflite" and path.is_file():
+    if (path / "saved_model.pb").is_file() or path.suffix in _EXPORTS and path.is_file():
         return path
     try:
         return find_translator(path)
     except FileNotFoundError:
         raise FileNotFoundError(
-            "A model must be a .keras or .tflite file, the directory of a training, or that of one "
-            f"version of a SavedModel. Received: path={str(path)!r}, none of them. Correct it."
+            "A model must be a .keras, .tflite or .onnx file, the directory of a training, or that "
+            f"of one version of a SavedModel. Received: path={str(path)!r}, none of them. "
+            "Correct it."
         ) from None
 
 
@@ -207,6 +209,10 @@ def _artefact(path):
         from keras_bahdanau.exporters.litert.litert_pipeline import open_litert
 
         return open_litert(path)
+    if path.suffix == ".onnx":
+        from keras_bahdanau.exporters.onnx.onnx_pipeline import open_onnx
+
+        return open_onnx(path)
     from keras_bahdanau.exporters.saved_model.saved_model_pipeline import SavedModelPipeline
 
     return SavedModelPipeline(path)

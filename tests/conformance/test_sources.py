@@ -106,7 +106,7 @@ def test_it_is_evaluated(trained):
 @pytest.mark.parametrize("name", [key for key in FORMATS if key != "browser"])
 def test_an_artefact_answers_alike(trained, name, tmp_path):
     exporter = FORMATS[name](**({"max_source_length": 24} if name == "litert" else {}))
-    artefact = tmp_path / ("model.tflite" if name == "litert" else "model")
+    artefact = tmp_path / f"model{exporter.suffix}"
     lines = []
     inputs, texts = zip(*trained.pairs, strict=True)
     # raises if an answer is another one than Keras'

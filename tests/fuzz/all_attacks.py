@@ -9,6 +9,7 @@ from fuzz import (  # noqa: F401
     foreign_files,
     images,
     numeric_sources,
+    onnx_files,
     prefixes,
     published_tables,
     recordings,

@@ -9,7 +9,16 @@ from fuzz.attack import attack, judged
 from fuzz.outcomes import Case, Outcome
 
 SECONDS = 5  # that a reader may take
-KINDS = ("run", "shards", "epoch", "cache", "version", "litert", "page")  # of `sealed_files`
+KINDS = (
+    "run",
+    "shards",
+    "epoch",
+    "cache",
+    "version",
+    "litert",
+    "page",
+    "onnx",
+)  # of `sealed_files`
 READ_BY_COMMANDS = KINDS[:4]  # at any time of a training
 REPLACED = {
     "a FIFO": os.mkfifo,

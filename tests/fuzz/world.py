@@ -99,6 +99,11 @@ class World:
         return self._exported("litert", "toy.tflite", options="--max-source-length 24")
 
     @functools.cached_property
+    def onnx(self):
+        """Path of an .onnx file for 24 tokens."""
+        return self._exported("onnx", "toy.onnx", options="--max-source-length 24")
+
+    @functools.cached_property
     def frames(self):
         """Directory of artefacts of frames: `saved/1` and `frames.tflite`."""
         path = self.directory / "frames"

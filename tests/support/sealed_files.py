@@ -15,6 +15,7 @@ from keras_bahdanau.data.shards.block_work import _whole_entry
 from keras_bahdanau.data.shards.shards import Shards, write_card, write_shard
 from keras_bahdanau.exporters.browser import browser_exporter
 from keras_bahdanau.exporters.litert.on_device.packed_files import unpack
+from keras_bahdanau.exporters.onnx.onnx_file import open_sealed, pack
 from keras_bahdanau.exporters.saved_model import version_card
 from keras_bahdanau.files.integrity import write_sealed_json
 from keras_bahdanau.sources import ImageSource
@@ -113,7 +114,15 @@ def page(directory):
     return dict.fromkeys(files, lambda: _require(not exporter.damage(directory)))
 
 
-KINDS = (run, shards, epoch, cache, version, litert, page)
+def onnx(directory):
+    """An .onnx file."""
+    directory.mkdir()
+    model = directory / "model.onnx"
+    model.write_bytes(pack(bytes.fromhex("080a3a00"), {"target.spm": bytes(200)}, {"verb": "read"}))
+    return {model: lambda: open_sealed(model)}
+
+
+KINDS = (run, shards, epoch, cache, version, litert, page, onnx)
 
 
 def _smallest_model():

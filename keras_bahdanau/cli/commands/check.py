@@ -14,7 +14,9 @@ from keras_bahdanau.cli.options import command
 class CheckArguments:
     """Arguments of `check`."""
 
-    path: Annotated[Path, typer.Argument(help="SavedModel or page directory, or .tflite file.")]
+    path: Annotated[
+        Path, typer.Argument(help="SavedModel or page directory, .tflite or .onnx file.")
+    ]
 
 
 @command(CheckArguments, imports=False)

@@ -33,7 +33,7 @@ Signature = enum.Enum("Signature", {name: name for name in _SIGNATURES}, type=st
 
 
 class Quantization(str, enum.Enum):
-    """Precisions that make a LiteRT file smaller."""
+    """Precisions that make a file smaller."""
 
     FLOAT16 = "float16"
     INT8 = "int8"
@@ -54,19 +54,26 @@ class ExportArguments:
     out: Annotated[
         Path,
         typer.Option(
-            help="File of litert; directory of browser; or one in which a SavedModel is the next "
-            "version."
+            help="File of litert or onnx; directory of browser; or one in which a SavedModel is "
+            "the next version."
         ),
     ]
     quantization: Annotated[
-        Quantization | None, typer.Option(help="Weights of a LiteRT file in 16, 8 or 4 bits.")
+        Quantization | None,
+        typer.Option(help="Weights of a LiteRT file in 16, 8 or 4 bits, of an ONNX file in 8."),
     ] = None
+    greedy: Annotated[
+        bool,
+        typer.Option(
+            "--greedy", help="The best token at each step, in an ONNX file, instead of the beam."
+        ),
+    ] = False
     max_source_length: Annotated[
         int | None,
         typer.Option(
-            help="Most tokens of a sentence: a SavedModel cuts a longer one, a LiteRT file "
-            "or a page refuses it.  [default: 512, or what the translator says; 64 for litert and "
-            "browser]",
+            help="Most tokens of a sentence: a SavedModel or ONNX file cuts a longer one, a LiteRT "
+            "file or a page refuses it.  [default: 512, or what the translator says; 64 for litert "
+            "and browser]",
             show_default=False,
             rich_help_panel="Limits and signatures",
         ),
@@ -87,8 +94,8 @@ class ExportArguments:
             help="Signatures of a LiteRT file beside its main one, given once for each: greedy "
             "(no beam), nbest (the best few texts), prefix (those that begin with a given text), "
             "steps (for programs that choose each token). Of a SavedModel prefix, and alignments "
-            "(of the texts of lists), beside those that all have.  [default: greedy, steps of "
-            "litert; nbest, prefix of browser]",
+            "(of the texts of lists), beside those that all have. Of an ONNX file prefix.  "
+            "[default: greedy, steps of litert; nbest, prefix of browser]",
             show_default=False,
             rich_help_panel="Limits and signatures",
         ),
@@ -136,7 +143,7 @@ class ExportArguments:
 
 @command(ExportArguments, threads=THREADS)
 def export(arguments):
-    """Write a translator as a SavedModel, a LiteRT file or a page, once it answers as Keras does.
+    """Write a translator as SavedModel, LiteRT or ONNX file or page, once it answers as Keras does.
 
     'all' makes OUT/1 for TensorFlow Serving, OUT/model.float32.tflite, .float16. and .int8., and
     OUT/parity.json. How they compare with Keras, in size, agreement, speed and quality, goes to
@@ -147,6 +154,7 @@ def export(arguments):
     _check_output(format, out)
     specific = {
         "quantization": arguments.quantization and arguments.quantization.value,
+        "greedy": arguments.greedy or None,
         "litert_js": arguments.litert_js,
         "title": arguments.title,
     }

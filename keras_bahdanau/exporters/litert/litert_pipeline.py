@@ -53,12 +53,13 @@ class LiteRTPipeline:
     noun = "text"
     plural = "inputs"
     needs_tensorflow = True
+    opened = OnDevicePipeline  # the class that runs a file
 
     def __init__(self, path):
         is_open = isinstance(path, OnDevicePipeline)
         self._path = path.path if is_open else path
-        with _failing_in_one_line(self._path):
-            self._runner = path if is_open else OnDevicePipeline(path)
+        with self._failing_in_one_line():
+            self._runner = path if is_open else self.opened(path)
             files = self._runner.files
             self.card = card = read_card(files[CARD])
             self._longest, self._reduction = card["max_source_length"], card.get("reduction", 1)
@@ -78,14 +79,14 @@ class LiteRTPipeline:
 
         if "source" not in card:
             raise ValueError(
-                "A .tflite file of `LiteRTPipeline` must read no text. Received: "
-                f"path={str(self._path)!r}, which reads text. Open it with `LiteRTTranslator`."
+                f"{self.opened.form} of `{type(self).__name__}` must read no text. Received: "
+                f"path={str(self._path)!r}, which reads text. Open it as one of a translator."
             )
         try:
             source = read_source(card["source"])
         except Exception as error:  # Keras has no kind of its own for what it can't read
             raise ValueError(
-                "A .tflite file that reads no text must describe a source that this version "
+                f"{self.opened.form} that reads no text must describe a source that this version "
                 f"knows. Received: path={str(self._path)!r}, {type(error).__name__}. Import the "
                 "modules of your own sources first, or export it again."
             ) from None
@@ -126,7 +127,7 @@ class LiteRTPipeline:
         `nbest` is at most, and by default, the beam width of the file's search, or 1 if its export
         left the signatures out; else ValueError. Other arguments and errors: as in `decode`.
         """
-        check_fixed(search=search)
+        check_fixed(self.opened.form, search=search)
         if not hasattr(inputs, "__len__"):  # an iterator, which gives them once
             inputs = list(inputs)
         self.source.check(self.plural, inputs)
@@ -139,7 +140,7 @@ class LiteRTPipeline:
                 f"Received: {len(prefixes)} prefixes, {len(inputs)} {self.plural}."
             )
         results = []
-        with _failing_in_one_line(self._path):
+        with self._failing_in_one_line():
             for source, prefix in zip(inputs, prefixes, strict=True):
                 results.append(self._decode(source, prefix, nbest))
                 if say is not None:
@@ -161,7 +162,7 @@ class LiteRTPipeline:
 
     def _decode(self, source, prefix="", nbest=1):
         _, rows, (truncated,) = self.source.cut([source], self._longest)
-        features = rows.padded(np.arange(1), (1, self._longest))
+        features = rows.padded(np.arange(1), (1, self._padded_length(rows)))
         (labels,) = self.source.labels(features)
         labels = labels[:: self._reduction]
         tensors = {name: tensor[0] for name, tensor in self.source.named(features).items()}
@@ -174,31 +175,35 @@ class LiteRTPipeline:
             for result in results
         ]
 
+    def _padded_length(self, rows):
+        """Number of positions in which the file gets an input."""
+        return self._longest
 
-def check_fixed(**options):
+    @contextlib.contextmanager
+    def _failing_in_one_line(self):
+        """Give the runtime's own errors, which have several lines, the form of this package's."""
+        try:
+            yield
+        except (RuntimeError, ValueError) as error:
+            if "Received: " in str(error):
+                raise
+            raise ValueError(
+                f"{self.opened.form} must be one that {self.opened.runtime} can load and run. "
+                f"Received: path={str(self._path)!r} ({' '.join(str(error).split())}). Export it "
+                "again."
+            ) from None
+
+
+def check_fixed(form=OnDevicePipeline.form, **options):
     """Raise ValueError unless all options, which the export has fixed, are None."""
     forbidden = ", ".join(
         f"{name}={value!r}" for name, value in options.items() if value is not None
     )
     if forbidden:
         raise ValueError(
-            "A .tflite file searches as it was exported to. "
+            f"{form} searches as it was exported to. "
             f"Received: {forbidden}. Leave it out, or give the .keras file."
         )
-
-
-@contextlib.contextmanager
-def _failing_in_one_line(path):
-    """Give LiteRT's own errors, which have several lines, the form of this package's."""
-    try:
-        yield
-    except (RuntimeError, ValueError) as error:
-        if "Received: " in str(error):
-            raise
-        raise ValueError(
-            "A .tflite file must be one that LiteRT can load and run. "
-            f"Received: path={str(path)!r} ({' '.join(str(error).split())}). Export it again."
-        ) from None
 
 
 class LiteRTTranslator(LiteRTPipeline):

@@ -63,25 +63,24 @@ class OnDevicePipeline:
             installed packages can't load, or lacks the greedy search of `greedy=True`.
     """
 
+    form, runtime, package = "A .tflite file", "LiteRT", "ai-edge-litert"
+
     def __init__(self, path, threads=1, greedy=False):
         self.path, self._threads, self._greedy = str(path), threads, greedy
-        self.card, self.files = unpack(path)
+        self.card, self.files = self._unpack(path)
         self.reduction = self.card.get("reduction", 1)
         self._target = self.vocabulary("target")
         self.copies = bool(self.card.get("search", {}).get("replace_unknown"))
         self._copied_from = self.vocabulary("source") if self.copies else None
         try:
             self._open()
-            lists, completing = self._listing or self._completing, self._completing
-            self.most = int(lists.get_output_details()["ids"]["shape"][1]) if lists else 1
-            prefix = completing and completing.get_input_details()["prefix"]["shape"][1]
-            self.longest_prefix = int(prefix or 0)
+            self.most, self.longest_prefix, outputs = self._read_model()
         except (IndexError, KeyError, RuntimeError, ValueError) as error:
             raise ValueError(
-                "A .tflite file must hold a model that LiteRT can load. Received: "
-                f"path={self.path!r} ({error}). Install a newer ai-edge-litert, or export again."
+                f"{self.form} must hold a model that {self.runtime} can load. Received: "
+                f"path={self.path!r} ({error}). Install a newer {self.package}, or export again."
             ) from None
-        if self.copies and self._run and "copied_from" not in self._run.get_output_details():
+        if self.copies and self._run and "copied_from" not in outputs:
             raise ValueError(
                 "A file that copies characters must say which: by the output copied_from. "
                 f"Received: path={self.path!r} without it. Export it again."
@@ -91,6 +90,17 @@ class OnDevicePipeline:
                 "A file must have a signature for greedy search. Received: "
                 f"path={self.path!r} without it. Export it with the signature greedy."
             )
+
+    def _unpack(self, path):
+        """The card of a file, and the files packed in it."""
+        return unpack(path)
+
+    def _read_model(self):
+        """(most texts, most tokens of a prefix, names of the outputs) of the open model."""
+        lists, completing = self._listing or self._completing, self._completing
+        most = int(lists.get_output_details()["ids"]["shape"][1]) if lists else 1
+        prefix = completing and completing.get_input_details()["prefix"]["shape"][1]
+        return most, int(prefix or 0), self._run.get_output_details() if self._run else ()
 
     def _open(self):
         """Make the interpreter of this process, and the runners of its signatures."""
@@ -121,7 +131,7 @@ class OnDevicePipeline:
 
     def __reduce__(self):
         raise TypeError(
-            "A .tflite file at work can't be pickled. Received: "
+            f"{self.form} at work can't be pickled. Received: "
             f"path={self.path!r}. Give the path to the other process, which opens it itself."
         )
 
@@ -137,7 +147,7 @@ class OnDevicePipeline:
             return sentencepiece.SentencePieceProcessor(model_proto=self.files[names[side]])
         except RuntimeError:
             raise ValueError(
-                "A .tflite file must hold vocabularies that SentencePiece can load. Received: "
+                f"{self.form} must hold vocabularies that SentencePiece can load. Received: "
                 f"path={self.path!r} with another {names[side]!r}. Export it again."
             ) from None
 

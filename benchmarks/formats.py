@@ -1,0 +1,91 @@
+"""Compares the file formats of one model on its dev inputs: a table, and all figures as JSON.
+
+    python benchmarks/formats.py examples/pronounce/models/ice.keras dev.tsv
+    python benchmarks/formats.py examples/dates/models/dates.keras dev.txt --formats onnx litert
+
+Inputs are those of `keras-bahdanau export --sentences`: lines, a TSV of both sides, or a manifest.
+Each format answers each input alone, on one thread, and is compared with Keras: SavedModel and
+LiteRT and ONNX in float32, ONNX and LiteRT in 8 bits. Where texts differ, all such inputs are in
+the JSON file. Run it on a core that nothing else uses: `taskset -c 1 python benchmarks/formats.py`.
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+FORMATS = {  # by the name of --formats: (format, settings)
+    "saved-model": ("saved-model", {}),
+    "litert": ("litert", {}),
+    "litert-int8": ("litert", {"quantization": "int8"}),
+    "onnx": ("onnx", {}),
+    "onnx-int8": ("onnx", {"quantization": "int8"}),
+}
+
+
+def main(arguments=None):
+    """The program; returns its exit code."""
+    options = _parser().parse_args(arguments)
+    os.environ |= {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "-1"}
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    from keras_bahdanau.exporters.parity import table
+
+    rows = compared(options)
+    print(table(rows))
+    if options.json:
+        result = {"model": str(options.model), "rows": [dataclasses.asdict(row) for row in rows]}
+        options.json.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+    return 0
+
+
+def compared(options):
+    """The `Parity` of Keras and of each format."""
+    from keras_bahdanau.cli.commands.export import _comparison_inputs
+    from keras_bahdanau.cli.console import load_tensorflow
+    from keras_bahdanau.cli.model_file import load_models, open_model
+    from keras_bahdanau.exporters import FORMATS as KINDS
+    from keras_bahdanau.exporters.comparison import Comparison
+
+    load_tensorflow(1)
+    model = open_model(options.model)
+    sentences, references = _comparison_inputs(model, options.inputs, None)
+    references = references and references[: options.limit]
+    pipeline = load_models([model])
+    comparison = Comparison(pipeline, sentences[: options.limit], references, say=report)
+    rows = [comparison.keras]
+    with tempfile.TemporaryDirectory() as directory:
+        for name in options.formats:
+            format, settings = FORMATS[name]
+            exporter = KINDS[format](**settings)
+            # a SavedModel is called by the last two names of its path
+            path = Path(directory, name, f"model{exporter.suffix}" if exporter.suffix else "1")
+            path.parent.mkdir()
+            exporter.write(pipeline, path)
+            rows.append(comparison.row(exporter, path))
+            report(str(rows[-1]))
+    return rows
+
+
+def report(line):
+    print(line, file=sys.stderr, flush=True)
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("model", type=Path, help="a .keras file, or the directory of a training")
+    parser.add_argument("inputs", type=Path, help="the dev inputs")
+    parser.add_argument("--formats", nargs="+", choices=FORMATS, default=[*FORMATS])
+    parser.add_argument("--limit", type=int, help="only the first inputs")
+    parser.add_argument("--json", type=Path, help="file to write all figures to")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

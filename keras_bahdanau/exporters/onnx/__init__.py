@@ -1,0 +1,1 @@
+"""ONNX files: one graph with the whole search, for ONNX Runtime, OpenVINO, Triton and browsers."""

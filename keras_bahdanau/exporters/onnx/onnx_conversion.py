@@ -1,0 +1,358 @@
+"""Conversion of one signature of a SavedModel to an ONNX model, by tf2onnx.
+
+`HANDLERS` replace those of tf2onnx that give other answers than TensorFlow: its `Select` multiplies
+by a mask, which keeps NaN; its `FloorDiv` and `FloorMod` of integers round towards zero; its `Pad`
+of bytes is no valid graph; its `RFFT` has no real and imaginary part.
+"""
+
+import contextlib
+import logging
+
+OPSET = 17  # ONNX Runtime 1.12 (2022), OpenVINO 2023, Triton 22.08 and later
+DOMAINS = ("", "ai.onnx")  # of the operations that all runtimes know
+_LOGGERS = ("", "tf2onnx", "tensorflow")  # "" is the root, which the quantizer writes to
+_PARTS_OF_NAMES = 2  # of an operation's path in the graph that an error shows
+
+
+def convert(saved_model, signature, path=None, *, opset=OPSET, axes=None):
+    """Convert a signature of a SavedModel to an ONNX model, in its standard operations alone.
+
+    Args:
+        saved_model: Path of the directory of a SavedModel.
+        signature: String, the name of the signature.
+        path: Path of a file to write, or None.
+        opset: Integer, the version of ONNX's operations.
+        axes: Dictionary from an input's or output's name to the names of its axes, which an axis of
+            unknown length gets, or integers, their lengths: `{"ids": ("batch", 5, "time")}`.
+
+    Returns:
+        The `onnx.ModelProto`. Inputs and outputs have the names of the signature; an output that
+        shares its name with an input gets `_out` behind it.
+
+    Raises:
+        ImportError: If `tf2onnx` is not installed.
+        ValueError: If an operation can't be converted.
+    """
+    tf2onnx = load_tf2onnx()
+    from tf2onnx import tf_loader
+
+    with quiet():
+        graph, inputs, outputs, names = tf_loader.from_saved_model(
+            str(saved_model),
+            None,
+            None,
+            tag="serve",
+            signatures=[signature],
+            return_tensors_to_rename=True,
+        )
+        input_names = {names[tensor] for tensor in inputs}
+        for tensor in outputs:
+            if names[tensor] in input_names:  # tf2onnx loses one of two tensors of one name
+                names[tensor] += "_out"
+        model, _ = tf2onnx.convert.from_graph_def(
+            graph,
+            name=signature,
+            input_names=inputs,
+            output_names=outputs,
+            opset=opset,
+            custom_op_handlers=handlers(),
+            tensors_to_rename=names,
+        )
+    _require_known(model, opset)
+    hoist_invariants(model.graph)
+    _allow_empty_shapes(model.graph)
+    _drop_unused_domains(model)
+    _name_axes(model.graph, axes or {})
+    if path is not None:
+        with open(path, "wb") as file:
+            file.write(model.SerializeToString())
+    return model
+
+
+def load_tf2onnx():
+    """The module `tf2onnx`; ImportError without it or `onnxruntime`, which checks its results."""
+    try:
+        import onnxruntime  # noqa: F401
+        import tf2onnx.convert
+    except ImportError as error:
+        raise ImportError(
+            "Exporting to ONNX needs the packages tf2onnx, onnx and onnxruntime. Received: an "
+            f"environment without {error.name}. Install them: pip install 'keras-bahdanau[onnx]'"
+        ) from None
+    return tf2onnx
+
+
+def nodes_of(graph):
+    """Yield the nodes of a graph and of the graphs in their attributes."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            for inner in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs):
+                yield from nodes_of(inner)
+
+
+@contextlib.contextmanager
+def quiet():
+    """Hold back the log lines of tf2onnx and TensorFlow: what fails is raised, or found later."""
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    # or the first line of the root's log adds a handler for all lines of this process
+    logging.getLogger().addHandler(handler := logging.NullHandler())
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _require_known(model, opset):
+    """Raise ValueError if an operation of TensorFlow is left."""
+    from onnx import defs
+
+    unknown = {
+        f"{node.op_type} in {'/'.join(node.name.split('/')[-_PARTS_OF_NAMES:])!r}"
+        for node in nodes_of(model.graph)
+        if node.domain in DOMAINS and not defs.has(node.op_type, opset, "")
+    }
+    if unknown:
+        raise ValueError(
+            f"An ONNX file holds operations of ONNX's opset {opset} alone, and tf2onnx must know "
+            f"how to write each operation of TensorFlow in them. Received: "
+            f"{', '.join(sorted(unknown))}. Write that step with other operations, or export to "
+            "LiteRT or as a SavedModel."
+        )
+
+
+def _drop_unused_domains(model):
+    domains = {node.domain for node in nodes_of(model.graph)} | {""}
+    used = [entry for entry in model.opset_import if entry.domain in domains]
+    del model.opset_import[:]
+    model.opset_import.extend(used)
+
+
+def hoist_invariants(graph):
+    """Read weights in a loop from outside of it, where tf2onnx hands them from step to step.
+
+    Then a runtime copies none at each step, and may arrange or quantize them beforehand.
+    """
+    kept = {value.name for value in graph.output}
+    for node in graph.node:
+        for attribute in node.attribute:
+            if not attribute.HasField("g"):
+                continue
+            if node.op_type == "Loop":
+                for last, outer in _hoist(node, attribute.g, kept):
+                    _rename(graph, last, outer)
+            hoist_invariants(attribute.g)
+
+
+def _hoist(loop, body, kept):
+    """Remove the values that a loop hands on unchanged, but for outputs of the graph around it.
+
+    Yields (name behind the loop, name before it) of each; the body reads it by the latter.
+    """
+    aliases = {node.output[0]: node.input[0] for node in body.node if node.op_type == "Identity"}
+    inner = {name for node in nodes_of(body) for name in node.output}
+    inner |= {value.name for value in body.input}
+    for number in reversed(range(len(loop.input) - 2)):  # behind the steps and the condition
+        outer, inside = loop.input[2 + number], body.input[2 + number].name
+        results = [value.name for value in body.output]
+        last = results.pop(1 + number)
+        while last in aliases:
+            last = aliases[last]
+        if last != inside or outer in inner or loop.output[number] in kept or inside in results:
+            continue
+        _rename(body, inside, outer)
+        yield loop.output[number], outer
+        del loop.input[2 + number], loop.output[number]
+        del body.input[2 + number], body.output[1 + number]
+    read = {name for node in nodes_of(body) for name in node.input}
+    read |= {value.name for value in body.output}
+    alive = [node for node in body.node if node.op_type != "Identity" or node.output[0] in read]
+    del body.node[:]
+    body.node.extend(alive)
+
+
+def _rename(graph, name, other):
+    """Let the nodes of a graph, and of the graphs in them, read another tensor."""
+    for node in nodes_of(graph):
+        for position, read in enumerate(node.input):
+            if read == name:
+                node.input[position] = other
+
+
+def _allow_empty_shapes(graph):
+    """Let 0 in a computed shape of `Reshape` mean no element, not the size that was there before.
+
+    Constants with 0 or -1 are those of tf2onnx, which knows what they mean.
+    """
+    from onnx import helper, numpy_helper
+
+    nodes, makers, constants = [*nodes_of(graph)], {}, {}
+    graphs = [graph, *(part.g for node in nodes for part in node.attribute if part.HasField("g"))]
+    for tensor in (tensor for part in graphs for tensor in part.initializer):
+        if tensor.dims in ([], [1]):
+            constants[tensor.name] = [int(numpy_helper.to_array(tensor).item())]
+    for node in nodes:
+        makers |= dict.fromkeys(node.output, node)
+
+    def sizes(name):
+        """The sizes of a shape that are known, and None for others."""
+        maker = makers.get(name)
+        if name in constants or maker is None:
+            return constants.get(name, [0])  # a constant of several sizes is left alone
+        if maker.op_type in ("Cast", "Unsqueeze"):
+            return sizes(maker.input[0])
+        if maker.op_type == "Concat":
+            return [size for part in maker.input for size in sizes(part)]
+        return [None]
+
+    for node in nodes:
+        if node.op_type == "Reshape" and not {0, -1} & {*sizes(node.input[1])}:
+            node.attribute.append(helper.make_attribute("allowzero", 1))
+
+
+def _name_axes(graph, axes):
+    """Name the axes of unknown length, or set their length; those without one get no name."""
+    for value in (*graph.input, *graph.output):
+        names = axes.get(value.name, ())
+        for number, axis in enumerate(value.type.tensor_type.shape.dim):
+            name = names[number] if number < len(names) else ""
+            if isinstance(name, int):
+                axis.dim_value = name
+            elif axis.dim_param:
+                axis.dim_param = name
+
+
+def handlers():
+    """The handlers of tf2onnx for operations that it converts wrongly, or not at all."""
+    return {
+        "FloorDiv": (_floor_div, []),
+        "FloorMod": (_floor_mod, []),
+        "Imag": (_part_of_complex(1), []),
+        "PadV2": (_pad, ["Pad"]),
+        "RFFT": (_rfft, []),
+        "Real": (_part_of_complex(0), []),
+        "Select": (_select, []),
+        "SelectV2": (_select, []),
+    }
+
+
+def _is_integer(context, tensor):
+    from onnx import TensorProto
+
+    floats = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE
+    return context.get_dtype(tensor) not in floats
+
+
+def _replace(context, node, kind, inputs, **settings):
+    """Put a node with the same output in the place of another one."""
+    shapes, dtypes = node.output_shapes, node.output_dtypes
+    name, outputs = node.name, node.output
+    context.remove_node(name)
+    return context.make_node(
+        kind, inputs, name=name, outputs=outputs, shapes=shapes, dtypes=dtypes, **settings
+    )
+
+
+def _floor_mod(context, node, name, arguments):
+    """X mod y with the sign of y."""
+    from tf2onnx.onnx_opset.math import FloorMod
+
+    if _is_integer(context, node.input[0]):
+        node.type = "Mod"
+    else:
+        FloorMod.version_7(context, node)
+
+
+def _floor_div(context, node, name, arguments):
+    """floor(x / y): of integers (x - x mod y) / y in 64 bits, since `Div` rounds towards zero."""
+    from onnx import TensorProto
+    from tf2onnx.onnx_opset.math import FloorDiv
+
+    if not _is_integer(context, node.input[0]):
+        FloorDiv.version_6(context, node)
+        return
+    dtype, wide = context.get_dtype(node.output[0]), {"to": TensorProto.INT64}
+    dividend, divisor = (
+        context.make_node("Cast", [tensor], attr=wide, op_name_scope=name).output[0]
+        for tensor in node.input
+    )
+    remainder = context.make_node("Mod", [dividend, divisor], op_name_scope=name).output[0]
+    multiple = context.make_node("Sub", [dividend, remainder], op_name_scope=name).output[0]
+    quotient = context.make_node("Div", [multiple, divisor], op_name_scope=name).output[0]
+    _replace(context, node, "Cast", [quotient], attr={"to": dtype})
+
+
+def _select(context, node, name, arguments):
+    """`Where` for all that it takes; of the rest, which can't be NaN, tf2onnx's sum of products."""
+    from onnx import TensorProto
+    from tf2onnx.onnx_opset.controlflow import Select
+
+    narrow = TensorProto.BOOL, TensorProto.INT8, TensorProto.INT16, TensorProto.UINT16
+    if context.get_dtype(node.output[0]) in narrow:
+        Select.version_7(context, node)
+        return
+    node.set_attr("handles_nan", True)  # then it makes a `Where`
+    Select.version_9(context, node)
+    del node.attr["handles_nan"]
+
+
+def _pad(context, node, name, arguments):
+    """`Pad` whose value has the dtype to which tf2onnx casts what is padded."""
+    from onnx import TensorProto
+    from tf2onnx.onnx_opset.nn import Pad
+
+    Pad.version_11(context, node)
+    dtype = context.get_dtype(node.input[0])
+    if len(node.input) > 2 and context.get_dtype(node.input[2]) != dtype == TensorProto.FLOAT:
+        context.insert_new_node_on_input(node, "Cast", node.input[2], to=dtype)
+
+
+def _rfft(context, node, name, arguments):
+    """`DFT` of the last axis: `(..., n)` -> `(..., n // 2 + 1, 2)`, the parts on the last axis."""
+    from onnx import TensorProto
+    from tf2onnx.onnx_opset.signal import RFFTOp
+
+    consumers = {consumer.type for consumer in context.find_output_consumers(node.output[0])}
+    if not consumers <= {"Real", "Imag"}:
+        RFFTOp.version_13(context, node)
+        return
+    values, points = node.input
+    shape = context.get_shape(values)
+    bins = context.get_shape(node.output[0])
+    last = context.make_const(f"{name}__last", _integers([-1])).output[0]
+    scalar = context.make_const(f"{name}__scalar", _integers([])).output[0]
+    points = context.make_node("Cast", [points], attr={"to": TensorProto.INT64}).output[0]
+    points = context.make_node("Reshape", [points, scalar]).output[0]
+    values = context.make_node("Unsqueeze", [values, last]).output[0]
+    outputs = node.output
+    context.remove_node(name)
+    context.make_node(
+        "DFT",
+        [values, points],
+        attr={"axis": len(shape) - 1, "onesided": 1},
+        name=name,
+        outputs=outputs,
+        shapes=[[*bins, 2]],
+        dtypes=[TensorProto.FLOAT],
+    )
+
+
+def _part_of_complex(index):
+    """Handler of `Real` (0) or `Imag` (1) of what `_rfft` gives: `(..., 2)` -> `(...)`."""
+
+    def handler(context, node, name, arguments):
+        part = context.make_const(f"{name}__part", _integers(index)).output[0]
+        _replace(context, node, "Gather", [node.input[0], part], attr={"axis": -1})
+
+    return handler
+
+
+def _integers(value):
+    import numpy as np
+
+    return np.array(value, np.int64)
