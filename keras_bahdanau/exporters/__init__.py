@@ -1,13 +1,16 @@
-"""A `Pipeline`, such as a `Translator`, as an artefact that runs without Keras."""
+"""A `Pipeline`, such as a `Translator`, or a Keras model as an artefact that runs without Keras."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 
 _MODULE_OF = {
+    "ArrayModel": "keras_models.array_model",
     "BrowserExporter": "browser.browser_exporter",
     "Exporter": "exporter",
     "FORMATS": "all_formats",
     "Finding": "exporter",
+    "KerasSavedModelExporter": "keras_models.saved_model_model",
     "LiteRTExporter": "litert.litert_exporter",
+    "LiteRTModelExporter": "keras_models.litert_model",
     "LiteRTPipeline": "litert.litert_pipeline",
     "LiteRTTranslator": "litert.litert_pipeline",
     "IdsSavedModelExporter": "saved_model.ids_exporter",
@@ -21,9 +24,9 @@ _MODULE_OF = {
     "describe": "all_formats",
     "export": "publishing",
     "export_all": "all_formats",
-    "export_litert": "litert.litert_exporter",
+    "export_litert": "export_functions",
     "export_onnx": "onnx.onnx_exporter",
-    "export_saved_model": "saved_model.saved_model_exporter",
+    "export_saved_model": "export_functions",
     "run_in_clean_process": "cpp_loader",
 }
 

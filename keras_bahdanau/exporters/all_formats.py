@@ -3,6 +3,8 @@
 from pathlib import Path
 
 from keras_bahdanau.exporters.browser.browser_exporter import BrowserExporter
+from keras_bahdanau.exporters.keras_models.litert_model import LiteRTModelExporter
+from keras_bahdanau.exporters.keras_models.saved_model_model import KerasSavedModelExporter
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
 from keras_bahdanau.exporters.onnx.onnx_exporter import OnnxExporter
 from keras_bahdanau.exporters.publishing import export_together, require_pipeline, reserved
@@ -20,6 +22,7 @@ FORMATS = {
     "onnx": OnnxExporter,
     "browser": BrowserExporter,
 }
+MODEL_FORMATS = {"saved-model": KerasSavedModelExporter, "litert": LiteRTModelExporter}
 PARITY = "parity.json"
 
 
@@ -78,11 +81,11 @@ def exporter_of(path):
         )
     if path.suffix == ".keras":
         raise ValueError(
-            "An artefact must be an export of a translator. "
-            f"Received: path={str(path)!r}, a translator. It is checked whenever it is loaded."
+            "An artefact must be an export of a model. "
+            f"Received: path={str(path)!r}, a model itself. It is checked whenever it is loaded."
         )
     # the first SavedModel format takes any directory that no other one takes
-    for format in reversed(FORMATS.values()):
+    for format in reversed([*FORMATS.values(), *MODEL_FORMATS.values()]):
         if format.recognizes(path):
             return format
     raise ValueError(

@@ -5,7 +5,15 @@ import statistics
 import time
 from pathlib import Path
 
-from keras_bahdanau.exporters.parity import LISTED, Case, Parity, list_summary, summary
+from keras_bahdanau.exporters.parity import (
+    LISTED,
+    Case,
+    Parity,
+    list_summary,
+    require,
+    summary,
+    table,
+)
 from keras_bahdanau.exporters.rounding import add_roundings
 
 
@@ -15,6 +23,9 @@ class Comparison:
     Each input is a request of its own, and timed. Keras answers once, on as many threads as
     TensorFlow is set to; the artefacts run on one. `keras` is the `Parity` of Keras itself.
     """
+
+    table = staticmethod(table)
+    require = staticmethod(require)
 
     def __init__(self, pipeline, sentences=None, references=None, say=None):
         sentences = list(sentences or [])

@@ -9,7 +9,6 @@ import shutil
 from pathlib import Path
 
 from keras_bahdanau.exporters.card import table_of
-from keras_bahdanau.exporters.parity import require, table
 from keras_bahdanau.files.integrity import sha256_of
 from keras_bahdanau.files.ownership import existing, lock_of, owned
 
@@ -23,8 +22,8 @@ def require_pipeline(pipeline):
         )
     if not hasattr(pipeline, "model"):
         raise TypeError(
-            f"`pipeline` must be a Pipeline. Received: type {type(pipeline).__name__}. "
-            "Export a Keras model by its own method: model.export(path)."
+            f"`pipeline` must be a Pipeline. Received: type {type(pipeline).__name__}. Export a "
+            "Keras model with export_litert or export_saved_model."
         )
 
 
@@ -73,9 +72,9 @@ def export_together(artefacts, pipeline, comparison, draft, allow_differences, t
             comparison.keras,
             *(comparison.row(exporter, written[path]) for path, exporter in artefacts.items()),
         ]
-        comparison.say(table(rows))
+        comparison.say(comparison.table(rows))
         for row in rows:
-            require(row, allow_differences)
+            comparison.require(row, allow_differences)
         for path, exporter in artefacts.items():
             exporter.add_parity(written[path], rows)
         if table_path is not None:

@@ -24,7 +24,7 @@ def add_roundings(cases, pipeline, search):
     prefixes = prefixes if any(prefixes) else None
     answers = [
         pipeline.decode_nbest(sources, batch_size=1, search=search, prefixes=prefixes)
-        for _ in _roundings(pipeline.model)
+        for _ in roundings(pipeline.model)
     ]
     cases = list(cases)
     for number, *rounded in zip(suspects, *answers, strict=True):
@@ -32,7 +32,7 @@ def add_roundings(cases, pipeline, search):
     return cases
 
 
-def _roundings(model):
+def roundings(model):
     """Yield once unchanged and `DRAWS` times with other weights, then restore them."""
     values = [weight.numpy() for weight in model.weights]
     random = np.random.default_rng(0)

@@ -41,16 +41,16 @@ def _guarded(tensors, specs, most_rows):
 
 def portable(model):
     """Traces inside the block hold no cuDNN op, which no CPU and no phone could run."""
-    return _switched(model, "use_cudnn", False)
+    return switched(model, "use_cudnn", False)
 
 
 def single_row(model):
     """Traces inside the block are for one row alone: they read no padding behind it."""
-    return _switched(model, "stops_early", True)
+    return switched(model, "stops_early", True)
 
 
 @contextlib.contextmanager
-def _switched(model, name, value):
+def switched(model, name, value):
     """The layers that have an attribute of this name have this value there, inside the block."""
     layers = [layer for layer in model._flatten_layers() if hasattr(layer, name)]
     before = [getattr(layer, name) for layer in layers]

@@ -91,6 +91,23 @@ def outside_graphs():
         yield
 
 
+_UNKNOWN_SHAPES = []  # of blocks of `convertible_loops`
+
+
+@contextlib.contextmanager
+def convertible_loops():
+    """Loops inside of the block keep outputs of unknown shape in tensors.
+
+    LiteRT's converter refuses a `TensorArray` whose elements have an unknown shape, such as weights
+    over a source of any length. A step then writes its row of the whole tensor.
+    """
+    _UNKNOWN_SHAPES.append(True)
+    try:
+        yield
+    finally:
+        _UNKNOWN_SHAPES.pop()
+
+
 STEPS_AT_ONCE = 4  # of a loop on a GPU, which starts the work of a pass anew
 
 
@@ -124,6 +141,9 @@ def _loop_tensorflow(step, state, inputs, template, steps):
     """`tf.while_loop` over arrays: unlike `keras.ops.scan` it has a gradient under XLA."""
     import tensorflow as tf
 
+    shapes = [leaf.shape for leaf in tree.flatten(template)]
+    if _UNKNOWN_SHAPES and not all(shape.is_fully_defined() for shape in shapes):
+        return _loop_over_rows(step, state, inputs, template, steps)
     time = ops.shape(tree.flatten(inputs)[0])[0]
     xs = tree.map_structure(
         lambda x: tf.TensorArray(x.dtype, time, element_shape=x.shape[1:]).unstack(x), inputs
@@ -143,6 +163,38 @@ def _loop_tensorflow(step, state, inputs, template, steps):
         maximum_iterations=time,  # XLA needs a bound to keep what the gradient reads
     )
     return tree.map_structure(lambda y: y.stack(), ys), state  # (time, ...)
+
+
+def _loop_over_rows(step, state, inputs, template, steps):
+    """`_loop_tensorflow` over tensors: a step gathers its row, and writes its row of a result."""
+    import tensorflow as tf
+
+    time = tf.shape(tree.flatten(inputs)[0])[0]
+    # (time, batch, ...), zero
+    ys = tree.map_structure(
+        lambda leaf: tf.zeros(tf.concat([[time], tf.shape(leaf)], axis=0), leaf.dtype), template
+    )
+
+    def body(t, state, ys):
+        output, state = step(state, tree.map_structure(lambda x: tf.gather(x, t), inputs))
+
+        def written(y, row):
+            at_t = tf.reshape(tf.equal(tf.range(time), t), [-1] + [1] * len(row.shape))
+            return tf.where(at_t, tf.expand_dims(row, 0), y)
+
+        return t + 1, state, tree.map_structure(written, ys, output)
+
+    _, state, ys = tf.while_loop(
+        lambda t, *_: t < (time if steps is None else steps),
+        body,
+        (tf.constant(0), state, ys),
+        shape_invariants=(
+            tf.TensorShape([]),
+            tree.map_structure(lambda tensor: tensor.shape, state),
+            tree.map_structure(lambda leaf: tf.TensorShape([None, *leaf.shape]), template),
+        ),
+    )
+    return ys, state
 
 
 def _loop_scan(step, state, inputs):

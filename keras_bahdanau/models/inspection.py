@@ -8,6 +8,7 @@ import keras
 import numpy as np
 from keras import ops, tree
 
+from keras_bahdanau.layers.recurrence import convertible_loops  # noqa: F401, for exporters
 from keras_bahdanau.models.decoder import Decoder
 from keras_bahdanau.models.forecaster import Forecaster
 from keras_bahdanau.models.step_model import StepModel
@@ -62,7 +63,7 @@ def attention_weights(model, x, batch_size=32):
     examples = _count_examples(x)
     if not model.built:
         model(_rows(x, 0, 1), training=False)  # layers may be made by the first call
-    layers = _name_layers(model)
+    layers = attention_layers(model)
     if not layers:
         names = (type(layer).__name__ for layer in _sublayers(model))
         kinds = ", ".join(dict.fromkeys(name for name in names if name != "InputLayer"))
@@ -72,7 +73,7 @@ def attention_weights(model, x, batch_size=32):
         )
     batches = []
     for start in range(0, examples, batch_size):
-        with _recording(layers) as records:
+        with recording(layers, _numpy) as records:
             model(_rows(x, start, start + batch_size), training=False)
         batches.append({name: calls for name, calls in records.items() if calls})
     return _joined(batches, layers)
@@ -114,7 +115,7 @@ def _sublayers(layer):
     return layer._flatten_layers(include_self=False, recursive=False)
 
 
-def _name_layers(model):
+def attention_layers(model):
     """Dictionary from the name of each attention layer, with those of its parents, to the layer."""
     names, layers, visited = {}, {}, set()
 
@@ -142,13 +143,16 @@ def _has_weights(layer):
 
 
 @contextlib.contextmanager
-def _recording(layers):
-    """Replace the `call` of layers, and yield the weights of their calls: name -> arrays."""
+def recording(layers, read=lambda name, weights: ops.cast(weights, "float32")):
+    """Replace the `call` of layers, and yield the weights of their calls: name -> list.
+
+    `layers` is from `attention_layers`, `read` a function of (name of a layer, its weights).
+    """
     records = {name: [] for name in layers}
     previous = {name: vars(layer).get("call") for name, layer in layers.items()}
     try:
         for name, layer in layers.items():
-            vars(layer)["call"] = _recorded_call(name, layer, records[name])
+            vars(layer)["call"] = _recorded_call(name, layer, records[name], read)
         yield records
     finally:
         for name, layer in layers.items():
@@ -157,7 +161,7 @@ def _recording(layers):
                 vars(layer)["call"] = previous[name]
 
 
-def _recorded_call(name, layer, record):
+def _recorded_call(name, layer, record, read):
     """The `call` of a layer, which appends the weights to a list and returns the same outputs."""
     call, signature = layer.call, inspect.signature(layer.call)
 
@@ -175,7 +179,7 @@ def _recorded_call(name, layer, record):
                 f"A layer with `{SCORES}=True` must return (outputs, weights). Received: "
                 f"{type(outputs).__name__} of the layer {name}."
             )
-        record.append(_numpy(name, getattr(outputs, "weights", outputs[-1])))
+        record.append(read(name, getattr(outputs, "weights", outputs[-1])))
         if returns_weights or hasattr(outputs, "weights"):  # a `DecoderOutput`
             return outputs
         return outputs[0] if len(outputs) == 2 else tuple(outputs[:-1])

@@ -3,6 +3,7 @@
 from keras_bahdanau.settings.lazy import lazy_names
 
 _MODULE_OF = {
+    "ArrayModel": ".exporters.keras_models.array_model",
     "BatchTranslator": "offline",
 }
 

@@ -133,6 +133,11 @@ def check_constructor(kind):
     return kind
 
 
+def unknown_keyword(title, name, value, names):
+    """The TypeError of a keyword that a function `title` does not have, among those that it has."""
+    return _unknown(title, name, value, [{known: known for known in names}])
+
+
 def check_passed_on(kind, kwargs):
     """Raise TypeError if keywords that a layer of a class passes on to Keras are unknown there."""
     for name, value in kwargs.items():

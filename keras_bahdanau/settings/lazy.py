@@ -13,14 +13,15 @@ def lazy_names(package, module_of):
     __getattr__, __dir__ = lazy_names(__name__, {"BatchedPairs": "batching"})
     ```
 
-    `module_of` maps a name to its module in the package; a name that ends its module's path is the
-    module itself. A wrong name raises AttributeError with the nearest one.
+    `module_of` maps a name to its module in the package, or, behind a dot, in the one around it; a
+    name that ends its module's path is the module itself. A wrong name raises AttributeError with
+    the nearest one.
     """
 
     def load(name):
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}{advice(name)}")
-        module = importlib.import_module(f"{package}.{module_of[name]}")
+        module = importlib.import_module(f".{module_of[name]}", package)
         is_module = module_of[name].split(".")[-1] == name
         value = module if is_module else getattr(module, name)
         vars(sys.modules[package])[name] = value  # the next use finds it there

@@ -136,13 +136,13 @@ def test_missing_path_is_an_error_with_its_mend(tmp_path):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ("translator.keras", r"Received: pipeline='translator.keras'. Give load_pipeline\(path\)"),
-        (lambda: kb.AttentionPooling(3), r"type AttentionPooling. .*model.export\(path\)"),
+        ("translator.keras", r"Received: model='translator.keras'. Give load_pipeline\(path\)"),
+        (lambda: kb.AttentionPooling(3), r"type AttentionPooling. Put a layer into keras.Seq"),
     ],
     ids=["a path", "a layer"],
 )
 @pytest.mark.parametrize("write", [kb.export_litert, kb.export_saved_model])
-def test_an_export_of_what_is_no_pipeline_names_the_remedy(tmp_path, write, model, message):
+def test_an_export_of_what_is_no_model_names_the_remedy(tmp_path, write, model, message):
     with pytest.raises(TypeError, match=message):
         write(model() if callable(model) else model, tmp_path / "file.tflite")
     assert not [*tmp_path.iterdir()]

@@ -6,6 +6,7 @@ import tensorflow as tf
 from keras import ops
 
 from keras_bahdanau.layers import scan
+from keras_bahdanau.layers.recurrence import convertible_loops
 
 RANDOM = np.random.default_rng(6)
 INPUTS = RANDOM.normal(size=(2, 5, 3)).astype("float32")
@@ -113,3 +114,24 @@ def test_what_is_shown_need_not_be_carried_and_inputs_may_have_a_structure(run):
     found = run(loop, INPUTS, FIRST)
     expected = 2 * (FIRST[:, None] + np.cumsum(INPUTS.astype("float64") ** 2, axis=1))
     np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_a_loop_for_a_converter_gives_the_same_with_outputs_of_unknown_shape(width):
+    def cumulated(inputs):
+        def step(total, x):
+            total = total + x
+            return (total, 2 * x), total
+
+        zeros = ops.zeros(ops.shape(inputs[:, 0]))
+        return scan(step, zeros, inputs, (zeros, zeros), return_state=True)
+
+    spec = tf.TensorSpec((1, None, None), tf.float32)
+    inputs = RANDOM.normal(size=(1, 5, width)).astype("float32")
+    with convertible_loops():
+        graph = tf.function(cumulated, autograph=False).get_concrete_function(spec)
+    operations = {node.op for node in graph.graph.as_graph_def().node}
+    assert "TensorListReserve" not in operations
+    (totals, doubled), last = graph(tf.constant(inputs))
+    expected = np.cumsum(inputs, axis=1)
+    assert_all_close((totals, doubled, last), (expected, 2 * inputs, expected[:, -1]), atol=1e-6)

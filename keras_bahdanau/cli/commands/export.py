@@ -11,9 +11,12 @@ import typer
 
 from keras_bahdanau import exporters
 from keras_bahdanau.cli.console import interrupted_by_sigterm, load_tensorflow
+from keras_bahdanau.cli.keras_models import is_keras_model, load_keras_model, model_settings
 from keras_bahdanau.cli.model_file import load_models, open_model
 from keras_bahdanau.cli.options import ModelOption, Precision, PrecisionOption, command
 from keras_bahdanau.cli.output import check_absent
+from keras_bahdanau.exporters.all_formats import MODEL_FORMATS
+from keras_bahdanau.exporters.keras_models import model_exporter
 from keras_bahdanau.exporters.litert import litert_exporter
 from keras_bahdanau.exporters.publishing import next_version
 from keras_bahdanau.exporters.saved_model import saved_model_exporter
@@ -28,7 +31,11 @@ TARGET_LENGTH = 64  # tokens, of a LiteRT file
 THREADS = 1  # for times that compare
 _FORMATS = exporters.FORMATS.items()
 Format = enum.Enum("Format", {name: name for name in (*exporters.FORMATS, ALL)}, type=str)
-_SIGNATURES = *litert_exporter.SIGNATURES, *saved_model_exporter.SIGNATURES
+_SIGNATURES = (
+    *litert_exporter.SIGNATURES,
+    *saved_model_exporter.SIGNATURES,
+    *model_exporter.SIGNATURES,
+)
 Signature = enum.Enum("Signature", {name: name for name in _SIGNATURES}, type=str)
 
 
@@ -94,8 +101,10 @@ class ExportArguments:
             help="Signatures of a LiteRT file beside its main one, given once for each: greedy "
             "(no beam), nbest (the best few texts), prefix (those that begin with a given text), "
             "steps (for programs that choose each token). Of a SavedModel prefix, and alignments "
-            "(of the texts of lists), beside those that all have. Of an ONNX file prefix.  "
-            "[default: greedy, steps of litert; nbest, prefix of browser]",
+            "(of the texts of lists), beside those that all have. Of an ONNX file prefix. Of a "
+            "Keras model serving_default (the model), step (one time step, with states), weights "
+            "(of its attention).  [default: greedy, steps of litert; nbest, prefix of browser; "
+            "serving_default of a Keras model]",
             show_default=False,
             rich_help_panel="Limits and signatures",
         ),
@@ -139,16 +148,58 @@ class ExportArguments:
         ),
     ] = None
     precision: PrecisionOption = None
+    batch_size: Annotated[
+        int | None,
+        typer.Option(
+            help="Rows of each request to a LiteRT file.  [default: 1]",
+            show_default=False,
+            rich_help_panel="Keras models",
+        ),
+    ] = None
+    length: Annotated[
+        int | None,
+        typer.Option(
+            help="Size of each axis that the model leaves open.  [default: any]",
+            show_default=False,
+            rich_help_panel="Keras models",
+        ),
+    ] = None
+    real_length: Annotated[
+        bool,
+        typer.Option(
+            help="Add an input with the real length of each padded sequence.",
+            rich_help_panel="Keras models",
+        ),
+    ] = False
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with the name of each class, line by line.", rich_help_panel="Keras models"
+        ),
+    ] = None
+    examples: Annotated[
+        Path | None,
+        typer.Option(
+            help="File .npz with an array for each input, to compare on.",
+            rich_help_panel="Keras models",
+        ),
+    ] = None
 
 
 @command(ExportArguments, threads=THREADS)
 def export(arguments):
     """Write a translator as SavedModel, LiteRT or ONNX file or page, once it answers as Keras does.
 
+    A .keras file of another model of Keras becomes a SavedModel or a LiteRT file of its own inputs
+    and outputs.
+
     'all' makes OUT/1 for TensorFlow Serving, OUT/model.float32.tflite, .float16. and .int8., and
     OUT/parity.json. How they compare with Keras, in size, agreement, speed and quality, goes to
     standard error; standard output gets the paths.
     """
+    if is_keras_model(arguments.model):
+        return _export_keras_model(arguments)
+    _refuse_model_settings(arguments)
     model, format, out = open_model(arguments.model), arguments.format.value, arguments.out
     lines, references = _comparison_inputs(model, arguments.sentences, arguments.references)
     _check_output(format, out)
@@ -183,6 +234,34 @@ def export(arguments):
             print(*exporters.export_all(translator, out, **settings, **comparison), sep="\n")
         else:
             print(exporters.export(exporter, translator, out, **comparison))
+
+
+def _export_keras_model(arguments):
+    format, out = arguments.format.value, arguments.out
+    if format not in MODEL_FORMATS:
+        raise ValueError(
+            f"--format of a Keras model must be {' or '.join(MODEL_FORMATS)}. Received: "
+            f"format={format!r}, model={str(arguments.model)!r}."
+        )
+    kind = MODEL_FORMATS[format]
+    _check_output(format, out)
+    exporter = kind(**model_settings(arguments, kind))
+    load_tensorflow(THREADS)
+    with without_greetings():
+        model = load_keras_model(arguments.model)
+    say = functools.partial(print, file=sys.stderr, flush=True)
+    with interrupted_by_sigterm():
+        export_model = model_exporter.export_keras_model
+        print(export_model(exporter, model, out, arguments.allow_differences, say))
+
+
+def _refuse_model_settings(arguments):
+    for name in ("batch_size", "length", "real_length", "labels", "examples"):
+        if value := getattr(arguments, name):
+            raise ValueError(
+                f"--{name.replace('_', '-')} must go with a model of Keras that is no translator. "
+                f"Received: {name}={str(value)!r}. Leave it out."
+            )
 
 
 def _target_length(search):

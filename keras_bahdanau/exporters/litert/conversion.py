@@ -43,11 +43,16 @@ def packed(pipeline, model, precision, signatures_beside, max_source_length, max
 
 def convert(pipeline, quantization, signatures_beside, source_time, target_time, around):
     """The bytes of the converted model: all signatures over one set of weights."""
+    with single_row(pipeline.model):
+        functions = _functions(pipeline, signatures_beside, source_time, target_time)
+    return converted(weights_of(pipeline), functions, quantization, around)
+
+
+def converted(weights, functions, quantization, around):
+    """The bytes of a model with these signatures, concrete functions by name, over its weights."""
     with tempfile.TemporaryDirectory(dir=around) as directory:
         # a SavedModel on the way: only from there the file gets its signatures' names
-        with single_row(pipeline.model):
-            functions = _functions(pipeline, signatures_beside, source_time, target_time)
-        write_graph(weights_of(pipeline), directory, functions)
+        write_graph(weights, directory, functions)
         converter = tf.lite.TFLiteConverter.from_saved_model(
             directory, signature_keys=list(functions)
         )

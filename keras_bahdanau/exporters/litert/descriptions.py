@@ -87,7 +87,9 @@ def describe(model, card, features):
         f"to {card['max_target_length']} tokens, with the attention weights of each. "
         f"Main signature: {verb}. Weights: {card['quantization']}{_trained(card)}.",
         version=__version__,
-        subgraph_metadata=tuple(_subgraphs(model, signatures, features, used)),
+        subgraph_metadata=tuple(
+            subgraphs(model, signatures, {**_TENSORS, **features}, _TENSORS, used)
+        ),
         associated_files=(about, *files.values()),
     )
 
@@ -99,8 +101,12 @@ def _trained(card):
     return f", of a model trained with weights of {bits} bits"
 
 
-def _subgraphs(model, descriptions, features, used):
-    """One record a subgraph, up to the last that a signature names."""
+def subgraphs(model, descriptions, inputs, outputs, used):
+    """Yield one record a subgraph, up to the last that a signature names.
+
+    `inputs` and `outputs` map names of tensors to pairs (description, names of axes), `used` to the
+    `AssociatedFile`s of their values.
+    """
     signatures = {
         signature.SubgraphIndex(): signature for signature in entries_of(model, "SignatureDefs")
     }
@@ -113,11 +119,9 @@ def _subgraphs(model, descriptions, features, used):
         yield SubGraphMetadata(
             name=name,
             description=descriptions[name],
-            input_tensor_metadata=_tensors(
-                signature, graph, "Inputs", {**_TENSORS, **features}, used
-            ),
+            input_tensor_metadata=_tensors(signature, graph, "Inputs", inputs, used),
             # some outputs have the name of an input, such as `lengths`
-            output_tensor_metadata=_tensors(signature, graph, "Outputs", _TENSORS, used),
+            output_tensor_metadata=_tensors(signature, graph, "Outputs", outputs, used),
         )
 
 

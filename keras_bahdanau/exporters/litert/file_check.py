@@ -27,8 +27,11 @@ _RANDOM = {"MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"}
 _DTYPES = {"BOOL", "FLOAT32", "INT8", "INT32", "INT64", "UINT8"}  # that its buffers carry
 
 
-def check_litert(path):
-    """List of `Finding` in a LiteRT file; raises ImportError without `ai-edge-litert`."""
+def check_litert(path, fixed=True):
+    """List of `Finding` in a LiteRT file; raises ImportError without `ai-edge-litert`.
+
+    Without `fixed`, inputs and outputs may have axes of any size.
+    """
     schema = load_schema()
     from ai_edge_litert.interpreter import Interpreter
 
@@ -44,7 +47,7 @@ def check_litert(path):
         *_packing_findings(packing),
         *_operation_findings(model, schema),
         *_verb_findings(model, _card(packing).get("verb")),
-        *_signature_findings(model, schema),
+        *_signature_findings(model, schema, fixed),
     ]
 
 
@@ -126,7 +129,7 @@ def _signatures(model):
     }
 
 
-def _signature_findings(model, schema):
+def _signature_findings(model, schema, fixed):
     dtypes = {number: name for name, number in vars(schema.TensorType).items() if name.isupper()}
     for name, signature in sorted(_signatures(model).items()):
         graph = model.Subgraphs(signature.SubgraphIndex())
@@ -134,10 +137,10 @@ def _signature_findings(model, schema):
             for part in entries_of(signature, kind):
                 tensor = graph.Tensors(part.TensorIndex())
                 subject = f"{kind.lower()[:-1]} {part.Name().decode()!r} of signature {name!r}"
-                yield from _tensor_findings(subject, tensor, dtypes[tensor.Type()])
+                yield from _tensor_findings(subject, tensor, dtypes[tensor.Type()], fixed)
 
 
-def _tensor_findings(subject, tensor, dtype):
+def _tensor_findings(subject, tensor, dtype, fixed):
     if dtype == "BOOL":
         yield Finding(
             BROWSER,
@@ -152,7 +155,7 @@ def _tensor_findings(subject, tensor, dtype):
             f"is {dtype.lower()}, which its buffers can't carry",
             "Cast it to float32, or use ids for strings.",
         )
-    if not tensor.ShapeSignatureIsNone() and -1 in tensor.ShapeSignatureAsNumpy():
+    if fixed and not tensor.ShapeSignatureIsNone() and -1 in tensor.ShapeSignatureAsNumpy():
         yield Finding(
             COMPILED_MODEL,
             subject,

@@ -9,7 +9,7 @@ from flatbuffers.table import Table
 ENTRY = "TFLITE_METADATA"
 IDENTIFIER = b"M001"
 PARSER_VERSION = "1.0.1"  # the first with all fields that are written here: VOCABULARY is of 1.0.1
-DESCRIPTIONS, VOCABULARY = 1, 5  # AssociatedFileType
+DESCRIPTIONS, AXIS_LABELS, VOCABULARY = 1, 2, 5  # AssociatedFileType
 MOST_BYTES = 2**24  # of all strings and records together, where a file is read
 _RECORD = 64  # bytes that an entry of a vector counts for
 

@@ -18,7 +18,6 @@ from keras_bahdanau.exporters.exporter import (
     text_beginnings,
 )
 from keras_bahdanau.exporters.publishing import (
-    export,
     newest_version,
     next_version,
     publish_version,
@@ -30,67 +29,60 @@ from keras_bahdanau.exporters.saved_model.version_card import (
     write_card,
 )
 from keras_bahdanau.search import SearchOptions
-from keras_bahdanau.settings.guesses import check_keywords
 
 SIGNATURES = ("prefix", "alignments")  # beside those that every version has
 
 
-@check_keywords()
-def export_saved_model(
-    pipeline,
-    directory,
-    sentences=None,
-    references=None,
-    allow_differences=False,
-    say=None,
-    max_source_length=None,
-    signatures=(),
-):
-    """Write the next version of a model for TensorFlow Serving, once it is known to be good.
-
-    It answers the signatures of `served_signatures.served`, up to 64 rows at a time. A row that is
-    too long is cut for itself alone, and marked in the output `truncated`. The version is checked
-    for what a server would refuse, loaded with the server's C++ loader in a clean process, compared
-    with Keras, its warm-up replayed, and only then renamed to its number.
-
-    Args:
-        pipeline: A `Pipeline`; its search options are frozen in the graph.
-        directory: Path of the model; its versions are "1", "2", ... in it.
-        sentences: As in `export_litert`.
-        references: As in `export_litert`.
-        allow_differences: True to publish a version that does not answer as Keras does.
-        say: As in `export_litert`.
-        max_source_length: Integer from 1 to 100,000. Most source positions, the end token of a text
-            included; by default that of the pipeline's search. Of a text no more than 32 bytes a
-            position, or 512 if that is more, are read.
-        signatures: Tuple of further signatures: "prefix" for `translate_prefix`, the best few texts
-            that begin with a given one; "alignments" for `translate_nbest_with_alignment` and,
-            beside "prefix", `translate_prefix_with_alignment`: their tokens and alignments, too, in
-            answers that are many times as large.
-
-    Returns the path of the new version.
-
-    Raises:
-        FileExistsError: If `directory` holds something else than versions.
-        ValueError: If a signature is unknown, or `references` are not as many as `sentences`; if
-            the version would be refused by a server, or answers differently and `allow_differences`
-            is False.
-    """
-    exporter = SavedModelExporter(max_source_length=max_source_length, signatures=signatures)
-    return export(exporter, pipeline, directory, sentences, references, allow_differences, say)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class SavedModelExporter(Exporter):
-    """The format of `export_saved_model`, whose settings are its arguments."""
-
-    max_source_length: int | None = None
-    signatures: tuple = ()
+class VersionFormat(Exporter):
+    """SavedModels of pipelines and of Keras models: one of several numbered versions."""
 
     purpose = "TensorFlow Serving"
     artefact = "SavedModel"
     file_name = ""
     writes_file = False
+
+    @staticmethod
+    def recognizes(path):
+        return path.is_dir()
+
+    def require(self, model):
+        from keras_bahdanau.exporters.cpp_loader.c_library import find_library
+
+        super().require(model)
+        try:
+            find_library()
+        except RuntimeError as error:
+            raise ValueError(
+                "A SavedModel is compared with Keras in TensorFlow's C library before it is "
+                f"published. {error} LiteRT files can be exported everywhere."
+            ) from None
+
+    def destination(self, path):
+        return next_version(path)
+
+    def publish(self, written, path):
+        return publish_version(written, path.parent)
+
+    def damage(self, path):
+        version = newest_version(path)
+        return [] if version is None else find_damage(version)
+
+    def check(self, path):
+        from keras_bahdanau.exporters.saved_model.graph_check import check_saved_model
+
+        return check_saved_model(path)
+
+    def add_parity(self, path, rows):
+        write_card(path, {**load_card(path), "parity": table_of(rows)})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SavedModelExporter(VersionFormat):
+    """The format of `export_saved_model` for pipelines."""
+
+    max_source_length: int | None = None
+    signatures: tuple = ()
+
     text_operations = True  # of tensorflow-text, in the graph
     pads_requests = False  # a server that pads ends at two requests of different rank
     target_length = "target_length"  # name of an output beside the alignment
@@ -108,28 +100,9 @@ class SavedModelExporter(Exporter):
         known = tuple(name for name in settings.get("signatures") or () if name in SIGNATURES)
         return [cls(max_source_length=settings["max_source_length"], signatures=known)]
 
-    @staticmethod
-    def recognizes(path):
-        return path.is_dir()
-
-    def destination(self, path):
-        return next_version(path)
-
-    def publish(self, written, path):
-        return publish_version(written, path.parent)
-
     def require(self, pipeline):
-        from keras_bahdanau.exporters.cpp_loader.c_library import find_library
-
         super().require(pipeline)
         self.resources(pipeline)  # or say now that tensorflow-text is not installed
-        try:
-            find_library()
-        except RuntimeError as error:
-            raise ValueError(
-                "A SavedModel is compared with Keras in TensorFlow's C library before it is "
-                f"published. {error} LiteRT files can be exported everywhere."
-            ) from None
 
     def served(self, pipeline):
         """Signatures: dictionary from a name to (function, its arguments)."""
@@ -162,15 +135,6 @@ class SavedModelExporter(Exporter):
         if self.max_source_length is not None:
             options = dataclasses.replace(options, max_source_length=self.max_source_length)
         write_version(self, pipeline.searching(options), path)
-
-    def damage(self, path):
-        version = newest_version(path)
-        return [] if version is None else find_damage(version)
-
-    def check(self, path):
-        from keras_bahdanau.exporters.saved_model.graph_check import check_saved_model
-
-        return check_saved_model(path)
 
     def answers(self, path, pipeline, inputs):
         """Answers to each input alone, in a batch of 64, and in another order; and lists."""
@@ -259,9 +223,6 @@ class SavedModelExporter(Exporter):
         """All texts of each row: a list of lists of strings."""
         rows = result[f"{pipeline.noun}s"]
         return [[text.decode("utf-8", "replace") for text in row] for row in rows]
-
-    def add_parity(self, path, rows):
-        write_card(path, {**load_card(path), "parity": table_of(rows)})
 
     def describe(self, path):
         card = load_card(newest_version(path))

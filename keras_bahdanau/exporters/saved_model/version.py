@@ -28,12 +28,12 @@ from keras_bahdanau.exporters.tracing import (
 from keras_bahdanau.text.ids import WORD, byte_limit
 
 WARMUP = "assets.extra/tf_serving_warmup_requests"
-BATCHING = f"""\
+_BATCHING = """\
 # Requests that come within `batch_timeout_micros` of each other are answered together.
-max_batch_size {{ value: {BATCH} }}
+max_batch_size {{ value: {rows} }}
 batch_timeout_micros {{ value: 5000 }}
 max_enqueued_batches {{ value: 100 }}
-pad_variable_length_inputs: %s
+pad_variable_length_inputs: {pads}
 """
 
 # Field numbers of tensorflow_serving/apis: prediction_log.proto, predict.proto, model.proto.
@@ -57,7 +57,7 @@ def write_version(exporter, pipeline, path):
     write_warmup(path / WARMUP, path.parent.name, warmup_requests(exporter, pipeline))
     for name, content in exporter.extra_files(pipeline).items():
         (path / "assets.extra" / name).write_bytes(content)
-    batching = BATCHING % str(exporter.pads_requests).lower()
+    batching = batching_settings(BATCH, exporter.pads_requests)
     (path / "batching_params.pbtxt").write_text(batching)
     card = {
         **card_of(pipeline),
@@ -70,6 +70,11 @@ def write_version(exporter, pipeline, path):
         "parity": [],
     }
     write_card(path, card)
+
+
+def batching_settings(rows, pads):
+    """Text of `batching_params.pbtxt`; `pads` is True if a server may pad requests."""
+    return _BATCHING.format(rows=rows, pads=str(pads).lower())
 
 
 def warmup_requests(exporter, pipeline):

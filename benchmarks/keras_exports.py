@@ -1,0 +1,63 @@
+"""Table of Keras models as LiteRT files: `python benchmarks/keras_exports.py [PART...]`.
+
+Writes `keras_exports.md` beside it, with the rows of `tests/support/keras_export_matrix.py` whose
+names have any of the parts, or all. Beside each stands whether Keras' own
+`model.export(format="litert")` gives a file that the plain LiteRT runtime runs.
+"""
+
+import pathlib
+import sys
+import warnings
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests" / "support"))
+TITLE = "# Keras models as LiteRT files"
+
+
+def table(outcomes, rows):
+    """Lines of Markdown: what became of each row, and the shares."""
+    exported = [outcome for outcome in outcomes if outcome.exported]
+    exact = [outcome for outcome in exported if "quantization" not in rows[outcome.row].settings]
+    near = [outcome for outcome in exact if outcome.difference <= 1e-5]
+    plain = [outcome for outcome in outcomes if outcome.plain_keras == "runs"]
+    yield TITLE
+    yield ""
+    yield (
+        f"{len(exported)} of {len(outcomes)} rows ({len(exported) / len(outcomes):.0%}) become "
+        f"files of built-in operations alone; {len(near)} of {len(exact)} in float32 agree with "
+        "Keras to 1e-5 of the largest value of an output, or of 1. Keras' own "
+        f'`model.export(format="litert")` gives {len(plain)} files that the plain LiteRT runtime '
+        "runs. Written by `python benchmarks/keras_exports.py`."
+    )
+    yield ""
+    yield "| model | difference | kB | Keras' own export |"
+    yield "|---|--:|--:|---|"
+    for outcome in outcomes:
+        if outcome.exported:
+            cells = [f"{outcome.difference:.1e}", f"{outcome.kilobytes:.0f}"]
+        else:
+            cells = [outcome.error.replace("|", "\\|"), ""]
+        yield f"| {outcome.row} | {cells[0]} | {cells[1]} | {outcome.plain_keras} |"
+
+
+def main(parts):
+    """Go through the rows, one line of progress each, and write the table."""
+    warnings.simplefilter("ignore")
+    import keras_export_matrix
+
+    rows = {
+        name: row
+        for name, row in keras_export_matrix.all_rows().items()
+        if not parts or any(part in name for part in parts)
+    }
+    outcomes = []
+    for name, row in rows.items():
+        outcomes.append(keras_export_matrix.try_row(name, row, plain=True))
+        print(*outcomes[-1], sep=" | ", flush=True)
+    path = HERE / ("keras_exports.md" if not parts else "keras_exports.part.md")
+    path.write_text("\n".join(table(outcomes, rows)) + "\n", encoding="utf-8")
+    print(path)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,174 @@
+"""Labels and probabilities of a classifier, and a `Source` before it, in the graph."""
+
+from typing import NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bahdanau.exporters.keras_models.model_inputs import is_sequence, named_outputs
+from keras_bahdanau.exporters.keras_models.model_signature import (
+    ModelCase,
+    ModelSignature,
+    WholeSignature,
+)
+
+_PROBABILITIES = "softmax", "sigmoid"  # activations
+
+
+class Labels(NamedTuple):
+    """The names of a model's classes.
+
+    Attributes:
+        names: Tuple of strings, in the order of the last axis; of a single number those of 0 and 1.
+        from_logits: True if the output is no probability yet.
+        binary: True if the output has one number for two classes.
+    """
+
+    names: tuple
+    from_logits: bool
+    binary: bool
+
+    @classmethod
+    def of_model(cls, model, names, from_logits=None):
+        """Labels that fit the only output of a model; ValueError if they do not."""
+        names = tuple(names)
+        if not names or not all(isinstance(name, str) for name in names):
+            raise ValueError(
+                f"`labels` must be a list of strings. Received: labels={list(names)!r:.80}."
+            )
+        outputs = keras.tree.flatten(model.outputs) if getattr(model, "outputs", None) else []
+        width = outputs[0].shape[-1] if len(outputs) == 1 else None
+        if len(outputs) > 1:
+            raise ValueError(
+                "`labels` must be of a model with one output. Received: "
+                f"{len(outputs)} outputs. Give a keras.Model with the one to name."
+            )
+        binary = width == 1
+        if width is not None and len(names) != (2 if binary else width):
+            raise ValueError(
+                "`labels` must have a name for each class. Received: "
+                f"{len(names)} labels, an output of width {width}. Correct them."
+            )
+        if from_logits is None:
+            from_logits = _gives_logits(model)
+        return cls(names, from_logits, binary)
+
+    def outputs(self, output):
+        """`label`, `probability` and `probabilities` of a tensor `(batch, ..., classes)`."""
+        output = tf.cast(output, tf.float32)
+        if self.from_logits:
+            output = tf.sigmoid(output) if self.binary else tf.nn.softmax(output)
+        if self.binary:
+            output = tf.concat([1.0 - output, output], axis=-1)
+        best = tf.argmax(output, axis=-1, output_type=tf.int32)
+        return {
+            "label": tf.gather(tf.constant(self.names), best),
+            "probability": tf.reduce_max(output, axis=-1),
+            "probabilities": output,
+        }
+
+
+def _gives_logits(model):
+    """True if the last layer has no activation, False for probabilities; ValueError if unknown."""
+    last = model.layers[-1] if getattr(model, "layers", None) else None
+    while last is not None and hasattr(last, "layer"):  # a wrapper, such as TimeDistributed
+        last = last.layer
+    activation = getattr(getattr(last, "activation", None), "__name__", None)
+    if activation in _PROBABILITIES or isinstance(last, keras.layers.Softmax):
+        return False
+    if activation == "linear":
+        return True
+    raise ValueError(
+        "`from_logits` must say what the last layer gives. Received: from_logits=None, a last "
+        f"layer {type(last).__name__} with the activation {activation}. Give from_logits=False for "
+        "probabilities, True for logits."
+    )
+
+
+class LabelledSignature(ModelSignature):
+    """A signature whose only output is named: see `Labels.outputs`."""
+
+    def __init__(self, signature, labels):
+        self.signature, self.labels = signature, labels
+        self.model, self.model_inputs = signature.model, signature.model_inputs
+        self.rows, self.narrow, self.inputs = signature.rows, signature.narrow, signature.inputs
+        self.lengths = getattr(signature, "lengths", {})
+
+    def outputs(self, tensors):
+        (output,) = self.signature.outputs(tensors).values()
+        return self.labels.outputs(output)
+
+    def cases(self, batches):
+        return [
+            case._replace(expected=self._expected(case)) for case in self.signature.cases(batches)
+        ]
+
+    def _expected(self, case):
+        (output,) = case.expected.values()
+        return {name: tensor.numpy() for name, tensor in self.labels.outputs(output).items()}
+
+
+class SourceSignature(WholeSignature):
+    """Raw inputs of a `Source`, such as strings, to the outputs of a model, or to labels."""
+
+    def __init__(self, source, labels, model, model_inputs, rows, narrow=False):
+        super().__init__(model, model_inputs, rows, narrow)
+        self.source, self.labels = source, labels
+        self.inputs = {
+            name: tf.TensorSpec(spec.shape, spec.dtype, name)
+            for name, spec in source.inputs.items()
+        }
+        self._matched = _matched(source, model_inputs)
+
+    def outputs(self, tensors):
+        outputs = self._plain_outputs(tensors)
+        if self.labels is None:
+            return outputs
+        (output,) = outputs.values()
+        return self.labels.outputs(output)
+
+    def _plain_outputs(self, tensors):
+        features = self.source.features(**tensors)
+        inputs = {}
+        for name, spec in self.model_inputs.specs.items():
+            longest = spec.shape[1] if is_sequence(spec) and spec.shape.rank < 4 else None
+            cut = features if longest is None else self.source.graph_cut(features, longest)[0]
+            tensor = self.source.named(cut)[self._matched[name]]
+            if longest is not None:
+                missing = longest - tf.shape(tensor)[1]
+                widths = [[0, 0], [0, missing]] + [[0, 0]] * (tensor.shape.rank - 2)
+                tensor = tf.ensure_shape(tf.pad(tensor, widths), (None, *spec.shape[1:]))
+            tensor = tf.cast(tensor, spec.dtype)
+            if is_sequence(spec) and spec.shape.rank == 3:
+                tensor._keras_mask = tf.sequence_mask(self.source.lengths(cut), tf.shape(tensor)[1])
+            inputs[name] = tensor
+        return named_outputs(self.model, self.model_inputs.call(self.model, inputs))
+
+    def batches(self, examples=None):
+        """Requests: edge cases and examples of the source, or inputs of a user, as one batch."""
+        raw = [*self.source.edge_cases, *self.source.examples, *(examples or ())]
+        return [self.source.requests([source]) for source in raw[:2]] + [self.source.requests(raw)]
+
+    def cases(self, batches):
+        cases = []
+        for batch in batches:
+            tensors = {name: tf.constant(array) for name, array in batch.items()}
+            outputs = self.outputs(tensors)
+            expected = {name: np.asarray(tensor) for name, tensor in outputs.items()}
+            cases.append(ModelCase(self.name, batch, expected))
+        return cases
+
+
+def _matched(source, model_inputs):
+    """Name of the feature for each input of the model: the same name, or the first of one input."""
+    features = source.named(source.feature_spec)
+    names = [*model_inputs.specs]
+    if len(names) == 1 and names[0] not in features:
+        return {names[0]: next(iter(features))}
+    if missing := [name for name in names if name not in features]:
+        raise ValueError(
+            "Each input of the model must have the name of a feature of the source: "
+            f"{', '.join(features)}. Received: {', '.join(missing)}. Rename keras.Input(name=...)."
+        )
+    return {name: name for name in names}

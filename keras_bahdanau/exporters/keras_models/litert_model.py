@@ -1,0 +1,189 @@
+"""LiteRT files of Keras models: arrays in, arrays out, with built-in operations alone."""
+
+import dataclasses
+import re
+
+from keras_bahdanau.exporters.card import CARD, read_card
+from keras_bahdanau.exporters.keras_models.model_card import (
+    describe_card,
+    is_model_file,
+    model_card,
+)
+from keras_bahdanau.exporters.keras_models.model_exporter import KerasModelExporter
+from keras_bahdanau.exporters.litert.litert_exporter import LiteRTFormat
+from keras_bahdanau.settings.limits import BATCH_SIZE
+from keras_bahdanau.settings.option import check_value, optional
+
+LABELS = "labels.txt"
+_OPERATION = re.compile(r"(?:tf\.|Flex)([A-Z]\w*)")
+_GROUP = re.compile(r"(?:Select|Flex|Custom) ops: ([\w, ]+)")
+_NO_CAUSE = {"Select", "PartitionedCall", "StatefulPartitionedCall", "While", "If", "Const"}
+_OF_LISTS = {"TensorListReserve", "TensorListStack", "TensorListFromTensor", "TensorListSetItem"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LiteRTModelExporter(LiteRTFormat, KerasModelExporter):
+    """The format `litert` of Keras models; the fields are settings of `export_litert`."""
+
+    batch_size: int | None = 1
+
+    narrow = True
+
+    def __post_init__(self):
+        super().__post_init__()
+        KerasModelExporter.__post_init__(self)
+        check_value("batch_size", self.batch_size, optional(BATCH_SIZE))
+
+    @staticmethod
+    def recognizes(path):
+        return is_model_file(path)
+
+    @property
+    def rows(self):
+        return self.batch_size
+
+    def require(self, model):
+        from keras_bahdanau.models.precision import precision_of
+
+        super().require(model)
+        if (precision := precision_of(model)) != "float32":
+            raise ValueError(
+                "A LiteRT file multiplies in float32, or in 8 or 4 bits. Received: a model in "
+                f"{precision}. Build it with the dtype policy 'float32', and set its weights."
+            )
+
+    def write(self, served, path):
+        from keras_bahdanau.exporters.keras_models.portable_layers import resources_of
+        from keras_bahdanau.exporters.litert.conversion import converted
+        from keras_bahdanau.exporters.tracing import weights_of
+
+        functions = served.functions
+        _require_numbers(served)
+        try:
+            weights = weights_of(served, resources_of(served.model))
+            model = converted(weights, functions, self.quantization, path.parent)
+        except OSError:
+            raise
+        except Exception as error:  # the converter has several kinds of its own
+            raise ValueError(_why_not(error, served, self.batch_size)) from None
+        path.write_bytes(self._packed(served, model))
+
+    def _packed(self, served, model):
+        """The bytes of the whole file: the model with its metadata, labels and card."""
+        from keras_bahdanau.exporters.litert import metadata
+        from keras_bahdanau.exporters.litert.tflite_file import add_metadata, pack, read_metadata
+
+        runtime = read_metadata(model)["min_runtime_version"].rstrip(b"\0").decode()
+        card = {
+            **model_card(served),
+            "min_runtime_version": runtime,
+            "quantization": self.precision,
+        }
+        labels = card.get("labels")
+        files = {} if labels is None else {LABELS: "\n".join(labels).encode()}
+        described = _metadata(model, card)
+        return pack(
+            add_metadata(model, metadata.ENTRY, metadata.encode_metadata(described)), files, card
+        )
+
+    def check(self, path):
+        from keras_bahdanau.exporters.litert.file_check import check_litert
+
+        return check_litert(path, fixed=False)
+
+    def answers(self, path, served, cases):
+        from keras_bahdanau.exporters.keras_models.array_model import ArrayModel
+
+        artefact = ArrayModel(path)
+        return artefact.timed([(case.signature, case.inputs) for case in cases])
+
+    def describe(self, path):
+        from keras_bahdanau.exporters.litert.tflite_file import unpack
+
+        contents = unpack(path.read_bytes())
+        card = read_card(contents.files[CARD])
+        sizes = {"model": contents.model, **contents.files}
+        parts = [
+            f"operations of TensorFlow Lite {card['min_runtime_version']}",
+            *(
+                f"{name}, {len(sizes[name]):,} bytes, sha256 {digest}"
+                for name, digest in card["sha256"].items()
+            ),
+        ]
+        return describe_card(card, f"LiteRT file ({card['quantization']})", parts)
+
+
+def _metadata(model, card):
+    """The `ModelMetadata` of LiteRT's standard."""
+    from keras_bahdanau import __version__
+    from keras_bahdanau.exporters.litert import metadata
+    from keras_bahdanau.exporters.litert.descriptions import subgraphs
+    from keras_bahdanau.exporters.litert.tflite_file import load_schema
+
+    labels = metadata.AssociatedFile(LABELS, "Names of the classes.", metadata.AXIS_LABELS)
+    files = () if "labels" not in card else (labels,)
+    tensors, used = {}, {}
+    for signature in card["tensors"].values():
+        tensors |= {name: (text, ()) for name, text in signature["inputs"].items()}
+        tensors |= {name: (text, ()) for name, text in signature["outputs"].items()}
+        used |= dict.fromkeys(signature["outputs"], files)
+    about = metadata.AssociatedFile(
+        CARD, "Versions, signatures, sha256, parity.", metadata.DESCRIPTIONS
+    )
+    return metadata.ModelMetadata(
+        name=card["model"],
+        description=f"Signatures: {', '.join(card['tensors'])}. Weights: {card['quantization']}.",
+        version=__version__,
+        subgraph_metadata=tuple(
+            subgraphs(
+                load_schema().Model.GetRootAs(model),
+                dict.fromkeys(card["tensors"], "A Keras model."),
+                tensors,
+                tensors,
+                used,
+            )
+        ),
+        associated_files=(about, *files),
+    )
+
+
+def _require_numbers(served):
+    """Raise ValueError for an input or output of strings, which no LiteRT operation reads."""
+    for name, function in served.functions.items():
+        tensors = {**served.signatures[name].inputs, **function.structured_outputs}
+        for key, tensor in tensors.items():
+            if tensor.dtype.name == "string":
+                raise ValueError(
+                    "A LiteRT file has numbers alone. Received: "
+                    f"{key!r} of the signature {name!r}, which is text. Export a SavedModel, or "
+                    "cut the layers that read text off the model, and run them on the host."
+                )
+
+
+def _why_not(error, served, batch_size):
+    """The line of an error of the converter: operations, their layers, what to do."""
+    from keras_bahdanau.exporters.keras_models.portable_layers import made_by
+
+    text = str(error)
+    names = [name for group in _GROUP.findall(text) for name in re.split(r"[ ,]+", group) if name]
+    names += _OPERATION.findall(text)
+    names = [name.removeprefix("Flex") for name in names]
+    origins = served.operations_by_layer()
+    names = list(dict.fromkeys(n for n in names if n in origins and n not in _NO_CAUSE))
+    parts = [f"{name}{made_by(origins[name])}" for name in names[:4]] or [
+        " ".join(text.split())[:300]
+    ]
+    open_axes = any(
+        None in spec.shape[1:]
+        for signature in served.signatures.values()
+        for spec in signature.inputs.values()
+    )
+    remedy = "Replace the layer, or export a SavedModel."
+    if batch_size is None:
+        remedy = "Give batch_size=1, or another fixed one."
+    elif open_axes:
+        remedy = "Give length=, a fixed one, or export a SavedModel."
+    return (
+        "A LiteRT file has built-in operations alone, of static shapes in loops. Received: "
+        f"{'; '.join(parts)}. {remedy}"
+    )

@@ -1,0 +1,79 @@
+"""Exports of Keras models: what their formats have in common."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from keras_bahdanau.exporters.exporter import Exporter
+from keras_bahdanau.exporters.publishing import export_together, reserved
+from keras_bahdanau.settings.guesses import nearest
+from keras_bahdanau.settings.limits import FIXED_LENGTH
+from keras_bahdanau.settings.option import check_value, optional
+
+SIGNATURES = ("serving_default", "step", "weights")
+
+
+def export_keras_model(exporter, model, path, allow_differences=False, say=None):
+    """Write a Keras model in one format, once it is known to be good: the path of the artefact."""
+    from keras_bahdanau.exporters.keras_models.model_parity import ModelComparison
+    from keras_bahdanau.exporters.keras_models.served_model import ServedModel
+
+    exporter.require(model)
+    target = exporter.destination(Path(path))
+    with reserved({target: exporter}):
+        served = ServedModel(model, exporter)
+        comparison = ModelComparison(served, say)
+        (named,) = export_together(
+            {target: exporter}, served, comparison, target, allow_differences
+        )
+    return named
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KerasModelExporter(Exporter):
+    """Settings of all formats of Keras models.
+
+    `write` and `answers` get a `ServedModel` in place of a pipeline, `answers` its cases in place
+    of inputs: it returns (outputs of each case, seconds of each).
+    """
+
+    length: Any = None
+    real_length: bool = False
+    signatures: tuple = ("serving_default",)
+    labels: tuple | None = None
+    from_logits: bool | None = None
+    examples: Any = None
+
+    source = None  # a `Source` before the model
+    rows = None  # of a fixed batch
+    narrow = False  # True for the dtypes of LiteRT alone
+    most_rows = None  # of a request
+
+    def __post_init__(self):
+        lengths = self.length.values() if isinstance(self.length, dict) else [self.length]
+        for length in lengths:
+            if length != "dynamic":
+                check_value("length", length, optional(FIXED_LENGTH))
+        signatures = (self.signatures,) if isinstance(self.signatures, str) else self.signatures
+        object.__setattr__(self, "signatures", tuple(dict.fromkeys(signatures)))
+        for name in self.signatures or ("",):
+            if name not in SIGNATURES:
+                raise ValueError(
+                    "`signatures` of a Keras model must be some of "
+                    f"{', '.join(map(repr, SIGNATURES))}. Received: signatures="
+                    f"{self.signatures!r}{nearest(name, SIGNATURES)}"
+                )
+        if self.real_length and set(self.signatures) - {"serving_default"}:
+            raise ValueError(
+                "`real_length` must go with the signature 'serving_default' alone. Received: "
+                f"signatures={self.signatures!r}. Export the others to a file of their own."
+            )
+
+    @classmethod
+    def variants(cls, **settings):
+        return []  # `export_all` writes pipelines
+
+    def require(self, model):
+        from keras_bahdanau.exporters.keras_models.served_model import require_keras_model
+
+        require_keras_model(model)

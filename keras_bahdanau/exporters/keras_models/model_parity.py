@@ -1,0 +1,190 @@
+"""Agreement of an exported Keras model with Keras, and its cost."""
+
+import dataclasses
+import statistics
+import time
+from typing import Any
+
+import numpy as np
+
+from keras_bahdanau.exporters.parity import require
+from keras_bahdanau.exporters.rounding import roundings
+from keras_bahdanau.files.integrity import Damage
+from keras_bahdanau.models.precision import precision_of
+
+TOLERANCE = 1e-5  # of the largest value of an output, if that is above 1
+MOST_MISSES = 8
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModelParity:
+    """Distance of an artefact's outputs from those of Keras, and its cost."""
+
+    artefact: str
+    requests: int
+    difference: float | None = None  # largest of any output; None for Keras itself
+    relative: float | None = None  # the same, each output divided by its largest value, or by 1
+    megabytes: float | None = None  # 10^6 bytes; of Keras, those of its weights
+    milliseconds: float | None = None  # median of a request
+    exact: bool = True  # False with fewer bits, which may differ
+    misses: tuple = ()  # strings: differences that rounding does not explain
+
+    @property
+    def holds(self):
+        """True if nothing differs that must not."""
+        return not self.misses
+
+    def __str__(self):
+        return f"{self.artefact}: outputs to {self.relative:.1e}"
+
+
+def table(rows):
+    """Lines of text for a list of `ModelParity`, that of Keras first."""
+    columns = {
+        "size MB": ("megabytes", ".2f"),
+        "difference": ("difference", ".1e"),
+        "relative": ("relative", ".1e"),
+        "p50 ms": ("milliseconds", ".2f"),
+    }
+    lines = [["", *columns]]
+    for row in rows:
+        values = [getattr(row, field) for field, _ in columns.values()]
+        forms = [form for _, form in columns.values()]
+        cells = ["" if v is None else format(v, f) for v, f in zip(values, forms, strict=True)]
+        lines.append([row.artefact, *cells])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join([name.ljust(widths[0]), *map(str.rjust, cells, widths[1:])]).rstrip()
+        for name, *cells in lines
+    )
+
+
+def describe(card):
+    """The table of a card; `Damage` if its rows have another form."""
+    names = {field.name for field in dataclasses.fields(ModelParity)}
+    try:
+        rows = [
+            ModelParity(**{name: value for name, value in row.items() if name in names})
+            for row in card["parity"]
+        ]
+        return table(rows) if rows else "not compared with Keras"
+    except (AttributeError, OverflowError, TypeError, ValueError):
+        raise Damage("its 'parity' is no table that an export writes") from None
+
+
+class ModelComparison:
+    """Answers of Keras to requests of a `ServedModel`, to compare artefacts with.
+
+    It has what `export_together` asks of a `Comparison`.
+    """
+
+    table = staticmethod(table)
+    require = staticmethod(require)
+
+    def __init__(self, served, say=None):
+        self.say = say or (lambda line: None)
+        self.served = served
+        began = time.perf_counter()
+        self.cases = served.compared_cases
+        seconds = time.perf_counter() - began
+        self.say(f"Keras: {len(self.cases):,} requests")
+        self.keras = ModelParity(
+            artefact="Keras",
+            requests=len(self.cases),
+            megabytes=round(sum(w.numpy().nbytes for w in served.model.weights) / 1e6, 2),
+            milliseconds=1000 * seconds / max(1, len(self.cases)),
+        )
+
+    def row(self, exporter, path):
+        """`ModelParity` of an artefact."""
+        self.say(f"{exporter.artefact}: {len(self.cases):,} requests")
+        outputs, seconds = exporter.answers(path, self.served, self.cases)
+        measured = [
+            distances(case, output) for case, output in zip(self.cases, outputs, strict=True)
+        ]
+        exact = exporter.exact and precision_of(self.served.model) == "float32"
+        misses = list(self._misses(measured, exact))
+        pairs = [pair for request in measured for pair in request.values()]
+        return ModelParity(
+            artefact=exporter.artefact,
+            requests=len(self.cases),
+            difference=max((pair.difference for pair in pairs), default=0.0),
+            relative=max((pair.difference / pair.scale for pair in pairs), default=0.0),
+            megabytes=_megabytes(path),
+            milliseconds=1000 * statistics.median(seconds) if seconds else None,
+            exact=exact,
+            misses=tuple(misses),
+        )
+
+    def _misses(self, measured, exact):
+        """Yield a sentence for each output that differs by more than rounding explains."""
+        suspects = [
+            (number, name)
+            for number, request in enumerate(measured)
+            for name, pair in request.items()
+            if not pair.difference <= (TOLERANCE * pair.scale if exact else np.inf)
+            or not np.isfinite(pair.difference)
+        ][:MOST_MISSES]
+        moved = self._moved(suspects) if suspects and exact else {}
+        for number, name in suspects:
+            pair = measured[number][name]
+            allowed = max(TOLERANCE * pair.scale, moved.get((number, name), 0.0))
+            if not pair.difference <= allowed or not np.isfinite(pair.difference):
+                yield (
+                    f"output {name!r} of signature {self.cases[number].signature!r} is off by "
+                    f"{pair.difference:.1e}, where {allowed:.1e} is rounding"
+                )
+
+    def _moved(self, suspects):
+        """How far Keras moves with weights rounded otherwise, by (request, output)."""
+        moved = dict.fromkeys(suspects, 0.0)
+        for _ in roundings(self.served.model):
+            cases = self.served.cases()
+            for number, name in suspects:
+                answer = cases[number].expected
+                distance = distances(self.cases[number], answer)[name].difference
+                moved[number, name] = max(moved[number, name], distance)
+        return moved
+
+
+@dataclasses.dataclass(frozen=True)
+class Distance:
+    """Largest difference of one output, and the value that it is compared with."""
+
+    difference: float
+    scale: float
+
+
+def distances(case, outputs):
+    """Dictionary from the name of each output to its `Distance`; infinite for another shape."""
+    return {
+        name: _distance(expected, outputs.get(name), (case.lengths or {}).get(name))
+        for name, expected in case.expected.items()
+    }
+
+
+def _distance(expected: Any, received: Any, lengths=None):
+    if lengths is not None and received is not None:  # steps behind the real length mean nothing
+        rows = [
+            _distance(expected[row, :steps], received[row, :steps])
+            for row, steps in enumerate(lengths)
+        ]
+        return Distance(max(r.difference for r in rows), max(r.scale for r in rows))
+    if received is None or np.shape(received) != np.shape(expected):
+        return Distance(np.inf, 1.0)
+    expected, received = np.asarray(expected), np.asarray(received)
+    if expected.dtype.kind in "OSU":
+        return Distance(float(np.any(expected != received)), 1.0)
+    expected, received = expected.astype(np.float64), received.astype(np.float64)
+    same = (expected == received) | (np.isnan(expected) & np.isnan(received))
+    with np.errstate(invalid="ignore"):
+        differences = np.where(same, 0.0, np.abs(expected - received))
+    difference = float(np.max(differences, initial=0.0))
+    finite = expected[np.isfinite(expected)]
+    scale = max(1.0, float(np.abs(finite).max(initial=0.0)))
+    return Distance(np.inf if np.isnan(difference) else difference, scale)
+
+
+def _megabytes(path):
+    files = [path] if path.is_file() else [part for part in path.rglob("*") if part.is_file()]
+    return round(sum(file.stat().st_size for file in files) / 1e6, 2)

@@ -1,0 +1,174 @@
+"""Layers of a model while it is traced for other runtimes, and the layers behind an operation."""
+
+import contextlib
+import functools
+import inspect
+import re
+import warnings
+
+import keras
+import tensorflow as tf
+
+from keras_bahdanau.exporters.saved_model.graph_check import GUARD, calls, harm_of
+from keras_bahdanau.exporters.tracing import portable, switched
+from keras_bahdanau.models.inspection import convertible_loops
+
+_DROPOUT = "dropout", "recurrent_dropout"  # of a cell
+_SCOPE = "layer_number_"
+_NUMBER = re.compile(rf"{_SCOPE}(\d+?)(?:_\d+)?")
+
+
+@contextlib.contextmanager
+def portable_layers(model, record=None):
+    """Traces inside of the block run anywhere, and give an answer for any ids.
+
+    No cuDNN operation is in them; ids that an `Embedding` does not have are its nearest ones, where
+    a graph would raise. `record` is a function of (layer, its ids).
+    """
+
+    def clamped(layer, call):
+        def call_with_known_ids(inputs):
+            if record is not None:
+                record(layer, inputs)
+            ids = keras.ops.clip(keras.ops.cast(inputs, "int32"), 0, layer.input_dim - 1)
+            outputs = call(ids)
+            masks = getattr(inputs, "_keras_mask", None), layer.compute_mask(ids)
+            masks = [mask for mask in masks if mask is not None]
+            if masks:  # an Embedding loses the mask of its inputs
+                outputs._keras_mask = functools.reduce(keras.ops.logical_and, masks)
+            return outputs
+
+        return call_with_known_ids
+
+    embeddings = [layer for layer in layers_of(model) if isinstance(layer, keras.layers.Embedding)]
+    wrappers = [w for w in layers_of(model) if isinstance(w, keras.layers.TimeDistributed)]
+    with portable(model), convertible_loops(), contextlib.ExitStack() as block:
+        block.enter_context(replaced_calls(embeddings, clamped))
+        block.enter_context(replaced_calls(wrappers, _folded))
+        for cell in layers_of(model):  # which draws masks even where none are used
+            if hasattr(cell, "recurrent_dropout") and not isinstance(cell, keras.layers.RNN):
+                block.callback(vars(cell).update, {n: vars(cell)[n] for n in _DROPOUT})
+                vars(cell).update(dict.fromkeys(_DROPOUT, 0.0))
+        yield
+
+
+def _folded(wrapper, call):
+    """A `TimeDistributed` that reads all steps at once, as rows: Keras maps or unrolls them."""
+
+    def call_on_rows(inputs, training=None, mask=None):
+        arguments = inspect.signature(wrapper.layer.call).parameters
+        keywords = {"training": training} if "training" in arguments else {}
+        if mask is not None and "mask" in arguments:
+            keywords["mask"] = _merged(mask)
+        outputs = wrapper.layer.call(_merged(inputs), **keywords)
+        shape = keras.ops.shape(inputs)[:2] + keras.ops.shape(outputs)[1:]
+        return keras.ops.reshape(outputs, shape)
+
+    return call_on_rows
+
+
+def _merged(tensor):
+    """(batch, time, ...) -> (batch * time, ...)."""
+    batch, time, *axes = keras.ops.shape(tensor)
+    return keras.ops.reshape(tensor, (batch * time, *axes))
+
+
+@contextlib.contextmanager
+def replaced_calls(layers, replacement):
+    """Layers whose `call` is `replacement(layer, call)` inside of the block."""
+    previous = [vars(layer).get("call") for layer in layers]
+    try:
+        for layer in layers:
+            vars(layer)["call"] = replacement(layer, layer.call)
+        yield
+    finally:
+        for layer, call in zip(layers, previous, strict=True):
+            vars(layer).pop("call", None)
+            if call is not None:
+                vars(layer)["call"] = call
+
+
+@contextlib.contextmanager
+def without_advice():
+    """Keras' advice about short sequences and lost masks, which is for training, is not shown."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
+
+
+def stateless(model):
+    """Recurrent layers inside of the block keep no state of an earlier call."""
+    return switched(model, "stateful", False)
+
+
+def layers_of(model):
+    """All layers of a model, those inside of others too, each once."""
+    return list({id(layer): layer for layer in model._flatten_layers()}.values())
+
+
+def resources_of(model):
+    """Tables of lookup layers, which a SavedModel must hold."""
+    return [
+        value
+        for layer in layers_of(model)
+        for value in vars(layer).values()
+        if isinstance(value, tf.saved_model.experimental.TrackableResource)
+    ]
+
+
+@contextlib.contextmanager
+def named_scopes(model):
+    """Nodes that are traced inside of the block have the number of their layer in their names."""
+    layers = layers_of(model)
+    numbers = {id(layer): number for number, layer in enumerate(layers)}
+
+    def scoped(layer, call):
+        @functools.wraps(call)
+        def call_in_scope(*args, **kwargs):
+            with tf.name_scope(f"{_SCOPE}{numbers[id(layer)]}"):
+                return call(*args, **kwargs)
+
+        return call_in_scope
+
+    with replaced_calls([layer for layer in layers if layer is not model], scoped):
+        yield layers
+
+
+def operations_by_layer(function, layers=()):
+    """Dictionary from each operation of a concrete function to descriptions of its layers.
+
+    `layers` are those of `named_scopes`, in which the function was traced.
+    """
+    graph = function.graph.as_graph_def()
+    library = {item.signature.name: item for item in graph.library.function}
+    origins, visited = {}, set()
+    waiting = [(node, ()) for node in graph.node]
+    while waiting:
+        node, outer = waiting.pop()
+        scopes = (*outer, *node.name.split("/"))
+        if GUARD in scopes:
+            continue
+        described = origins.setdefault(node.op, [])
+        numbers = [_NUMBER.fullmatch(scope) for scope in scopes]
+        inner = [layers[int(match[1])] for match in numbers if match]
+        if inner and (text := f"{inner[-1].name!r} ({type(inner[-1]).__name__})") not in described:
+            described.append(text)
+        for name in calls(node) & library.keys():
+            if (name, scopes) not in visited:
+                visited.add((name, scopes))
+                waiting += [(node, scopes) for node in library[name].node_def]
+    return origins
+
+
+def harms_of(functions):
+    """Yield (signature, operation, `Harm`) for operations that no runtime should run."""
+    for name, function in functions.items():
+        for operation in operations_by_layer(function):
+            harm = harm_of(operation)
+            if harm is not None:
+                yield name, operation, harm
+
+
+def made_by(layers):
+    """End of a phrase about an operation: the layers that made it, as far as they are known."""
+    return f" by the layer {' and '.join(layers)}" if layers else ""

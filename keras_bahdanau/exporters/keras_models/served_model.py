@@ -1,0 +1,216 @@
+"""A Keras model opened for one export: signatures, graphs, and requests to compare on."""
+
+import dataclasses
+import functools
+
+import keras
+import tensorflow as tf
+
+from keras_bahdanau.exporters.keras_models import drawn_examples
+from keras_bahdanau.exporters.keras_models.class_labels import (
+    LabelledSignature,
+    Labels,
+    SourceSignature,
+)
+from keras_bahdanau.exporters.keras_models.model_inputs import inputs_of
+from keras_bahdanau.exporters.keras_models.model_signature import (
+    BoundedSignature,
+    WeightsSignature,
+    WholeSignature,
+)
+from keras_bahdanau.exporters.keras_models.portable_layers import (
+    harms_of,
+    layers_of,
+    made_by,
+    named_scopes,
+    operations_by_layer,
+    portable_layers,
+    stateless,
+    without_advice,
+)
+from keras_bahdanau.exporters.keras_models.streaming import StepSignature
+from keras_bahdanau.exporters.tracing import traced
+from keras_bahdanau.files.integrity import require_finite_weights
+from keras_bahdanau.models.step_model import StepModel
+
+
+class ServedModel:
+    """A model with the settings of an export, a `KerasModelExporter`.
+
+    Attributes:
+        model: The Keras model.
+        signatures: Dictionary from a name to its `ModelSignature`.
+    """
+
+    def __init__(self, model, settings):
+        self.model, self._settings = model, settings
+        example = settings.examples if settings.source is None else None
+        inputs = inputs_of(model, _first(example))
+        if not inputs.resizable:
+            inputs = inputs.resized(settings.length)
+        if any(None in spec.shape[1:] for spec in inputs.specs.values()):
+            why = "A layer that is unrolled needs inputs of fixed lengths."
+            _require_plain(model, "unroll", why, "length=")
+        with stateless(model), without_advice():
+            ids = self._known_ids(inputs)
+        if inputs.resizable:
+            inputs = _with_integer_ids(inputs, ids).resized(settings.length)
+        self.inputs = dataclasses.replace(inputs, ids=ids)
+        self.labels = None
+        if settings.labels is not None:
+            self.labels = Labels.of_model(model, settings.labels, settings.from_logits)
+        self.signatures = {name: self._signature(name) for name in settings.signatures}
+
+    def _known_ids(self, inputs):
+        try:
+            return drawn_examples.known_ids(self.model, inputs, portable_layers)
+        except (ValueError, TypeError, tf.errors.OpError) as error:
+            raise_in_one_line(error, self.model)
+
+    def _signature(self, name):
+        settings = self._settings
+        arguments = self.model, self.inputs, settings.rows, settings.narrow
+        if name == "step":
+            return StepSignature(*arguments)
+        if name == "weights":
+            return WeightsSignature(*arguments)
+        why = "An artefact keeps no state between two requests."
+        remedy = "signatures=('step',), whose states are inputs and outputs"
+        _require_plain(self.model, "stateful", why, remedy)
+        if settings.source is not None:
+            return SourceSignature(settings.source, self.labels, *arguments)
+        kind = BoundedSignature if settings.real_length else WholeSignature
+        signature = kind(*arguments)
+        if self.labels is None or settings.narrow:  # a file for devices has the labels in its card
+            return signature
+        return LabelledSignature(signature, self.labels)
+
+    @functools.cached_property
+    def functions(self):
+        """Concrete functions by the name of their signature; ValueError for harmful operations."""
+        functions = self._traced()
+        for name, operation, harm in harms_of(functions):
+            layers = self.operations_by_layer().get(operation, [])
+            raise ValueError(
+                f"An exported model must be free of {operation}, which {harm.why}. Received: it in "
+                f"the signature {name!r}{made_by(layers)}. {harm.remedy}"
+            )
+        return functions
+
+    def _traced(self):
+        with portable_layers(self.model), without_advice():
+            return {
+                name: traced(
+                    self,
+                    functools.partial(_answer, name),
+                    signature.inputs,
+                    self._settings.most_rows,
+                )
+                for name, signature in self.signatures.items()
+            }
+
+    def operations_by_layer(self):
+        """Dictionary from each operation of all graphs to descriptions of the layers behind it."""
+        origins = {}
+        with named_scopes(self.model) as layers:
+            functions = self._traced()
+        for function in functions.values():
+            for operation, described in operations_by_layer(function, layers).items():
+                known = origins.setdefault(operation, [])
+                known += [text for text in described if text not in known]
+        return origins
+
+    @functools.cached_property
+    def compared_cases(self):
+        """The `cases` of the model as it is, which warm a server up."""
+        return self.cases()
+
+    def cases(self):
+        """List of `ModelCase`: requests to each signature, with the answers of Keras."""
+        cases = []
+        with without_advice():
+            for signature in self.signatures.values():
+                cases += self._cases_of(signature)
+        return cases
+
+    def _cases_of(self, signature):
+        """Cases of a signature; of drawn inputs those that Keras reads: some are too short."""
+        if self._settings.examples is not None or self._settings.source is not None:
+            return signature.cases(self._batches(signature))
+        cases, failures = [], []
+        for batch in self._batches(signature)[: 1 if signature.name == "step" else None]:
+            try:
+                cases += signature.cases([batch])
+            except (ValueError, tf.errors.OpError) as error:
+                failures.append(error)
+        if not cases:
+            raise_in_one_line(failures[0], self.model)
+        return cases
+
+    def _batches(self, signature):
+        settings = self._settings
+        if settings.source is not None:
+            return signature.batches(settings.examples)
+        if settings.examples is not None:
+            return drawn_examples.given_batches(signature, settings.examples, settings.rows)
+        return drawn_examples.drawn_batches(signature, settings.rows)
+
+
+def raise_in_one_line(error, model):
+    """Raise the ValueError of a model that fails on its inputs."""
+    text = " ".join(str(error).split())
+    if "Received:" in text and not text.startswith("Exception encountered"):
+        raise error  # which says it itself
+    raise ValueError(
+        "A model must give an answer for inputs as it declares them. Received: "
+        f"{model.name!r} ({text[:300]}). Give examples= or length= that it reads."
+    ) from None
+
+
+def _answer(name, served, **tensors):
+    return served.signatures[name](**tensors)
+
+
+def _first(examples):
+    """The first batch of examples, whose shapes and dtypes those of a subclassed model are."""
+    is_batches = isinstance(examples, list | tuple) and examples and isinstance(examples[0], dict)
+    return examples[0] if is_batches else examples
+
+
+def _with_integer_ids(inputs, ids):
+    """Inputs of a model known by shapes alone: what an `Embedding` reads is int32."""
+    specs = {
+        name: tf.TensorSpec(spec.shape, tf.int32, name) if name in ids else spec
+        for name, spec in inputs.specs.items()
+    }
+    return dataclasses.replace(inputs, specs=specs)
+
+
+def _require_plain(model, flag, why, remedy):
+    """Raise ValueError for a recurrent layer with a flag such as `stateful`."""
+    for layer in layers_of(model):
+        if getattr(layer, flag, False) is True:
+            raise ValueError(
+                f"{why} Received: {layer.name!r} ({type(layer).__name__}) with {flag}=True. "
+                f"Give {remedy}, or set {flag}=False."
+            )
+
+
+def require_keras_model(model):
+    """Raise TypeError unless it is a Keras model; ValueError for infinite weights."""
+    if isinstance(model, StepModel):
+        raise TypeError(
+            "A model of sequences to sequences is exported with its search. Received: "
+            f"{type(model).__name__}. Give the Pipeline that holds it, such as a Translator."
+        )
+    if keras.backend.backend() != "tensorflow":
+        raise ValueError(
+            "An export needs Keras on TensorFlow. Received: the backend "
+            f"{keras.backend.backend()}. Save the model, and load it with KERAS_BACKEND=tensorflow."
+        )
+    if not isinstance(model, keras.Model):
+        raise TypeError(
+            "`model` must be a Pipeline or a keras.Model. Received: type "
+            f"{type(model).__name__}. Put a layer into keras.Sequential([keras.Input(...), layer])."
+        )
+    require_finite_weights(model)
