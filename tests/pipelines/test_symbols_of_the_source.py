@@ -26,8 +26,8 @@ def both():
 
 @pytest.fixture(scope="module")
 def translator(both):
-    """Its weights are random, so that any of the tokens can come."""
-    keras.utils.set_random_seed(3)
+    """Its weights are random, and symbols are likely enough to come."""
+    keras.utils.set_random_seed(5)
     sizes = {"units": 8, "attention_units": 4, "embedding_units": 4}
     model = kb.presets.characters(both, both, **sizes)
     search = kb.SearchOptions(beam_width=12, max_length=2, write_symbols=False)
