@@ -172,6 +172,7 @@ def padding(name, folder):
         embedding = keras.layers.Embedding(9, 6, mask_zero=True)
         assert_padding_is_ignored(keras.Sequential([embedding, kind.new(), keras.layers.Dense(3)]))
         model = keras.Sequential([kind.new(), keras.layers.Dense(3)])
+        model.supports_masking = True  # or Keras warns that its output has no mask
         whole = model(WORDS, mask=ops.convert_to_tensor(IDS > 0))
         assert_same(model(WORDS[1:2, :2]), whole[1:2], 1e-6)
 
@@ -250,7 +251,8 @@ def fit(name, folder):
         for weight, old in zip(model.weights, before, strict=True)
         if np.array_equal(ops.convert_to_numpy(weight), old)
     ]
-    assert not fixed or name in ("Attention, pair-tanh",), fixed
+    # what one query a row does not need: the query in a softmax, coverage by earlier queries
+    assert not fixed or name in ("Attention, pair-tanh", "BahdanauAttention, coverage"), fixed
 
 
 @row
