@@ -11,7 +11,7 @@ from keras_bahdanau.layers.attention.arguments import may_equal
 from keras_bahdanau.layers.decoder_cells.attention_rnn import AttentionRNN
 from keras_bahdanau.layers.decoder_cells.bahdanau import DecoderCell
 from keras_bahdanau.layers.recurrence import outside_graphs, scan
-from keras_bahdanau.layers.registry import from_config
+from keras_bahdanau.layers.registry import CompositeLayer, from_config
 from keras_bahdanau.models.forecast_heads import resolve_head
 from keras_bahdanau.models.forecast_window import (
     SCALINGS,
@@ -37,7 +37,7 @@ class EncodedWindow(NamedTuple):
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class Forecaster(keras.Model):
+class Forecaster(CompositeLayer, keras.Model):
     """Forecast of series of numbers, with attention to the past at each future step.
 
     An encoder reads the past. At each step of the horizon the decoder reads the value of the step
