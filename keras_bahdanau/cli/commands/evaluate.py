@@ -91,7 +91,7 @@ class EvaluateArguments:
 def evaluate(arguments, search_options):
     """Translate sentences, or read files, and compare: metrics, perplexity, attention, speed.
 
-    A .tflite file gives no perplexity and no accuracy of tokens.
+    A .tflite or .onnx file gives no perplexity and no accuracy of tokens.
     """
     models = open_models(arguments.model)
     nbest = _nbest_of(arguments.metrics, arguments.compare)

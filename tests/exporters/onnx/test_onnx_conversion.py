@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_bahdanau.exporters.onnx.onnx_conversion import convert, nodes_of
 
 FLOATS = tf.TensorSpec((None, 8), tf.float32, "x")
+FRAMES = 12  # points of a spectrum that are no power of 2
 COUNTS = tf.TensorSpec((None,), tf.int32, "lengths")
 PIXELS = tf.TensorSpec((None, 3), tf.uint8, "pixels")
 WEIGHTS = np.eye(8, dtype=np.float32)[::-1].copy()  # reverses a row
@@ -20,7 +21,7 @@ class Graph(tf.Module):
 
     @tf.function(input_signature=[FLOATS, COUNTS, PIXELS], autograph=False)
     def answer(self, x, lengths, pixels):
-        spectrum = tf.signal.rfft(x)
+        spectrum = tf.signal.rfft(tf.stack([x, -x], axis=1), fft_length=[FRAMES])
 
         def step(number, values):
             return number + 1, tf.matmul(values, self.weights) + 1.0
@@ -90,7 +91,7 @@ def test_bytes_are_padded_with_their_value(run):
 
 def test_a_spectrum_has_its_real_and_imaginary_part(run):
     x = np.random.default_rng(0).normal(size=(2, 8))
-    outputs, expected = run(x=x), np.fft.rfft(x)
+    outputs, expected = run(x=x), np.fft.rfft(np.stack([x, -x], axis=1), n=FRAMES)
     np.testing.assert_allclose(outputs["real"], expected.real, atol=1e-5)
     np.testing.assert_allclose(outputs["imaginary"], expected.imag, atol=1e-5)
 
