@@ -2,7 +2,6 @@
 
 from keras_bahdanau import __version__
 from keras_bahdanau.exporters.card import read_packed_card
-from keras_bahdanau.exporters.keras_models import model_parity
 from keras_bahdanau.exporters.publishing import newest_version
 from keras_bahdanau.exporters.saved_model.version_card import load_card
 from keras_bahdanau.files.integrity import Damage
@@ -66,6 +65,8 @@ def is_model_version(path):
 
 def describe_card(card, artefact, parts):
     """The lines of `describe`; `parts` are those about its files."""
+    from keras_bahdanau.exporters.keras_models import model_parity  # which loads NumPy
+
     lines = [
         f"{artefact} of the Keras model {card['model']}",
         f"by keras_bahdanau {card['keras_bahdanau']}",
