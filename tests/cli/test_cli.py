@@ -255,7 +255,7 @@ BAD_INPUT = {
     "translate --model RUN good.en --write-pairs good.en": "write_pairs='good.en'",
     "translate --model RUN good.en --write-pairs new --alignment": "alignment=True with",
     "translate --model absent good.en": (
-        "No model at 'absent'. Give the directory of a training, a .keras or a .tflite file."
+        "No model at 'absent'. Give the directory of a training, or a .keras, .tflite or .onnx file."
     ),
     "translate --model . good.en": "model='.', a directory without translator.keras",
     "translate --model cut.keras good.en": "path='cut.keras'",
