@@ -255,7 +255,8 @@ BAD_INPUT = {
     "translate --model RUN good.en --write-pairs good.en": "write_pairs='good.en'",
     "translate --model RUN good.en --write-pairs new --alignment": "alignment=True with",
     "translate --model absent good.en": (
-        "No model at 'absent'. Give the directory of a training, or a .keras, .tflite or .onnx file."
+        "No model at 'absent'. Give the directory of a training, or a .keras, .tflite or "
+        ".onnx file."
     ),
     "translate --model . good.en": "model='.', a directory without translator.keras",
     "translate --model cut.keras good.en": "path='cut.keras'",
@@ -330,7 +331,7 @@ BAD_INPUT = {
     "export --model RUN --format all --out .": "directory='.', which holds other things",
     "export --model RUN --format litert --out new": "end in .tflite. Received: out='new'",
     "check absent": "path='absent'. Check the spelling, or export a translator first.",
-    "check model.keras": "path='model.keras', a translator",
+    "check model.keras": "path='model.keras', a model itself",
     "demo --out good.en": "out='good.en'",
     "demo --out .": "out='.', which holds other files. Choose another one with --out",
     "export --model RUN --format saved-model --out good.en": "out='good.en'",
