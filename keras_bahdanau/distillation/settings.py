@@ -52,7 +52,7 @@ class Distillation(Filters):
     )
     min_score: float | None = hypotheses_field(
         None,
-        optional(number(-1000, 1000)),
+        optional(number(-1000, 0)),
         "Drop hypotheses with a lower score: log p over the length penalty of the teacher's "
         "search, by default of a token.",
     )
