@@ -15,12 +15,18 @@ private const val DIRECTORY_END = 22 // bytes of the archive's records
 private const val ENTRY = 46
 private const val HEADER = 30
 
+/** What a file is used for; `demand` says what it must be. */
+enum class Use(val demand: String) {
+    TEXTS("A .tflite file to translate with must have its vocabulary packed inside, and be as it was exported."),
+    ARRAYS("A .tflite file of arrays must be of a Keras model, and be as it was exported."),
+}
+
 /**
  * Contents of a file; `path` is its name in errors, `content` all of its bytes.
  *
- * Throws InputError if the file is not as it was exported, with its vocabularies inside.
+ * Throws InputError if the file is not as it was exported, with all inside that its use needs.
  */
-class TfliteFile(val path: String, content: ByteBuffer) {
+class TfliteFile(val path: String, content: ByteBuffer, private val use: Use = Use.TEXTS) {
     /** All bytes of the file, from 0 on. */
     val content: ByteBuffer = content.duplicate().order(ByteOrder.LITTLE_ENDIAN)
 
@@ -35,7 +41,7 @@ class TfliteFile(val path: String, content: ByteBuffer) {
             require(isSealed()) { "its last 64 bytes are not its sha256" }
             files = directory()
             card = parseJson(file("card.json").decodeToString()) as? Map<*, *> ?: mapOf<String, Any>()
-            checkCard()
+            if (use == Use.TEXTS) checkVocabularies() else checkSignatures()
         } catch (error: IllegalArgumentException) {
             throw unusable(error)
         } catch (error: IndexOutOfBoundsException) {
@@ -45,9 +51,8 @@ class TfliteFile(val path: String, content: ByteBuffer) {
 
     private fun unusable(error: Exception) =
         InputError(
-            "A .tflite file to translate with must have its vocabulary packed inside, and be as it was " +
-                "exported. Received: path=${quoted(path)} (${error.message}). Copy it again, or write it " +
-                "with export_litert."
+            "${use.demand} Received: path=${quoted(path)} (${error.message}). Copy it again, or write it with " +
+                "export_litert."
         )
 
     private fun isSealed(): Boolean {
@@ -76,7 +81,12 @@ class TfliteFile(val path: String, content: ByteBuffer) {
         }
     }
 
-    private fun checkCard() {
+    private fun checkSignatures() {
+        val signatures = card["tensors"] as? Map<*, *>
+        require(!signatures.isNullOrEmpty()) { "its card.json describes no Keras model" }
+    }
+
+    private fun checkVocabularies() {
         val names = card["vocabularies"] as? Map<*, *>
         require(card["verb"] is String && names != null) { "its card.json does not say how to run it" }
         require(card["max_source_length"] is Long) { "its card.json states no max_source_length" }
@@ -128,8 +138,8 @@ class TfliteFile(val path: String, content: ByteBuffer) {
     }
 
     companion object {
-        /** A file in memory that the garbage collector does not move, for `LiteRtJni`. Throws InputError. */
-        fun read(path: String): TfliteFile = TfliteFile(path, direct(path))
+        /** A file in memory that the garbage collector does not move, for LiteRT. Throws InputError. */
+        fun read(path: String, use: Use = Use.TEXTS): TfliteFile = TfliteFile(path, direct(path), use)
 
         private fun direct(path: String): ByteBuffer =
             try {

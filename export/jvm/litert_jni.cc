@@ -1,4 +1,4 @@
-// The functions that the class `LiteRtJni` calls: LiteRT's C API for a JVM.
+// The functions that the classes `LiteRtJni` and `ArrayRunnerJni` call: LiteRT's C API for a JVM.
 
 #include <jni.h>
 
@@ -6,8 +6,12 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
 #include <vector>
 
+#include "array_runner.h"
 #include "litert_runner.h"
 
 namespace {
@@ -44,6 +48,77 @@ constexpr LiteRtEnvOption kProcessorAndSilence[] = {
     {kLiteRtEnvOptionTagMinLoggerSeverity, {kLiteRtAnyTypeInt, kLiteRtLogSeveritySilent}},
 };
 
+jobjectArray Strings(JNIEnv* env, const std::vector<std::string>& texts) {
+  jobjectArray array = env->NewObjectArray(static_cast<jsize>(texts.size()),
+                                           env->FindClass("java/lang/String"), nullptr);
+  for (size_t index = 0; array != nullptr && index < texts.size(); ++index) {
+    env->SetObjectArrayElement(array, static_cast<jsize>(index),
+                               env->NewStringUTF(texts[index].c_str()));
+  }
+  return array;
+}
+
+// A signature of arrays, with those of the last run.
+struct ArrayCall {
+  litert::ArrayRunner runner;
+  litert::Arrays inputs, outputs;
+};
+
+ArrayCall& Call(jlong handle) { return *reinterpret_cast<ArrayCall*>(handle); }
+
+const std::vector<litert::TensorSpec>& Specs(jlong handle, jboolean of_inputs) {
+  const litert::ArrayRunner& runner = Call(handle).runner;
+  return of_inputs ? runner.inputs() : runner.outputs();
+}
+
+const litert::Array& Output(JNIEnv* env, jlong handle, jstring name) {
+  const auto found = Call(handle).outputs.find(Text(env, name));
+  if (found == Call(handle).outputs.end()) throw litert::Error("the model has no such output");
+  return found->second;
+}
+
+jintArray Ints(JNIEnv* env, const std::vector<int32_t>& numbers) {
+  const auto size = static_cast<jsize>(numbers.size());
+  jintArray array = env->NewIntArray(size);
+  if (array != nullptr) env->SetIntArrayRegion(array, 0, size, numbers.data());
+  return array;
+}
+
+// Copies an array of Java into one of the same type and size.
+template <typename T>
+void Copy(JNIEnv* env, jobject from, std::vector<T>& to) {
+  const auto size = static_cast<jsize>(to.size());
+  if (env->GetArrayLength(static_cast<jarray>(from)) != size) {
+    throw litert::Error("an array has another shape");
+  }
+  if constexpr (std::is_same_v<T, float>) {
+    env->GetFloatArrayRegion(static_cast<jfloatArray>(from), 0, size, to.data());
+  } else if constexpr (std::is_same_v<T, int32_t>) {
+    env->GetIntArrayRegion(static_cast<jintArray>(from), 0, size, to.data());
+  } else {
+    env->GetByteArrayRegion(static_cast<jbyteArray>(from), 0, size,
+                            reinterpret_cast<jbyte*>(to.data()));
+  }
+}
+
+// An array of Java with some numbers.
+template <typename T>
+jobject Copied(JNIEnv* env, const std::vector<T>& from) {
+  const auto size = static_cast<jsize>(from.size());
+  if constexpr (std::is_same_v<T, float>) {
+    jfloatArray array = env->NewFloatArray(size);
+    if (array != nullptr) env->SetFloatArrayRegion(array, 0, size, from.data());
+    return array;
+  } else if constexpr (std::is_same_v<T, int32_t>) {
+    return Ints(env, from);
+  } else {
+    jbyteArray array = env->NewByteArray(size);
+    const auto* first = reinterpret_cast<const jbyte*>(from.data());
+    if (array != nullptr) env->SetByteArrayRegion(array, 0, size, first);
+    return array;
+  }
+}
+
 // The names of all signatures of a model.
 std::vector<std::string> Keys(std::string_view content) {
   using litert::Get;
@@ -65,16 +140,7 @@ extern "C" {
 
 JNIEXPORT jobjectArray JNICALL Java_translation_LiteRtJni_keys(JNIEnv* env, jobject,
                                                                jobject content) {
-  return Guarded(env, [&] {
-    const auto keys = Keys(Content(env, content));
-    jobjectArray array = env->NewObjectArray(static_cast<jsize>(keys.size()),
-                                             env->FindClass("java/lang/String"), nullptr);
-    for (size_t index = 0; array != nullptr && index < keys.size(); ++index) {
-      env->SetObjectArrayElement(array, static_cast<jsize>(index),
-                                 env->NewStringUTF(keys[index].c_str()));
-    }
-    return array;
-  });
+  return Guarded(env, [&] { return Strings(env, Keys(Content(env, content))); });
 }
 
 JNIEXPORT jlong JNICALL Java_translation_LiteRtJni_open(JNIEnv* env, jobject, jobject content,
@@ -108,11 +174,7 @@ JNIEXPORT void JNICALL Java_translation_LiteRtJni_run(JNIEnv* env, jobject, jlon
 JNIEXPORT jintArray JNICALL Java_translation_LiteRtJni_readInts(JNIEnv* env, jobject, jlong runner,
                                                                 jstring output) {
   return Guarded(env, [&] {
-    const auto numbers = Runner(runner).Output(Text(env, output)).Read<int32_t>();
-    const auto size = static_cast<jsize>(numbers.size());
-    jintArray array = env->NewIntArray(size);
-    if (array != nullptr) env->SetIntArrayRegion(array, 0, size, numbers.data());
-    return array;
+    return Ints(env, Runner(runner).Output(Text(env, output)).Read<int32_t>());
   });
 }
 
@@ -129,6 +191,71 @@ JNIEXPORT jfloatArray JNICALL Java_translation_LiteRtJni_readFloats(JNIEnv* env,
 
 JNIEXPORT void JNICALL Java_translation_LiteRtJni_free(JNIEnv*, jobject, jlong runner) {
   delete reinterpret_cast<litert::Runner*>(runner);
+}
+
+JNIEXPORT jlong JNICALL Java_translation_ArrayRunnerJni_open(JNIEnv* env, jobject, jobject content,
+                                                             jstring signature, jint threads) {
+  return Guarded(env, [&] {
+    const std::string key = Text(env, signature);
+    return reinterpret_cast<jlong>(new ArrayCall{{Content(env, content), key, threads}, {}, {}});
+  });
+}
+
+JNIEXPORT jobjectArray JNICALL Java_translation_ArrayRunnerJni_names(JNIEnv* env, jobject,
+                                                                     jlong runner,
+                                                                     jboolean of_inputs) {
+  return Guarded(env, [&] {
+    std::vector<std::string> names;
+    for (const litert::TensorSpec& spec : Specs(runner, of_inputs)) names.push_back(spec.name);
+    return Strings(env, names);
+  });
+}
+
+JNIEXPORT jintArray JNICALL Java_translation_ArrayRunnerJni_type(JNIEnv* env, jobject, jlong runner,
+                                                                 jboolean of_inputs, jint index) {
+  return Guarded(env, [&] {
+    const litert::TensorSpec& spec = Specs(runner, of_inputs).at(index);
+    litert::Shape type = spec.shape();
+    type.insert(type.begin(), spec.type.element_type);
+    return Ints(env, type);
+  });
+}
+
+JNIEXPORT void JNICALL Java_translation_ArrayRunnerJni_write(JNIEnv* env, jobject, jlong runner,
+                                                             jstring input, jintArray shape,
+                                                             jobject values) {
+  Guarded(env, [&] {
+    const std::string name = Text(env, input);
+    for (const litert::TensorSpec& spec : Specs(runner, true)) {
+      if (spec.name != name) continue;
+      litert::Array array{litert::Shape(env->GetArrayLength(shape)), {}};
+      Copy(env, shape, array.shape);
+      array.values = litert::Zeros(spec.type.element_type, litert::Elements(array.shape));
+      std::visit([&](auto& numbers) { Copy(env, values, numbers); }, array.values);
+      Call(runner).inputs.insert_or_assign(name, std::move(array));
+    }
+  });
+}
+
+JNIEXPORT void JNICALL Java_translation_ArrayRunnerJni_run(JNIEnv* env, jobject, jlong runner) {
+  Guarded(env, [&] { Call(runner).outputs = Call(runner).runner.Run(Call(runner).inputs); });
+}
+
+JNIEXPORT jintArray JNICALL Java_translation_ArrayRunnerJni_shape(JNIEnv* env, jobject,
+                                                                  jlong runner, jstring output) {
+  return Guarded(env, [&] { return Ints(env, Output(env, runner, output).shape); });
+}
+
+JNIEXPORT jobject JNICALL Java_translation_ArrayRunnerJni_read(JNIEnv* env, jobject, jlong runner,
+                                                               jstring output) {
+  return Guarded(env, [&] {
+    return std::visit([&](const auto& numbers) { return Copied(env, numbers); },
+                      Output(env, runner, output).values);
+  });
+}
+
+JNIEXPORT void JNICALL Java_translation_ArrayRunnerJni_free(JNIEnv*, jobject, jlong runner) {
+  delete reinterpret_cast<ArrayCall*>(runner);
 }
 
 }  // extern "C"

@@ -29,7 +29,13 @@ enum { kLiteRtStatusOk = 0 };  // any other status is an error
 enum { kLiteRtHwAcceleratorCpu = 1 };
 enum { kLiteRtLogSeveritySilent = 4 };
 enum { kLiteRtAnyTypeInt = 2 };
-enum { kLiteRtElementTypeFloat32 = 1, kLiteRtElementTypeInt32 = 2, kLiteRtElementTypeUInt8 = 3 };
+enum {
+  kLiteRtElementTypeFloat32 = 1,
+  kLiteRtElementTypeInt32 = 2,
+  kLiteRtElementTypeUInt8 = 3,
+  kLiteRtElementTypeInt8 = 9,
+};
+enum { kLiteRtTensorBufferTypeHostMemory = 1 };
 enum { kLiteRtTensorBufferLockModeRead = 0, kLiteRtTensorBufferLockModeWrite = 1 };
 enum {
   kLiteRtEnvOptionTagAutoRegisterAccelerators = 24,
@@ -46,13 +52,15 @@ typedef struct {
 } LiteRtEnvOption;
 
 typedef struct {
+  unsigned int rank : 7;
+  bool has_strides : 1;
+  int32_t dimensions[8];  // -1 for any size
+  uint32_t strides[8];
+} LiteRtLayout;
+
+typedef struct {
   int element_type;
-  struct {
-    unsigned int rank : 7;
-    bool has_strides : 1;
-    int32_t dimensions[8];
-    uint32_t strides[8];
-  } layout;
+  LiteRtLayout layout;
 } LiteRtRankedTensorType;
 
 // A compiler that lays them out in another way than the library's would give it other numbers.
@@ -100,6 +108,13 @@ LiteRtStatus LiteRtGetCompiledModelInputBufferRequirements(
 LiteRtStatus LiteRtGetCompiledModelOutputBufferRequirements(
     LiteRtCompiledModel compiled, size_t signature, size_t index,
     LiteRtTensorBufferRequirements* requirements);
+LiteRtStatus LiteRtCompiledModelResizeInputTensor(LiteRtCompiledModel compiled, size_t signature,
+                                                  size_t index, const int* dimensions,
+                                                  size_t rank);
+// Those of the last run; with `update`, those that follow from the sizes of the inputs by now.
+LiteRtStatus LiteRtGetCompiledModelOutputTensorLayouts(LiteRtCompiledModel compiled,
+                                                       size_t signature, size_t count,
+                                                       LiteRtLayout* layouts, bool update);
 LiteRtStatus LiteRtRunCompiledModel(LiteRtCompiledModel compiled, size_t signature,
                                     size_t input_count, LiteRtTensorBuffer* inputs,
                                     size_t output_count, LiteRtTensorBuffer* outputs);
@@ -107,6 +122,9 @@ LiteRtStatus LiteRtRunCompiledModel(LiteRtCompiledModel compiled, size_t signatu
 LiteRtStatus LiteRtCreateManagedTensorBufferFromRequirements(
     LiteRtEnvironment environment, const LiteRtRankedTensorType* type,
     LiteRtTensorBufferRequirements requirements, LiteRtTensorBuffer* buffer);
+LiteRtStatus LiteRtCreateManagedTensorBuffer(LiteRtEnvironment environment, int buffer_type,
+                                             const LiteRtRankedTensorType* type, size_t bytes,
+                                             LiteRtTensorBuffer* buffer);
 void LiteRtDestroyTensorBuffer(LiteRtTensorBuffer buffer);
 LiteRtStatus LiteRtLockTensorBuffer(LiteRtTensorBuffer buffer, void** address, int mode);
 LiteRtStatus LiteRtUnlockTensorBuffer(LiteRtTensorBuffer buffer);

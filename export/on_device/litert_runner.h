@@ -114,51 +114,58 @@ class Tensor {
   size_t size_ = 1;  // elements
 };
 
-// One signature of a model: write the inputs, run, read the outputs; one thread at a time.
-class Runner {
+// A model, compiled for one of its signatures.
+class Signature {
  public:
-  // Loads a model, for the first of some signatures that it has. Its bytes, and all that lies
-  // behind them, must outlive the runner.
-  Runner(std::string_view model, const std::vector<std::string>& signatures, int threads)
+  // Takes the first of some signatures that the model has. Its bytes, and all that lies behind
+  // them, must outlive this.
+  Signature(std::string_view model, const std::vector<std::string>& keys, int threads)
       : environment_(Get<LiteRtEnvironment>(LiteRtCreateEnvironment, 2, kEnvironmentOptions)),
         model_(Get<LiteRtModel>(LiteRtCreateModelFromBuffer, environment_.get(), model.data(),
                                 model.size())),
-        index_(IndexOf(signatures)),
-        compiled_(Compile(threads)) {
-    const auto chosen = Get<LiteRtSignature>(LiteRtGetModelSignature, model_.get(), index_);
-    const auto input_count = Get<size_t>(LiteRtGetNumSignatureInputs, chosen);
-    const auto output_count = Get<size_t>(LiteRtGetNumSignatureOutputs, chosen);
-    for (size_t i = 0; i < input_count; ++i) {
-      Add(Get<const char*>(LiteRtGetSignatureInputName, chosen, i),
-          Get<LiteRtTensor>(LiteRtGetSignatureInputTensorByIndex, chosen, i),
-          Get<LiteRtTensorBufferRequirements>(LiteRtGetCompiledModelInputBufferRequirements,
-                                              compiled_.get(), index_, i),
-          inputs_);
-    }
-    for (size_t i = 0; i < output_count; ++i) {
-      Add(Get<const char*>(LiteRtGetSignatureOutputName, chosen, i),
-          Get<LiteRtTensor>(LiteRtGetSignatureOutputTensorByIndex, chosen, i),
-          Get<LiteRtTensorBufferRequirements>(LiteRtGetCompiledModelOutputBufferRequirements,
-                                              compiled_.get(), index_, i),
-          outputs_);
-    }
+        index_(IndexOf(keys)),
+        signature_(Get<LiteRtSignature>(LiteRtGetModelSignature, model_.get(), index_)),
+        compiled_(Compile(threads)) {}
+
+  LiteRtEnvironment environment() const { return environment_.get(); }
+  LiteRtCompiledModel compiled() const { return compiled_.get(); }
+  size_t index() const { return index_; }
+
+  size_t input_count() const { return Get<size_t>(LiteRtGetNumSignatureInputs, signature_); }
+  size_t output_count() const { return Get<size_t>(LiteRtGetNumSignatureOutputs, signature_); }
+
+  std::string InputName(size_t index) const {
+    return Get<const char*>(LiteRtGetSignatureInputName, signature_, index);
+  }
+  std::string OutputName(size_t index) const {
+    return Get<const char*>(LiteRtGetSignatureOutputName, signature_, index);
   }
 
-  // Tensors of the signature, or a null pointer for another name.
-  const Tensor* FindInput(std::string_view name) const { return Find(inputs_, name); }
-  const Tensor* FindOutput(std::string_view name) const { return Find(outputs_, name); }
+  LiteRtTensor Input(size_t index) const {
+    return Get<LiteRtTensor>(LiteRtGetSignatureInputTensorByIndex, signature_, index);
+  }
+  LiteRtTensor Output(size_t index) const {
+    return Get<LiteRtTensor>(LiteRtGetSignatureOutputTensorByIndex, signature_, index);
+  }
 
-  const Tensor& Input(std::string_view name) const { return Required(FindInput(name), name); }
-  const Tensor& Output(std::string_view name) const { return Required(FindOutput(name), name); }
+  // What memory of an input or an output must be.
+  LiteRtTensorBufferRequirements InputRequirements(size_t index) const {
+    return Get<LiteRtTensorBufferRequirements>(LiteRtGetCompiledModelInputBufferRequirements,
+                                               compiled_.get(), index_, index);
+  }
+  LiteRtTensorBufferRequirements OutputRequirements(size_t index) const {
+    return Get<LiteRtTensorBufferRequirements>(LiteRtGetCompiledModelOutputBufferRequirements,
+                                               compiled_.get(), index_, index);
+  }
 
-  void Run() {
-    std::vector<LiteRtTensorBuffer> inputs = Buffers(inputs_), outputs = Buffers(outputs_);
-    Check(LiteRtRunCompiledModel(compiled_.get(), index_, inputs.size(), inputs.data(),
-                                 outputs.size(), outputs.data()));
+  // The status of a run from inputs to outputs, in the order of the signature.
+  LiteRtStatus Run(std::vector<LiteRtTensorBuffer> inputs,
+                   std::vector<LiteRtTensorBuffer> outputs) const {
+    return LiteRtRunCompiledModel(compiled_.get(), index_, inputs.size(), inputs.data(),
+                                  outputs.size(), outputs.data());
   }
 
  private:
-  using Named = std::vector<std::pair<std::string, Tensor>>;  // in the order of the signature
   static constexpr LiteRtEnvOption kEnvironmentOptions[] = {
       {kLiteRtEnvOptionTagAutoRegisterAccelerators, {kLiteRtAnyTypeInt, kLiteRtHwAcceleratorCpu}},
       {kLiteRtEnvOptionTagMinLoggerSeverity, {kLiteRtAnyTypeInt, kLiteRtLogSeveritySilent}},
@@ -187,10 +194,42 @@ class Runner {
                                     options.get());
   }
 
-  void Add(const char* name, LiteRtTensor tensor, LiteRtTensorBufferRequirements requirements,
-           Named& tensors) {
-    tensors.emplace_back(name, Tensor(environment_.get(), tensor, requirements));
+  Owned<LiteRtEnvironment, LiteRtDestroyEnvironment> environment_;
+  Owned<LiteRtModel, LiteRtDestroyModel> model_;
+  size_t index_;
+  LiteRtSignature signature_;
+  Owned<LiteRtCompiledModel, LiteRtDestroyCompiledModel> compiled_;
+};
+
+// One signature of a model: write the inputs, run, read the outputs; one thread at a time.
+class Runner {
+ public:
+  // See `Signature`.
+  Runner(std::string_view model, const std::vector<std::string>& signatures, int threads)
+      : signature_(model, signatures, threads) {
+    for (size_t i = 0; i < signature_.input_count(); ++i) {
+      inputs_.emplace_back(signature_.InputName(i),
+                           Tensor(signature_.environment(), signature_.Input(i),
+                                  signature_.InputRequirements(i)));
+    }
+    for (size_t i = 0; i < signature_.output_count(); ++i) {
+      outputs_.emplace_back(signature_.OutputName(i),
+                            Tensor(signature_.environment(), signature_.Output(i),
+                                   signature_.OutputRequirements(i)));
+    }
   }
+
+  // Tensors of the signature, or a null pointer for another name.
+  const Tensor* FindInput(std::string_view name) const { return Find(inputs_, name); }
+  const Tensor* FindOutput(std::string_view name) const { return Find(outputs_, name); }
+
+  const Tensor& Input(std::string_view name) const { return Required(FindInput(name), name); }
+  const Tensor& Output(std::string_view name) const { return Required(FindOutput(name), name); }
+
+  void Run() { Check(signature_.Run(Buffers(inputs_), Buffers(outputs_))); }
+
+ private:
+  using Named = std::vector<std::pair<std::string, Tensor>>;  // in the order of the signature
 
   static const Tensor* Find(const Named& tensors, std::string_view name) {
     for (const auto& [one, tensor] : tensors) {
@@ -210,10 +249,7 @@ class Runner {
     return buffers;
   }
 
-  Owned<LiteRtEnvironment, LiteRtDestroyEnvironment> environment_;
-  Owned<LiteRtModel, LiteRtDestroyModel> model_;
-  size_t index_;  // of the signature
-  Owned<LiteRtCompiledModel, LiteRtDestroyCompiledModel> compiled_;
+  Signature signature_;
   Named inputs_, outputs_;
 };
 

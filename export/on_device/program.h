@@ -112,6 +112,42 @@ inline Options ParseOptions(const std::vector<std::string>& arguments) {
   return options;
 }
 
+// The lines of a stream, each with its end; the first one without a byte order mark.
+class LineReader {
+ public:
+  // Throws InputError for lines of more than `most` bytes.
+  LineReader(std::istream& input, size_t most) : input_(input), most_(most) {}
+
+  // The next line, or nothing at the end of the input.
+  std::optional<std::string> Next() {
+    ++number_;
+    std::string line;
+    for (int next; line.size() <= most_ && (next = input_.get()) != EOF;) {
+      line += static_cast<char>(next);
+      if (next == '\n') break;
+    }
+    if (std::ferror(stdin)) {
+      throw InputError("Standard input must be readable. Received: an error at " + name() +
+                       ". Redirect another file.");
+    }
+    if (line.size() > most_) {
+      throw InputError("A line must have at most " + Grouped(most_) + " bytes. Received: " +
+                       name() + ", which has more. Split it.");
+    }
+    if (line.empty()) return std::nullopt;
+    constexpr std::string_view kMark = "\xef\xbb\xbf";  // some programs begin a file with
+    if (number_ == 1 && line.starts_with(kMark)) line.erase(0, kMark.size());
+    return line;
+  }
+
+  // The name of the last line, for an error.
+  std::string name() const { return "line " + std::to_string(number_); }
+
+ private:
+  std::istream& input_;
+  size_t most_, number_ = 0;
+};
+
 // An error in one line.
 inline void Complain(const std::exception& error) {
   std::istringstream words(error.what());
@@ -120,21 +156,29 @@ inline void Complain(const std::exception& error) {
   std::cerr << line << std::endl;
 }
 
+// Runs an action; returns 0, or 2 after an error.
+template <typename Action>
+int Guarded(Action action) {
+  try {
+    action();
+    return 0;
+  } catch (const std::exception& error) {
+    Complain(error);
+    return 2;
+  }
+}
+
 // Runs `run(options)`; returns 0, or 2 after an error.
 template <typename Run>
 int Main(int count, char** arguments, std::string_view help, Run run) {
-  try {
+  return Guarded([&] {
     const Options options = ParseOptions({arguments + (count > 0), arguments + count});
     if (options.help) {
       std::cout << help;
     } else {
       run(options);
     }
-    return 0;
-  } catch (const std::exception& error) {
-    Complain(error);
-    return 2;
-  }
+  });
 }
 
 }  // namespace on_device

@@ -31,21 +31,37 @@ inline size_t Longest(const json::Value& card) {
   return Setting(card, "max_source_length", 100'000);
 }
 
+class TfliteFile;
+
+// What a file is used for: what it must be, and a function that throws std::invalid_argument for a
+// card of another one.
+struct Use {
+  const char* demand;
+  void (*check)(const TfliteFile& file);
+};
+inline void CheckPipeline(const TfliteFile& file);
+inline void CheckKerasModel(const TfliteFile& file);
+inline constexpr Use kPipeline{
+    "A .tflite file to translate with must have its vocabulary packed inside, and be as it was "
+    "exported.", CheckPipeline};
+inline constexpr Use kKerasModel{
+    "A .tflite file of arrays must be of a Keras model, and be as it was exported.",
+    CheckKerasModel};
+
 // What a file holds, if it is as it was exported. Throws InputError otherwise.
 class TfliteFile {
  public:
-  explicit TfliteFile(const std::string& path) : path_(path), content_(ReadFile(path, kLargest)) {
+  explicit TfliteFile(const std::string& path, const Use& use = kPipeline)
+      : path_(path), content_(ReadFile(path, kLargest)) {
     try {
       Require(content_.size() <= kLargest, "it is larger than 2 GiB");
       Require(sha256::IsSealed(content_), "its last 64 bytes are not its sha256");
       Unpack();
       card_ = json::Parse(File("card.json"));
-      CheckCard();
+      use.check(*this);
     } catch (const std::invalid_argument& error) {
-      throw InputError(
-          "A .tflite file to translate with must have its vocabulary packed inside, and be as it "
-          "was exported. Received: path=" + Quoted(path) + " (" + error.what() + "). Copy it "
-          "again, or write it with export_litert.");
+      throw InputError(std::string(use.demand) + " Received: path=" + Quoted(path) + " (" +
+                       error.what() + "). Copy it again, or write it with export_litert.");
     }
   }
   TfliteFile(const TfliteFile&) = delete;  // whose views refer to its content
@@ -62,14 +78,15 @@ class TfliteFile {
     return found->second;
   }
 
+  static void Require(bool condition, const std::string& otherwise) {
+    if (!condition) throw std::invalid_argument(otherwise);
+  }
+
  private:
   static constexpr size_t kLargest = size_t{1} << 31;  // of any FlatBuffer
   static constexpr size_t kSeal = 64;                  // the comment of the archive
   static constexpr size_t kEnd = 22, kEntry = 46, kHeader = 30;  // bytes of the archive's records
 
-  static void Require(bool condition, const std::string& otherwise) {
-    if (!condition) throw std::invalid_argument(otherwise);
-  }
 
   std::string_view Slice(size_t place, size_t size) const {
     const bool inside = place <= content_.size() && size <= content_.size() - place;
@@ -104,21 +121,28 @@ class TfliteFile {
     }
   }
 
-  void CheckCard() const {
-    const auto* names = card_["vocabularies"].As<json::Object>();
-    Require(card_["verb"].As<std::string>() && names, "its card.json does not say how to run it");
-    Require(card_["max_source_length"].As<int64_t>(), "its card.json states no max_source_length");
-    Require(names->contains("target"), "it lacks the vocabulary of the target");
-    for (const auto& [side, name] : *names) {
-      Require(name.As<std::string>(), "its card.json names no file of a vocabulary");
-      File(*name.As<std::string>());
-    }
-  }
-
   std::string path_, content_;
   std::map<std::string, std::string_view, std::less<>> files_;
   json::Value card_;
 };
+
+inline void CheckPipeline(const TfliteFile& file) {
+  const json::Value& card = file.card();
+  const auto* names = card["vocabularies"].As<json::Object>();
+  file.Require(card["verb"].As<std::string>() && names, "its card.json does not say how to run it");
+  file.Require(card["max_source_length"].As<int64_t>(),
+               "its card.json states no max_source_length");
+  file.Require(names->contains("target"), "it lacks the vocabulary of the target");
+  for (const auto& [side, name] : *names) {
+    file.Require(name.As<std::string>(), "its card.json names no file of a vocabulary");
+    file.File(*name.As<std::string>());
+  }
+}
+
+inline void CheckKerasModel(const TfliteFile& file) {
+  const auto* signatures = file.card()["tensors"].As<json::Object>();
+  file.Require(signatures && !signatures->empty(), "its card.json describes no Keras model");
+}
 
 }  // namespace on_device
 

@@ -35,25 +35,6 @@ Exit codes: 0 all is translated; 2 the command line, the model or the input is w
 )";
 constexpr size_t kMostBytes = 1 << 20;  // of one line of input
 
-// The next line with its end; an empty one at the end of the input.
-std::string NextLine(std::istream& input, size_t number) {
-  std::string line;
-  for (int next; line.size() <= kMostBytes && (next = input.get()) != EOF;) {
-    line += static_cast<char>(next);
-    if (next == '\n') break;
-  }
-  if (std::ferror(stdin)) {
-    throw InputError("Standard input must be readable. Received: an error at line " +
-                     std::to_string(number) + ". Redirect another file.");
-  }
-  if (line.size() > kMostBytes) {
-    throw InputError("A line must have at most " + on_device::Grouped(kMostBytes) +
-                     " bytes. Received: line " + std::to_string(number) +
-                     ", which has more. Split it.");
-  }
-  return line;
-}
-
 // Any number of threads may share one: they take turns in the model.
 class Translator {
  public:
@@ -104,11 +85,8 @@ void Run(const on_device::Options& options) {
   };
   for (const std::string& sentence : options.inputs) translate(sentence, "sentence");
   if (!options.inputs.empty()) return;
-  for (std::string line; !(line = NextLine(std::cin, number + 1)).empty();) {
-    constexpr std::string_view kMark = "\xef\xbb\xbf";  // some programs begin a file with
-    if (number == 0 && line.starts_with(kMark)) line.erase(0, kMark.size());
-    translate(line, "line");
-  }
+  on_device::LineReader lines(std::cin, kMostBytes);
+  while (const auto line = lines.Next()) translate(*line, "line");
 }
 
 }  // namespace

@@ -76,23 +76,23 @@ export function endWithOutput() {
   });
 }
 
-/** The lines of a stream of bytes: only "\n" ends one. */
-export async function* linesOf(stream) {
+/** The lines of a stream of bytes, each of at most so many: only "\n" ends one. */
+export async function* linesOf(stream, limit = LINE_LIMIT) {
   let [rest, number] = [Buffer.alloc(0), 0];
   for await (const chunk of stream) {
     rest = Buffer.concat([rest, chunk]);
     for (let end; (end = rest.indexOf("\n") + 1) > 0; rest = rest.subarray(end)) {
-      yield lineText(rest.subarray(0, end), ++number);
+      yield lineText(rest.subarray(0, end), ++number, limit);
     }
-    if (rest.length > LINE_LIMIT) break;
+    if (rest.length > limit) break;
   }
-  if (rest.length) yield lineText(rest, ++number);
+  if (rest.length) yield lineText(rest, ++number, limit);
 }
 
 /** The text of a line, without its end; the first one may begin with a byte order mark. */
-function lineText(line, number) {
-  if (line.length > LINE_LIMIT) {
-    throw new InputError(`A line must have at most ${LINE_LIMIT.toLocaleString("en")} bytes. Received: line ${number}, ` +
+function lineText(line, number, limit) {
+  if (line.length > limit) {
+    throw new InputError(`A line must have at most ${limit.toLocaleString("en")} bytes. Received: line ${number}, ` +
       "which has more. Split it.");
   }
   try {

@@ -29,10 +29,11 @@ LACKING = missing()
 needs_compiler = pytest.mark.skipif(LACKING is not None, reason=f"needs {LACKING}")
 
 
-def build(path):
-    """Compile the programs for devices, as their README says, into a new directory."""
+def build(path, *targets):
+    """Compile the programs for devices, or some, as their README says, into a new directory."""
     subprocess.run(["cmake", "-S", KIT, "-B", path, f"-DLITERT={LIBRARY}"], check=True)
-    subprocess.run(["cmake", "--build", path], check=True)
+    named = ["--target", *targets] if targets else []
+    subprocess.run(["cmake", "--build", path, *named], check=True)
 
 
 def answer(command, data=b""):

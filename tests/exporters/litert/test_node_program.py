@@ -38,7 +38,9 @@ def node(*arguments, lines=(), content=None, program=PROGRAM, folder=None):
 
 @pytest.mark.few(1)
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
-@pytest.mark.parametrize("name", ["on_device/translate.mjs", "tf_serving/client_ids.mjs"])
+@pytest.mark.parametrize(
+    "name", ["on_device/translate.mjs", "on_device/run_arrays.mjs", "tf_serving/client_ids.mjs"]
+)
 def test_the_programs_show_their_usage(name):
     code, lines, errors = node("--help", program=CHECKOUT / "export" / name)
     assert (code, errors) == (0, "") and lines[0].startswith(f"Usage: node {Path(name).name} [")

@@ -1,0 +1,171 @@
+"""The conformance file of arrays: requests to .tflite files of Keras models, and their answers.
+
+    python tests/support/array_conformance.py DIRECTORY
+
+writes small .tflite files and `arrays.json`, a list of cases. Each has the `file`, the `signature`
+(null for the first one), `streams` (true if states stay in the runtime), `requests` (objects of
+nested lists) with their `answers`, by Keras, the `tolerance` of each number, and `open_length`
+(true if a tensor has an axis of any size, which LiteRT.js refuses). The answers of a model in 8
+bits are those of LiteRT for Python.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import keras
+import numpy as np
+from keras import layers as L
+from keras_export_matrix import spread_weights as spread
+
+import keras_bahdanau as kb
+from keras_bahdanau.runners import ArrayModel
+
+IDS, LENGTH, STEPS = 60, 7, 20
+
+
+class Case(NamedTuple):
+    """Requests to one signature of a file, and what every runtime must answer."""
+
+    file: str
+    requests: list
+    answers: list
+    signature: str | None = None
+    streams: bool = False
+    open_length: bool = False
+    tolerance: float = 1e-5
+    tolerance_of_wasm: float = 1e-5  # whose kernels of 8 bits round otherwise
+
+
+def classifier():
+    """Ids of any length, 0 of padding, to three classes."""
+    ids = keras.Input((None,), dtype="int32", name="ids")
+    vectors = L.Embedding(IDS, 4, mask_zero=True)(ids)
+    hidden = L.Bidirectional(L.LSTM(5, return_sequences=True))(vectors)
+    pooled = kb.AttentionPooling(4)(hidden)
+    return spread(keras.Model(ids, L.Dense(3, "softmax", name="mood")(pooled)))
+
+
+def listener():
+    """Vectors of any length to an answer for each."""
+    layers = [L.GRU(6, return_sequences=True), L.Dense(3, "softmax", name="alarm")]
+    return spread(keras.Sequential([keras.Input((None, 4), name="sample"), *layers]))
+
+
+def towers():
+    """Ids and vectors to an answer of both and one for each vector."""
+    ids = keras.Input((None,), dtype="int32", name="ids")
+    sample = keras.Input((None, 4), name="sample")
+    left = L.LSTM(5)(L.Embedding(IDS, 4, mask_zero=True)(ids))
+    right = L.GRU(5, return_sequences=True)(sample)
+    both = L.Concatenate()([left, L.GlobalAveragePooling1D()(right)])
+    return spread(
+        keras.Model([ids, sample], {"score": L.Dense(2)(both), "tags": L.Dense(3)(right)})
+    )
+
+
+def tagger():
+    """Vectors of any length to an answer for each, without a recurrent layer."""
+    return spread(keras.Sequential([keras.Input((None, 4), name="sample"), L.Dense(2, name="tag")]))
+
+
+def reader():
+    """Ids to classes, with weights that are large enough for 8 bits."""
+    ids = keras.Input((None,), dtype="int32", name="ids")
+    hidden = L.GRU(40)(L.Embedding(IDS, 32, mask_zero=True)(ids))
+    return spread(keras.Model(ids, L.Dense(3, name="classes")(hidden)))
+
+
+def write(folder):
+    """Write the files and `arrays.json` into a directory; returns the list of `Case`."""
+    draw = np.random.default_rng(0)
+
+    def ids(length, real=None):
+        row = draw.integers(1, IDS, (1, length)).astype("int32")
+        row[:, length if real is None else real :] = 0
+        return row
+
+    def sample(length):
+        return draw.normal(size=(1, length, 4)).astype("float32")
+
+    mood, hear, both, read = classifier(), listener(), towers(), reader()
+    labels = ["bad", "so so", "good"]
+    kb.export_litert(mood, folder / "mood.tflite", labels=labels)
+    kb.export_litert(mood, folder / "two.tflite", length=2)
+    kb.export_litert(mood, folder / "bounded.tflite", length=12, real_length=True, labels=labels)
+    kb.export_litert(hear, folder / "hear.tflite", signatures=("serving_default", "step"))
+    kb.export_litert(both, folder / "both.tflite", length=LENGTH)
+    int8 = {"length": LENGTH, "quantization": "int8"}
+    kb.export_litert(read, folder / "int8.tflite", **int8)
+
+    rows = [ids(3), ids(12, 7), ids(40), ids(1), ids(2, 1)]
+    cases = [case("mood.tflite", mood, [{"ids": row} for row in rows], open_length=True)]
+    padded = [
+        {"ids": np.pad(row, [(0, 0), (0, 12 - row.shape[1])]), "length": [row.shape[1]]}
+        for row in rows
+        if row.shape[1] <= 12
+    ]
+    answers = [
+        answer for row, answer in zip(rows, cases[0].answers, strict=True) if row.shape[1] <= 12
+    ]
+    cases.append(Case("bounded.tflite", padded, answers))
+    samples = [sample(length) for length in (5, 2, 9, 1, 40, 3)]
+    cases.append(
+        case("hear.tflite", hear, [{"sample": array} for array in samples], open_length=True)
+    )
+    tag = tagger()
+    kb.export_litert(tag, folder / "tag.tflite")
+    samples = [sample(length) for length in (1, 1500, 3)]
+    cases.append(case("tag.tflite", tag, [{"sample": s} for s in samples], open_length=True))
+    steps = sample(STEPS)
+    whole = hear(steps).numpy()
+    streamed = [{"sample": steps[:, step]} for step in range(STEPS)]
+    answers = [{"alarm": whole[:, step]} for step in range(STEPS)]
+    cases.append(Case("hear.tflite", streamed, answers, streams=True))
+    stream = ArrayModel(folder / "hear.tflite").stream()
+    requests, fed = [], []  # the states of each step go back with the next one
+    for request in streamed:
+        requests.append({**request, **stream.states})
+        fed.append({**stream(request), **stream.states})
+    cases.append(Case("hear.tflite", requests, fed, signature="step"))
+    pairs = [
+        {"ids": ids(LENGTH, real), "sample": sample(LENGTH)} for real in (LENGTH, 3, LENGTH, 1)
+    ]
+    cases.append(case("both.tflite", both, pairs))
+    runner, requests = ArrayModel(folder / "int8.tflite"), [{"ids": ids(LENGTH, 5)}] * 2
+    answers = [runner(request) for request in requests]
+    cases.append(Case("int8.tflite", requests, answers, tolerance_of_wasm=5e-3))
+    cases = [
+        one._replace(requests=lists(one.requests), answers=lists(one.answers)) for one in cases
+    ]
+    (folder / "arrays.json").write_text(json.dumps([one._asdict() for one in cases]))
+    return cases
+
+
+def case(file, model, requests, **fields):
+    """The `Case` of a model whose outputs are named by Keras' layers or by keys."""
+    answers = []
+    for request in requests:
+        output = model(request if len(request) > 1 else next(iter(request.values())))
+        name = model.layers[-1].name
+        answers.append(output if isinstance(output, dict) else {name: output})
+    return Case(file, requests, answers, **fields)
+
+
+def lists(objects):
+    """Dictionaries of arrays as JSON has them."""
+    return [{key: np.asarray(value).tolist() for key, value in one.items()} for one in objects]
+
+
+def assert_alike(received, expected, tolerance):
+    """Compare answers, dictionaries of nested lists."""
+    assert len(received) == len(expected)
+    for one, other in zip(received, expected, strict=True):
+        assert set(one) == set(other)
+        for name, numbers in other.items():
+            np.testing.assert_allclose(one[name], numbers, rtol=0, atol=tolerance)
+
+
+if __name__ == "__main__":
+    print(len(write(Path(sys.argv[1]))))
