@@ -3,6 +3,7 @@
 from keras_bahdanau.settings.lazy import lazy_names
 
 _MODULE_OF = {
+    "Adam": "adam",
     "AveragingAdam": "adam",
     "Cosine": "schedules",
     "InverseSquareRoot": "schedules",

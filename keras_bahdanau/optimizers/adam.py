@@ -8,7 +8,61 @@ from keras_bahdanau.optimizers.rounded_weights import RoundingOptimizer
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class AveragingAdam(keras.optimizers.Adam):
+class Adam(keras.optimizers.Adam):
+    """`keras.optimizers.Adam` that updates a variable by one kernel of TensorFlow.
+
+    Arguments, variables and checkpoints are those of Keras' class, and so are the weights, but for
+    rounding: 1e-5 of an update. Other backends, `amsgrad`, variables in half precision and slices
+    of a gradient that is not clipped have Keras' own update.
+
+    Example:
+        >>> optimizer = keras_bahdanau.optimizers.Adam(1e-3, global_clipnorm=5.0)
+    """
+
+    def update_step(self, gradient, variable, learning_rate):
+        if not self._has_kernel(gradient, variable):
+            super().update_step(gradient, variable, learning_rate)
+            return
+        import tensorflow as tf
+
+        index, dtype = self._get_variable_index(variable), variable.dtype
+        step = tf.cast(self.iterations + 1, dtype)
+        beta_1, beta_2 = tf.constant(self.beta_1, dtype), tf.constant(self.beta_2, dtype)
+        tf.raw_ops.ResourceApplyAdam(
+            var=variable.handle,
+            m=self._momentums[index].value.handle,
+            v=self._velocities[index].value.handle,
+            beta1_power=beta_1**step,
+            beta2_power=beta_2**step,
+            lr=tf.cast(learning_rate, dtype),
+            beta1=beta_1,
+            beta2=beta_2,
+            epsilon=tf.constant(self.epsilon, dtype),
+            grad=tf.cast(gradient, dtype),
+        )
+
+    def _has_kernel(self, gradient, variable):
+        """True for dense gradients; Keras squares the slices of others before it adds them up."""
+        if not _on_tensorflow() or self.amsgrad:
+            return False
+        is_wide = keras.backend.standardize_dtype(variable.dtype) in ("float32", "float64")
+        return is_wide and not hasattr(gradient, "indices")
+
+    def _clip_gradients(self, grads):
+        if not _on_tensorflow() or self.clipnorm or not self.global_clipnorm:
+            return super()._clip_gradients(grads)
+        import tensorflow as tf
+
+        clipped, _ = tf.clip_by_global_norm(grads, self.global_clipnorm)
+        return [None if slope is None else tf.convert_to_tensor(slope) for slope in clipped]
+
+
+def _on_tensorflow():
+    return keras.backend.backend() == "tensorflow"
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class AveragingAdam(Adam):
     """Adam that also keeps a moving average of the weights.
 
     Unlike `keras.optimizers.Adam(use_ema=True)`, which replaces the weights whenever a `fit` ends,

@@ -7,7 +7,7 @@ import keras
 from keras_bahdanau.models.losses import SentenceCrossentropy, TokenCrossentropy
 from keras_bahdanau.models.metrics import Perplexity
 from keras_bahdanau.models.precision import computing_in, replace_policy
-from keras_bahdanau.optimizers.adam import AveragingAdam
+from keras_bahdanau.optimizers.adam import Adam, AveragingAdam
 from keras_bahdanau.optimizers.rounded_weights import rounding
 from keras_bahdanau.optimizers.schedules import Cosine, Halving, InverseSquareRoot
 from keras_bahdanau.training.fine_tuning import freeze, resized
@@ -16,7 +16,7 @@ from keras_bahdanau.training.presets.models import draw_initial_weights, model_o
 _POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 _LOSSES = {"tokens": TokenCrossentropy, "sentences": SentenceCrossentropy}
 _OPTIMIZERS = {
-    "adam": (keras.optimizers.Adam, {}),
+    "adam": (Adam, {}),
     # as Bahdanau et al. 2015, appendix B.2, have it; Zeiler 2012 has rate 1
     "adadelta": (keras.optimizers.Adadelta, {"rho": 0.95, "epsilon": 1e-6}),
     "sgd": (keras.optimizers.SGD, {}),
