@@ -120,9 +120,20 @@ def scan(step, state, inputs, template, steps=None, return_state=False):
     `steps`, an int32 scalar, the loop may end, and outputs mean nothing; None for all. With
     `return_state` the pair (outputs, last state) is returned.
     """
-    outputs, state = loop(step, state, tree.map_structure(_swap, inputs), template, steps)
+    inputs = tree.map_structure(_swap, inputs)
+    results = _replayed(step, state, inputs, template, steps)
+    outputs, state = results or loop(step, state, inputs, template, steps)
     outputs = tree.map_structure(_swap, outputs)
     return (outputs, state) if return_state else outputs
+
+
+def _replayed(step, state, inputs, template, steps):
+    """(outputs, state) of a loop on TensorFlow whose gradient is wanted; None for any other."""
+    if keras.backend.backend() != "tensorflow":
+        return None
+    from keras_bahdanau.layers.replayed_loop import is_recorded, replayed_loop
+
+    return replayed_loop(step, state, inputs, template, steps) if is_recorded() else None
 
 
 def _swap(tensor):

@@ -1,0 +1,352 @@
+"""Graph of one step of a loop and of its gradient, whose parts are copied into other graphs."""
+
+import tensorflow as tf
+from keras import tree
+
+PRODUCTS = {  # names of the factors, and of the attributes that transpose them
+    "MatMul": ("a", "b", "transpose_a", "transpose_b"),
+    "BatchMatMulV2": ("x", "y", "adj_x", "adj_y"),
+}
+DRAWS = ("Random", "StatefulRandom", "Truncated", "Parameterized", "Multinomial", "RngReadAndSkip")
+# of one variant input, which is kept in place of the output
+CHEAP = ("AddV2", "Cast", "ExpandDims", "Identity", "Mul", "Neg", "Reshape", "Squeeze", "Sub")
+LEAST = 16  # rows and columns of a weight whose gradient waits for the end of the loop
+CONSTANT, INVARIANT, VARIANT = range(3)  # of no tensor, of captured tensors alone, of others
+
+_STEPS = {}  # graph -> its `StepGraph`, while it is differentiated
+GRADIENT = f"KerasBahdanauProductOfStep{id(_STEPS)}"  # TensorFlow registers a name once
+
+
+class CannotReplayError(Exception):
+    """A step that TensorFlow must differentiate itself."""
+
+
+class StepGraph:
+    """A step `(state, slices) -> (output, state)`, traced once with its gradient.
+
+    The step reads tensors and variables around it. What depends on them alone, such as a weight in
+    the compute dtype, is hoisted: computed once, before the loop.
+
+    Attributes:
+        leaves, outputs: Tensors of the state and the slices; of the output and the next state.
+        kept: Vectors, products and draws that a replay reads instead of computing them again.
+        read: Indices of the leaves of the state that a replay reads.
+        slopes: Placeholders of the gradients of the float `outputs`.
+        leaf_slopes: Gradients of the float leaves.
+        sums: Pairs (hoisted tensor, its gradient by one step).
+        products: `Product`s whose factor has its gradient behind the loop.
+        sources: Lists of values of one captured float tensor, or of one variable.
+        targets, target_slopes: Tensors made of sources, and placeholders of their gradients.
+        source_slopes: Gradients of the sources, or None.
+    """
+
+    def __init__(self, step, state, slices, template):
+        self.step, self.structure = step, (state, slices)
+        self.dtypes = [leaf.dtype for leaf in tree.flatten((template, state))]
+        self.state_size = len(tree.flatten(state))
+        self.kinds, self.products = {}, []
+        specs = [tf.TensorSpec(leaf.shape, leaf.dtype) for leaf in tree.flatten(self.structure)]
+        traced = tf.function(self._trace, autograph=False).get_concrete_function(*specs)
+        self.graph = traced.graph
+        self._classify()
+        self.captures = {inner.name: outer for outer, inner in self.graph.captures}
+        definition = self.graph.as_graph_def()
+        for node in definition.node:
+            for name in ("_gradient_op_type", "_class"):  # which name operations of this graph
+                node.attr.pop(name, None)
+        self.nodes = {node.name: node for node in definition.node}
+        self.parts = {"versions": definition.versions, "library": definition.library}
+        self._plan()
+
+    def _trace(self, *leaves):
+        graph = tf.compat.v1.get_default_graph()
+        self.graph, self.leaves = graph, leaves
+        self.variant = {leaf.op.name for leaf in leaves}
+        state, slices = tree.pack_sequence_as(self.structure, leaves)
+        with graph.gradient_override_map(dict.fromkeys(PRODUCTS, GRADIENT)):
+            output, after = self.step(state, slices)
+            outputs = map(tf.convert_to_tensor, tree.flatten((output, after)))
+            self.outputs = [graph.capture(tensor) for tensor in outputs]
+        if [tensor.dtype for tensor in self.outputs] != self.dtypes:
+            raise CannotReplayError  # the loop says what is wrong
+        self.forward = graph.get_operations()
+        self.forward_names = {op.name for op in self.forward}
+        self._find_effects()
+        self._classify()
+        _STEPS[graph] = self
+        try:
+            self._differentiate()
+        finally:
+            del _STEPS[graph]
+
+    def _find_effects(self):
+        """Operations that must run once a step, and the variables that they assign."""
+        self.effects = [
+            op
+            for op in self.forward
+            if op.op_def.is_stateful and op.type not in ("ReadVariableOp", "Placeholder")
+        ]
+        for op in self.effects:
+            if op.outputs and not op.type.startswith(DRAWS):
+                raise CannotReplayError(op.type)
+        inputs = [tensor for op in self.effects for tensor in op.inputs]
+        self.assigned = {tensor.name for tensor in inputs if tensor.dtype == tf.resource}
+
+    def _classify(self):
+        for op in self.graph.get_operations()[len(self.kinds) :]:
+            self.kinds[op.name] = self._kind_of_operation(op)
+
+    def _kind_of_operation(self, op):
+        if op.type == "Placeholder":
+            return VARIANT if op.name in self.variant else INVARIANT
+        if op.type == "ReadVariableOp":
+            return VARIANT if op.inputs[0].name in self.assigned else INVARIANT
+        if op.op_def.is_stateful:
+            return VARIANT
+        return max((self.kinds[tensor.op.name] for tensor in op.inputs), default=CONSTANT)
+
+    def is_hoisted(self, tensor):
+        """True for a float tensor of captured tensors alone."""
+        return tensor.dtype.is_floating and self.kinds[tensor.op.name] == INVARIANT
+
+    def _is_kept(self, tensor):
+        """True for vectors, products of long ones, draws and their seeds."""
+        op = tensor.op
+        if self.kinds[op.name] != VARIANT or op.name not in self.forward_names:
+            return False
+        if op.type == "ReadVariableOp" or op.type.startswith(DRAWS):
+            return True
+        if op.type in PRODUCTS:
+            length = op.inputs[0].shape[-2 if op.get_attr(PRODUCTS[op.type][2]) else -1]
+            return length is None or length >= LEAST
+        variant = sum(self.kinds[x.op.name] == VARIANT for x in op.inputs)
+        return not (op.type in CHEAP and variant == 1) and _is_vector(tensor)
+
+    def deferred_factor(self, op):
+        """Index of the factor of a product whose gradient is taken behind the loop, or None."""
+        kinds = [self.kinds[tensor.op.name] for tensor in op.inputs]
+        if sorted(kinds) != [INVARIANT, VARIANT]:
+            return None
+        factor = kinds.index(INVARIANT)
+        transposed = op.get_attr(PRODUCTS[op.type][2])
+        if op.type == "MatMul":
+            sizes = op.inputs[1].shape if op.inputs[1].shape.rank else (0,)
+            is_large = min(size or 0 for size in sizes) >= LEAST
+            rows = factor == 1 and not transposed and not _merges_rows(op.inputs[0])
+            return factor if rows and is_large else None
+        if factor:  # one row of each batch times a captured matrix
+            return factor if op.inputs[0].shape[-1 if transposed else -2] == 1 else None
+        return factor if op.outputs[0].shape[-1] == 1 else None
+
+    def _differentiate(self):
+        floats = [tensor for tensor in self.outputs if tensor.dtype.is_floating]
+        self.slopes = [self._placeholder(tensor) for tensor in floats]
+        self.float_leaves = [leaf for leaf in self.leaves if leaf.dtype.is_floating]
+        hoisted = self.cut(self.outputs, self.is_hoisted)
+        learned = [tensor for tensor in hoisted if self._has_source(tensor)]
+        # whose gradient a replay would lose
+        lost = [op.outputs[0] for op in self.forward if self._is_lost(op)]
+        xs = [*self.float_leaves, *learned, *lost]
+        slopes = tf.gradients(floats, xs, grad_ys=self.slopes, stop_gradients=hoisted)
+        count, end = len(self.float_leaves), len(self.float_leaves) + len(learned)
+        if not self.products or any(slope is not None for slope in slopes[end:]):
+            raise CannotReplayError
+        self.leaf_slopes = [
+            tf.zeros_like(leaf) if slope is None else tf.convert_to_tensor(slope)
+            for leaf, slope in zip(self.float_leaves, slopes[:count], strict=True)
+        ]
+        pairs = [*zip(learned, slopes[count:end], strict=True)]
+        self.sums = [(tensor, tf.convert_to_tensor(s)) for tensor, s in pairs if s is not None]
+        self._differentiate_hoisted()
+
+    def _is_lost(self, op):
+        if op.type == "Placeholder":
+            return op.outputs[0].dtype == tf.resource
+        return op.type == "ReadVariableOp" and self.kinds[op.name] == VARIANT
+
+    def _differentiate_hoisted(self):
+        """Gradients of captured tensors and variables from those of hoisted tensors."""
+        sources = {}
+        for op in self.forward:
+            if self._is_source(op):
+                name = op.inputs[0].name if op.inputs else op.name
+                sources.setdefault(name, []).append(op.outputs[0])
+        self.sources = [*sources.values()]
+        learned = [tensor for tensor, _ in self.sums] + [p.factor for p in self.products]
+        targets = {widest(tensor).name: widest(tensor) for tensor in learned}
+        self.targets = [*targets.values()]
+        self.target_slopes = [self._placeholder(tensor) for tensor in self.targets]
+        values = [value for source in self.sources for value in source]
+        slopes = iter(tf.gradients(self.targets, values, grad_ys=self.target_slopes))
+        slopes = [[next(slopes) for _ in source] for source in self.sources]
+        self.source_slopes = [
+            _sum([tf.convert_to_tensor(slope) for slope in source if slope is not None])
+            for source in slopes
+        ]
+
+    def _is_source(self, op):
+        if op.type not in ("Placeholder", "ReadVariableOp"):
+            return False
+        return self.kinds[op.name] == INVARIANT and op.outputs[0].dtype.is_floating
+
+    def _has_source(self, tensor):
+        operations, cut = self._walk([tensor], lambda x: not x.dtype.is_floating)
+        return any(self._is_source(op) for op in [*operations.values(), *(x.op for x in cut)])
+
+    def _placeholder(self, tensor):
+        placeholder = tf.compat.v1.placeholder(tensor.dtype, tensor.shape)
+        self.variant.add(placeholder.op.name)
+        return placeholder
+
+    def _plan(self):
+        leaving = [product.leaving for product in self.products]
+        self.backward = [*self.leaf_slopes, *(slope for _, slope in self.sums), *leaving]
+        entering = [product.entering for product in self.products]
+        cut = self.cut(self.backward, lambda x: self._is_kept(x) or self.is_hoisted(x))
+        names = {tensor.name for tensor in [*cut, *entering]}
+        self.read = [i for i in range(self.state_size) if self.leaves[i].name in names]
+        kept = [x for x in cut if self._is_kept(x)] + entering
+        leaves = {leaf.name for leaf in self.leaves}
+        self.kept = [*{x.name: x for x in kept if x.name not in leaves}.values()]
+        hoisted = cut + self.cut(self.outputs + self.kept, self.is_hoisted)
+        self.hoisted = {tensor.name: tensor for tensor in hoisted if self.is_hoisted(tensor)}
+
+    def cut(self, tensors, stop):
+        """Tensors at which the way back from some tensors ends, placeholders among them."""
+        return self._walk(tensors, stop)[1]
+
+    def _walk(self, tensors, stop, effects=()):
+        """({name: operation that computes some tensors}, tensors at which the way back ends)."""
+        operations, cut = {}, {}
+        tensors, queue = [*tensors], [*effects]
+        while tensors or queue:
+            if queue:
+                op = queue.pop()
+                if op.name not in operations:
+                    operations[op.name] = op
+                    tensors.extend(op.inputs)
+                continue
+            tensor = tensors.pop()
+            if tensor.op.type == "Placeholder" or stop(tensor):
+                cut[tensor.name] = tensor
+            else:
+                queue.append(tensor.op)
+        return operations, [*cut.values()]
+
+    def copy(self, tensors, feeds, effects=False):
+        """Values of tensors in the current graph, from those of `feeds`, {name: tensor}.
+
+        With `effects` the copy also has the operations that must run once a step.
+        """
+        effects = self.effects if effects else ()
+        operations, cut = self._walk(tensors, lambda tensor: tensor.name in feeds, effects)
+        outer = {**self.captures, **feeds}
+        local = tf.compat.v1.get_default_graph().capture
+        values = {tensor.name: local(outer[tensor.name]) for tensor in cut}
+        inputs = {tensor.name for op in operations.values() for tensor in op.inputs}
+        computed = [tensor for tensor in tensors if tensor.name not in values]
+        nodes = [self._node(name, operations if effects else ()) for name in operations]
+        copies = tf.graph_util.import_graph_def(
+            tf.compat.v1.GraphDef(node=nodes, **self.parts),
+            input_map={name: value for name, value in values.items() if name in inputs},
+            return_elements=[tensor.name for tensor in computed],
+            name="step",
+        )
+        for tensor, value in zip(computed, copies, strict=True):
+            value.set_shape(tensor.shape)
+            values[tensor.name] = value
+        return [values[tensor.name] for tensor in tensors]
+
+    def _node(self, name, controls):
+        """Definition of an operation, in the order of `controls` alone."""
+        node = tf.compat.v1.NodeDef()
+        node.CopyFrom(self.nodes[name])
+        inputs = [x for x in node.input if x[0] != "^" or x[1:] in controls]
+        del node.input[:]
+        node.input.extend(inputs)
+        return node
+
+
+class Product:
+    """A product of a step with a hoisted factor, and the gradient of that factor.
+
+    `entering` is the other factor, and `leaving` the gradient of the product.
+    """
+
+    def __init__(self, op, factor, leaving):
+        self.op, self.index, self.leaving = op, factor, leaving
+        self.factor, self.entering = op.inputs[factor], op.inputs[1 - factor]
+
+    def slope(self, entering, leaving, factor):
+        """Gradient of the factor from tensors `(time, ...)`: one product over all steps."""
+        transposed = [self.op.get_attr(name) for name in PRODUCTS[self.op.type][2:]]
+        if self.op.type == "MatMul":
+            # (time, batch, units) -> (time * batch, units)
+            entering, leaving = (tf.reshape(x, (-1, x.shape[-1])) for x in (entering, leaving))
+        else:
+            row = -1 if transposed[1 - self.index] == bool(self.index) else -2
+            entering = _time_as_rows(entering, row)
+            leaving = _time_as_rows(leaving, -2 if self.index else -1)
+        if entering.dtype == tf.float16:  # a sum over all steps, which it may not hold
+            entering, leaving = tf.cast(entering, tf.float32), tf.cast(leaving, tf.float32)
+        pair = (entering, leaving) if self.index else (leaving, entering)
+        slope = tf.matmul(*(pair[::-1] if transposed[self.index] else pair), transpose_a=True)
+        return slope if self.op.type == "MatMul" else _sum_to(slope, tf.shape(factor))
+
+
+@tf.RegisterGradient(GRADIENT)
+def _gradient_of_product(op, upstream):
+    """The usual gradients, but for a factor whose gradient is taken behind the loop."""
+    step = _STEPS[op.graph]
+    index = step.deferred_factor(op)
+    factors = [tf.identity(tensor) for tensor in op.inputs]
+    first, second, *transposed = PRODUCTS[op.type]
+    settings = {name: op.get_attr(name) for name in transposed}
+    if index is not None:
+        step.products.append(Product(op, index, upstream))
+    if index == 1 and op.type == "MatMul" and not settings["transpose_b"]:
+        # transposed once, before the loop: a product of rows is faster
+        return tf.matmul(upstream, tf.transpose(factors[1])), None
+    with tf.GradientTape() as tape:
+        tape.watch([factor for i, factor in enumerate(factors) if i != index])
+        product = getattr(tf.raw_ops, op.type)(
+            **{first: factors[0], second: factors[1]}, **settings
+        )
+    return tape.gradient(product, factors, upstream)
+
+
+def widest(tensor):
+    """The float tensor that a tensor of fewer bits was cast from."""
+    source = tensor.op.inputs[0] if tensor.op.type == "Cast" else tensor
+    return source if source.dtype.is_floating and source.dtype.size > tensor.dtype.size else tensor
+
+
+def _merges_rows(tensor):
+    """True if vectors of several axes became rows, more of them than the batch has."""
+    while tensor.op.type in ("Cast", "Identity"):
+        tensor = tensor.op.inputs[0]
+    return tensor.op.type == "Reshape" and tensor.op.inputs[0].shape.rank != 2
+
+
+def _is_vector(tensor):
+    """True for floats or bools `(batch, size)`, with or without axes of length 1."""
+    if not (tensor.dtype.is_floating or tensor.dtype.is_bool) or tensor.shape.rank is None:
+        return False
+    return sum(size != 1 for size in tensor.shape[1:]) <= 1
+
+
+def _sum(tensors):
+    return tf.add_n(tensors) if tensors else None
+
+
+def _time_as_rows(tensor, axis):
+    """`(time, ..., 1, units)`, the 1 at `axis`, as `(..., time, units)`."""
+    tensor = tf.squeeze(tensor, axis)
+    rank = tensor.shape.rank
+    return tf.transpose(tensor, (*range(1, rank - 1), 0, rank - 1))
+
+
+def _sum_to(tensor, shape):
+    """The tensor summed over the axes along which one of a shape was repeated."""
+    _, axes = tf.raw_ops.BroadcastGradientArgs(s0=tf.shape(tensor), s1=shape)
+    return tf.reshape(tf.reduce_sum(tensor, axes), shape)
