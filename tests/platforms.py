@@ -20,7 +20,7 @@ UNSUPPORTED = {"macOS x86-64": "x86_64-apple-darwin"}  # TensorFlow has no wheel
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 EXTRAS = (
     *("audio", "dates", "digits", "fonts", "forecasting", "litert", "notebooks", "offline"),
-    *("serving", "tensorboard", "test"),
+    *("onnx", "serving", "tensorboard", "test"),
 )
 COLUMNS = ("package", "with text", *EXTRAS)
 
