@@ -125,7 +125,8 @@ def export_saved_model(model, directory, allow_differences=False, say=None, **se
         real_length: As in `export_litert`; a server may pad such requests.
         signatures: As in `export_litert`.
         source: A `Source`, whose features the model reads: in its only input, or in inputs with the
-            names of the features.
+            names of the features. A longer input than the model's, or else the source's `longest`,
+            is cut, and marked in the output `truncated`.
         labels: List of the names of the classes of its only output, two of them for a single
             number. The answer is `label`, `probability` and `probabilities`.
         from_logits: True if the output is no probability yet; by default the activation of the last

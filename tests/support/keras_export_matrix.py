@@ -335,6 +335,18 @@ def tagger():
     return keras.Model(tensor, L.TimeDistributed(L.Dense(CLASSES, "softmax"))(h))
 
 
+def forecaster():
+    model = kb.Forecaster(4, units=UNITS)
+    model(np.ones((1, 9, 2), "float32"))
+    return model
+
+
+def odd_names():
+    """Inputs named as keywords and as arguments of functions."""
+    inputs = {name: keras.Input((2,), name=name) for name in ("class", "self", "name")}
+    return keras.Model([*inputs.values()], L.Add(name="from")([*inputs.values()]))
+
+
 def text_model():
     x = keras.Input((1,), dtype="string", name="text")
     words = L.TextVectorization(vocabulary=["a", "b"])(x)
@@ -357,6 +369,17 @@ def model_rows():
     yield "encoder and decoder, any length", Row(encoder_decoder)
     yield "encoder and decoder, fixed", Row(encoder_decoder, {"length": {"source": 9, "target": 7}})
     yield "siamese", Row(siamese)
+    yield "Forecaster", Row(forecaster)
+    yield (
+        "Forecaster, any length, weights",
+        Row(forecaster, {"length": "dynamic", "signatures": ("serving_default", "weights")}),
+    )
+    yield "names of keywords", Row(odd_names)
+    yield "ConvLSTM1D, steps", Row(rows_of_frames, {"signatures": ("step",)}, "Leave out 'step'")
+    yield (
+        "RNN of our LSTM, steps",
+        Row(over(numbers, lambda: L.RNN(cell("lstm"))), {"signatures": ("step",)}),
+    )
     yield "several outputs", Row(several_outputs)
     yield "subclassed", Row(subclassed)
     yield "subclassed, any length", Row(subclassed, {"length": "dynamic"})

@@ -82,6 +82,13 @@ class ArrayModel:
             self._runners = {
                 name: interpreter.get_signature_runner(name) for name in self.signatures
             }
+            for name, runner in self._runners.items():
+                if {*runner.get_input_details()} != {*self.signatures[name]["inputs"]}:
+                    raise ValueError(f"its card has other inputs of {name!r} than the model")
+            if "states" in self.card and {*self.card["states"]} - {
+                *self.signatures["step"]["inputs"]
+            }:
+                raise ValueError("its card has other states than the model")
         except (KeyError, RuntimeError, ValueError) as error:
             raise ValueError(
                 "A .tflite file must hold a model that LiteRT can load. Received: "
@@ -188,7 +195,7 @@ class Stream:
         details = model._runners["step"].get_input_details()
         self.states = {
             name: np.zeros(details[name]["shape"], details[name]["dtype"])
-            for name in model.card["states"]
+            for name in model.card.get("states", ())
         }
 
     def __call__(self, inputs):

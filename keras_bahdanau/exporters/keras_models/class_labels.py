@@ -120,30 +120,28 @@ class SourceSignature(WholeSignature):
             for name, spec in source.inputs.items()
         }
         self._matched = _matched(source, model_inputs)
+        specs = model_inputs.specs.values()
+        lengths = [spec.shape[1] for spec in specs if _has_time(spec) and spec.shape[1]]
+        self._longest = min(lengths, default=source.longest)
 
     def outputs(self, tensors):
-        outputs = self._plain_outputs(tensors)
-        if self.labels is None:
-            return outputs
-        (output,) = outputs.values()
-        return self.labels.outputs(output)
-
-    def _plain_outputs(self, tensors):
-        features = self.source.features(**tensors)
-        inputs = {}
+        _, features, truncated = self.source.cut_request(self._longest, **tensors)
+        named, inputs = self.source.named(features), {}
         for name, spec in self.model_inputs.specs.items():
-            longest = spec.shape[1] if is_sequence(spec) and spec.shape.rank < 4 else None
-            cut = features if longest is None else self.source.graph_cut(features, longest)[0]
-            tensor = self.source.named(cut)[self._matched[name]]
-            if longest is not None:
-                missing = longest - tf.shape(tensor)[1]
+            tensor = named[self._matched[name]]
+            if _has_time(spec) and spec.shape[1]:
+                missing = spec.shape[1] - tf.shape(tensor)[1]
                 widths = [[0, 0], [0, missing]] + [[0, 0]] * (tensor.shape.rank - 2)
                 tensor = tf.ensure_shape(tf.pad(tensor, widths), (None, *spec.shape[1:]))
-            tensor = tf.cast(tensor, spec.dtype)
-            if is_sequence(spec) and spec.shape.rank == 3:
-                tensor._keras_mask = tf.sequence_mask(self.source.lengths(cut), tf.shape(tensor)[1])
-            inputs[name] = tensor
-        return named_outputs(self.model, self.model_inputs.call(self.model, inputs))
+            inputs[name] = tf.cast(tensor, spec.dtype)
+            if _has_time(spec) and spec.shape.rank == 3:
+                lengths = self.source.lengths(features)
+                inputs[name]._keras_mask = tf.sequence_mask(lengths, tf.shape(tensor)[1])
+        outputs = named_outputs(self.model, self.model_inputs.call(self.model, inputs))
+        if self.labels is not None:
+            (output,) = outputs.values()
+            outputs = self.labels.outputs(output)
+        return {**outputs, "truncated": truncated}
 
     def batches(self, examples=None):
         """Requests: edge cases and examples of the source, or inputs of a user, as one batch."""
@@ -153,11 +151,14 @@ class SourceSignature(WholeSignature):
     def cases(self, batches):
         cases = []
         for batch in batches:
-            tensors = {name: tf.constant(array) for name, array in batch.items()}
-            outputs = self.outputs(tensors)
+            outputs = self(**{name: tf.constant(array) for name, array in batch.items()})
             expected = {name: np.asarray(tensor) for name, tensor in outputs.items()}
             cases.append(ModelCase(self.name, batch, expected))
         return cases
+
+
+def _has_time(spec):
+    return is_sequence(spec) and spec.shape.rank < 4  # not of images, whose width is cut
 
 
 def _matched(source, model_inputs):

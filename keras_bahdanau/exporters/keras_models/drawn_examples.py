@@ -82,17 +82,18 @@ def _given_batch(signature, group, rows):
     for name, spec in specs.items():
         if name in lengths:
             batch.setdefault(lengths[name], np.full(count, batch[name].shape[1]))
-        batch[name] = _padded(name, batch[name], spec)
+        is_padded = name in lengths or name in signature.model_inputs.ids
+        batch[name] = _fitted(name, batch[name], spec, is_padded)
     if rows is not None:  # a batch of fixed size, the last row repeated
         order = np.minimum(np.arange(rows), count - 1)
         batch = {name: array[order] for name, array in batch.items()}
     return batch
 
 
-def _padded(name, array, spec):
-    """An array with zeros behind its sequences, up to a fixed length; ValueError if it is wrong."""
+def _fitted(name, array, spec, is_padded):
+    """An array of the shape of an input, with zeros behind shorter sequences; or ValueError."""
     shape = spec.shape.as_list()
-    if array.ndim == len(shape) and is_sequence(spec) and shape[1] is not None:
+    if is_padded and array.ndim == len(shape) > 1 and shape[1] is not None:
         missing = max(0, shape[1] - array.shape[1])
         array = np.pad(array, [(0, missing if axis == 1 else 0) for axis in range(array.ndim)])
     if not spec.shape.is_compatible_with(array.shape):

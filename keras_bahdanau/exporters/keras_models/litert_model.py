@@ -1,7 +1,10 @@
 """LiteRT files of Keras models: arrays in, arrays out, with built-in operations alone."""
 
+import contextlib
 import dataclasses
+import os
 import re
+import tempfile
 
 from keras_bahdanau.exporters.card import CARD, read_card
 from keras_bahdanau.exporters.keras_models.model_card import (
@@ -18,7 +21,6 @@ LABELS = "labels.txt"
 _OPERATION = re.compile(r"(?:tf\.|Flex)([A-Z]\w*)")
 _GROUP = re.compile(r"(?:Select|Flex|Custom) ops: ([\w, ]+)")
 _NO_CAUSE = {"Select", "PartitionedCall", "StatefulPartitionedCall", "While", "If", "Const"}
-_OF_LISTS = {"TensorListReserve", "TensorListStack", "TensorListFromTensor", "TensorListSetItem"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,13 +45,14 @@ class LiteRTModelExporter(LiteRTFormat, KerasModelExporter):
         return self.batch_size
 
     def require(self, model):
-        from keras_bahdanau.models.precision import precision_of
+        from keras_bahdanau.exporters.keras_models.portable_layers import half_precisions
 
         super().require(model)
-        if (precision := precision_of(model)) != "float32":
+        if precisions := half_precisions(model):
             raise ValueError(
                 "A LiteRT file multiplies in float32, or in 8 or 4 bits. Received: a model in "
-                f"{precision}. Build it with the dtype policy 'float32', and set its weights."
+                f"{' and '.join(precisions)}. Build it with the dtype policy 'float32', and set "
+                "its weights."
             )
 
     def write(self, served, path):
@@ -58,14 +61,23 @@ class LiteRTModelExporter(LiteRTFormat, KerasModelExporter):
         from keras_bahdanau.exporters.tracing import weights_of
 
         functions = served.functions
-        _require_numbers(served)
+        for name, function in functions.items():
+            tensors = {**served.signatures[name].inputs, **function.structured_outputs}
+            for key, tensor in tensors.items():
+                if tensor.dtype.name == "string":
+                    raise ValueError(
+                        "A LiteRT file has numbers alone. Received: "
+                        f"{key!r} of the signature {name!r}, which is text. Export a SavedModel, "
+                        "or cut the layers that read text off the model."
+                    )
         try:
             weights = weights_of(served, resources_of(served.model))
-            model = converted(weights, functions, self.quantization, path.parent)
+            with _without_repetition():
+                model = converted(weights, functions, self.quantization, path.parent)
         except OSError:
             raise
         except Exception as error:  # the converter has several kinds of its own
-            raise ValueError(_why_not(error, served, self.batch_size)) from None
+            raise ValueError(_why_not(str(error), served, self.batch_size)) from None
         path.write_bytes(self._packed(served, model))
 
     def _packed(self, served, model):
@@ -74,11 +86,8 @@ class LiteRTModelExporter(LiteRTFormat, KerasModelExporter):
         from keras_bahdanau.exporters.litert.tflite_file import add_metadata, pack, read_metadata
 
         runtime = read_metadata(model)["min_runtime_version"].rstrip(b"\0").decode()
-        card = {
-            **model_card(served),
-            "min_runtime_version": runtime,
-            "quantization": self.precision,
-        }
+        card = {"min_runtime_version": runtime, "quantization": self.precision}
+        card |= model_card(served)
         labels = card.get("labels")
         files = {} if labels is None else {LABELS: "\n".join(labels).encode()}
         described = _metadata(model, card)
@@ -130,60 +139,48 @@ def _metadata(model, card):
     about = metadata.AssociatedFile(
         CARD, "Versions, signatures, sha256, parity.", metadata.DESCRIPTIONS
     )
+    root = load_schema().Model.GetRootAs(model)
+    described = dict.fromkeys(card["tensors"], "A Keras model.")
     return metadata.ModelMetadata(
         name=card["model"],
         description=f"Signatures: {', '.join(card['tensors'])}. Weights: {card['quantization']}.",
         version=__version__,
-        subgraph_metadata=tuple(
-            subgraphs(
-                load_schema().Model.GetRootAs(model),
-                dict.fromkeys(card["tensors"], "A Keras model."),
-                tensors,
-                tensors,
-                used,
-            )
-        ),
+        subgraph_metadata=tuple(subgraphs(root, described, tensors, tensors, used)),
         associated_files=(about, *files),
     )
 
 
-def _require_numbers(served):
-    """Raise ValueError for an input or output of strings, which no LiteRT operation reads."""
-    for name, function in served.functions.items():
-        tensors = {**served.signatures[name].inputs, **function.structured_outputs}
-        for key, tensor in tensors.items():
-            if tensor.dtype.name == "string":
-                raise ValueError(
-                    "A LiteRT file has numbers alone. Received: "
-                    f"{key!r} of the signature {name!r}, which is text. Export a SavedModel, or "
-                    "cut the layers that read text off the model, and run them on the host."
-                )
+@contextlib.contextmanager
+def _without_repetition():
+    """Hold back what the converter prints, unless it succeeds: its error says it all again."""
+    with tempfile.TemporaryFile() as held:
+        screen = os.dup(2)
+        os.dup2(held.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(screen, 2)
+            os.close(screen)
+        held.seek(0)
+        os.write(2, held.read())
 
 
-def _why_not(error, served, batch_size):
+def _why_not(text, served, batch_size):
     """The line of an error of the converter: operations, their layers, what to do."""
     from keras_bahdanau.exporters.keras_models.portable_layers import made_by
 
-    text = str(error)
-    names = [name for group in _GROUP.findall(text) for name in re.split(r"[ ,]+", group) if name]
-    names += _OPERATION.findall(text)
-    names = [name.removeprefix("Flex") for name in names]
     origins = served.operations_by_layer()
-    names = list(dict.fromkeys(n for n in names if n in origins and n not in _NO_CAUSE))
-    parts = [f"{name}{made_by(origins[name])}" for name in names[:4]] or [
-        " ".join(text.split())[:300]
-    ]
-    open_axes = any(
-        None in spec.shape[1:]
-        for signature in served.signatures.values()
-        for spec in signature.inputs.values()
-    )
+    words = [word for group in _GROUP.findall(text) for word in re.findall(r"\w+", group)]
+    names = [word.removeprefix("Flex") for word in [*words, *_OPERATION.findall(text)]]
+    names = dict.fromkeys(name for name in names if name in origins.keys() - _NO_CAUSE)
+    parts = [f"{name}{made_by(origins[name])}" for name in names]
+    specs = [spec for signature in served.signatures.values() for spec in signature.inputs.values()]
     remedy = "Replace the layer, or export a SavedModel."
     if batch_size is None:
         remedy = "Give batch_size=1, or another fixed one."
-    elif open_axes:
+    elif any(None in spec.shape[1:] for spec in specs):
         remedy = "Give length=, a fixed one, or export a SavedModel."
     return (
         "A LiteRT file has built-in operations alone, of static shapes in loops. Received: "
-        f"{'; '.join(parts)}. {remedy}"
+        f"{'; '.join(parts[:4]) or ' '.join(text.split())[:300]}. {remedy}"
     )

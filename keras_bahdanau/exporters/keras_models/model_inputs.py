@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import keyword
 import re
 from typing import Any
 
@@ -180,6 +181,8 @@ def unused(name, names):
 def identifier(text):
     """A text as a name of a tensor in every format: letters, digits and underscores."""
     name = re.sub(r"\W", "_", text.partition(":")[0], flags=re.ASCII)
+    if keyword.iskeyword(name) or name == "self":  # no argument of a function
+        return f"{name}_"
     return name if name and not name[0].isdigit() else f"_{name}"
 
 

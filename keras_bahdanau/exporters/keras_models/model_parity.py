@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from keras_bahdanau.exporters.keras_models.portable_layers import half_precisions
 from keras_bahdanau.exporters.parity import require
 from keras_bahdanau.exporters.rounding import roundings
 from keras_bahdanau.files.integrity import Damage
-from keras_bahdanau.models.precision import precision_of
 
 TOLERANCE = 1e-5  # of the largest value of an output, if that is above 1
 MOST_MISSES = 8
@@ -102,7 +102,7 @@ class ModelComparison:
         measured = [
             distances(case, output) for case, output in zip(self.cases, outputs, strict=True)
         ]
-        exact = exporter.exact and precision_of(self.served.model) == "float32"
+        exact = exporter.exact and not half_precisions(self.served.model)
         misses = list(self._misses(measured, exact))
         pairs = [pair for request in measured for pair in request.values()]
         return ModelParity(

@@ -52,7 +52,7 @@ class ModelSignature(abc.ABC):
             for name, spec in specs.items()
         }
 
-    def __call__(self, **tensors):
+    def __call__(self, /, **tensors):
         """Outputs, by name, in the dtypes that clients read."""
         outputs = self.outputs(tensors).items()
         return {name: _cast(tf.convert_to_tensor(tensor), self.narrow) for name, tensor in outputs}

@@ -46,7 +46,7 @@ def portable_layers(model, record=None):
         block.enter_context(replaced_calls(embeddings, clamped))
         block.enter_context(replaced_calls(wrappers, _folded))
         for cell in layers_of(model):  # which draws masks even where none are used
-            if hasattr(cell, "recurrent_dropout") and not isinstance(cell, keras.layers.RNN):
+            if vars(cell).keys() >= set(_DROPOUT):
                 block.callback(vars(cell).update, {n: vars(cell)[n] for n in _DROPOUT})
                 vars(cell).update(dict.fromkeys(_DROPOUT, 0.0))
         yield
@@ -104,6 +104,11 @@ def stateless(model):
 def layers_of(model):
     """All layers of a model, those inside of others too, each once."""
     return list({id(layer): layer for layer in model._flatten_layers()}.values())
+
+
+def half_precisions(model):
+    """Set of the half precisions in which layers of a model compute."""
+    return {layer.compute_dtype for layer in layers_of(model)} & {"float16", "bfloat16"}
 
 
 def resources_of(model):

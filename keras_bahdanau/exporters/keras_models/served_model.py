@@ -167,7 +167,7 @@ def raise_in_one_line(error, model):
     ) from None
 
 
-def _answer(name, served, **tensors):
+def _answer(name, served, /, **tensors):
     return served.signatures[name](**tensors)
 
 

@@ -66,15 +66,19 @@ def test_a_file_brings_its_labels(runner):
     assert runner.signatures["serving_default"]["inputs"] == {"ids": "int32 (1, any)"}
 
 
-@pytest.mark.parametrize("place", [100, -300])
-def test_a_changed_byte_is_found(path, tmp_path, place):
-    content = bytearray(path.read_bytes())
-    content[place] ^= 1
+def test_a_changed_byte_or_a_cut_is_found(path, tmp_path):
+    content, random = path.read_bytes(), np.random.default_rng(0)
     changed = tmp_path / "changed.tflite"
-    changed.write_bytes(content)
-    assert check(changed)
-    with pytest.raises(ValueError, match=r"\.tflite file"):
-        ArrayModel(changed)
+    for place in random.integers(len(content), size=40):
+        changed.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        assert check(changed)
+        with pytest.raises(ValueError, match=r"\.tflite file") as error:
+            ArrayModel(changed)
+        assert "\n" not in str(error.value)
+    for size in (0, 7, len(content) // 2, len(content) - 1):
+        changed.write_bytes(content[:size])
+        with pytest.raises(ValueError, match=r"\.tflite file"):
+            ArrayModel(changed)
 
 
 @pytest.mark.parametrize(

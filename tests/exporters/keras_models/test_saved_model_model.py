@@ -39,9 +39,10 @@ def test_a_source_makes_a_model_read_text(toy_translator, tmp_path):
     model = spread(keras.Model(ids, logits))
     path = kb.export_saved_model(model, tmp_path / "mood", source=source, labels=LABELS)
     assert check(path) == []
-    texts = ["one two", "", "three"]
+    texts = ["one two", "", "three", "one " * 2000]
     (answer,) = run_in_clean_process(path, [("serving_default", {"text": texts})])
-    for row, text in enumerate(texts):
+    assert answer["truncated"].tolist() == [False, False, False, True]
+    for row, text in enumerate(texts[:3]):
         logits = model(source.batch([text])).numpy()[0]
         expected = np.exp(logits) / np.exp(logits).sum()
         assert answer["probabilities"][row] == pytest.approx(expected, abs=1e-5)
