@@ -3,7 +3,6 @@
 from keras_bahdanau.settings.lazy import lazy_names
 
 _MODULE_OF = {
-    "ArrayModel": "keras_models.array_model",
     "BrowserExporter": "browser.browser_exporter",
     "Exporter": "exporter",
     "FORMATS": "all_formats",

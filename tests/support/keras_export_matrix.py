@@ -353,7 +353,32 @@ def text_model():
     return keras.Model(x, L.Dense(1)(L.LSTM(UNITS)(L.Embedding(9, WIDTH, mask_zero=True)(words))))
 
 
+def states_of_both():
+    """Two directions apart, with their states."""
+    tensor, vectors = ids()
+    both = L.Bidirectional(L.LSTM(UNITS, return_state=True), merge_mode=None)
+    forward, backward, *states = both(vectors)
+    outputs = {"forward": forward, "backward": backward, "state": L.Add()(states)}
+    return keras.Model(tensor, outputs)
+
+
+def built_by_shape():
+    """A Sequential model without an input, which Keras takes for one of floats."""
+    model = keras.Sequential([L.Embedding(IDS, WIDTH), L.GRU(UNITS), L.Dense(CLASSES)])
+    model.build((None, 12))
+    return model
+
+
 def model_rows():
+    yield "both directions with states", Row(states_of_both)
+    yield "built by its shape", Row(built_by_shape)
+    yield "GRU, reset before", Row(over(ids, rnn(L.GRU, reset_after=False, use_bias=False)))
+    yield (
+        "Attention with scale",
+        Row(
+            attended(self_attended(lambda: L.Attention(use_scale=True, score_mode="concat"))), FIXED
+        ),
+    )
     yield "ConvLSTM1D", Row(rows_of_frames)
     yield "ConvLSTM2D", Row(film)
     yield (

@@ -30,7 +30,7 @@ def drawn_batches(signature, rows=None):
             shape = (count, *(length if size is None else size for size in spec.shape[1:]))
             smallest = min(sizes, default=None) if spec.dtype.is_integer else None
             size = signature.model_inputs.ids.get(name, smallest)
-            batch[name] = _drawn(random, spec, shape, size)
+            batch[name] = _drawn(random, spec, shape, size, len(batches))
         for name, length_name in lengths.items():
             longest, number = batch[name].shape[1], len(batches)
             shorter = (number + np.arange(count)) * longest // 3
@@ -39,8 +39,8 @@ def drawn_batches(signature, rows=None):
     return batches
 
 
-def _drawn(random, spec, shape, size):
-    """Random values of a spec."""
+def _drawn(random, spec, shape, size, number):
+    """Random values of a spec for the batch of a number; every third row of ids has padding."""
     if spec.dtype == tf.string:
         return np.array(_TEXTS, object)[random.integers(len(_TEXTS), size=shape)]
     if spec.dtype == tf.bool:
@@ -52,7 +52,7 @@ def _drawn(random, spec, shape, size):
     values = random.integers(0, size or _FEW_NUMBERS, shape)
     if is_sequence(spec) and len(shape) == 2 and shape[1] > 1:
         values = np.maximum(values, 1) if (size or _FEW_NUMBERS) > 1 else values
-        values[1::3, shape[1] // 2 :] = 0  # padding
+        values[(1 - number) % 3 :: 3, shape[1] // 2 :] = 0
     return values.astype(spec.dtype.as_numpy_dtype)
 
 

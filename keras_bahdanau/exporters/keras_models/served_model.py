@@ -29,7 +29,7 @@ from keras_bahdanau.exporters.keras_models.portable_layers import (
     without_advice,
 )
 from keras_bahdanau.exporters.keras_models.streaming import StepSignature
-from keras_bahdanau.exporters.tracing import traced
+from keras_bahdanau.exporters.tracing import portable, traced
 from keras_bahdanau.files.integrity import require_finite_weights
 from keras_bahdanau.models.step_model import StepModel
 
@@ -128,7 +128,8 @@ class ServedModel:
     def cases(self):
         """List of `ModelCase`: requests to each signature, with the answers of Keras."""
         cases = []
-        with without_advice():
+        # on a processor, as the artefacts: a GPU rounds products to 10 bits
+        with without_advice(), portable(self.model), tf.device("CPU:0"):
             for signature in self.signatures.values():
                 cases += self._cases_of(signature)
         return cases

@@ -182,7 +182,7 @@ def _one_step(layer, sequences, initial_state, mask, state, new_states):
         if not isinstance(layer.cell, _OUTPUT_IS_STATE):
             output_before = named_state(tf.zeros_like(output))
             previous, updated = [*previous, output_before], [*updated, output]
-        if layer.zero_output_for_mask and layer.return_sequences:
+        if layer.zero_output_for_mask:
             output_before = tf.zeros_like(output)
         output = _where(mask[:, 0], output, output_before)
         updated = [_where(mask[:, 0], *pair) for pair in zip(updated, previous, strict=True)]
