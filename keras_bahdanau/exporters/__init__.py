@@ -8,6 +8,7 @@ _MODULE_OF = {
     "FORMATS": "all_formats",
     "Finding": "exporter",
     "KerasSavedModelExporter": "keras_models.saved_model_model",
+    "Learner": "keras_models.learner",
     "LiteRTExporter": "litert.litert_exporter",
     "LiteRTModelExporter": "keras_models.litert_model",
     "LiteRTPipeline": "litert.litert_pipeline",

@@ -60,8 +60,16 @@ def export_litert(model, path, quantization=None, allow_differences=False, say=N
         real_length: True for a further input `length`, int32 `(batch,)`: the steps behind it are
             padding, which changes no answer.
         signatures: Tuple of "serving_default", the model; "step", one time step a call with all
-            states as inputs and outputs; and "weights", those of the attention layers beside the
-            outputs.
+            states as inputs and outputs; "weights", those of the attention layers beside the
+            outputs; and "train", which adds `infer`, `train` and `initial_state` for
+            `keras_bahdanau.runners.Learner`: some layers learn, all others are frozen.
+        trainable: List of the names of the layers that learn; the last `Dense` by default. They
+            must be behind the recurrent ones. In training, too, dropout is off.
+        loss: As for `model.compile`; that of the model by default, or the crossentropy of its
+            classes.
+        optimizer: "sgd", "adam", or a plain `keras.optimizers.SGD` or `Adam`; that of the model by
+            default if it is one of them, else SGD.
+        learning_rate: Positive float, by default that of the optimizer.
         labels: List of the names of its classes, for the card.
         examples: Inputs to compare on, as in `model.predict`; or a list of dictionaries from names
             to arrays `(batch, ...)`, which may differ in length.

@@ -5,6 +5,7 @@ from keras_bahdanau.settings.lazy import lazy_names
 _MODULE_OF = {
     "ArrayModel": ".exporters.keras_models.array_model",
     "BatchTranslator": "offline",
+    "Learner": ".exporters.keras_models.learner",
 }
 
 __all__ = [*_MODULE_OF]

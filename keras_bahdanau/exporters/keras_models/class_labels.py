@@ -51,7 +51,7 @@ class Labels(NamedTuple):
                 f"{len(names)} labels, an output of width {width}. Correct them."
             )
         if from_logits is None:
-            from_logits = _gives_logits(model)
+            from_logits = gives_logits(model)
         return cls(names, from_logits, binary)
 
     def outputs(self, output):
@@ -69,7 +69,7 @@ class Labels(NamedTuple):
         }
 
 
-def _gives_logits(model):
+def gives_logits(model, setting="from_logits"):
     """True if the last layer has no activation, False for probabilities; ValueError if unknown."""
     last = model.layers[-1] if getattr(model, "layers", None) else None
     while last is not None and hasattr(last, "layer"):  # a wrapper, such as TimeDistributed
@@ -79,10 +79,12 @@ def _gives_logits(model):
         return False
     if activation == "linear":
         return True
+    remedy = "from_logits=False for probabilities, True for logits"
+    if setting != "from_logits":
+        remedy = f"{setting}="
     raise ValueError(
-        "`from_logits` must say what the last layer gives. Received: from_logits=None, a last "
-        f"layer {type(last).__name__} with the activation {activation}. Give from_logits=False for "
-        "probabilities, True for logits."
+        f"`{setting}` must say what the last layer gives. Received: {setting}=None, a last layer "
+        f"{type(last).__name__} with the activation {activation}. Give {remedy}."
     )
 
 

@@ -5,6 +5,7 @@ import dataclasses
 import os
 import re
 import tempfile
+from typing import Any
 
 from keras_bahdanau.exporters.card import CARD, read_card
 from keras_bahdanau.exporters.keras_models.model_card import (
@@ -12,10 +13,10 @@ from keras_bahdanau.exporters.keras_models.model_card import (
     is_model_file,
     model_card,
 )
-from keras_bahdanau.exporters.keras_models.model_exporter import KerasModelExporter
+from keras_bahdanau.exporters.keras_models.model_exporter import SIGNATURES, KerasModelExporter
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTFormat
 from keras_bahdanau.settings.limits import BATCH_SIZE
-from keras_bahdanau.settings.option import check_value, optional
+from keras_bahdanau.settings.option import check_value, number, optional
 
 LABELS = "labels.txt"
 _OPERATION = re.compile(r"(?:tf\.|Flex)([A-Z]\w*)")
@@ -28,13 +29,35 @@ class LiteRTModelExporter(LiteRTFormat, KerasModelExporter):
     """The format `litert` of Keras models; the fields are settings of `export_litert`."""
 
     batch_size: int | None = 1
+    trainable: tuple | None = None
+    loss: Any = None
+    optimizer: Any = None
+    learning_rate: float | None = None
 
+    known_signatures = (*SIGNATURES, "train")
     narrow = True
 
     def __post_init__(self):
         super().__post_init__()
         KerasModelExporter.__post_init__(self)
         check_value("batch_size", self.batch_size, optional(BATCH_SIZE))
+        check_value("learning_rate", self.learning_rate, optional(number(0, 1e6, "(]")))
+        if isinstance(self.trainable, str):
+            object.__setattr__(self, "trainable", (self.trainable,))
+        for name in ("trainable", "loss", "optimizer", "learning_rate"):
+            if getattr(self, name) is not None and "train" not in self.signatures:
+                raise ValueError(
+                    f"`{name}` must be for a file that learns. Received: {name}="
+                    f"{getattr(self, name)!r:.80}, signatures={self.signatures!r}. Add the "
+                    "signature 'train', or leave it out."
+                )
+
+    def head(self, model):
+        """The `TrainableHead` of a model."""
+        from keras_bahdanau.exporters.keras_models.trainable_head import TrainableHead
+
+        settings = self.trainable, self.loss, self.optimizer, self.learning_rate
+        return TrainableHead(model, *settings)
 
     @staticmethod
     def recognizes(path):
@@ -176,7 +199,9 @@ def _why_not(text, served, batch_size):
     parts = [f"{name}{made_by(origins[name])}" for name in names]
     specs = [spec for signature in served.signatures.values() for spec in signature.inputs.values()]
     remedy = "Replace the layer, or export a SavedModel."
-    if batch_size is None:
+    if "TensorListPushBack" in origins:  # of the gradient of a loop
+        remedy = "Give trainable=, layers behind the recurrent ones."
+    elif batch_size is None:
         remedy = "Give batch_size=1, or another fixed one."
     elif any(None in spec.shape[1:] for spec in specs):
         remedy = "Give length=, a fixed one, or export a SavedModel."

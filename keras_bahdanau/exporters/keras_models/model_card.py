@@ -16,6 +16,7 @@ def model_card(served):
 
     first = next(iter(served.signatures))
     states = getattr(served.signatures.get("step"), "states", None)
+    training = getattr(served.signatures.get("train"), "training", None)
     return {
         "format": FORMAT,
         "keras_bahdanau": __version__,
@@ -35,6 +36,7 @@ def model_card(served):
             for name, signature in served.signatures.items()
         },
         **({} if states is None else {"states": [*states]}),
+        **({} if training is None else {"training": training}),
         **({} if served.labels is None else {"labels": [*served.labels.names]}),
         "parity": [],
     }

@@ -44,6 +44,7 @@ class KerasModelExporter(Exporter):
     from_logits: bool | None = None
     examples: Any = None
 
+    known_signatures = SIGNATURES
     source = None  # a `Source` before the model
     rows = None  # of a fixed batch
     narrow = False  # True for the dtypes of LiteRT alone
@@ -57,11 +58,11 @@ class KerasModelExporter(Exporter):
         signatures = (self.signatures,) if isinstance(self.signatures, str) else self.signatures
         object.__setattr__(self, "signatures", tuple(dict.fromkeys(signatures)))
         for name in self.signatures or ("",):
-            if name not in SIGNATURES:
+            if name not in self.known_signatures:
                 raise ValueError(
                     "`signatures` of a Keras model must be some of "
-                    f"{', '.join(map(repr, SIGNATURES))}. Received: signatures="
-                    f"{self.signatures!r}{nearest(name, SIGNATURES)}"
+                    f"{', '.join(map(repr, self.known_signatures))}. Received: signatures="
+                    f"{self.signatures!r}{nearest(name, self.known_signatures)}"
                 )
         if self.real_length and set(self.signatures) - {"serving_default"}:
             raise ValueError(

@@ -12,6 +12,7 @@ from keras_bahdanau.exporters.keras_models.class_labels import (
     Labels,
     SourceSignature,
 )
+from keras_bahdanau.exporters.keras_models.learning import learning_signatures
 from keras_bahdanau.exporters.keras_models.model_inputs import inputs_of
 from keras_bahdanau.exporters.keras_models.model_signature import (
     BoundedSignature,
@@ -59,13 +60,25 @@ class ServedModel:
         self.labels = None
         if settings.labels is not None:
             self.labels = Labels.of_model(model, settings.labels, settings.from_logits)
-        self.signatures = {name: self._signature(name) for name in settings.signatures}
+        self.signatures = {}
+        for name in settings.signatures:
+            self.signatures |= self._signatures(name)
 
     def _known_ids(self, inputs):
         try:
             return drawn_examples.known_ids(self.model, inputs, portable_layers)
         except (ValueError, TypeError, tf.errors.OpError) as error:
             raise_in_one_line(error, self.model)
+
+    def _signatures(self, name):
+        """Dictionary of what a name of the setting `signatures` stands for."""
+        if name != "train":
+            return {name: self._signature(name)}
+        settings, why = self._settings, "A file that learns keeps no state between two requests."
+        _require_plain(self.model, "stateful", why, "a model without it")
+        with without_advice():
+            arguments = self.model, self.inputs, settings.rows, settings.narrow
+            return learning_signatures(settings.head(self.model), *arguments)
 
     def _signature(self, name):
         settings = self._settings
@@ -139,7 +152,8 @@ class ServedModel:
         if self._settings.examples is not None or self._settings.source is not None:
             return signature.cases(self._batches(signature))
         cases, failures = [], []
-        for batch in self._batches(signature)[: 1 if signature.name == "step" else None]:
+        in_turn = signature.name in ("step", "train")  # one answer goes into the next request
+        for batch in self._batches(signature)[: 1 if in_turn else None]:
             try:
                 cases += signature.cases([batch])
             except (ValueError, tf.errors.OpError) as error:

@@ -1,0 +1,212 @@
+"""A model that learns on the device: its head's state, on the host and in sealed files."""
+
+import base64
+import binascii
+import threading
+from pathlib import Path
+
+import numpy as np
+
+from keras_bahdanau.exporters.keras_models.array_model import ArrayModel
+from keras_bahdanau.files.integrity import (
+    Damage,
+    check_fields,
+    first_not_finite,
+    read_sealed_json,
+    write_sealed_json,
+)
+from keras_bahdanau.settings.guesses import nearest
+from keras_bahdanau.settings.limits import MOST_STEPS
+from keras_bahdanau.settings.option import check_value, integer
+
+FORMAT = "Learned state of a Keras model"
+
+
+class Learner:
+    """A .tflite file with the signature `train`, which learns from corrections.
+
+    ```python
+    learner = keras_bahdanau.runners.Learner("mood.tflite")
+    learner.train({"ids": [[4, 8, 15]]}, ["good"])
+    learner.infer({"ids": [[4, 8, 15]]})["mood"]  # float32 (1, classes)
+    learner.save("mood.learned")
+    ```
+
+    Neither TensorFlow nor Keras is loaded, and the .tflite file never changes. Any number of
+    threads may share a learner: they take turns.
+
+    Args:
+        path: Path of a file that was exported with `signatures=("train",)`.
+        threads: Positive integer. Processor threads to use.
+
+    Attributes:
+        model: The `ArrayModel` of the file.
+        state: Dictionary from a name to its array: weights of the layers that learn, and what the
+            optimizer keeps. Not to be changed in place.
+
+    Raises:
+        As `ArrayModel`; ValueError if the file has no signature `train`.
+    """
+
+    def __init__(self, path, threads=1):
+        self.model = ArrayModel(path, threads)
+        if "training" not in self.model.card:
+            raise ValueError(
+                "A file that learns must have the signature 'train'. Received: signatures "
+                f"{', '.join(self.model.signatures)}. Export it with signatures=('train',)."
+            )
+        self._training, self._turn = self.model.card["training"], threading.Lock()
+        first = self.model({}, "initial_state")
+        self._first = {name: first[name] for name in self._training["state"]}
+        self.state, self._previous = self._first, None
+
+    def infer(self, inputs):
+        """Dictionary of the outputs for inputs as of `ArrayModel`, with what has been learned."""
+        state = self.state
+        weights = {name: state[name] for name in self._training["weights"]}
+        return self.model({**self._named(inputs, "infer"), **weights}, "infer")
+
+    def train(self, inputs, labels, steps=1):
+        """Learn from one batch.
+
+        Args:
+            inputs: As for `infer`.
+            labels: Labels of the batch: for sparse crossentropy numbers or names of classes, one
+                for each row, or `(batch, time)` for a model that labels each step; for other losses
+                an array of the output's shape.
+            steps: Integer from 1 to 100. Steps of the optimizer.
+
+        Returns:
+            Float, the loss before the last step.
+
+        Raises:
+            TypeError: If an array is of the wrong kind.
+            ValueError: If an array has another shape, a label is no class, or a loss is not finite;
+                the state is then unchanged.
+        """
+        check_value("steps", steps, integer(1, MOST_STEPS))
+        request = {**self._named(inputs, "train"), self._training["labels"]: self._numbers(labels)}
+        with self._turn:
+            state = self.state
+            for _ in range(steps):
+                state = self.model({**request, **state}, "train")
+                loss = float(state.pop("loss")[0])
+                if not np.isfinite(loss):  # of a weight that is not, too
+                    raise ValueError(
+                        f"A step must have a finite loss. Received: loss={loss}. The weights are "
+                        "unchanged: look for NaN and huge numbers in the inputs."
+                    )
+                state = {name: state[name] for name in self.state}
+            self._previous, self.state = self.state, state
+        return loss
+
+    def undo(self):
+        """Take the last `train` back; ValueError if there is none since the last undo or load."""
+        with self._turn:
+            if self._previous is None:
+                raise ValueError(
+                    "`undo` must follow a `train`. Received: nothing to take back. Restore a saved "
+                    "state, or call reset()."
+                )
+            self.state, self._previous = self._previous, None
+
+    def reset(self):
+        """Forget all that was learned since the export."""
+        with self._turn:
+            self.state, self._previous = self._first, None
+
+    def save(self, path):
+        """Write the state as a sealed file, as a whole or not at all: a kill leaves the old file.
+
+        Raises OSError if the disk is full.
+        """
+        with self._turn:
+            arrays = {name: _encoded(array) for name, array in self.state.items()}
+            card = {"format": FORMAT, "model_sha256": self._digest(), "arrays": arrays}
+            write_sealed_json(Path(path), card)
+
+    def restore(self, path):
+        """Read a state that `save` wrote.
+
+        Raises FileNotFoundError, or ValueError if the file is damaged or of another model; the
+        state is then unchanged.
+        """
+        try:
+            card = read_sealed_json(path)
+            check_fields(card, {"format": str, "model_sha256": str, "arrays": {str: dict}})
+            if card["model_sha256"] != self._digest():
+                raise Damage("it is of another model, or of another export of it")
+            state = {
+                name: _decoded(name, card["arrays"], array) for name, array in self._first.items()
+            }
+        except Damage as error:
+            raise ValueError(
+                "A learned state must be a file that `save` wrote for this model. Received: "
+                f"path={str(path)!r} ({error}). Give that of {str(self.model.path)!r}."
+            ) from None
+        with self._turn:
+            self.state, self._previous = state, None
+
+    def _digest(self):
+        return self.model.card["sha256"]["model"]
+
+    def _named(self, inputs, signature):
+        """Inputs of the model by name, without the state."""
+        hidden = {*self._first, self._training["labels"]}
+        names = [name for name in self.model.signatures[signature]["inputs"] if name not in hidden]
+        if not isinstance(inputs, dict):
+            return dict(zip(names, [inputs], strict=False))
+        if set(inputs) != set(names):
+            raise ValueError(
+                f"The inputs must be {', '.join(names)}. Received: "
+                f"{', '.join(map(str, inputs)) or 'none'}."
+            )
+        return inputs
+
+    def _numbers(self, labels):
+        """Labels as numbers; ValueError for those of no class."""
+        array, names = np.asarray(labels), self.model.labels
+        classes, ignored = self._training["classes"], self._training["ignored"]
+        if classes is None:
+            return array
+        if array.dtype.kind == "U" and names is not None:
+            for label in array.flat:
+                if label not in names:
+                    raise ValueError(
+                        f"A label must be one of {', '.join(names[:20])}. Received: "
+                        f"{str(label)!r}{nearest(str(label), names)}"
+                    )
+            numbers = [names.index(label) for label in array.flat]
+            return np.array(numbers, np.int32).reshape(array.shape)
+        if array.dtype.kind in "iu":
+            wrong = ((array < 0) | (array >= classes)) & (array != ignored)
+            if wrong.any():
+                raise ValueError(
+                    f"A label must be an integer from 0 to {classes - 1}. Received: "
+                    f"{int(array[wrong][0])}."
+                )
+        return array
+
+
+def _encoded(array):
+    array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    text = base64.b64encode(array.tobytes()).decode()
+    return {"dtype": array.dtype.name, "shape": list(array.shape), "base64": text}
+
+
+def _decoded(name, arrays, expected):
+    """An array of a file, of dtype and shape as expected; `Damage` for another."""
+    try:
+        entry = arrays[name]
+        if (entry["dtype"], entry["shape"]) != (expected.dtype.name, list(expected.shape)):
+            raise Damage(f"{name!r} has another dtype or shape")
+        content = base64.b64decode(entry["base64"], validate=True)
+        little = np.frombuffer(content, expected.dtype.newbyteorder("<"))
+        array = little.astype(expected.dtype).reshape(expected.shape)
+    except (KeyError, TypeError, binascii.Error, ValueError) as error:
+        if isinstance(error, Damage):
+            raise
+        raise Damage(f"{name!r} is missing or unreadable") from None
+    if first_not_finite([(name, array)]) is not None:
+        raise Damage(f"{name!r} is not finite")
+    return array
