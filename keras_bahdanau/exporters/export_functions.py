@@ -68,7 +68,7 @@ def export_litert(model, path, quantization=None, allow_differences=False, say=N
         loss: As for `model.compile`; that of the model by default, or the crossentropy of its
             classes.
         optimizer: "sgd", "adam", or a plain `keras.optimizers.SGD` or `Adam`; that of the model by
-            default if it is one of them, else SGD.
+            default, SGD if it is not compiled.
         learning_rate: Positive float, by default that of the optimizer.
         labels: List of the names of its classes, for the card.
         examples: Inputs to compare on, as in `model.predict`; or a list of dictionaries from names

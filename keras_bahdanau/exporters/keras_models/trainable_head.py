@@ -71,8 +71,8 @@ class TrainableHead:
         model: Keras model with one output.
         trainable: Tuple of names of layers; the last `Dense` if None.
         loss: As for `model.compile`; that of the model if None, or the crossentropy of its classes.
-        optimizer: "sgd", "adam", or a `keras.optimizers.SGD` or `Adam`; if None that of the model
-            if it is one of these, else SGD.
+        optimizer: "sgd", "adam", or a `keras.optimizers.SGD` or `Adam`; if None that of the model,
+            SGD if it is not compiled.
         learning_rate: Positive float; that of the optimizer if None.
 
     Attributes:
@@ -222,10 +222,9 @@ def _layers(model, names):
 
 def _optimizer(model, optimizer, learning_rate):
     """A Keras optimizer of a kind that a file can hold; ValueError for others."""
-    if optimizer is None and type(getattr(model, "optimizer", None)) in _STEPS:
-        optimizer = model.optimizer
+    if optimizer is None:
+        optimizer = getattr(model, "optimizer", None) or "sgd"
     by_name = {kind.__name__.lower(): kind for kind in _STEPS}
-    optimizer = "sgd" if optimizer is None else optimizer
     if isinstance(optimizer, str) and optimizer.lower() in by_name:
         optimizer = by_name[optimizer.lower()]()
     if type(optimizer) not in _STEPS:

@@ -289,6 +289,13 @@ def test_a_setting_that_does_not_fit_is_refused(model, tmp_path, settings, messa
     assert list(tmp_path.iterdir()) == []
 
 
+def test_another_optimizer_of_a_compiled_model_is_refused(tmp_path):
+    model = keras.Sequential([keras.Input((2,)), L.Dense(3, "softmax")])
+    model.compile("rmsprop", "sparse_categorical_crossentropy")
+    with pytest.raises(ValueError, match="must be SGD or Adam.* Received: optimizer='RMSprop'"):
+        kb.export_litert(model, tmp_path / "a.tflite", signatures=("train",))
+
+
 @pytest.mark.slow
 def test_a_layer_under_a_loop_can_not_learn(tmp_path):
     model = spread(classifier())
