@@ -39,7 +39,7 @@ async function outcome() {
   for (const last = Date.now() + PATIENCE; ;) {
     const [status, problem] = await Promise.all(["#status", "#problem"].map(textOf));
     if (/^(Ready|Answered)/.test(status)) return status;
-    if (await page.$eval("#problem", (element) => !element.hidden)) return problem;
+    if (await page.$eval("#problem", (element) => !element.hidden)) return textOf("#problem");
     if (Date.now() > last) throw new Error(`The page says '${status}' and '${problem}'.`);
     await new Promise((next) => setTimeout(next, 20));
   }
