@@ -91,7 +91,7 @@ def _registered_classes():
         "models.losses": ("GuidedAlignment", "SentenceCrossentropy", "TokenCrossentropy"),
         "models.metrics": ("Perplexity",),
         "models.seq2seq": ("Seq2Seq",),
-        "optimizers.adam": ("AveragingAdam",),
+        "optimizers.adam": ("Adam", "AveragingAdam"),
         "optimizers.schedules": ("Cosine", "Halving", "InverseSquareRoot"),
         **{f"sources.{module}": (name,) for name, module in MODULE_OF.items()},
     }

@@ -10,11 +10,8 @@ import numpy as np
 import pytest
 from toy_requests import BYTES, CUT, LONG, LONGEST, LONGEST_TARGET, SHORT, texts
 
-from keras_bahdanau.exporters import describe, run_in_clean_process
-from keras_bahdanau.exporters.saved_model.saved_model_exporter import (
-    SavedModelExporter,
-    export_saved_model,
-)
+from keras_bahdanau.exporters import describe, export_saved_model, run_in_clean_process
+from keras_bahdanau.exporters.saved_model.saved_model_exporter import SavedModelExporter
 from keras_bahdanau.exporters.saved_model.version_card import CARD_PATH
 
 BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "worst_batch.py"
