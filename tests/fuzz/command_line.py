@@ -69,8 +69,7 @@ def hostile_numbers(world, count):
     cases = [(c, option, number) for c, option in numeric_options() for number in NUMBERS]
     for command, option, number in sample(world.random("numbers"), cases, count):
         if option.removeprefix("--") not in PATIENT:
-            # a thousand hypotheses of each source cost 40 s, which the user has asked for
-            yield run(world, [*filled(world, command), f"{option}={number}"], anything, seconds=60)
+            yield run(world, [*filled(world, command), f"{option}={number}"], anything)
 
 
 @attack(6, "bounds of length so large that they overflow", full=12)
