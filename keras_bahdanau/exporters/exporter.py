@@ -8,7 +8,7 @@ import abc
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from keras_bahdanau.exporters.publishing import publish
+from keras_bahdanau.exporters.publishing import publish, require_absent
 from keras_bahdanau.files.integrity import require_finite_weights
 from keras_bahdanau.search import require_deterministic
 
@@ -156,6 +156,21 @@ class Exporter(abc.ABC):
     def publish(self, written, path):
         """Rename a written artefact, after all of it has reached the disk; returns its path."""
         return publish(written, path)
+
+
+class FileExporter(Exporter):
+    """Base of the formats whose artefact is one new file, which replaces no other."""
+
+    writes_file = True
+
+    def destination(self, path):
+        self.check_name(path)
+        require_absent(path)
+        return path
+
+    def publish(self, written, path):
+        require_absent(path)  # still
+        return super().publish(written, path)
 
 
 def require_exportable(pipeline):

@@ -136,7 +136,7 @@ class ModelComparison:
                 )
 
     def _moved(self, suspects):
-        """How far Keras moves with weights rounded otherwise, by (request, output)."""
+        """Distance that Keras moves with weights rounded otherwise, by (request, output)."""
         moved = dict.fromkeys(suspects, 0.0)
         for _ in roundings(self.served.model):
             cases = self.served.cases()

@@ -11,8 +11,7 @@ from keras_bahdanau.exporters.card import (
     read_card,
     table_of,
 )
-from keras_bahdanau.exporters.exporter import Exporter, require_plain_copies
-from keras_bahdanau.exporters.publishing import require_absent
+from keras_bahdanau.exporters.exporter import FileExporter, require_plain_copies
 from keras_bahdanau.settings.guesses import nearest
 from keras_bahdanau.settings.limits import FIXED_LENGTH
 from keras_bahdanau.settings.option import check_value, optional
@@ -23,13 +22,12 @@ SIGNATURES = ("greedy", "nbest", "prefix", "steps")  # beside the main one
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class LiteRTFormat(Exporter):
+class LiteRTFormat(FileExporter):
     """LiteRT files of pipelines and of Keras models."""
 
     quantization: str | None = None
 
     purpose = "phones"
-    writes_file = True
     suffix = ".tflite"
     check_loads_tensorflow = False
 
@@ -63,15 +61,6 @@ class LiteRTFormat(Exporter):
 
         super().require(model)
         load_schema()  # or say now that it is not installed
-
-    def destination(self, path):
-        self.check_name(path)
-        require_absent(path)
-        return path
-
-    def publish(self, written, path):
-        require_absent(path)  # still
-        return super().publish(written, path)
 
     def damage(self, path):
         from keras_bahdanau.exporters.litert.file_check import find_damage

@@ -1,4 +1,4 @@
-"""What an ONNX model holds: operations, inputs and outputs, read without the package onnx."""
+"""Operations, inputs and outputs of an ONNX model, read without the package onnx."""
 
 import collections
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ class TensorFact(NamedTuple):
 
 
 class GraphFacts(NamedTuple):
-    """What a model holds."""
+    """Versions and operations of a model."""
 
     ir_version: int
     opsets: dict  # from a domain, "" for ONNX's own, to the version of its operations

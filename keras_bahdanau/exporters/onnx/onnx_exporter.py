@@ -8,8 +8,8 @@ from keras_bahdanau.exporters.card import (
     describe_source,
     table_of,
 )
-from keras_bahdanau.exporters.exporter import Exporter, require_plain_copies
-from keras_bahdanau.exporters.publishing import export, require_absent
+from keras_bahdanau.exporters.exporter import FileExporter, require_plain_copies
+from keras_bahdanau.exporters.publishing import export
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.settings.guesses import check_keywords, nearest
 
@@ -72,7 +72,7 @@ def export_onnx(
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class OnnxExporter(Exporter):
+class OnnxExporter(FileExporter):
     """The format of `export_onnx`, whose settings are its arguments."""
 
     quantization: str | None = None
@@ -81,7 +81,6 @@ class OnnxExporter(Exporter):
     greedy: bool = False
 
     purpose = "ONNX Runtime, OpenVINO and Triton"
-    writes_file = True
     suffix = ".onnx"
     check_loads_tensorflow = False
 
@@ -149,15 +148,6 @@ class OnnxExporter(Exporter):
     def compared(self, pipeline):
         greedy = dataclasses.replace(pipeline.search, beam_width=1)
         return pipeline.searching(greedy) if self.greedy else pipeline
-
-    def destination(self, path):
-        self.check_name(path)
-        require_absent(path)
-        return path
-
-    def publish(self, written, path):
-        require_absent(path)  # still
-        return super().publish(written, path)
 
     def write(self, pipeline, path):
         from keras_bahdanau.exporters.onnx.pipeline_graph import onnx_bytes
