@@ -80,15 +80,13 @@ def sentence_closeness(name, texts, target):
         >>> sentence_closeness("chrf", ["ein Mann", "zwei"], "ein Mann")
         [100.0, 12.447589098532493]
     """
-    scorer = _scorer(name)
-    return [scorer.sentence_score(text, [target]).score for text in texts]
-
-
-@functools.lru_cache(2)
-def _scorer(name):
     from sacrebleu.metrics import BLEU, CHRF  # which take their time
 
-    return CHRF() if name == "chrf" else BLEU(effective_order=True)
+    references = [[target]]  # whose n-grams are counted once, not once a text
+    scorer = CHRF(references=references)
+    if name == "bleu":
+        scorer = BLEU(effective_order=True, references=references)
+    return [scorer.corpus_score([text], None).score for text in texts]
 
 
 def write_pairs(directory, pairs, rows, guides=False):

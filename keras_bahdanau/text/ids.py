@@ -56,8 +56,8 @@ def graph_cut_to_bytes(text, most):
 
 
 def is_text(ids) -> np.ndarray:
-    """True for ids `(time,)` of text: before the first end token, no padding, no start token."""
-    return (np.cumsum(ids == END) == 0) & (ids != PAD) & (ids != START)
+    """True for ids `(..., time)` of text: before the end token, no padding, no start token."""
+    return (np.cumsum(ids == END, axis=-1) == 0) & (ids != PAD) & (ids != START)
 
 
 def known_ids(ids, vocabulary_size):

@@ -139,11 +139,13 @@ class Subwords:
 
     def decode(self, rows) -> list:
         """Texts of rows of ids up to the first end token; ids out of range count as unknown."""
-        return self._processor.decode([self._content(row) for row in rows]) if len(rows) else []
-
-    def _content(self, row):
-        row = self.known(row)
-        return row[is_text(row)].tolist()
+        if not len(rows):
+            return []
+        # rows of one length are looked at together: a search has many
+        rows = self.known(rows) if isinstance(rows, np.ndarray) else [*map(self.known, rows)]
+        written = is_text(rows) if isinstance(rows, np.ndarray) else map(is_text, rows)
+        ids = [row[text].tolist() for row, text in zip(rows, written, strict=True)]
+        return self._processor.decode(ids)
 
     def known(self, ids) -> np.ndarray:
         """Ids as int32, outside the vocabulary the unknown token."""
