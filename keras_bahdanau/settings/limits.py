@@ -11,7 +11,7 @@ MOST_FIXED = 4096
 FIXED_LENGTH = integer(1, MOST_FIXED)  # the same where buffers are that long for every sentence
 WIDTH = integer(1, 10_000)  # of a trained layer: 400 MB in float32 for each square matrix
 
-HYPOTHESES = 2**16  # of a batch of a teacher: a few hundred megabytes with their attention
+HYPOTHESES = 2**15  # of a batch of a teacher, whose process reached 680 MB with 2**16
 
 PERCENT = number(0, 100)
 
