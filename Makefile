@@ -11,7 +11,7 @@ BACKEND_PACKAGES := jax torch==2.13.0
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 unexport PYTHONDONTWRITEBYTECODE # or each process of a test compiles the package anew
 
-.PHONY: help demo test test-all attacks backends docs lint format wheel platforms clean
+.PHONY: help demo test test-tenth test-all attacks backends docs lint format api wheel platforms clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -38,24 +38,26 @@ backends: .backends/jax/.installed .backends/torch/.installed ## Environments of
 .backends/%/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --disable-pip-version-check $(filter $*%,$(BACKEND_PACKAGES))
-	$(@D)/bin/python -m pip install --disable-pip-version-check -c constraints.txt keras numpy
-	$(@D)/bin/python -m pip install --disable-pip-version-check --no-deps -e .
+	$(@D)/bin/python -m pip install --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
 
 docs: .venv/.docs ## Build the site into site/, which needs no server
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 .venv/.docs: $(INSTALLED)
-	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[all,docs]"
 	@touch $@
 
 lint: $(INSTALLED) ## Lint and format check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-format: $(INSTALLED) ## Mend what ruff can mend
+format: $(INSTALLED) ## Let ruff correct what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+api: $(INSTALLED) ## Rewrite tests/public_api.txt: public names, signatures and options
+	PYTHONPATH=. $(BIN)/python tests/support/public_api.py
 
 wheel: $(INSTALLED) ## Build the source distribution and the wheel into dist/
 	rm -rf dist
