@@ -1,17 +1,19 @@
-"""Callbacks for `model.fit`, and the average of several models' weights."""
+"""Callbacks for `model.fit`, and the average of several models' weights; loaded on first use."""
 
-from keras_bahdanau.callbacks.alignment_plots import AlignmentPlotCallback
-from keras_bahdanau.callbacks.averaging import AverageLast, average_weights
-from keras_bahdanau.callbacks.checkpoint import Checkpoint
-from keras_bahdanau.callbacks.metric import MetricCallback
-from keras_bahdanau.callbacks.stopping import EndInTime, StopAtDivergence
+from keras_bahdanau.settings.lazy import lazy_names
 
-__all__ = [
-    "AlignmentPlotCallback",
-    "AverageLast",
-    "Checkpoint",
-    "EndInTime",
-    "MetricCallback",
-    "StopAtDivergence",
-    "average_weights",
-]
+_MODULE_OF = {
+    "AlignmentHistory": "alignment_history",
+    "AlignmentPlotCallback": "alignment_plots",
+    "AverageLast": "averaging",
+    "Checkpoint": "checkpoint",
+    "EndInTime": "stopping",
+    "MetricCallback": "metric",
+    "RecordedAlignment": "alignment_history",
+    "StopAtDivergence": "stopping",
+    "average_weights": "averaging",
+}
+
+__all__ = [*_MODULE_OF]
+
+__getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

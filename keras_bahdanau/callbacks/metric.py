@@ -6,9 +6,8 @@ from pathlib import Path
 
 import keras
 
-from keras_bahdanau.data.pairs import answers_by_source
 from keras_bahdanau.evaluation.corpus_metrics import CorpusMetric, metrics_of, report_blind
-from keras_bahdanau.evaluation.scoring import long_references
+from keras_bahdanau.evaluation.scoring import checked_answers, long_references
 from keras_bahdanau.evaluation.significance import interval
 from keras_bahdanau.optimizers.adam import averaged_weights
 from keras_bahdanau.text.host_text import check_pairs
@@ -87,7 +86,7 @@ class MetricCallback(keras.callbacks.Callback):
         self._best_rank = self._saved_rank = _NONE  # the latter of all `fit`s
         pairs = list(pairs)
         check_pairs(pairs)
-        self._answers = answers_by_source(pairs, translator.target).checked(self.metrics)
+        self._answers = checked_answers(pairs, translator.target, self.metrics)
         if not self._answers.sources:
             raise ValueError("`pairs` must hold at least one pair to translate. Received: pairs=[]")
         references = [text for _, text in pairs]

@@ -122,7 +122,7 @@ def evaluate(
     source = translator.source
     metrics = metrics_of(translator.metrics if metrics is None else metrics, tokenize, lowercase)
     references = [text for _, text in pairs]
-    answers = answers_by_source(pairs, translator.target).checked(metrics)
+    answers = checked_answers(pairs, translator.target, metrics)
     batches = None if translator.model is None else _batches(translator, pairs, search)
     remarks = [report_blind(metric, references) for metric in metrics]
     if batches is not None:
@@ -170,6 +170,11 @@ def evaluate(
 def _measured(metric, *lines):
     score = metric.corpus_score(*lines)
     return Measured(metric.label, score, metric.signature, interval(metric, *lines))
+
+
+def checked_answers(pairs, target, metrics):
+    """Targets of each source, which the metrics can judge: see `answers_by_source`."""
+    return answers_by_source(pairs, target).checked(metrics)
 
 
 def long_references(pairs, lengths, translator, search=None):

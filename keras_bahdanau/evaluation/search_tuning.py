@@ -5,8 +5,8 @@ import itertools
 import math
 import time
 
-from keras_bahdanau.data.pairs import answers_by_source
 from keras_bahdanau.evaluation.corpus_metrics import METRICS, metrics_of, report_blind
+from keras_bahdanau.evaluation.scoring import checked_answers
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.search.search_options import LENGTH_PENALTIES
 from keras_bahdanau.settings.guesses import check_keywords
@@ -147,7 +147,7 @@ def tune(
         )
     (bleu,) = metrics_of(["bleu"], tokenize)
     length = _tokens(bleu, references)
-    answers = answers_by_source(pairs, translator.target).checked([measure])
+    answers = checked_answers(pairs, translator.target, [measure])
     trials = []
     for search in searches:
         start = time.perf_counter()

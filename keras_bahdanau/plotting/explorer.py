@@ -21,6 +21,7 @@ MODULES = (
 MOST_INPUTS, MOST_SIDES = 1000, 4
 _LONGEST_TITLE = 200  # characters
 _IMPORT = re.compile(r'^import (\{.*\}) from "\./(\w+)\.mjs";$', re.MULTILINE)
+_PLAYER = re.compile(r'<section id="player".*?</section>', re.DOTALL)
 _EXPORT = re.compile(r"^export (?=(?:function|class) (\w+))", re.MULTILINE)
 
 
@@ -61,7 +62,7 @@ def write_explorer(traces, path, *, labels=None, title="Attention, step by step"
     }
     path = Path(path)
     with replacing(path, path.with_name(f".unfinished-{path.name}")) as unfinished:
-        unfinished.write_text(_page(data, title), encoding="utf-8")
+        unfinished.write_text(filled_page(data, title), encoding="utf-8")
 
 
 def check_page_name(name, path):
@@ -72,9 +73,9 @@ def check_page_name(name, path):
         )
 
 
-def _page(data, title):
+def filled_page(data, title, template="index.html", modules=MODULES):
     """The filled template; the policy allows the script and the style by their hashes."""
-    style, program = _read("style.css"), _program()
+    style, program = _read("style.css"), "\n".join(map(_inlined, modules))
     parts = {
         "TITLE": html.escape(title),
         "POLICY": (
@@ -84,17 +85,14 @@ def _page(data, title):
         "STYLE": style,
         "PROGRAM": program,
         "DATA": _script_json(data),
+        "PLAYER": _PLAYER.search(_read("index.html"))[0],
     }
     # in one pass: no part is searched for names
-    return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: parts[match[1]], _read("index.html"))
-
-
-def _program():
-    """All modules in one script: each is a function that returns its exports."""
-    return "\n".join(map(_inlined, MODULES))
+    return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: parts[match[1]], _read(template))
 
 
 def _inlined(name):
+    """A module as a function that returns its exports."""
     source = _read(f"{name}.mjs")
     exports = ", ".join(_EXPORT.findall(source))
     body = _EXPORT.sub("", _IMPORT.sub(r"const \1 = $\2;", source))

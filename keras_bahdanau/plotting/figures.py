@@ -1,10 +1,14 @@
 """Figures: checks of what is drawn, and files of pictures and animations."""
 
+import io
 from collections.abc import Mapping
+
+from PIL import Image
 
 from keras_bahdanau.files.whole_file import new_file
 
 FRAME_SECONDS = 1.6
+FRAME_COLORS = 64
 
 
 def save_picture(figure, path):
@@ -13,21 +17,29 @@ def save_picture(figure, path):
         figure.savefig(draft)
 
 
-def write_animation(figures, path):
-    """Write a GIF that repeats figures of one size in their order."""
+def write_animation(figures, path, seconds=FRAME_SECONDS, last_seconds=None):
+    """Write a GIF that repeats figures of one size in their order; the last may stay longer."""
+    check_animation_name(path)
+    frames = [_frame(figure) for figure in figures]
+    durations = [round(1000 * seconds)] * (len(frames) - 1)
+    durations.append(round(1000 * (last_seconds or seconds)))
+    first, *others = frames
+    first.save(path, save_all=True, append_images=others, duration=durations, loop=0)
+
+
+def _frame(figure):
+    """A figure as an image of few colours."""
+    file = io.BytesIO()
+    figure.savefig(file, format="png")  # at its own size: texts fit there alone
+    return Image.open(file).convert("RGB").quantize(FRAME_COLORS, dither=Image.Dither.NONE)
+
+
+def check_animation_name(path):
+    """Raise ValueError unless a path ends in .gif."""
     if not str(path).lower().endswith(".gif"):
         raise ValueError(
             f"An animation's name must end in .gif. Received: path={str(path)!r}. Rename it."
         )
-    from matplotlib.animation import PillowWriter
-
-    writer = PillowWriter(fps=1 / FRAME_SECONDS)
-    for number, figure in enumerate(figures):
-        if not number:
-            writer.setup(figure, path, figure.dpi)  # texts fit at their own size alone
-        writer.fig = figure
-        writer.grab_frame()
-    writer.finish()
 
 
 def check_result(result):

@@ -13,7 +13,7 @@ import PIL.Image
 import pytest
 from traces import RED_CAR, VOITURE, explored_trace, trace_of
 
-from keras_bahdanau.plotting import explorer, write_explorer
+from keras_bahdanau.plotting import explorer, forming, write_explorer
 from keras_bahdanau.plotting.trace_data import VECTORS, packed, trace_data, unpacked
 from keras_bahdanau.sources import Picture
 
@@ -180,13 +180,17 @@ def test_a_picture_is_there_with_its_cells():
     assert pixels_of(data).shape == (80, 640, 3)  # the page stretches a sequence
 
 
-def test_every_module_is_inlined_before_those_that_import_it():
+def test_every_module_is_inlined_somewhere():
     files = {path.stem for path in explorer.PAGE.glob("*.mjs")}
-    assert files == {*explorer.MODULES}
-    for place, name in enumerate(explorer.MODULES):
+    assert files == {*explorer.MODULES, *forming.MODULES}
+
+
+@pytest.mark.parametrize("modules", [explorer.MODULES, forming.MODULES], ids=["steps", "training"])
+def test_a_module_is_inlined_before_those_that_import_it(modules):
+    for place, name in enumerate(modules):
         source = (explorer.PAGE / f"{name}.mjs").read_text(encoding="utf-8")
         imports = re.findall(r'from "./(\w+).mjs"', source)
-        assert {*imports} <= {*explorer.MODULES[:place]}, name
+        assert {*imports} <= {*modules[:place]}, name
         assert len(imports) == len(explorer._IMPORT.findall(source)), name
 
 

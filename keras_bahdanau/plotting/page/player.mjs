@@ -2,14 +2,15 @@
 
 import { byId } from "./elements.mjs";
 
-const PAUSE = 1600;  // milliseconds of a step
+const PAUSE = 1600;
 const OWN_KEYS = "input, select, textarea, [role=button], td, [contenteditable]";
 
 export class Player {
-  /** `inputs`: lists of traces; `show(place)`: called when the place changes. */
-  constructor(inputs, show) {
+  /** `inputs`: lists of traces; `show(place)`: called when the place changes; `pause`: milliseconds of a step. */
+  constructor(inputs, show, pause = PAUSE) {
     this.inputs = inputs;
     this.show = show;
+    this.pause = pause;
     this.place = { input: 0, side: 0, step: 0 };
     this.timer = null;
     for (const [id, move] of [["first", "Home"], ["back", "ArrowLeft"], ["forward", "ArrowRight"], ["last", "End"]]) {
@@ -85,7 +86,7 @@ export class Player {
     this.timer = setInterval(() => {
       this.go({ step: this.place.step + 1 });
       if (this.place.step >= this.steps - 1) this.stop();
-    }, PAUSE);
+    }, this.pause);
     this.name("Stop", true);
   }
 

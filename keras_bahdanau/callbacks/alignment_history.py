@@ -1,0 +1,139 @@
+"""Alignments of a few inputs at chosen steps of a training."""
+
+import math
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from keras_bahdanau.models.inspection import attention_weights
+
+GROWTH = 1.25  # of the step from one record to the next, where no steps are given
+
+
+class RecordedAlignment(NamedTuple):
+    """Alignment of one input at one step of a training; `plot_alignment` draws it."""
+
+    source_tokens: list
+    target_tokens: list
+    alignment: Any  # float32 (target_time, source_time)
+    scores: Any  # the same before the softmax, or None of a Keras model
+
+
+class AlignmentHistory(keras.callbacks.Callback):
+    """Record the alignments of a few inputs at chosen steps of a training.
+
+    ```python
+    history = AlignmentHistory([("the red car", "la voiture rouge")], translator)
+    translator.model.fit(data, epochs=12, callbacks=[history])
+    keras_bahdanau.plotting.animate_alignment(history, "forming.gif")
+    keras_bahdanau.plotting.write_training_page(history, "forming.html")
+    ```
+
+    A step is one batch; the first record precedes the first. The weights of a pair are those of its
+    own target, so that all records have the same rows.
+
+    Args:
+        inputs: With a `pipeline`, list of pairs (input, target string). Otherwise the inputs of any
+            Keras model with an attention layer, as in `attention_weights`.
+        pipeline: `Translator` or other `Pipeline` that holds the model to be trained; or None.
+        steps: Iterable of integers, the steps to record; None for 0, 1, 2, 3, 4, 5, 7, 9, 12, ...
+        layer: String, the attention layer as `attention_weights` names it; None for the only one.
+        source_labels: Without a pipeline: list of the texts of each input's source positions,
+            without padding; None for numbers.
+        target_labels: The same of the target positions.
+
+    Attributes:
+        steps: List of integers, the recorded steps.
+        alignments: List, an item a step, of lists, an item an input, of `RecordedAlignment`.
+        losses: List of floats, the mean loss of the epoch up to the step; NaN for the first record.
+        entropies: List of floats, the mean entropy of a row of weights, in nats.
+
+    Raises:
+        ValueError: When training begins, if the pipeline holds another model, `layer` is no
+            attention layer of the model, or is left out where there are several.
+    """
+
+    def __init__(
+        self, inputs, pipeline=None, steps=None, layer=None, source_labels=None, target_labels=None
+    ):
+        super().__init__()
+        self.inputs, self.pipeline, self.layer = inputs, pipeline, layer
+        self._labels = target_labels, source_labels
+        self.chosen_steps = None if steps is None else sorted({*map(int, steps)})
+        self.steps, self.alignments, self.losses, self.entropies = [], [], [], []
+        self._step, self._batch, self._loss = 0, -1, math.nan
+        self._next = self._step_after(-1)
+
+    def on_train_begin(self, logs=None):
+        if self.pipeline is not None:
+            from keras_bahdanau.callbacks.metric import check_trained  # which loads sacrebleu
+
+            check_trained(self.pipeline, self.model)
+        if self._next == self._step:
+            self._record()
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._batch = -1
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._step += batch - self._batch  # more than 1 with `steps_per_execution`
+        self._batch = batch
+        self._loss = float((logs or {}).get("loss", math.nan))
+        if self._step >= self._next:
+            self._record()
+
+    def on_train_end(self, logs=None):
+        if self.chosen_steps is None and self.steps[-1:] != [self._step]:
+            self._record()
+
+    def _step_after(self, step):
+        """The first step behind one that is recorded."""
+        if self.chosen_steps is not None:
+            return next((chosen for chosen in self.chosen_steps if chosen > step), math.inf)
+        return max(step + 1, math.ceil(step * GROWTH))
+
+    def _record(self):
+        alignments = self._read_layer() if self.pipeline is None else self._read_pairs()
+        self.steps.append(self._step)
+        self.alignments.append(alignments)
+        self.losses.append(self._loss)
+        self.entropies.append(_entropy([one.alignment for one in alignments]))
+        self._next = self._step_after(self._step)
+
+    def _read_pairs(self):
+        traces = (self.pipeline.trace(source, target) for source, target in self.inputs)
+        names = ("source_tokens", "target_tokens", "weights", "scores")
+        return [RecordedAlignment(*(getattr(trace, name) for name in names)) for trace in traces]
+
+    def _read_layer(self):
+        if hasattr(self.model, "jax_state_sync"):  # JAX holds the weights apart in an epoch
+            self.model.jax_state_sync()
+        layers = attention_weights(self.model, self.inputs)
+        name = next(iter(layers)) if self.layer is None and len(layers) == 1 else self.layer
+        weights = layers.get(name)
+        if weights is None or isinstance(weights, list):
+            raise ValueError(
+                "`layer` must be the name of an attention layer that is called once. Received: "
+                f"layer={self.layer!r}. Choose one of: {', '.join(sorted(layers))}."
+            )
+        return [self._labelled(number, example) for number, example in enumerate(weights)]
+
+    def _labelled(self, number, weights):
+        """`RecordedAlignment` of weights `(source_time,)`, of a map, or of a map for each head."""
+        weights = weights.mean(axis=0) if weights.ndim == 3 else np.atleast_2d(weights)
+        target, source = (
+            [str(position) for position in range(size)] if labels is None else [*labels[number]]
+            for size, labels in zip(weights.shape, self._labels, strict=True)
+        )
+        if self._labels[0] is None and len(weights) == 1:
+            target = [""]
+        return RecordedAlignment(source, target, weights[: len(target), : len(source)], None)
+
+
+def _entropy(alignments):
+    """Mean entropy of the rows with weights."""
+    rows = [row / row.sum() for weights in alignments for row in weights if row.sum() > 0]
+    # 0 log 0 = 0
+    entropies = [-(row * np.log(np.where(row > 0, row, 1))).sum() for row in rows]
+    return float(np.mean(entropies)) if entropies else math.nan

@@ -1,0 +1,154 @@
+"""Alignments that form during a training: an animation, and a page with a slider."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from keras_bahdanau.files.whole_file import replacing
+from keras_bahdanau.plotting.alignment import CELL_INCHES, draw_map
+from keras_bahdanau.plotting.explorer import check_page_name, filled_page
+from keras_bahdanau.plotting.figures import write_animation, wrong_type
+from keras_bahdanau.plotting.fonts import families_for
+from keras_bahdanau.plotting.labels import token_label
+from keras_bahdanau.plotting.trace_data import packed
+from keras_bahdanau.settings.option import Check, check_value
+
+MODULES = "traces", "elements", "player", "forming"
+SECONDS, LAST_SECONDS = 0.25, 2.5  # of a frame, and of the last one
+CURVE_INCHES = 1.5
+LOSS, ENTROPY, NOW = "#1f5ea8", "#e08a1e", "0.3"
+
+
+def animate_alignment(history, path, input=0, seconds=SECONDS):
+    """Write a GIF in which the alignment of one input forms.
+
+    Each frame is a recorded step: the weights, black for 0 and white for 1, and below them the loss
+    of the training and the entropy of the weights up to the end, with a line at the step.
+
+    Args:
+        history: `AlignmentHistory` of a training; or a dictionary from names to several of them,
+            which are drawn side by side, each at its last record up to the step.
+        path: Path of the GIF to write.
+        input: Integer, the input whose alignment is drawn.
+        seconds: Positive number. Time of a frame; the last one stays for 2.5 seconds.
+
+    Returns:
+        Figure of the last frame, a still for print.
+
+    Raises:
+        TypeError: If `history` is something else.
+        ValueError: If nothing was recorded, there is no such input, `seconds` is not positive, or
+            the path does not end in .gif.
+
+    Example:
+        >>> still = animate_alignment({"soft": soft, "monotonic": monotonic}, "forming.gif")
+    """
+    histories = _histories(history)
+    counts = [len(history.alignments[0]) for history in histories.values()]
+    exists = Check(f"an integer in [0, {min(counts) - 1}]", lambda value: 0 <= value < min(counts))
+    check_value("input", input, exists)
+    check_value("seconds", seconds, Check("a positive number", lambda value: value > 0))
+    steps = sorted({step for history in histories.values() for step in history.steps})
+    frames = (_frame(histories, input, step) for step in steps)
+    write_animation(frames, path, seconds, last_seconds=LAST_SECONDS)
+    return _frame(histories, input, steps[-1])
+
+
+def write_training_page(history, path, title="How the alignment is learnt"):
+    """Write a page with a slider over a training, for any browser.
+
+    One file without network access: weights of each recorded input and step, loss and entropy.
+
+    Args:
+        history: As in `animate_alignment`: one or several, side by side.
+        path: Path of the file to write.
+        title: String, the heading of the page.
+
+    TypeError or ValueError if `history` has no record, or the path does not end in .html.
+    """
+    check_page_name("path", path)
+    histories = _histories(history)
+    data = [_history_data(name, history) for name, history in histories.items()]
+    path = Path(path)
+    with replacing(path, path.with_name(f".unfinished-{path.name}")) as unfinished:
+        page = filled_page(data, title, "forming.html", MODULES)
+        unfinished.write_text(page, encoding="utf-8")
+
+
+def _histories(history):
+    """Dictionary of histories that have recorded something."""
+    histories = history if isinstance(history, Mapping) else {"": history}
+    for name, one in histories.items():
+        if not all(hasattr(one, field) for field in ("steps", "alignments", "entropies")):
+            demand = "an AlignmentHistory, or a dictionary of them"
+            raise wrong_type("history", one, demand, "Give the callback of a training.")
+        if not one.steps:
+            raise ValueError(
+                f"A history must have a record. Received: none in {name or 'history'!r}. Give it "
+                "to `fit` first: callbacks=[history]."
+            )
+    if not histories:
+        raise ValueError("`history` must have a record. Received: history={}. Train a model.")
+    return histories
+
+
+def _record_at(history, step):
+    """Number of the last record up to a step."""
+    return max(0, int(np.searchsorted(history.steps, step, side="right")) - 1)
+
+
+def _frame(histories, number, step):
+    """Figure of one step: a column of a map and curves for each history."""
+    columns = [one.alignments[_record_at(one, step)][number] for one in histories.values()]
+    shapes = np.array([column.alignment.shape for column in columns])
+    widths = CELL_INCHES * (shapes[:, 1] + 3)  # with labels of the target
+    height = CELL_INCHES * (shapes[:, 0].max() + 3)
+    figure = Figure((max(4.0, widths.sum()), height + CURVE_INCHES), dpi=100, layout="constrained")
+    ratios = {"width_ratios": widths, "height_ratios": (height, CURVE_INCHES)}
+    axes = figure.subplots(2, len(columns), squeeze=False, **ratios)
+    figure.suptitle(f"step {step:,}", family="monospace", fontsize=11)
+    drawn = zip(columns, histories.items(), *axes, strict=True)
+    for column, (name, history), above, below in drawn:
+        source = [*map(token_label, column.source_tokens)]
+        target = [*map(token_label, column.target_tokens)]
+        draw_map(column.alignment, source, target, families_for([*source, *target]), above)
+        above.set_xlabel(name)
+        _draw_curves(below, history, step)
+    return figure
+
+
+def _draw_curves(ax, history, step):
+    """Loss and entropy over the steps, which grow as their logarithm."""
+    places = np.log1p(history.steps)
+    entropies = ax.twinx()
+    ax.plot(places, history.losses, color=LOSS, linewidth=1)
+    entropies.plot(places, history.entropies, color=ENTROPY, linewidth=1)
+    ax.axvline(np.log1p(min(step, history.steps[-1])), color=NOW, linewidth=0.8)
+    ax.set_ylabel("loss", color=LOSS, fontsize=8)
+    entropies.set_ylabel("entropy", color=ENTROPY, fontsize=8)
+    ax.set_ylim(bottom=0)
+    entropies.set_ylim(bottom=0)
+    ticks = [tick for tick in (1, 10, 100, 1000, 10**4, 10**5) if tick <= history.steps[-1]]
+    ax.set_xticks(np.log1p(ticks), [f"{tick:,}" for tick in ticks])
+    for axes in (ax, entropies):
+        axes.tick_params(labelsize=7, length=2)
+
+
+def _history_data(name, history):
+    """JSON of one history; NaN is null."""
+    inputs = []
+    for records in zip(*history.alignments, strict=True):
+        weights = np.stack([record.alignment for record in records])  # (steps, target, source)
+        inputs.append(
+            {
+                "source": [*map(token_label, records[0].source_tokens)],
+                "target": [*map(token_label, records[0].target_tokens)],
+                "weights": packed(weights.reshape(len(weights), -1), 8),
+            }
+        )
+    curves = {"losses": history.losses, "entropies": history.entropies}
+    for key, values in curves.items():
+        curves[key] = [round(value, 4) if np.isfinite(value) else None for value in values]
+    return {"name": name, "steps": history.steps, "inputs": inputs, **curves}
