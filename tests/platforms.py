@@ -19,9 +19,10 @@ SUPPORTED = {
 UNSUPPORTED = {"macOS x86-64": "x86_64-apple-darwin"}  # TensorFlow has no wheels for it
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 EXTRAS = (
-    *("audio", "dates", "digits", "fonts", "forecasting", "litert", "notebooks", "offline"),
-    *("onnx", "serving", "tensorboard", "test"),
+    *("all", "litert", "plot", "audio", "dates", "digits", "fonts", "forecasting", "notebooks"),
+    *("offline", "onnx", "serving", "tensorboard", "test"),
 )
+WITH_TENSORFLOW = ("all", "test")
 COLUMNS = ("package", "with text", *EXTRAS)
 
 
@@ -39,7 +40,8 @@ def main():
         line = "".join(f"{span(found[column]):13}" for column in COLUMNS)
         print(f"{name:16}{line}".rstrip(), flush=True)
         expected = list(PYTHONS) if name in SUPPORTED else []
-        surprises += any(found[column] != expected for column in ("package", *EXTRAS))
+        columns = ("package", *EXTRAS) if name in SUPPORTED else WITH_TENSORFLOW
+        surprises += any(found[column] != expected for column in columns)
     return int(surprises > 0)
 
 
@@ -47,14 +49,14 @@ def pythons_by_column(platform):
     """The Pythons that have everything: a dictionary from a column to a list of strings."""
     found = {column: [] for column in COLUMNS}
     for python in PYTHONS:
-        packages = resolved(platform, python)
-        if packages is not None:
+        if resolved(platform, python) is not None:
             found["package"].append(python)
-        if "tensorflow-text" in (packages or ()):
-            found["with text"].append(python)
         for extra in EXTRAS:
-            if resolved(platform, python, "--extra", extra) is not None:
+            packages = resolved(platform, python, "--extra", extra)
+            if packages is not None:
                 found[extra].append(python)
+            if extra == "all" and "tensorflow-text" in (packages or ()):
+                found["with text"].append(python)
     return found
 
 

@@ -1,4 +1,9 @@
-"""The wheel, built, installed into an empty environment and used there."""
+"""The wheel, built, installed into empty environments and used there.
+
+With its needs alone and JAX, which is the first circle of what the package is for: layers, models
+and search. With the extra `litert`: files are run. With `all`: training, translation, exports.
+The variable KERAS_BAHDANAU_WHEEL names a wheel that is tested in place of a new one.
+"""
 
 import os
 import subprocess
@@ -14,6 +19,7 @@ from keras_bahdanau import __version__
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "keras_bahdanau"
+MEGABYTE = 2**20
 TINY = "--vocabulary-size 30 --embedding-units 8 --units 8 --attention-units 8 --epochs 1"
 
 pytestmark = pytest.mark.slow
@@ -44,6 +50,8 @@ def folder():
 @pytest.fixture(scope="module")
 def wheel(folder):
     """The wheel, built from the source distribution."""
+    if "KERAS_BAHDANAU_WHEEL" in os.environ:
+        return Path(os.environ["KERAS_BAHDANAU_WHEEL"]).resolve()
     probe = [
         "download",
         "--no-deps",
@@ -61,15 +69,36 @@ def wheel(folder):
     return path
 
 
+def environment(folder, name, *packages):
+    """The directory of the programs of a new environment with some packages."""
+    run(sys.executable, "-m", "venv", folder / name, cwd=folder)
+    programs = folder / name / ("Scripts" if os.name == "nt" else "bin")
+    constraints = ROOT / "constraints.txt"
+    run(
+        *(programs / "python", "-m", "pip", "install", "--constraint", constraints, *packages),
+        cwd=folder,
+    )
+    return programs
+
+
 @pytest.fixture(scope="module")
 def commands(wheel, folder):
-    """The directory of the programs of an environment that holds the wheel and its needs."""
-    run(sys.executable, "-m", "venv", folder / "environment", cwd=folder)
-    programs = folder / "environment" / ("Scripts" if os.name == "nt" else "bin")
-    constraints = ROOT / "constraints.txt"
-    install = ("-m", "pip", "install", "--constraint", constraints, f"{wheel}[litert]")
-    run(programs / "python", *install, cwd=folder)
-    return programs
+    """The programs of an environment that holds the wheel and what README installs."""
+    return environment(folder, "environment", f"{wheel}[all]")
+
+
+@pytest.fixture(scope="module")
+def bare(wheel, folder):
+    """The programs of an environment that holds the wheel, its needs, and JAX."""
+    return environment(folder, "bare", wheel, "jax")
+
+
+def run_program(programs, program, cwd, *arguments, **variables):
+    """Standard output of a Python program in an environment."""
+    path = cwd / "program.py"
+    path.write_text(program, encoding="utf-8")
+    prefix = [f"{name}={value}" for name, value in variables.items()]
+    return run("env", *prefix, programs / "python", path, *arguments, cwd=cwd)
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel):
@@ -121,3 +150,128 @@ def test_the_installed_command_trains_translates_and_exports(commands, folder):
     )
     assert "shipped/model.float32.tflite" in exported.replace(os.sep, "/")
     assert (folder / "shipped" / "1" / "saved_model.pb").is_file()
+
+
+LAYER = """
+import sys
+
+import keras
+import numpy as np
+
+import keras_bahdanau as kb
+
+random = np.random.default_rng(0)
+ids = random.integers(1, 9, (64, 6)) * (np.arange(6) < random.integers(3, 7, (64, 1)))
+inputs = keras.Input((None,), dtype="int32")
+embedded = keras.layers.Embedding(9, 8, mask_zero=True)(inputs)
+values = keras.layers.Bidirectional(keras.layers.GRU(8, return_sequences=True))(embedded)
+context = kb.AttentionPooling(8, name="look")(values)
+outputs = keras.layers.Dense(1, activation="sigmoid")(context)
+model = keras.Model(inputs, outputs)
+model.compile(keras.optimizers.Adam(0.05), "binary_crossentropy")
+losses = model.fit(ids, (ids == 3).any(axis=1), epochs=4, verbose=0).history["loss"]
+assert losses[-1] < losses[0]
+weights = kb.attention_weights(model, ids)["look"]
+assert np.allclose(weights.sum(axis=1), 1, atol=1e-5) and not weights[ids == 0].any()
+model.save("layer.keras")
+loaded = keras.saving.load_model("layer.keras")
+assert np.allclose(loaded.predict(ids, verbose=0), model.predict(ids, verbose=0), atol=1e-6)
+
+cell = kb.layers.DecoderCell(8, kb.layers.BahdanauAttention(8))
+translator = kb.Seq2Seq(kb.Encoder(9, 8, 8), kb.Decoder(9, 8, cell))
+translator.compile("adam", kb.losses.TokenCrossentropy())
+target_in = np.pad(ids[:, :-1], [(0, 0), (1, 0)], constant_values=2)
+translator.fit((ids, target_in), ids, epochs=1, verbose=0)
+options = kb.SearchOptions(beam_width=3, max_length=5)
+result = kb.search.search_model(translator, ids[:2], options, start=2, end=3)
+assert result.ids.shape[:2] == (2, 3)
+print(keras.backend.backend(), "tensorflow" in sys.modules)
+"""
+MISSING = """
+import keras_bahdanau as kb
+
+for load in (lambda: kb.Translator, lambda: kb.plot_weights, lambda: kb.callbacks.MetricCallback):
+    try:
+        load()
+    except ImportError as error:
+        print(error)
+"""
+EXPORTS = """
+import keras
+import numpy as np
+
+import keras_bahdanau as kb
+
+inputs = keras.Input((6, 3), name="steps")
+values = keras.layers.GRU(4, return_sequences=True)(inputs)
+context = kb.AttentionPooling(4)(values)
+model = keras.Model(inputs, keras.layers.Dense(2, name="classes")(context))
+kb.export_litert(model, "mine.tflite")
+x = np.random.default_rng(0).normal(size=(1, 6, 3)).astype("float32")
+np.savez("mine.npz", x=x, answer=model.predict(x, verbose=0))
+translator = kb.Translator.load("run")
+result = translator.translate(["one two"])[0]
+kb.plot_alignment(result).savefig("drawn.png")
+kb.write_explorer([translator.trace("one two")], "explorer.html")
+"""
+RUNNER = """
+import sys
+
+import numpy as np
+
+from keras_bahdanau.runners import ArrayModel, BatchTranslator
+
+arrays = np.load("mine.npz")
+(answer,) = ArrayModel("mine.tflite")({"steps": arrays["x"]}).values()
+assert np.allclose(answer, arrays["answer"], atol=1e-5)
+translated = BatchTranslator("shipped/model.float32.tflite")({"text": ["one two", ""]})
+print(len(translated["translation"]))
+print({"tensorflow", "keras"} & {*sys.modules})
+"""
+
+
+def test_layers_models_and_search_need_keras_numpy_and_a_backend_alone(bare, folder):
+    backend = run_program(bare, LAYER, folder, KERAS_BACKEND="jax", JAX_PLATFORMS="cpu")
+    assert backend.split() == ["jax", "False"]
+
+
+def test_the_bare_wheel_adds_itself_alone_to_keras(bare, folder):
+    listed = run(bare / "python", "-m", "pip", "list", "--format=freeze", cwd=folder)
+    packages = {line.split("==")[0].split(" @")[0].lower() for line in listed.splitlines()}
+    assert packages.isdisjoint({"tensorflow", "matplotlib", "sentencepiece", "typer", "regex"})
+    (installed,) = (folder / "bare").rglob("site-packages/keras_bahdanau")
+    sources = [path for path in installed.rglob("*") if "__pycache__" not in path.parts]
+    size = sum(path.stat().st_size for path in sources if path.is_file())
+    assert size < 5 * MEGABYTE
+
+
+def test_a_name_whose_package_is_missing_says_what_to_install(bare, folder):
+    text = run_program(bare, MISSING, folder, KERAS_BACKEND="jax", JAX_PLATFORMS="cpu")
+    translator, plot, metric = text.splitlines()
+    assert translator.endswith("pip install 'keras-bahdanau[all]'")
+    assert plot == (
+        "keras_bahdanau.plot_weights needs the package matplotlib. Received: an environment "
+        "without it. Install it: pip install 'keras-bahdanau[plot]'"
+    )
+    assert metric.startswith("keras_bahdanau.callbacks.MetricCallback needs the package sacrebleu.")
+
+
+def test_a_command_without_its_packages_ends_with_one_line(bare, folder):
+    program = bare / "keras-bahdanau"
+    assert run(program, "--version", cwd=folder) == f"keras-bahdanau {__version__}\n"
+    answer = subprocess.run([program, "check", "x"], capture_output=True, text=True, cwd=folder)
+    assert answer.returncode == 2 and answer.stdout == ""
+    assert answer.stderr == (
+        "keras-bahdanau: keras-bahdanau check needs the package typer. Received: an environment "
+        "without it. Install it: pip install 'keras-bahdanau[all]'\n"
+    )
+
+
+def test_exports_of_the_full_environment_run_in_a_small_one(commands, wheel, folder):
+    """After `test_the_installed_command_trains_translates_and_exports`, whose files it reads."""
+    if not (folder / "shipped").is_dir():
+        test_the_installed_command_trains_translates_and_exports(commands, folder)
+    run_program(commands, EXPORTS, folder, TF_CPP_MIN_LOG_LEVEL="3")
+    assert (folder / "drawn.png").stat().st_size > 1000
+    small = environment(folder, "small", f"{wheel}[litert]")
+    assert run_program(small, RUNNER, folder).splitlines() == ["2", "set()"]

@@ -6,6 +6,7 @@ import re
 
 import griffe
 
+_SEE_BASE = re.compile(r"(?:Call arguments, output and errors|[Cc]alls):\s+see\s+`AttentionBase`\.")
 _ALIGNED = re.compile(r"\S {3,}\S")
 _CALL_ARGUMENTS = re.compile(r"^Call arguments:\n(?:    .*\n?|\n)+", re.MULTILINE)
 _EQUATION = re.compile(r"^ *\S{1,24}( \S+)? +[=~] ", re.MULTILINE)
@@ -21,8 +22,20 @@ class Docstrings(griffe.Extension):
         if any("documented" in str(one.value) for one in getattr(obj, "decorators", ())):
             module = importlib.import_module(obj.module.path)
             obj.docstring.value = inspect.getdoc(getattr(module, obj.name))
-        text = re.sub(r"^( *)Example:$", r"\1Examples:", obj.docstring.value, flags=re.MULTILINE)
+        text = with_call_arguments(obj.docstring.value)
+        text = re.sub(r"^( *)Example:$", r"\1Examples:", text, flags=re.MULTILINE)
         obj.docstring.value = with_listed_arguments(with_fenced_equations(text))
+
+
+def with_call_arguments(text):
+    """The docstring with the call arguments and the output that it leaves to `AttentionBase`."""
+    from keras_bahdanau.layers import AttentionBase  # which loads Keras
+
+    if not _SEE_BASE.search(text):
+        return text
+    sections = inspect.getdoc(AttentionBase).partition("Call arguments:\n")
+    plain = _SEE_BASE.sub("Calls are those of `AttentionBase`:", inspect.cleandoc(text))
+    return f"{plain}\n\n{sections[1]}{sections[2]}"
 
 
 def with_fenced_equations(text):

@@ -14,14 +14,8 @@ from pathlib import Path
 
 DOCS = Path(__file__).parents[1]
 ADDRESS = ""  # for git clone: the public address of the project's repository, once it has one
-NOTEBOOKS = {  # the extras of each, and the packages that they install
-    "attention": {},
-    "own_pairs": {},
-    "characters": {"litert": "ai-edge-litert"},
-    "images_and_speech": {},
-    "ship": {"litert": "ai-edge-litert"},
-    "from_addons": {"litert": "ai-edge-litert"},
-}
+NOTEBOOKS = ("attention", "own_pairs", "characters", "images_and_speech", "ship", "from_addons")
+PACKAGES = ["keras-bahdanau", "ai-edge-litert", "tensorflow"]  # the extra `all` has them
 START = """\
 # Installs the package and gets its repository, where they are not there, such as in Colab.
 import importlib.metadata
@@ -48,7 +42,7 @@ if root is None:
 os.chdir(root or copy)
 if any(map(is_missing, {packages})):
     # pip keeps a TensorFlow that fits, and replaces another one
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "{what}"], check=True)
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", ".[all]"], check=True)
     importlib.invalidate_caches()
     for name in ("numpy", "tensorflow"):
         loaded = getattr(sys.modules.get(name), "__version__", None)
@@ -72,7 +66,7 @@ _PICTURE = re.compile(r"(?:savefig\(|--plot )\"?([\w/.-]+\.png)")
 def notebook_of(page):
     """The notebook of a page, as `nbformat` 4.5 has it."""
     text = page.read_text(encoding="utf-8")
-    cells, end, code_before = [_cell("code", _start(page.stem))], 0, False
+    cells, end, code_before = [_cell("code", _start())], 0, False
     for fence in _FENCE.finditer(text):
         between, fenced = text[end : fence.start()], fence[0]
         runs = fence["language"] != "text" and not _NOT_ALONE.search(fence["comments"])
@@ -91,12 +85,9 @@ def notebook_of(page):
     }
 
 
-def _start(name):
+def _start():
     """The first cell."""
-    extras = NOTEBOOKS.get(name, {})
-    packages = json.dumps(["keras-bahdanau", *extras.values()])
-    what = f".[{','.join(extras)}]" if extras else "."
-    return START.format(address=ADDRESS, packages=packages, what=what)
+    return START.format(address=ADDRESS, packages=json.dumps(PACKAGES))
 
 
 def _code_cells(language, code):

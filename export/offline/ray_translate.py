@@ -72,7 +72,7 @@ def main(arguments=None):
     except ModuleNotFoundError as error:
         message = (
             "The extra `offline` of keras_bahdanau must be installed. "
-            f"Received: no module {error.name!r}. Run pip install -e '.[offline]'."
+            f"Received: no module {error.name!r}. Run pip install -e '.[all,offline]'."
         )
     except (OSError, RuntimeError, TypeError, ValueError) as error:
         if "Received: " not in str(error) and not isinstance(error, OSError):

@@ -17,6 +17,7 @@ from keras_bahdanau.cli.console import (
     report_warnings,
     warn,
 )
+from keras_bahdanau.settings.lazy import missing_package
 
 COMMANDS = {
     "prepare": "Filter a corpus of any size and write it as shards.",
@@ -62,7 +63,15 @@ def main(arguments=None):
     if name in COMMANDS:
         report_warnings()
         program = f"{PROGRAM} {name}"
-        command(name)(arguments[1:], prog_name=program, obj=arguments)  # `train` launches `obj`
+        try:
+            run = command(name)
+        except ImportError as error:
+            message = missing_package(program, error)
+            if not message:
+                raise
+            warn(message)
+            sys.exit(BAD_INPUT)
+        run(arguments[1:], prog_name=program, obj=arguments)  # `train` launches `obj`
     sys.exit(_answer(name))
 
 

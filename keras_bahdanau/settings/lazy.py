@@ -5,6 +5,9 @@ import importlib.abc
 import sys
 from pathlib import Path
 
+_EXTRA_OF = {"ai_edge_litert": "litert", "flatbuffers": "litert", "matplotlib": "plot"}
+_BACKENDS = {"jax", "tensorflow", "torch"}
+
 
 def lazy_names(package, module_of):
     """Make `__getattr__` and `__dir__` of a package whose names load on first use.
@@ -15,13 +18,19 @@ def lazy_names(package, module_of):
 
     `module_of` maps a name to its module in the package, or, behind a dot, in the one around it; a
     name that ends its module's path is the module itself. A wrong name raises AttributeError with
-    the nearest one.
+    the nearest one; a package that is not installed raises ImportError with its extra.
     """
 
     def load(name):
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}{advice(name)}")
-        module = importlib.import_module(f".{module_of[name]}", package)
+        try:
+            module = importlib.import_module(f".{module_of[name]}", package)
+        except ModuleNotFoundError as error:
+            message = missing_package(f"{package}.{name}", error)
+            if not message:
+                raise
+            raise ImportError(message, name=error.name) from error
         is_module = module_of[name].split(".")[-1] == name
         value = module if is_module else getattr(module, name)
         vars(sys.modules[package])[name] = value  # the next use finds it there
@@ -44,6 +53,18 @@ def lazy_names(package, module_of):
         return ""
 
     return load, names
+
+
+def missing_package(user, error):
+    """One line about a name or command whose package is not installed; "" for a fault of ours."""
+    missing = (error.name or "").partition(".")[0]
+    if missing in ("", "keras_bahdanau"):
+        return ""
+    extra = _EXTRA_OF.get(missing, "all")
+    advice = f"Install it: pip install 'keras-bahdanau[{extra}]'"
+    if "keras" not in sys.modules and missing in _BACKENDS:  # Keras itself could not be imported
+        advice = "Install it, or choose a backend that is there: KERAS_BACKEND=jax, for example."
+    return f"{user} needs the package {missing}. Received: an environment without it. {advice}"
 
 
 def register_lazily(package, modules):

@@ -1,6 +1,7 @@
 """The site: reference pages that follow the code, and a build without a warning."""
 
 import importlib
+import inspect
 import os
 import re
 import subprocess
@@ -75,7 +76,7 @@ def test_tables_are_safe_from_bars_and_tags(reference):
 
 @pytest.fixture
 def docstrings(monkeypatch):
-    pytest.importorskip("griffe", reason='needs the extra "docs": pip install -e ".[docs]"')
+    pytest.importorskip("griffe", reason='needs the extra "docs": pip install -e ".[all,docs]"')
     monkeypatch.syspath_prepend(GENERATOR)
     return importlib.import_module("docstrings")
 
@@ -87,6 +88,22 @@ def test_call_arguments_become_a_list(docstrings):
     )
     expected = text.replace("    query:", "    - `query`:").replace("    mask", "    - `mask`", 1)
     assert docstrings.with_listed_arguments(text) == expected
+
+
+def test_a_layer_shows_the_call_arguments_that_it_leaves_to_its_base(docstrings):
+    text = inspect.getdoc(kb.layers.HardAlignment)
+    shown = docstrings.with_call_arguments(text)
+    assert "see `AttentionBase`" in text and "see `AttentionBase`" not in shown
+    for argument in ("query", "value_mask", "return_attention_scores"):
+        assert f"\n    {argument}: " in shown
+    assert docstrings.with_call_arguments("A layer.") == "A layer."
+
+
+def test_the_additive_layer_has_call_arguments_of_its_own():
+    text = inspect.getdoc(kb.BahdanauAttention)
+    arguments = inspect.signature(kb.layers.AttentionBase.__call__).parameters
+    for argument in ("query", "value", "key", "query_mask", "value_mask", "attention_mask"):
+        assert argument in arguments and f"\n    {argument}: " in text, argument
 
 
 def test_equations_get_a_fence_and_prose_does_not(docstrings):
@@ -101,7 +118,7 @@ def test_equations_get_a_fence_and_prose_does_not(docstrings):
 
 @pytest.mark.slow
 def test_the_site_builds_without_a_warning_and_asks_no_other_host(tmp_path):
-    pytest.importorskip("mkdocs", reason='needs the extra "docs": pip install -e ".[docs]"')
+    pytest.importorskip("mkdocs", reason='needs the extra "docs": pip install -e ".[all,docs]"')
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "CUDA_VISIBLE_DEVICES": ""}
     result = subprocess.run(

@@ -13,7 +13,7 @@ SCRIPT = Path(__file__).parents[2] / "examples" / "forecasting" / "forecasting.p
 
 @pytest.fixture(scope="module")
 def example():
-    pytest.importorskip("statsmodels", reason='needs pip install -e ".[forecasting]"')
+    pytest.importorskip("statsmodels", reason='needs pip install -e ".[all,forecasting]"')
     spec = importlib.util.spec_from_file_location("forecasting", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -139,8 +139,34 @@ class BahdanauAttention(Attention):
     context, weights = attention(query, values, value_mask=mask, return_attention_scores=True)
     ```
 
-    `units` is the paper's n'; `use_bias` adds a bias to U h_j. Other arguments: as in `Attention`,
-    initializers, regularizers and constraints as in `AdditiveScore`; calls: see `AttentionBase`.
+    Args:
+        units: Positive integer. Width of W s_{i-1} and U h_j, the paper's n'.
+        dropout: Float in [0, 1). Share of the weights dropped in training.
+        use_bias: Bool. True to add a bias to U h_j.
+        **kwargs: `window`, `normalizer` and `coverage` as in `Attention`; `kernel_initializer` and
+            other initializers, regularizers and constraints as in `AdditiveScore`.
+
+    Call arguments:
+        query: Float tensor `(batch, query_units)` or `(batch, target_time, query_units)`, s_{i-1}.
+        value: Float tensor `(batch, source_time, values_units)`, h_j.
+        key: Float tensor `(batch, source_time, key_units)`, what the scores compare, or None.
+        query_mask: Bool tensor `(batch, [target_time])`, True where a query is real.
+        value_mask: Bool tensor `(batch, source_time)`, True where a value is real. Masks that the
+            inputs carry, of `Embedding(mask_zero=True)` for example, count too.
+        key_mask: Bool tensor `(batch, source_time)`, the same of `key`.
+        attention_mask: Bool tensor `(batch, [target_time,] source_time)`, True where a query may
+            attend to a value.
+        return_attention_scores: Python bool. True to return the weights too.
+        training: Python bool. True to apply dropout.
+        use_causal_mask: Python bool. True to let query i attend to positions up to i.
+
+    Output:
+        The context c_i `(batch, [target_time,] values_units)`; with `return_attention_scores=True`
+        the pair (context, weights), the weights float32 `(batch, [target_time,] source_time)`.
+        Without a real position both are zero.
+
+    Raises:
+        ValueError: If an argument is not as documented, or a mask does not fit.
     """
 
     def __init__(self, units, dropout=0.0, use_bias=False, **kwargs):
@@ -166,7 +192,8 @@ class LuongAttention(Attention):
     attention = keras_bahdanau.layers.LuongAttention(window="local-p")
     ```
 
-    `score` is "general" or another of `layers.SCORES`. Other arguments: as in `Attention`.
+    `score` is "general" or another of `layers.SCORES`. Other arguments: as in `Attention`; calls:
+    see `AttentionBase`.
     """
 
     def __init__(self, score="general", **kwargs):
