@@ -86,20 +86,20 @@ class PastWindow(NamedTuple):
     mask: Any  # bool (batch, time), True where a step is real
     location: Any  # (batch, 1, channels)
     scale: Any  # (batch, 1, channels), above 0
-    last: Any  # (batch, channels), the last observed value, scaled; 0 without one
+    recent: Any  # (batch, size, channels), values of the last steps, scaled; see `_recent`
 
     def scaled(self, values):
         """Values `(batch, horizon, channels)` in scales of the window."""
         return (values - self.location) / self.scale
 
 
-def read_window(past, mask, covariates, scaling):
+def read_window(past, mask, covariates, scaling, size=1):
     """`PastWindow` of the past `(batch, time, channels)` of a batch; NaN is a missing value.
 
     Steps where a mask `(batch, time)` is False, and steps before the first observed value of a row,
     are padding. Another missing value, NaN or False in a mask `(batch, time, channels)`, is 0 in
     scales of the window, and marked. `covariates` are `(batch, time, width)` or None; `scaling` is
-    one of `SCALINGS`.
+    one of `SCALINGS`; `size` the number of recent values.
     """
     past = ops.cast(past, "float32")
     observed = ops.logical_not(ops.isnan(past))
@@ -118,7 +118,7 @@ def read_window(past, mask, covariates, scaling):
     if covariates is not None:
         inputs.append(ops.cast(covariates, "float32"))
     inputs = ops.where(ops.expand_dims(steps, axis=-1), ops.concatenate(inputs, axis=-1), 0.0)
-    return PastWindow(inputs, steps, location, scale, _last_observed(values, observed))
+    return PastWindow(inputs, steps, location, scale, _recent(values, observed, steps, size))
 
 
 def _scale(values, observed, scaling):
@@ -146,6 +146,22 @@ def _scale(values, observed, scaling):
     varies = variance > SMALLEST_VARIANCE
     deviation = ops.sqrt(ops.where(varies, variance, 1.0))
     return center + rounding * magnitude, deviation * magnitude
+
+
+def _recent(values, observed, steps, size):
+    """Values `(batch, size, channels)` of the last real steps; 0 where there is none.
+
+    The last of them is the last observed value of each channel.
+    """
+    last = ops.expand_dims(_last_observed(values, observed), axis=1)
+    if size == 1:
+        return last
+    counts = ops.cumsum(ops.cast(steps, "int32"), axis=1)
+    ranks = ops.where(steps, counts[:, -1:] - counts + 1, 0)  # of the last real step 1
+    ranks = ops.expand_dims(ops.expand_dims(ranks, axis=1), axis=-1)
+    slots = ops.reshape(ops.arange(size, 1, -1, dtype="int32"), (1, -1, 1, 1))
+    values = ops.where(ops.equal(ranks, slots), ops.expand_dims(values, axis=1), 0.0)
+    return ops.concatenate([ops.sum(values, axis=2), last], axis=1)
 
 
 def _last_observed(values, observed):

@@ -4,7 +4,6 @@ import inspect
 from typing import Any, NamedTuple
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_bahdanau.layers.attention.arguments import may_equal
@@ -13,6 +12,7 @@ from keras_bahdanau.layers.decoder_cells.bahdanau import DecoderCell
 from keras_bahdanau.layers.recurrence import outside_graphs, scan
 from keras_bahdanau.layers.registry import CompositeLayer, from_config
 from keras_bahdanau.models.forecast_heads import resolve_head
+from keras_bahdanau.models.forecast_paths import PathSampler
 from keras_bahdanau.models.forecast_window import (
     SCALINGS,
     SERIES,
@@ -25,8 +25,6 @@ from keras_bahdanau.models.forecast_window import (
 from keras_bahdanau.models.losses import batch_mean, layer_losses
 from keras_bahdanau.settings import checks
 
-PATHS_OF_A_CALL = 4096  # sample paths that `predict_samples` computes at once
-
 
 class EncodedWindow(NamedTuple):
     """Result of a `Forecaster` with `training=True`, for `compute_loss`: the past of a batch."""
@@ -37,7 +35,7 @@ class EncodedWindow(NamedTuple):
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class Forecaster(CompositeLayer, keras.Model):
+class Forecaster(PathSampler, CompositeLayer, keras.Model):
     """Forecast of series of numbers, with attention to the past at each future step.
 
     An encoder reads the past. At each step of the horizon the decoder reads the value of the step
@@ -73,6 +71,10 @@ class Forecaster(CompositeLayer, keras.Model):
             `y`; others read the model's own (Bengio et al. 2015, scheduled sampling).
         units: Positive integer. Width of the default encoder's directions and of the default
             decoder.
+        season: Positive integer, the steps of a season, or None. With a season the decoder also
+            reads the value of a season before each step, and the head's parameters are of the
+            change from it: before training `predict` repeats the last season. With 1 they are of
+            the change from the step before (Martinez et al. 2017, residual decoder).
 
     Call arguments:
         inputs: Float tensor `(batch, time, channels)`, the past; or a dictionary with this as
@@ -110,6 +112,7 @@ class Forecaster(CompositeLayer, keras.Model):
         scaling="standard",
         teacher_forcing=1.0,
         units=64,
+        season=None,
         **kwargs,
     ):
         super().__init__(autocast=False, **kwargs)  # a window is scaled in float32
@@ -120,6 +123,9 @@ class Forecaster(CompositeLayer, keras.Model):
             "teacher_forcing", "the share of steps that read the target", teacher_forcing
         )
         self.units = checks.positive_integer("units", "the width of encoder and decoder", units)
+        if season is not None:
+            season = checks.positive_integer("season", "the steps of a season", season)
+        self.season = season
         policy = {"dtype": self.dtype_policy}
         if encoder is None:
             # cuDNN refuses padding on the left, and a file that has it fails on a CPU
@@ -141,7 +147,7 @@ class Forecaster(CompositeLayer, keras.Model):
         self.widths = {name: shapes[name][-1] for name in SERIES if name in shapes}
         channels = self.widths["past"]
         inputs_units = 2 * channels + self.widths.get("past_covariates", 0)
-        step_units = channels + self.widths.get("future_covariates", 0)
+        step_units = channels * (2 if self.season else 1) + self.widths.get("future_covariates", 0)
         with outside_graphs():
             inputs = keras.KerasTensor((None, None, inputs_units))
             values = self._encode(inputs, keras.KerasTensor((None, None), "bool"))
@@ -149,7 +155,10 @@ class Forecaster(CompositeLayer, keras.Model):
                 self.decoder.build((None, None, step_units), values.shape)
             cell = self.decoder.decoder_cell
             self.output_layer = keras.layers.Dense(
-                channels * self.head.size, dtype="float32", name="output_layer"
+                channels * self.head.size,
+                kernel_initializer="zeros" if self.season else "glorot_uniform",
+                dtype="float32",
+                name="output_layer",
             )
             self.output_layer.build((None, cell.output_units + step_units + cell.context_units))
         self.built = True
@@ -220,7 +229,7 @@ class Forecaster(CompositeLayer, keras.Model):
 
     def _read(self, inputs):
         names = ("past", "mask", "past_covariates")
-        return read_window(*map(inputs.get, names), self.scaling)
+        return read_window(*map(inputs.get, names), self.scaling, self.season or 1)
 
     def _encode(self, inputs, mask, training=None):
         """Values `(batch, time, units)` to attend to: the encoder's output, then its inputs.
@@ -246,7 +255,7 @@ class Forecaster(CompositeLayer, keras.Model):
         at the level of the step.
         """
         window, prepared, future = encoded
-        batch, channels = ops.shape(window.last)[0], self.widths["past"]
+        batch, channels = ops.shape(window.recent)[0], self.widths["past"]
         shape = (batch, self.horizon, channels)
         known = ops.zeros(shape, "bool")
         if y is None:
@@ -258,17 +267,23 @@ class Forecaster(CompositeLayer, keras.Model):
             known = ops.logical_and(known, draws < self.teacher_forcing)
 
         def step(carry, slices):
-            state, previous = carry
+            state, recent = carry
             target, is_known, covariates, level = slices
-            inputs = [previous] if isinstance(covariates, tuple) else [previous, covariates]
+            inputs = [recent[:, -1]]
+            inputs += [recent[:, 0]] if self.season else []
+            inputs += [] if isinstance(covariates, tuple) else [covariates]
             inputs = ops.concatenate(inputs, axis=-1)
             output, state = self.decoder.step(inputs, state, prepared, training=training)
             features = [ops.cast(x, "float32") for x in (output.output, inputs, output.context)]
             outputs = self.output_layer(ops.concatenate(features, axis=-1))
             parameters = self.head.parameters(ops.reshape(outputs, (-1, channels, self.head.size)))
+            if self.season:
+                parameters = self.head.affine(parameters, recent[:, 0], ops.ones_like(recent[:, 0]))
             level = 0.5 if isinstance(level, tuple) else level
             value = self.head.quantile(parameters, level)
-            return (parameters, output.weights), (state, ops.where(is_known, target, value))
+            value = ops.expand_dims(ops.where(is_known, target, value), axis=1)
+            recent = ops.concatenate([recent[:, 1:], value], axis=1)
+            return (parameters, output.weights), (state, recent)
 
         slices = (
             ops.where(known, y, 0.0),
@@ -279,7 +294,7 @@ class Forecaster(CompositeLayer, keras.Model):
             ops.zeros((batch, channels, self.head.size)),
             ops.zeros(ops.shape(window.mask), "float32"),
         )
-        carry = (self.decoder.initial_state(prepared), window.last)
+        carry = (self.decoder.initial_state(prepared), window.recent)
         return scan(step, carry, slices, template)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
@@ -321,78 +336,6 @@ class Forecaster(CompositeLayer, keras.Model):
             return self.get_metrics_result()
         point = self.head.quantile(self._expand_prediction(y_pred))
         return super().compute_metrics(x, y, point, sample_weight)
-
-    def _expand_prediction(self, prediction):
-        """`(batch, horizon, channels, size)` of a prediction, which has no axis of size 1."""
-        return prediction if self.head.size > 1 else ops.expand_dims(prediction, -1)
-
-    def quantile(self, prediction, level=0.5):
-        """Quantile of a prediction, in its units; at 0.5 the point forecast.
-
-        `prediction` is an array of `predict`, `level` a float in (0, 1) that the head knows, or
-        ValueError. The result is an array `(batch, horizon, channels)`: of the value of one step,
-        if the steps before have their point forecasts. See `predict_interval`.
-        """
-        parameters = self._expand_prediction(ops.convert_to_tensor(prediction, "float32"))
-        return ops.convert_to_numpy(self.head.quantile(parameters, level))
-
-    def predict_samples(self, x, samples=100, seed=None):
-        """Draw sample paths: a float32 array `(batch, samples, horizon, channels)`.
-
-        Each value of a path is drawn from the distribution that the model predicts behind the
-        values drawn before, independently for each channel. `x` is as in `predict`, with one row at
-        least; `seed` an integer, or None for other paths each time. A head without a distribution
-        raises ValueError.
-        """
-        samples = checks.positive_integer("samples", "the number of paths", samples)
-        if not self.head.has_quantiles:
-            raise ValueError(
-                "Samples and intervals need a head with a distribution. Received: "
-                f'{type(self.head).__name__}. Give the forecaster head="gaussian" or "quantiles".'
-            )
-        inputs = named_inputs(x)
-        check_inputs(inputs, self.horizon, self.widths if self.built else None)
-        random, paths = np.random.default_rng(seed), []
-        shape = (samples, self.horizon, inputs["past"].shape[-1])
-        rows = max(1, PATHS_OF_A_CALL // samples)
-        for start in range(0, len(inputs["past"]), rows):
-            batch = {name: array[start : start + rows] for name, array in inputs.items()}
-            levels = random.uniform(1e-6, 1 - 1e-6, (len(batch["past"]), *shape))
-            batch = {name: np.repeat(array, samples, axis=0) for name, array in batch.items()}
-            batch["levels"] = levels.reshape(-1, *shape[1:]).astype("float32")
-            prediction = self.predict(batch, batch_size=PATHS_OF_A_CALL, verbose=0)
-            paths.append(self.quantile(prediction, batch["levels"]).reshape(levels.shape))
-        return np.concatenate(paths)
-
-    def predict_interval(self, x, coverage=0.9, samples=200, seed=0):
-        """Bounds between which the share `coverage` of future values lies, by the model.
-
-        They are quantiles of sample paths, since a distribution that is learned with teacher
-        forcing is that of one step. With `samples=0` they are the quantiles of `predict`: right for
-        a model that is trained with `teacher_forcing=0`, and without random numbers.
-
-        Args:
-            x: Inputs, as in `predict`.
-            coverage: Float in (0, 1).
-            samples: Integer, the number of paths.
-            seed: Integer, or None, as in `predict_samples`.
-
-        Returns:
-            The pair (lower, upper) of arrays `(batch, horizon, channels)`.
-
-        Raises:
-            ValueError: If the head has no such quantiles, or an argument is out of range.
-        """
-        if checks.rate("coverage", "the share inside an interval", coverage) == 0:
-            raise ValueError(
-                "`coverage` must be above 0. Received: coverage=0. Give 0.9, for example."
-            )
-        levels = [round((1 + sign * coverage) / 2, 9) for sign in (-1, 1)]
-        if samples == 0:
-            prediction = self.predict(x, verbose=0)
-            return tuple(self.quantile(prediction, level) for level in levels)
-        paths = self.predict_samples(x, samples, seed)
-        return tuple(np.quantile(paths, levels, axis=1).astype("float32"))
 
     def compute_mask(self, inputs, mask=None):
         return None  # the steps of the horizon are all real
@@ -437,6 +380,7 @@ class Forecaster(CompositeLayer, keras.Model):
             "scaling": self.scaling,
             "teacher_forcing": self.teacher_forcing,
             "units": self.units,
+            "season": self.season,
         }
 
     @classmethod

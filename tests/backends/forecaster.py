@@ -20,7 +20,8 @@ x["past"][0, :2], x["past"][2, 4, 1], x["past"][3], y[1, 1, 0] = np.nan, np.nan,
 path = Path(sys.argv[1])
 answers = {}
 for head in ("gaussian", "quantiles"):
-    model = kb.Forecaster(3, head=head, units=6)
+    season = 2 if head == "quantiles" else None
+    model = kb.Forecaster(3, head=head, units=6, season=season)
     model(x)
     extract.randomize(model)
     prediction, weights = model(x, return_attention_scores=True)

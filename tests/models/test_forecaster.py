@@ -163,6 +163,53 @@ def test_a_prediction_is_a_loop_of_single_steps(head, scaling):
         np.testing.assert_allclose(prediction[:, index], expected[:, 0], rtol=2e-4, atol=1e-3)
 
 
+def test_before_training_a_season_is_repeated_with_own_forecasts_behind_it():
+    model = kb.Forecaster(HORIZON, season=2, units=4)
+    expected = X[:, [-2, -1, -2]]
+    np.testing.assert_allclose(predicted(model, X), expected, rtol=1e-5)
+    walk = predicted(kb.Forecaster(HORIZON, season=1, head="gaussian", units=4), X)
+    np.testing.assert_allclose(walk[..., 0], X[:, [-1] * HORIZON], rtol=1e-5)
+
+
+def test_with_a_season_a_step_reads_the_value_a_season_before_and_adds_to_it():
+    """The loop by hand, for the median of three quantiles; the third step reads a forecast."""
+    inputs, season = {"past": X, **COVARIATES}, 2
+    model = new_forecaster("quantiles", inputs, season=season)
+    past, location, scale = scaled_by_hand(X)
+    read = [past, np.ones_like(past), COVARIATES["past_covariates"]]
+    read = np.concatenate(read, axis=-1).astype("float32")
+    prepared = model.decoder.prepare(np.concatenate([model.encoder(read), read], axis=-1))
+    state, values = model.decoder.initial_state(prepared), [*np.moveaxis(past, 1, 0)]
+    kernel, bias = (np.float64(weight) for weight in model.output_layer.get_weights())
+    for index in range(HORIZON):
+        x = [values[-1], values[-season], COVARIATES["future_covariates"][:, index]]
+        x = np.concatenate(x, axis=-1)
+        step, state = model.decoder.step(x.astype("float32"), state, prepared)
+        outputs = np.concatenate([step.output, x, step.context], axis=-1) @ kernel + bias
+        values.append(outputs.reshape(BATCH, CHANNELS, 3)[..., 1] + values[-season])
+    expected = np.stack(values[-HORIZON:], axis=1) * scale + location
+    prediction = predicted(model, inputs)
+    np.testing.assert_allclose(prediction[..., 1], expected, rtol=2e-4, atol=1e-3)
+    loss = model.compute_loss(inputs, Y, prediction, training=False)
+    own = expected.astype("float32")  # teacher forcing with these is the prediction
+    forced = model.compute_loss(inputs, own, model(inputs, training=True))
+    free = model.compute_loss(inputs, own, prediction, training=False)
+    np.testing.assert_allclose(forced, free, rtol=1e-4, atol=1e-6)
+    assert float(loss) > float(free)
+
+
+def test_recent_values_are_those_of_the_last_real_steps():
+    """Padding on both sides, a gap in a mask of steps, and values that are missing."""
+    nan = np.nan
+    x = np.float32([[9, 1, 2, 3, 4, 9], [nan, nan, 5, nan, 6, nan], [9, 9, 9, 9, 7, 9]])[..., None]
+    mask = np.array([[0, 1, 1, 1, 1, 0], [1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 1, 0]], bool)
+    mask[0, 3] = False
+    read = read_window(x, mask, None, None, size=4)
+    expected = [[0, 1, 2, 4], [5, 0, 6, 6], [0, 0, 0, 7]]
+    np.testing.assert_array_equal(np.asarray(read.recent)[..., 0], expected)
+    np.testing.assert_array_equal(read_window(x, mask, None, None).recent[..., 0], [[4], [6], [7]])
+
+
 @pytest.mark.few(1)
 @each_head
 def test_teacher_forcing_with_the_models_own_values_is_its_prediction(head):
@@ -273,7 +320,7 @@ def test_the_first_step_reads_the_last_observed_value():
     model = new_forecaster(scaling=None)
     x = X.copy()
     x[:, -2:, 0] = np.nan
-    first = model(x, training=True).window.last
+    first = model(x, training=True).window.recent[:, 0]
     expected = np.stack([X[:, -3, 0], X[:, -1, 1]], axis=-1)
     np.testing.assert_allclose(first, expected, rtol=1e-6)
 
@@ -453,7 +500,7 @@ np.save(sys.argv[3], model.predict(inputs, verbose=0))
 @pytest.mark.slow
 def test_a_file_is_read_in_another_process_without_custom_objects(tmp_path):
     inputs = {"past": X, **COVARIATES}
-    model = new_forecaster(QuantileHead((0.05, 0.5)), inputs, teacher_forcing=0.5)
+    model = new_forecaster(QuantileHead((0.05, 0.5)), inputs, teacher_forcing=0.5, season=5)
     model.compile("adam")
     model.save(tmp_path / "model.keras")
     np.savez(tmp_path / "inputs.npz", **inputs)
@@ -468,7 +515,8 @@ def test_a_file_is_read_in_another_process_without_custom_objects(tmp_path):
 def test_an_exported_model_has_the_loop_inside(covariates, tmp_path):
     """Any batch and any length, missing values and rows with nothing, as `predict`."""
     inputs = {"past": X, **covariates}
-    model = new_forecaster("gaussian", inputs if covariates else X)
+    season = 5 if covariates else None  # longer than the shorter past
+    model = new_forecaster("gaussian", inputs if covariates else X, season=season)
     model.export(tmp_path / "exported", verbose=False)
     exported = tf.saved_model.load(tmp_path / "exported")
     for rows, time in ((BATCH, TIME), (1, 3)):
@@ -504,6 +552,7 @@ REFUSED = {
     "no horizon": (lambda: kb.Forecaster(0), "`horizon`.* must be a positive integer"),
     "a wrong head": (lambda: kb.Forecaster(2, head="normal"), "`head` must be one of 'point'"),
     "a head of quantiles": (lambda: kb.Forecaster(2, head=(0.5,)), "ForecastHead. Received"),
+    "no season": (lambda: kb.Forecaster(2, season=0), "`season`.* must be a positive integer"),
     "a wrong scaling": (lambda: kb.Forecaster(2, scaling="max"), "`scaling` must be one of"),
     "falling quantiles": (lambda: QuantileHead((0.9, 0.5)), r"must rise within \(0, 1\)"),
     "no median": (lambda: QuantileHead((0.1, 0.9)), "with 0.5 among them"),

@@ -614,7 +614,7 @@ TABLE = {
         functional=False,  # tests/models has one in a functional model
     ),
     "Forecaster, of quantiles": Row(
-        forecaster(head="quantiles", scaling="mean", teacher_forcing=0.5),
+        forecaster(head="quantiles", scaling="mean", teacher_forcing=0.5, season=3),
         ({"past": VALUES, "mask": MASK, "future_covariates": floats(BATCH, 4, 2)},),
         ("float32",),
         padding=padded_series,
