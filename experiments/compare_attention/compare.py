@@ -1,6 +1,6 @@
 """Compares ways to attend, and to do without: one size, one training, the same data.
 
-    python examples/compare_attention/compare.py --quick
+    python experiments/compare_attention/compare.py --quick
 
 It writes results.json, table.md and bleu_by_length.png. What has been trained once is
 read from results.json the next time. Exit code 1 means that the paper's finding is not seen.

@@ -41,7 +41,7 @@ def measured(corpus, subwords, configuration, size=SIZE, training=TRAINING, seed
     settings = {**size, **configuration.overrides}
     model = kb.presets.new_model(configuration.preset, subwords, subwords, **settings)
     model.build()
-    row = _trained(model, corpus, subwords, training, seed, say)
+    row = trained(model, corpus, subwords, training, seed, say)
     translator = kb.Translator(subwords, model, subwords)
     with averaged_weights(model):
         found = translator.translate([example.source for example in corpus.test])
@@ -54,10 +54,15 @@ def measured(corpus, subwords, configuration, size=SIZE, training=TRAINING, seed
     return row
 
 
-def _trained(model, corpus, subwords, training, seed, say):
+def trained(model, corpus, subwords, training, seed, say, alignments=None):
     """Fits the model; how many weights, epochs and seconds that took."""
     batches = kb.data.BatchedPairs(
-        corpus.train, subwords, subwords, batch_tokens=training["batch_tokens"], seed=seed
+        corpus.train,
+        subwords,
+        subwords,
+        batch_tokens=training["batch_tokens"],
+        alignments=alignments,
+        seed=seed,
     )
     steps = corpus.epochs * batches.steps
     warmup = max(1, round(training["warmup"] * steps))

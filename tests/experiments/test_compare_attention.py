@@ -135,3 +135,27 @@ def test_bad_input_is_told_in_one_line(arguments):
     answer = subprocess.run(program, capture_output=True, text=True)
     assert (answer.returncode, answer.stdout) == (2, "")
     assert answer.stderr.startswith("compare.py: ") and answer.stderr.count("\n") == 1
+
+
+def test_the_oracle_compares_learnt_weights_with_forced_alignments():
+    import oracle
+
+    size = {"embedding_units": 4, "units": 8, "attention_units": 4}
+    training = {**oracle.TRAINING, "batch_tokens": 300}
+    rows = oracle.measured(200, 1, 0, {**oracle.SIZE, **size}, training, say=lambda line: None)
+    assert [row["configuration"] for row in rows] == [*oracle.COMPARED]
+    by_name = {row["configuration"]: row for row in rows}
+    assert by_name["forced"]["weights"] == by_name["none"]["weights"]  # nothing to learn to attend
+    assert all(row["nats"] > 0 and 0 <= row["accuracy"] <= 1 for row in rows)
+
+
+def test_the_share_that_is_learnt_is_between_none_and_forced():
+    import oracle
+
+    costs = {"none": 0.5, "additive": 0.3, "forced": 0.1}
+    rows = [
+        {"configuration": name, "about": "", "nats": nats, "accuracy": 0.9}
+        for name, nats in costs.items()
+    ]
+    shares = [line.split("|")[-2].strip() for line in oracle.table(rows).splitlines()[2:]]
+    assert shares == ["0%", "50%", "100%"]
