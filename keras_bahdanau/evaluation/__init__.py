@@ -11,10 +11,12 @@ _MODULES = {
         *("Reliability", "brier_score", "calibration_error", "reliability", "roc_auc"),
     ),
     "corpus_metrics": ("METRICS", "CorpusMetric", "metrics_of"),
+    "importance": ("Estimate",),
     "report": ("Band", "Evaluation", "Measured", "band_starts", "scores_by_length"),
     "scoring": ("Likelihood", "evaluate", "likelihood", "perplexity"),
     "search_tuning": ("Trial", "candidates", "simplest", "tune", "tuned_options"),
     "significance": ("SystemComparison", "compare", "interval"),
+    "weight_faithfulness": ("Faithfulness", "faithfulness"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

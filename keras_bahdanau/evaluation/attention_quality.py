@@ -15,12 +15,17 @@ def attention_entropy(translations):
     for translation in translations:
         weights = np.asarray(translation.alignment, np.float64)
         weights = weights[weights.sum(axis=-1) > 0]  # -> (rows, source_time), those that attend
-        logs = np.log(weights, out=np.zeros_like(weights), where=weights > 0)
-        entropy = -(weights * logs).sum(axis=-1)  # -> (rows,)
+        entropy = row_entropies(weights)
         entropies.extend(entropy)
         if weights.shape[-1] > 1:
             shares.extend(entropy / np.log(weights.shape[-1]))
     return tuple(float(np.mean(values)) if values else None for values in (entropies, shares))
+
+
+def row_entropies(weights):
+    """-sum_j alpha_ij log alpha_ij of float64 rows `(rows, source_time)`, in nats: `(rows,)`."""
+    logs = np.log(weights, out=np.zeros_like(weights), where=weights > 0)
+    return -(weights * logs).sum(axis=-1)
 
 
 def alignment_error(translator, pairs, sure, possible, batch_size=64, search=None):

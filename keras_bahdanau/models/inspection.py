@@ -149,16 +149,26 @@ def recording(layers, read=lambda name, weights: ops.cast(weights, "float32")):
     `layers` is from `attention_layers`, `read` a function of (name of a layer, its weights).
     """
     records = {name: [] for name in layers}
-    previous = {name: vars(layer).get("call") for name, layer in layers.items()}
-    try:
-        for name, layer in layers.items():
-            vars(layer)["call"] = _recorded_call(name, layer, records[name], read)
+    calls = [
+        (layer, _recorded_call(name, layer, records[name], read)) for name, layer in layers.items()
+    ]
+    with replaced_methods("call", calls):
         yield records
+
+
+@contextlib.contextmanager
+def replaced_methods(method, functions):
+    """Replace a method of layers inside of the block: pairs (layer, function)."""
+    previous = [(layer, vars(layer).get(method)) for layer, _ in functions]
+    try:
+        for layer, function in functions:
+            vars(layer)[method] = function
+        yield
     finally:
-        for name, layer in layers.items():
-            vars(layer).pop("call", None)
-            if previous[name] is not None:
-                vars(layer)["call"] = previous[name]
+        for layer, function in previous:
+            vars(layer).pop(method, None)
+            if function is not None:
+                vars(layer)[method] = function
 
 
 def _recorded_call(name, layer, record, read):

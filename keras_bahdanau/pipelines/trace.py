@@ -116,7 +116,7 @@ def trace(pipeline, example, target=None, top=5, explore=False, prefix=None):
     pieces = pipeline.target.tokens(np.arange(vocabulary)).tolist()
     features = pipeline.source.batch([example], pipeline.longest())  # (1, source_time, ...)
     _check_source(result, pipeline.labels(features)[0])
-    chosen = _ids(result.target_tokens, pieces)
+    chosen = ids_of_tokens(result.target_tokens, pieces)
     read = [START, *chosen][: max(1, len(chosen))]
     prepared, initial_state, steps = _run(pipeline.model, features, read)
     steps = {name: array[: len(chosen)] for name, array in steps.items()}
@@ -172,7 +172,8 @@ def _check_source(result, labels):
         )
 
 
-def _ids(tokens, pieces):
+def ids_of_tokens(tokens, pieces):
+    """Int32 ids of target tokens, by the list of all pieces; ValueError for others."""
     id_of = {piece: number for number, piece in enumerate(pieces)}
     other = next((token for token in tokens if token not in id_of), None)
     if other is not None:

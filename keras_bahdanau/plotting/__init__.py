@@ -6,7 +6,12 @@
 
 from keras_bahdanau.plotting.alignment import plot_alignment
 from keras_bahdanau.plotting.attention_maps import plot_attention_maps
-from keras_bahdanau.plotting.curves import plot_history, plot_lengths, plot_reliability
+from keras_bahdanau.plotting.curves import (
+    plot_faithfulness,
+    plot_history,
+    plot_lengths,
+    plot_reliability,
+)
 from keras_bahdanau.plotting.explorer import write_explorer
 from keras_bahdanau.plotting.forming import animate_alignment, write_training_page
 from keras_bahdanau.plotting.steps import plot_trace
@@ -19,6 +24,7 @@ __all__ = [
     "highlight_text",
     "plot_alignment",
     "plot_attention_maps",
+    "plot_faithfulness",
     "plot_history",
     "plot_lengths",
     "plot_reliability",

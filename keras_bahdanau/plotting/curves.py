@@ -1,10 +1,10 @@
-"""Curves: training history, scores by the length of the source, reliability."""
+"""Curves: training history, scores by length, reliability, faithfulness of attention."""
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormatter
 
-from keras_bahdanau.plotting.figures import check_bands, check_history
+from keras_bahdanau.plotting.figures import check_bands, check_faithfulness, check_history
 
 
 def plot_history(history, *, ax=None):
@@ -43,7 +43,7 @@ def plot_history(history, *, ax=None):
         )
     for panel, metric in zip(panels, metrics, strict=True):
         _plot_metric(panel, metric, history)
-    return panels[0].figure
+    return figure
 
 
 def _plot_metric(panel, metric, history):
@@ -125,3 +125,33 @@ def plot_reliability(curves, *, ax=None):
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize=8)
     return ax.figure
+
+
+def plot_faithfulness(result):
+    """Draw the curves of a `Faithfulness`: one panel for each place of a removal.
+
+    Solid lines: the most important positions are removed first, so a good order falls early.
+    Broken lines: they are added first, so a good order rises early. Raises TypeError if `result` is
+    no `Faithfulness`.
+
+    Example:
+        >>> result = evaluation.faithfulness(translator, sentences)
+        >>> plot_faithfulness(result).savefig("faithfulness.png")
+    """
+    check_faithfulness(result)
+    count = len(result.curves)
+    figure = Figure(figsize=(1 + 3.6 * count, 3.4), dpi=150, layout="constrained")
+    (panels,) = figure.subplots(1, count, squeeze=False)
+    for panel, (place, orders) in zip(panels, result.curves.items(), strict=True):
+        for number, (order, curves) in enumerate(orders.items()):
+            color = "0.6" if order == "random" else f"C{number}"
+            shares = np.linspace(0, 100, curves.shape[1])
+            panel.plot(shares, curves[0], color=color, label=order)
+            panel.plot(shares, curves[1], color=color, linestyle="--")
+        title = "hidden from the attention" if place == "attention" else "replaced in the input"
+        panel.set_title(title, fontsize=9)
+        panel.set(xlabel=f"{result.unit} removed or added, %", ylabel="change of log p, nats")
+        panel.spines[["top", "right"]].set_visible(False)
+    lines = panels[0].lines[::2]
+    figure.legend(handles=lines, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    return figure

@@ -81,6 +81,13 @@ def check_bands(bands):
         raise wrong_type("bands", bands, demand, "Give evaluation.by_length.")
 
 
+def check_faithfulness(result):
+    """Raise TypeError unless it is a `Faithfulness`."""
+    if not _has(result, "curves", "areas", "unit"):
+        advice = "Give evaluation.faithfulness(model, data)."
+        raise wrong_type("result", result, "a Faithfulness", advice)
+
+
 def wrong_type(name, value, demand, advice):
     """The TypeError of an argument."""
     kind = type(value).__name__

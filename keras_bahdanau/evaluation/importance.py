@@ -1,0 +1,167 @@
+"""Orders of positions by importance: removal curves, their areas, and other weights."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+SAMPLES = 1000
+POINTS = 5  # parts of a source that a curve removes one after another
+GRID = np.linspace(0, 1, 11)  # shares of a source, of the mean curves
+LEAST_WEIGHT = 1e-6
+
+
+class Estimate(NamedTuple):
+    """A mean over inputs, with its 95 % interval by bootstrap over inputs."""
+
+    value: float
+    low: float
+    high: float
+
+
+class RemovalCurves(NamedTuple):
+    """Change of log p, in nats, as positions are removed from all of them or added to none."""
+
+    deletion: np.ndarray  # (rows, points), the most important positions are removed first
+    insertion: np.ndarray  # (rows, points), they are added first
+    shares: np.ndarray  # (rows, points), positions removed or added, of all
+
+    def areas(self):
+        """Areas between the two curves `(rows,)`, by the trapezoidal rule; 0 for chance."""
+        heights = self.insertion - self.deletion
+        return ((heights[:, 1:] + heights[:, :-1]) / 2 * np.diff(self.shares)).sum(axis=1)
+
+    def means(self):
+        """Mean deletion and insertion curve `(2, 11)`, of shares 0, 0.1, ... 1."""
+        curves = (zip(self.shares, curve, strict=True) for curve in self[:2])
+        return np.array([np.mean([np.interp(GRID, *row) for row in rows], 0) for rows in curves])
+
+
+def removal_counts(size, points=POINTS):
+    """Positions removed at each point of a curve, from 0 to `size`: all counts, or a few.
+
+    With k there is `size - k`, so that an order by chance has the area 0.
+
+        >>> removal_counts(11)
+        array([ 0,  2,  4,  7,  9, 11])
+    """
+    if size <= points:
+        return np.arange(size + 1)
+    low = np.rint(np.arange(points // 2 + 1) * size / points).astype(int)
+    return np.unique(np.concatenate([low, size - low]))
+
+
+def ranks(scores, mask, random):
+    """Rank of each position by falling score: 0 for the highest, ties at random, padding last."""
+    falling = np.where(mask, -np.nan_to_num(scores), np.inf)
+    return np.argsort(np.lexsort((random.random(scores.shape), falling)), axis=-1)
+
+
+def leave_one_out(answer, mask, log_probs):
+    """Fall of log p if one position is removed: float `(rows, positions)`, 0 at padding.
+
+    `answer` is a function (rows, visible) -> log p: int `(requests,)` and bool
+    `(requests, positions)` give float `(requests,)`. `mask` is bool `(rows, positions)`, True where
+    a position is real; `log_probs` `(rows,)` are those of the unchanged model.
+    """
+    rows, positions = np.nonzero(mask)
+    visible = mask[rows]
+    visible[np.arange(len(rows)), positions] = False
+    effects = np.zeros(mask.shape)
+    effects[rows, positions] = log_probs[rows] - answer(rows, visible)
+    return effects
+
+
+def removal_curves(answer, scores, mask, log_probs, random, points=POINTS):
+    """`RemovalCurves` of orders: a dictionary like `scores`, name -> float `(rows, positions)`.
+
+    Other arguments: as in `leave_one_out`. Equal requests are answered once.
+    """
+    sizes = mask.sum(axis=1)
+    counts = [removal_counts(size, points) for size in sizes]
+    counts = np.stack([np.pad(row, (0, points + 1 - len(row)), "edge") for row in counts])
+    sets, real = [], mask[:, np.newaxis]
+    for importance in scores.values():
+        rank = ranks(importance, mask, random)[:, np.newaxis]
+        first = rank < counts[..., np.newaxis]  # -> (rows, points, positions)
+        sets.append([real & ~first, real & first])
+    visible = np.array(sets)  # (orders, 2, rows, points, positions)
+    shape = visible.shape[:-1]
+    rows = np.broadcast_to(np.arange(len(mask))[:, np.newaxis], shape).reshape(-1)
+    visible = visible.reshape(-1, mask.shape[1])
+    keys = np.column_stack([rows, np.packbits(visible, axis=1)])
+    _, index, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    answers = answer(rows[index], visible[index])[inverse.reshape(shape)]
+    shares = counts / sizes[:, np.newaxis]
+    changes = answers - log_probs[:, np.newaxis]
+    return {name: RemovalCurves(*pair, shares) for name, pair in zip(scores, changes, strict=True)}
+
+
+def permutations(mask, count, random):
+    """Random permutations of the real positions: int `(rows, count, positions)`."""
+    keys = np.where(mask[:, np.newaxis], random.random((len(mask), count, mask.shape[1])), np.inf)
+    places = np.argsort(~mask, axis=1, kind="stable")[:, np.newaxis]  # real positions first
+    orders = np.empty(keys.shape, int)
+    np.put_along_axis(orders, np.broadcast_to(places, keys.shape), np.argsort(keys), axis=-1)
+    return orders
+
+
+def uniform(weights, mask):
+    """Equal weights at the real positions, with the sum of each row."""
+    return weights.sum(axis=1, keepdims=True) * mask / mask.sum(axis=1, keepdims=True)
+
+
+def overlap(weights, peers):
+    """sum_j min(alpha_j, beta_j) of rows with sum 1: 1 for equal rows, 0 for disjoint ones."""
+    return np.minimum(_normalized(weights), _normalized(peers)).sum(axis=-1)
+
+
+def adversarial(distance, weights, mask, random, tolerance=0.05, rounds=5, candidates=8):
+    """How far other weights are that leave the output nearly unchanged: float `(rows,)`.
+
+    A random search moves the scores, log alpha, of the farthest weights so far, away from the
+    model's own. It tries `rounds * candidates` weights for each row: a lower bound.
+
+    `distance` is a function (rows, weights) -> change of the output, from 0 to 1, of which
+    `tolerance` is allowed; `weights` are float and `mask` bool `(rows, positions)`. The result is
+    the total variation distance of the weights, from 0 to 1.
+    """
+    size, alpha = len(weights), _normalized(weights)
+    farthest, reached = alpha.copy(), np.zeros(size)
+    rows = np.repeat(np.arange(size), candidates)
+    for _ in range(rounds):
+        scores = np.log(np.maximum(farthest, LEAST_WEIGHT))[rows]
+        noise = random.normal(size=scores.shape) / 2
+        scores += 8 * random.random((len(rows), 1)) * (noise - alpha[rows])
+        beta = _normalized(np.exp(scores - scores.max(axis=1, keepdims=True)) * mask[rows])
+        change = distance(rows, beta * weights.sum(axis=1)[rows, np.newaxis])
+        allowed = (change <= tolerance) & weights.any(axis=1)[rows]
+        lengths = np.where(allowed, np.abs(beta - alpha[rows]).sum(axis=1) / 2, 0)
+        best = lengths.reshape(size, candidates).argmax(axis=1) + np.arange(size) * candidates
+        better = lengths[best] > reached
+        reached = np.where(better, lengths[best], reached)
+        farthest = np.where(better[:, np.newaxis], beta[best], farthest)
+    return reached
+
+
+def estimate(values, inputs, per=None):
+    """`Estimate` of values `(rows,)`: the mean over inputs of the means of their rows.
+
+    With `per`, values of the same rows, it is the ratio of both means, 0 unless `per` is above 0.
+    """
+    _, inputs = np.unique(inputs, return_inverse=True)
+    count = np.bincount(inputs)
+    draws = np.random.default_rng(0).multinomial(
+        len(count), np.ones(len(count)) / len(count), SAMPLES
+    )
+    draws = np.vstack([np.ones(len(count), int), draws]) / len(count)  # all inputs, and samples
+    means = draws @ (np.bincount(inputs, values) / count)
+    if per is not None:
+        below = draws @ (np.bincount(inputs, per) / count)
+        means = np.divide(means, below, out=np.zeros_like(means), where=below > 0)
+    return Estimate(float(means[0]), *np.percentile(means[1:], [2.5, 97.5]).tolist())
+
+
+def _normalized(weights):
+    weights = np.asarray(weights, np.float64)
+    total = weights.sum(axis=-1, keepdims=True)
+    return np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
