@@ -7,14 +7,14 @@ import numpy as np
 from keras import ops, tree
 
 from keras_bahdanau.models.inspection import attention_layers, attention_weights
-from keras_bahdanau.models.interventions import (
+from keras_bahdanau.models.seq2seq import Seq2Seq
+from keras_bahdanau.models.step_model import step_log_probs
+from keras_bahdanau.pipelines.interventions import (
     attentions_inside,
     changed_outputs,
     intervening,
     recording_masks,
 )
-from keras_bahdanau.models.seq2seq import Seq2Seq
-from keras_bahdanau.models.step_model import step_log_probs
 from keras_bahdanau.text.vocabulary import START
 
 LEAST_PROBABILITY = 1e-12
