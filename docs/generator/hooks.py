@@ -24,12 +24,21 @@ _LINK = re.compile(
 _REMOTE_WORKER = "https://unpkg.com/iframe-worker/shim"
 _WORKER = "assets/javascripts/file_worker.js"
 _EXPLORER = "attention_explorer.html"
+_FRAMES = {  # comment of a page -> page in a frame, and its title
+    "<!-- explorer -->": (_EXPLORER, "The explorer"),
+    "<!-- forming -->": ("moving/forming.html", "A training with a slider"),
+}
 _FRAME = (
-    f'<iframe class="explorer" src="{_EXPLORER}" title="The explorer" loading="lazy"></iframe>\n\n'
-    f'<a href="{_EXPLORER}">The page alone</a>, for a small screen.'
+    '<iframe class="explorer" src="{0}" title="{1}" loading="lazy"></iframe>\n\n'
+    '<a href="{0}">The page alone</a>, for a small screen.'
 )
 _SOURCE = '<details class="mkdocstrings-source"'
 _PICTURE = re.compile(r'<img [^>]*src="([^"]+)"[^>]*>')
+_MOVING = re.compile(r'<img [^>]*src="([^"]+)\.gif"[^>]*>')
+_STILL = (
+    '<picture><source media="print, (prefers-reduced-motion: reduce)" srcset="\\1.png">'
+    r"\g<0></picture>"
+)
 _COMMENT = re.compile(r"^ *<!--.*?-->\n?", re.DOTALL | re.MULTILINE)
 
 
@@ -98,16 +107,22 @@ def on_page_markdown(markdown, page, config, files):
             files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
         return f"[{match['text']}]({_relative(uri, place.parent)}{match['place'] or ''})"
 
-    markdown = _COMMENT.sub("", markdown.replace("<!-- explorer -->", _FRAME))
+    for comment, frame in _FRAMES.items():
+        markdown = markdown.replace(comment, _FRAME.format(*frame))
+    markdown = _COMMENT.sub("", markdown)
     return _outside_of_code(markdown, lambda text: _LINK.sub(link, text))
 
 
 def on_page_content(html, page, config, files):
-    """Let pictures lead to their files, to be enlarged; and the search to guides before code."""
+    """Let pictures lead to their files, to be enlarged; and the search to guides before code.
+
+    A moving picture is its still in print, and for readers who ask for less motion.
+    """
     if page.file.src_uri.startswith("reference/api/"):
         page.meta["search"] = {"boost": 0.01}  # below the weight of titles, 1000
     html = html.replace(_SOURCE, f"{_SOURCE} data-search-exclude")
-    return _PICTURE.sub(r'<a href="\1">\g<0></a>', html)
+    html = _PICTURE.sub(r'<a href="\1">\g<0></a>', html)
+    return _MOVING.sub(_STILL, html)
 
 
 def on_post_page(output, page, config):

@@ -46,7 +46,7 @@ class AlignmentHistory(keras.callbacks.Callback):
     Attributes:
         steps: List of integers, the recorded steps.
         alignments: List, an item a step, of lists, an item an input, of `RecordedAlignment`.
-        losses: List of floats, the mean loss of the epoch up to the step; NaN for the first record.
+        losses: List of floats, the mean loss of the batches since the record before, or NaN.
         entropies: List of floats, the mean entropy of a row of weights, in nats.
 
     Raises:
@@ -62,7 +62,8 @@ class AlignmentHistory(keras.callbacks.Callback):
         self._labels = target_labels, source_labels
         self.chosen_steps = None if steps is None else sorted({*map(int, steps)})
         self.steps, self.alignments, self.losses, self.entropies = [], [], [], []
-        self._step, self._batch, self._loss = 0, -1, math.nan
+        self._step, self._batch, self._epoch_sum = 0, -1, 0.0
+        self._sum, self._count = 0.0, 0  # of losses since the last record
         self._next = self._step_after(-1)
 
     def on_train_begin(self, logs=None):
@@ -74,12 +75,13 @@ class AlignmentHistory(keras.callbacks.Callback):
             self._record()
 
     def on_epoch_begin(self, epoch, logs=None):
-        self._batch = -1
+        self._batch, self._epoch_sum = -1, 0.0
 
     def on_train_batch_end(self, batch, logs=None):
-        self._step += batch - self._batch  # more than 1 with `steps_per_execution`
-        self._batch = batch
-        self._loss = float((logs or {}).get("loss", math.nan))
+        count = batch - self._batch  # more than 1 with `steps_per_execution`
+        epoch_sum = (batch + 1) * float((logs or {}).get("loss", math.nan))
+        self._sum, self._count = self._sum + epoch_sum - self._epoch_sum, self._count + count
+        self._step, self._batch, self._epoch_sum = self._step + count, batch, epoch_sum
         if self._step >= self._next:
             self._record()
 
@@ -97,7 +99,8 @@ class AlignmentHistory(keras.callbacks.Callback):
         alignments = self._read_layer() if self.pipeline is None else self._read_pairs()
         self.steps.append(self._step)
         self.alignments.append(alignments)
-        self.losses.append(self._loss)
+        self.losses.append(self._sum / self._count if self._count else math.nan)
+        self._sum, self._count = 0.0, 0
         self.entropies.append(_entropy([one.alignment for one in alignments]))
         self._next = self._step_after(self._step)
 

@@ -65,6 +65,19 @@ def test_records_are_the_weights_at_their_step():
     assert math.isnan(history.losses[0]) and history.losses[1] == pytest.approx(losses[0])
 
 
+def test_the_loss_of_a_record_is_the_mean_since_the_one_before():
+    history = AlignmentHistory(IDS, steps=[0, 2, 5])
+    history.set_model(new_classifier())
+    history.on_train_begin()
+    # Keras gives means of the epoch so far: the batches have 4, 2, 0 and, in the next epoch, 9, 6
+    for means in ((4.0, 3.0, 2.0), (9.0, 7.5)):
+        history.on_epoch_begin(0)
+        for batch, mean in enumerate(means):
+            history.on_train_batch_end(batch, {"loss": mean})
+    assert history.steps == [0, 2, 5] and math.isnan(history.losses[0])
+    assert history.losses[1:] == pytest.approx([3, 5])
+
+
 def test_labels_leave_padding_out():
     labels = [["a", "b", "c"], ["b", "b"], ["c", "a", "b", "a"]]
     history = AlignmentHistory(IDS, steps=[0], source_labels=labels)
