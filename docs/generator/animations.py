@@ -166,7 +166,7 @@ def forgets():
     random = np.random.default_rng(1)
     pairs = copies(12_800, random)
     models = {"last state alone": new_model(None), "attention": new_model()}
-    lengths = range(2, 19)
+    lengths = range(2, 14)
     shown = {length: "".join(random.choice([*SYMBOLS[:16]], length)) for length in lengths}
     shares, outputs = {}, {}
     for name, model in models.items():
@@ -199,14 +199,16 @@ def _forgetting(length, shown, outputs, shares, lengths):
     for row, (name, (text, color)) in enumerate(rows.items()):
         y = 62 + 36 * row
         board.text(20, y, name, ha="left", color=INK, size=10)
-        for place, letter in enumerate(text[:18]):
+        for place, letter in enumerate(text[:16]):
             right = place < len(source) and letter == source[place]
             board.box(165 + 29 * place, y, letter, color or (RIGHT if right else WRONG))
     colors = {"last state alone": WRONG, "attention": RIGHT}
     x = [165 + 29 * (one - 1) for one in lengths]
     board.text(20, 185, "letters right", ha="left", size=10)
+    for row, (name, color) in enumerate(colors.items()):
+        board.text(20, 225 + 20 * row, name, color, 9, ha="left")
     for share, label in ((0, "0 %"), (1, "100 %")):
-        board.line((150, 300 - 110 * share), (690, 300 - 110 * share), "0.85", 0.8)
+        board.line((150, 300 - 110 * share), (690, 300 - 110 * share), QUIET, 0.5)
         board.text(142, 300 - 110 * share, label, ha="right", size=8, color=QUIET)
     for name, values in shares.items():
         reached = [
@@ -216,14 +218,6 @@ def _forgetting(length, shown, outputs, shares, lengths):
         ]
         board.ax.plot(
             *zip(*reached, strict=True), color=colors[name], linewidth=2, marker="o", markersize=3
-        )
-        board.text(
-            reached[-1][0] + 8,
-            reached[-1][1] - 10,
-            name,
-            colors[name],
-            9,
-            ha="left" if length < 14 else "right",
         )
     board.text(420, 318, "length of the source", size=9, color=QUIET)
     return board.figure
@@ -264,7 +258,7 @@ def _weighing(trace, step):
     board.arrow((left + 290, 315), (left + 40 + 34 * step, 348), INK)
     for place, token in enumerate(trace.target_tokens[: step + 1]):
         text = "end" if token == "</s>" else token.replace("▁", "")
-        board.box(left + 40 + 34 * place, 365, text, RIGHT if place == step else QUIET, width=30)
+        board.box(left + 40 + 34 * place, 365, text, RIGHT if place == step else QUIET, width=34)
     return board.figure
 
 
@@ -273,7 +267,7 @@ def beam():
     loaded = kb.load_pipeline(ROOT / "examples/dates/models/dates.keras")
     options = kb.SearchOptions(beam_width=3)
     model = kb.Translator(loaded.source, loaded.model, loaded.target, options)
-    trace = model.trace("<en> 3/4/21", explore=True)
+    trace = model.trace("<fr> 3 jui 2021", explore=True)
     tree = trace.tree
     depths = []
     for parent in tree.parents:
@@ -293,7 +287,7 @@ def beam():
 
 def _growing(tree, depths, rows, path, now, last):
     board = Board(720, 260)
-    board.text(20, 24, 'beam of 3 for "3/4/21"', ha="left", weight="bold")
+    board.text(20, 24, 'a beam of 3 reads "3 jui 2021": juin or juillet?', ha="left", weight="bold")
     gap = 640 / (last + 1)
     alive = set()
     for node, depth in enumerate(depths):
@@ -313,8 +307,8 @@ def _growing(tree, depths, rows, path, now, last):
         )
         board.line(start, (x - 14, y), color, 2.5 if best else 1)
         token = tree.tokens[node]
-        board.box(x, y, "end" if token == "</s>" else token.replace("▁", ""), color, width=30)
-        board.text(x, y + 21, f"{tree.log_probs[node]:.2f}", color, 7)
+        board.box(x, y, "end" if token == "</s>" else token.replace("▁", ""), color, width=34)
+        board.text(x, y + 21, f"{tree.log_probs[node]:.2f}".replace("-0.00", "0.00"), color, 7)
     board.text(
         20, 240, "below each token: log-probability of the text up to it", QUIET, 9, ha="left"
     )
@@ -364,7 +358,7 @@ def _teaching(source, target, rows, now):
             color = RIGHT if text[place] == target[place] else WRONG
             board.box(x, top + 35, text[place], color, width=30)
             read_wrong = place > 0 and before[place] != target[place - 1]
-            board.box(x, top + 100, before[place], WRONG if read_wrong else INK, width=38)
+            board.box(x, top + 100, before[place], WRONG if read_wrong else INK, width=44)
             board.arrow((x, top + 86), (x, top + 50), QUIET)
             if row == 1 and place < now:
                 board.arrow((x + 15, top + 40), (x + 59, top + 95), color)
@@ -390,8 +384,11 @@ def kinds():
         "monotonic": new_model("additive", units=48, normalizer="monotonic"),
         "hard": new_model("hard"),
     }
-    histories = {name: history_of(model, pairs, shown) for name, model in models.items()}
-    animate_alignment(histories, MOVING / "kinds.gif").savefig(MOVING / "kinds.png")
+    steps = (0, 2, 5, 9, 15, 24, 38, 60, 94, 148, 232, 363, 500)
+    histories = {
+        name: history_of(model, pairs, shown, steps=steps) for name, model in models.items()
+    }
+    animate_alignment(histories, MOVING / "kinds.gif", seconds=0.5).savefig(MOVING / "kinds.png")
 
 
 PICTURES = (forgets, weights, beam, teacher, forming, kinds)
