@@ -38,6 +38,7 @@ TENSORFLOW_BRANCHES = {
     ROOT / "layers" / "recurrence.py",  # a loop with a gradient under XLA
     ROOT / "layers" / "replayed_loop.py",  # its gradient
     ROOT / "layers" / "step_graph.py",
+    ROOT / "layers" / "step_products.py",
     ROOT / "optimizers" / "adam.py",  # one kernel an update
     ROOT / "callbacks" / "alignment_plots.py",  # event files
 }

@@ -108,6 +108,19 @@ def convertible_loops():
         _UNKNOWN_SHAPES.pop()
 
 
+_WITHOUT_GRADIENT = []  # of blocks of `loops_without_gradient`
+
+
+@contextlib.contextmanager
+def loops_without_gradient():
+    """Loops inside of the block keep nothing for a gradient that nobody takes."""
+    _WITHOUT_GRADIENT.append(True)
+    try:
+        yield
+    finally:
+        _WITHOUT_GRADIENT.pop()
+
+
 STEPS_AT_ONCE = 4  # of a loop on a GPU, which starts the work of a pass anew
 
 
@@ -129,7 +142,7 @@ def scan(step, state, inputs, template, steps=None, return_state=False):
 
 def _replayed(step, state, inputs, template, steps):
     """(outputs, state) of a loop on TensorFlow whose gradient is wanted; None for any other."""
-    if keras.backend.backend() != "tensorflow":
+    if keras.backend.backend() != "tensorflow" or _WITHOUT_GRADIENT:
         return None
     from keras_bahdanau.layers.replayed_loop import is_recorded, replayed_loop
 

@@ -249,15 +249,16 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
         return ops.concatenate([values, ops.cast(inputs, values.dtype)], axis=-1)
 
     def _decode(self, encoded, y=None, levels=(), training=None):
-        """Parameters `(batch, horizon, channels, size)` and weights of all steps, scaled.
+        """Parameters `(batch, horizon, channels, size)`, scaled, and weights of all steps, or ().
 
-        A step reads the value of `y` before it, scaled, where there is one; else the model's own,
-        at the level of the step.
+        There are no weights with `y`, whose loss does not read them. A step reads the value of `y`
+        before it, scaled, where there is one; else the model's own, at the level of the step.
         """
         window, prepared, future = encoded
         batch, channels = ops.shape(window.recent)[0], self.widths["past"]
         shape = (batch, self.horizon, channels)
         known = ops.zeros(shape, "bool")
+        return_weights = y is None
         if y is None:
             y = ops.zeros(shape)
         elif not training or self.teacher_forcing:
@@ -283,7 +284,7 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
             value = self.head.quantile(parameters, level)
             value = ops.expand_dims(ops.where(is_known, target, value), axis=1)
             recent = ops.concatenate([recent[:, 1:], value], axis=1)
-            return (parameters, output.weights), (state, recent)
+            return (parameters, output.weights if return_weights else ()), (state, recent)
 
         slices = (
             ops.where(known, y, 0.0),
@@ -292,7 +293,7 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
         )
         template = (
             ops.zeros((batch, channels, self.head.size)),
-            ops.zeros(ops.shape(window.mask), "float32"),
+            ops.zeros(ops.shape(window.mask), "float32") if return_weights else (),
         )
         carry = (self.decoder.initial_state(prepared), window.recent)
         return scan(step, carry, slices, template)

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_bahdanau.layers.recurrence import loops_without_gradient
 from keras_bahdanau.settings import checks
 
 __all__ = ["GuidedAlignment", "SentenceCrossentropy", "TokenCrossentropy"]
@@ -211,7 +212,8 @@ class WordDistillation:
                 "A teacher reads the inputs of its student. Received: compute_loss(x=None) of a "
                 "model with `word_distillation`. Give compute_loss the inputs."
             )
-        teacher_logits = self.teacher(tuple(inputs[:2]), training=False)
+        with loops_without_gradient():
+            teacher_logits = self.teacher(tuple(inputs[:2]), training=False)
         # q: (batch, target_time, vocabulary)
         probs = ops.stop_gradient(ops.softmax(ops.cast(teacher_logits, "float32"), axis=-1))
         log_probs = sum(

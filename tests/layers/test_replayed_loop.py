@@ -5,99 +5,31 @@ import functools
 import keras
 import numpy as np
 import pytest
+import step_cells
 import step_gradients
 import tensorflow as tf
 from keras import ops
-from step_gradients import INPUTS, VALUES, WIDTH, assert_close, gradients
-
-from keras_bahdanau import Decoder, Encoder, Seq2Seq, layers
-from keras_bahdanau.layers import Attention, DecoderCell, scan
-from keras_bahdanau.layers.names import (
-    CELLS,
-    COVERAGES,
-    NORMALIZERS,
-    PARALLEL_CELLS,
-    SCORES,
-    WINDOWS,
+from step_cells import (
+    DECODER_CELLS,
+    INPUTS,
+    READERS,
+    VALUES,
+    WIDTH,
+    assert_close,
+    new,
+    seeds_of,
+    teacher_forced,
 )
+from step_gradients import gradients
+
+from keras_bahdanau import Decoder, Encoder, Seq2Seq
+from keras_bahdanau.layers import scan
+from keras_bahdanau.layers.names import PARALLEL_CELLS
 from keras_bahdanau.layers.readers.reader import ScannedRNN
+from keras_bahdanau.layers.recurrence import loops_without_gradient
 from keras_bahdanau.models.losses import TokenCrossentropy
 
 KERNEL = 0.3 * np.random.default_rng(7).normal(size=(WIDTH, WIDTH))
-
-
-@keras.saving.register_keras_serializable(package="test_replayed_loop")
-class Zoneout(keras.layers.Layer):
-    """A user's cell: some units keep their state, as Keras' seeds decide."""
-
-    def __init__(self, units, **kwargs):
-        super().__init__(**kwargs)
-        self.units = self.state_size = units
-        self.inner = keras.layers.GRUCell(units, dtype=self.dtype_policy)
-        self.seed_generator = keras.random.SeedGenerator(3)
-
-    def build(self, inputs_shape):
-        self.inner.build(inputs_shape)
-
-    def call(self, inputs, states):
-        output, (after,) = self.inner(inputs, states)
-        draws = keras.random.uniform(ops.shape(after), seed=self.seed_generator)
-        return output, [ops.where(draws < 0.4, states[0], after)]
-
-    def get_config(self):
-        return {**super().get_config(), "units": self.units}
-
-
-def new(attention="bahdanau", **options):
-    return DecoderCell(WIDTH, attention, **options)
-
-
-def additive(**options):
-    return new(Attention("additive", units=WIDTH, **options))
-
-
-def stack_of_keras_cells(units):
-    cells = [keras.layers.LSTMCell(units), keras.layers.GRUCell(units)]
-    return layers.CellStack([*map(layers.KerasCell, cells)])
-
-
-DECODER_CELLS = {
-    "gru": new,
-    **{f"cell {name}": lambda name=name: new(cell=name) for name in CELLS if name != "gru"},
-    **{f"score {name}": lambda name=name: new(Attention(name, units=WIDTH)) for name in SCORES},
-    **{f"window {name}": lambda name=name: additive(window=name) for name in WINDOWS},
-    **{f"normalizer {name}": lambda name=name: additive(normalizer=name) for name in NORMALIZERS},
-    **{f"coverage {name}": lambda name=name: additive(coverage=name) for name in COVERAGES},
-    "query of context and input": lambda: new(query=("state", "context", "embedding")),
-    "context gate": lambda: new(context_gate=True),
-    "dropout once a sentence": lambda: new(recurrent_dropout=0.3, context_dropout=0.3),
-    "dropout of weights": lambda: additive(dropout=0.3),
-    "residual stack": lambda: new(depth=3, residual=True, cell="lstm"),
-    "previous state": lambda: new(readout_state="previous"),
-    "heads": lambda: new(layers.MultiHeadAttention(Attention("general"), heads=4)),
-    "heads of additive": lambda: new(layers.MultiHeadAttention(Attention("additive"), heads=2)),
-    "past": lambda: new(layers.PastAttention(Attention("additive", units=WIDTH), length=3)),
-    "no attention": lambda: new(None),
-    "input feeding": lambda: layers.InputFeedingCell(WIDTH, "general", cell="lstm", depth=2),
-    "conditional": lambda: layers.DECODER_CELLS.get("between", WIDTH),
-    "apart": lambda: layers.UnfedCell(WIDTH, recurrent_dropout=0.2),
-    "apart with coverage": lambda: layers.UnfedCell(WIDTH, Attention("additive", coverage="sum")),
-    "hard": lambda: layers.UnfedCell(
-        WIDTH, layers.HardAlignment("general", order=1, monotonic=True, reach=2)
-    ),
-    "blocks": lambda: layers.BlockCell(
-        WIDTH, Attention("additive", coverage="sum"), cell="gru", depth=2, dropout=0.2
-    ),
-    "self-attention": lambda: layers.BlockCell(
-        WIDTH,
-        Attention("additive", coverage="sum"),
-        cell=layers.SelfAttentionCell(WIDTH, heads=2, length=4),
-        bridge="zeros",
-    ),
-    "Keras' GRU": lambda: new(cell=keras.layers.GRUCell(WIDTH)),
-    "Keras' cells": lambda: new(cell=stack_of_keras_cells(WIDTH)),
-    "a user's cell that draws": lambda: new(cell=Zoneout(WIDTH)),
-}
 
 
 def compare(name, policy="float32", **settings):
@@ -105,10 +37,10 @@ def compare(name, policy="float32", **settings):
     keras.utils.set_random_seed(1)
     keras.config.set_dtype_policy(policy)
     try:
-        cell = step_gradients.build(DECODER_CELLS[name]())
+        cell = step_cells.build(DECODER_CELLS[name]())
         tensors = [VALUES.astype("float32"), INPUTS.astype("float32")]
-        function = step_gradients.teacher_forced(cell)
-        reset = step_gradients.seeds_of(cell)
+        function = teacher_forced(cell)
+        reset = seeds_of(cell)
         common = {"variables": cell.trainable_variables, "reset": reset}
         found = gradients(function, tensors, **common, **settings)
         expected = gradients(function, tensors, **common, **settings, replayed=False)
@@ -127,14 +59,6 @@ def test_gradients_are_those_of_tensorflow(name):
     assert counts and min(counts) > 0
 
 
-READERS = {
-    **{name: lambda name=name: layers.CELLS.get(name, WIDTH) for name in CELLS},
-    "dropout": lambda: layers.GRUCell(WIDTH, recurrent_dropout=0.3),
-    "Keras' LSTM": lambda: layers.KerasCell(keras.layers.LSTMCell(WIDTH)),
-    "a user's cell that draws": lambda: layers.KerasCell(Zoneout(WIDTH)),
-}
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize("name", [name for name in READERS if name not in PARALLEL_CELLS])
 def test_gradients_of_a_reader_are_those_of_tensorflow_in_float64(name):
@@ -143,7 +67,7 @@ def test_gradients_of_a_reader_are_those_of_tensorflow_in_float64(name):
     try:
         rnn = ScannedRNN(READERS[name]())
         rnn.build(INPUTS.shape)
-        common = {"variables": rnn.trainable_variables, "reset": step_gradients.seeds_of(rnn)}
+        common = {"variables": rnn.trainable_variables, "reset": seeds_of(rnn)}
         function = functools.partial(rnn, training=True)
         outputs, slopes, counts = gradients(function, [INPUTS], **common)
         expected, expected_slopes, _ = gradients(function, [INPUTS], **common, replayed=False)
@@ -348,22 +272,79 @@ def test_a_second_derivative_in_a_graph_is_refused():
 
 
 @pytest.mark.slow
-def test_the_losses_of_100_steps_are_those_of_another_order_of_summation():
-    losses = []
+def test_an_eager_second_derivative_is_right():
+    inputs, h, kernel = map(tf.constant, ARRAYS)
+    with tf.GradientTape() as tape:
+        tape.watch(kernel)
+        slope = penalty(inputs, h, kernel)
+        total = tf.reduce_sum(slope**2)
+    second = tape.gradient(total, kernel).numpy()
+    moved = np.zeros_like(KERNEL)
+    moved[3, 7] = 1e-5
+    totals = [np.sum(penalty(inputs, h, kernel + sign * moved) ** 2) for sign in (1, -1)]
+    np.testing.assert_allclose(second[3, 7], (totals[0] - totals[1]) / 2e-5, rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_a_jacobian_in_a_graph_is_right():
+    def jacobian(inputs, h, kernel):
+        with tf.GradientTape() as tape:
+            tape.watch(kernel)
+            (hs, _), _ = run_scan(step_of_arrays)(inputs, h, kernel)
+            last = hs[:, -1, 0]
+        return tape.jacobian(last, kernel)
+
+    with step_gradients.counted() as counts:
+        found = tf.function(jacobian, autograph=False)(*map(tf.constant, ARRAYS))
+    assert counts == [1]
+    expected = jacobian(*map(tf.constant, ARRAYS))
+    assert_close([found.numpy()], [expected.numpy()], 1e-10)
+
+
+def losses(replayed, policy="float32", epochs=100, **settings):
+    """Losses of a small translator, with dropout in its loops, and its optimizer."""
     source, target = (np.random.default_rng(4).integers(1, 20, (8, 7)) for _ in range(2))
-    for replayed in (True, False):
-        keras.utils.set_random_seed(2)
+    keras.utils.set_random_seed(2)
+    keras.config.set_dtype_policy(policy)
+    try:
         decoder = Decoder(20, 16, new(recurrent_dropout=0.2))
         model = Seq2Seq(Encoder(20, 16, 16, recurrent_dropout=0.1), decoder)
-        model.compile(keras.optimizers.Adam(3e-3), TokenCrossentropy(), jit_compile=False)
-        with step_gradients.counted(replayed) as counts:
-            data = (source, target[:, :-1]), target[:, 1:]
-            history = model.fit(*data, batch_size=8, epochs=100, shuffle=False, verbose=0)
-        losses.append(history.history["loss"])
-        # two directions of the encoder and the decoder, each time that Keras traces the step
-        assert bool(counts) == replayed and len(counts) % 3 == 0
-    np.testing.assert_allclose(*losses, rtol=1e-3)
-    assert losses[0][-1] < 0.7 * losses[0][0]
+    finally:
+        keras.config.set_dtype_policy("float32")
+    optimizer = keras.optimizers.Adam(3e-3)
+    model.compile(optimizer, TokenCrossentropy(), **{"jit_compile": False, **settings})
+    with step_gradients.counted(replayed) as counts:
+        data = (source, target[:, :-1]), target[:, 1:]
+        history = model.fit(*data, batch_size=8, epochs=epochs, shuffle=False, verbose=0)
+    # two directions of the encoder and the decoder, each time that Keras traces the step
+    assert bool(counts) == replayed and len(counts) % 3 == 0
+    return history.history["loss"], model.optimizer
+
+
+@pytest.mark.slow
+def test_the_losses_of_100_steps_are_those_of_another_order_of_summation():
+    found, expected = (losses(replayed)[0] for replayed in (True, False))
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
+    assert found[-1] < 0.7 * found[0]
+
+
+@pytest.mark.slow
+def test_the_losses_of_a_training_under_xla_are_those_of_another_order_of_summation():
+    compiled, _ = losses(True, epochs=20, jit_compile=True)
+    expected, _ = losses(False, epochs=20, jit_compile=True)
+    np.testing.assert_allclose(compiled, expected, rtol=1e-3)
+
+
+@pytest.mark.slow
+def test_a_training_in_half_precision_scales_its_loss():
+    found, optimizer = losses(True, "mixed_float16", epochs=30)
+    assert isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
+    # steps whose scaled gradients are not finite are left out, and halve the scale
+    scale, steps = float(optimizer.dynamic_scale), int(optimizer.inner_optimizer.iterations)
+    assert 0 < steps <= 30 and scale == 2.0 ** (15 - (30 - steps))
+    expected, _ = losses(False, "mixed_float16", epochs=30)
+    np.testing.assert_allclose(found, expected, rtol=2e-2)
+    assert found[-1] < 0.95 * found[0]
 
 
 def test_without_a_gradient_the_loop_is_the_plain_one():
@@ -375,3 +356,18 @@ def test_without_a_gradient_the_loop_is_the_plain_one():
     assert not counts
     arrays = [op for op in graph.graph.get_operations() if op.type == "TensorListReserve"]
     assert len(arrays) == 3  # of the inputs and the two outputs
+
+
+def test_a_loop_without_gradient_is_the_plain_one():
+    def run(*tensors):
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            with loops_without_gradient():
+                outputs = run_scan(step_of_arrays)(*tensors)
+        return outputs
+
+    with step_gradients.counted() as counts:
+        graph = tf.function(run, autograph=False).get_concrete_function(*map(tf.constant, ARRAYS))
+    assert not counts
+    arrays = [op for op in graph.graph.get_operations() if op.type == "TensorListReserve"]
+    assert len(arrays) == 3

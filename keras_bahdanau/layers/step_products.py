@@ -1,0 +1,124 @@
+"""Products of a step, whose shared factor gets its gradient by one product over all steps."""
+
+import contextlib
+
+import tensorflow as tf
+
+PRODUCTS = {  # names of the factors, and of the attributes that transpose them
+    "MatMul": ("a", "b", "transpose_a", "transpose_b"),
+    "BatchMatMulV2": ("x", "y", "adj_x", "adj_y"),
+}
+CONSTANT, INVARIANT, VARIANT = range(3)  # of no tensor, of captured tensors alone, of others
+LEAST = 16  # rows and columns of a weight whose gradient waits for the end of the loop
+
+_DEFERRED = {}  # graph of a step, while it is differentiated -> (kinds, list of `Product`s)
+GRADIENT = f"KerasBahdanauProductOfStep{id(_DEFERRED)}"  # TensorFlow registers a name once
+
+
+def named_products(graph):
+    """Context in which the products of a graph get the gradient below."""
+    return graph.gradient_override_map(dict.fromkeys(PRODUCTS, GRADIENT))
+
+
+@contextlib.contextmanager
+def deferred_products(graph, kinds, products):
+    """Differentiate a step in the block; `products` gets those whose factor waits.
+
+    `kinds` has the kind of each operation by its name.
+    """
+    _DEFERRED[graph] = kinds, products
+    try:
+        yield
+    finally:
+        del _DEFERRED[graph]
+
+
+class Product:
+    """A product of a step with a hoisted factor, and the gradient of that factor.
+
+    `entering` is the other factor, and `leaving` the gradient of the product.
+    """
+
+    def __init__(self, op, factor, leaving):
+        self.op, self.index, self.leaving = op, factor, leaving
+        self.factor, self.entering = op.inputs[factor], op.inputs[1 - factor]
+
+    def slope(self, entering, leaving, factor):
+        """Gradient of the factor from tensors `(time, ...)`: one product over all steps."""
+        transposed = [self.op.get_attr(name) for name in PRODUCTS[self.op.type][2:]]
+        if self.op.type == "MatMul":
+            # (time, batch, units) -> (time * batch, units)
+            entering, leaving = (tf.reshape(x, (-1, x.shape[-1])) for x in (entering, leaving))
+        else:
+            row = -1 if transposed[1 - self.index] == bool(self.index) else -2
+            entering = _time_as_rows(entering, row)
+            leaving = _time_as_rows(leaving, -2 if self.index else -1)
+        if entering.dtype == tf.float16:  # a sum over all steps, which it may not hold
+            entering, leaving = tf.cast(entering, tf.float32), tf.cast(leaving, tf.float32)
+        pair = (entering, leaving) if self.index else (leaving, entering)
+        slope = tf.matmul(*(pair[::-1] if transposed[self.index] else pair), transpose_a=True)
+        return slope if self.op.type == "MatMul" else _sum_to(slope, tf.shape(factor))
+
+
+@tf.RegisterGradient(GRADIENT)
+def _gradient_of_product(op, upstream):
+    """The usual gradients, but for a factor whose gradient is taken behind the loop."""
+    kinds, products = _DEFERRED[op.graph]
+    index = _deferred_factor(op, kinds)
+    factors = [tf.identity(tensor) for tensor in op.inputs]
+    first, second, *transposed = PRODUCTS[op.type]
+    settings = {name: op.get_attr(name) for name in transposed}
+    if index is not None:
+        products.append(Product(op, index, upstream))
+    if index == 1 and op.type == "MatMul" and not settings["transpose_b"]:
+        # transposed once, before the loop: a product of rows is faster
+        return tf.matmul(upstream, tf.transpose(factors[1])), None
+    with tf.GradientTape() as tape:
+        tape.watch([factor for i, factor in enumerate(factors) if i != index])
+        product = getattr(tf.raw_ops, op.type)(
+            **{first: factors[0], second: factors[1]}, **settings
+        )
+    return tape.gradient(product, factors, upstream)
+
+
+def _deferred_factor(op, kinds):
+    """Index of the factor of a product whose gradient is taken behind the loop, or None."""
+    kinds = [kinds[tensor.op.name] for tensor in op.inputs]
+    if sorted(kinds) != [INVARIANT, VARIANT]:
+        return None
+    factor = kinds.index(INVARIANT)
+    transposed = op.get_attr(PRODUCTS[op.type][2])
+    if op.type == "MatMul":
+        sizes = op.inputs[1].shape if op.inputs[1].shape.rank else (0,)
+        is_large = min(size or 0 for size in sizes) >= LEAST
+        rows = factor == 1 and not transposed and not _merges_rows(op.inputs[0])
+        return factor if rows and is_large else None
+    if factor:  # one row of each batch times a captured matrix
+        return factor if op.inputs[0].shape[-1 if transposed else -2] == 1 else None
+    return factor if op.outputs[0].shape[-1] == 1 else None
+
+
+def is_large_product(op):
+    """True if the vectors of a product are long enough to keep the product."""
+    length = op.inputs[0].shape[-2 if op.get_attr(PRODUCTS[op.type][2]) else -1]
+    return length is None or length >= LEAST
+
+
+def _merges_rows(tensor):
+    """True if vectors of several axes became rows, more of them than the batch has."""
+    while tensor.op.type in ("Cast", "Identity"):
+        tensor = tensor.op.inputs[0]
+    return tensor.op.type == "Reshape" and tensor.op.inputs[0].shape.rank != 2
+
+
+def _time_as_rows(tensor, axis):
+    """`(time, ..., 1, units)`, the 1 at `axis`, as `(..., time, units)`."""
+    tensor = tf.squeeze(tensor, axis)
+    rank = tensor.shape.rank
+    return tf.transpose(tensor, (*range(1, rank - 1), 0, rank - 1))
+
+
+def _sum_to(tensor, shape):
+    """The tensor summed over the axes along which one of a shape was repeated."""
+    _, axes = tf.raw_ops.BroadcastGradientArgs(s0=tf.shape(tensor), s1=shape)
+    return tf.reshape(tf.reduce_sum(tensor, axes), shape)
