@@ -5,8 +5,9 @@
 
 Inputs are those of `keras-bahdanau export --sentences`: lines, a TSV of both sides, or a manifest.
 Each format answers each input alone, on one thread, and is compared with Keras: SavedModel and
-LiteRT and ONNX in float32, ONNX and LiteRT in 8 bits. Where texts differ, all such inputs are in
-the JSON file. Run it on a core that nothing else uses: `taskset -c 1 python benchmarks/formats.py`.
+LiteRT and ONNX in float32, ONNX and LiteRT in 8 bits. A format that fails is told, and left out of
+the table; the exit code is then 1. Run it on a core that nothing else uses:
+`taskset -c 1 python benchmarks/formats.py`.
 """
 
 import argparse
@@ -35,16 +36,18 @@ def main(arguments=None):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from keras_bahdanau.exporters.parity import table
 
-    rows = compared(options)
+    rows, errors = compared(options)
     print(table(rows))
     if options.json:
-        result = {"model": str(options.model), "rows": [dataclasses.asdict(row) for row in rows]}
-        options.json.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
-    return 0
+        described = [dataclasses.asdict(row) for row in rows]
+        result = {"model": str(options.model), "rows": described, "errors": errors}
+        text = json.dumps(result, indent=1, ensure_ascii=False)
+        options.json.write_text(text + "\n", encoding="utf-8")
+    return int(bool(errors))
 
 
 def compared(options):
-    """The `Parity` of Keras and of each format."""
+    """(the `Parity` of Keras and of each format, {format: why it failed})."""
     from keras_bahdanau.cli.commands.export import _comparison_inputs
     from keras_bahdanau.cli.console import load_tensorflow
     from keras_bahdanau.cli.model_file import load_models, open_model
@@ -54,10 +57,10 @@ def compared(options):
     load_tensorflow(1)
     model = open_model(options.model)
     sentences, references = _comparison_inputs(model, options.inputs, None)
-    references = references and references[: options.limit]
+    references = references[: options.limit] if references else None
     pipeline = load_models([model])
     comparison = Comparison(pipeline, sentences[: options.limit], references, say=report)
-    rows = [comparison.keras]
+    rows, errors = [comparison.keras], {}
     with tempfile.TemporaryDirectory() as directory:
         for name in options.formats:
             format, settings = FORMATS[name]
@@ -65,10 +68,14 @@ def compared(options):
             # a SavedModel is called by the last two names of its path
             path = Path(directory, name, f"model{exporter.suffix}" if exporter.suffix else "1")
             path.parent.mkdir()
-            exporter.write(pipeline, path)
-            rows.append(comparison.row(exporter, path))
-            report(str(rows[-1]))
-    return rows
+            try:
+                exporter.write(pipeline, path)
+                rows.append(comparison.row(exporter, path))
+                report(str(rows[-1]))
+            except Exception as error:  # the other formats go on
+                errors[name] = " ".join(str(error).split())[:500]
+                report(f"{name}: {type(error).__name__}: {errors[name]}")
+    return rows, errors
 
 
 def report(line):

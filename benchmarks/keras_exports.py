@@ -50,6 +50,9 @@ def main(parts):
         for name, row in keras_export_matrix.all_rows().items()
         if not parts or any(part in name for part in parts)
     }
+    if not rows:
+        names = ", ".join(keras_export_matrix.all_rows())
+        raise SystemExit(f"A part must be in the name of a row. Received: {parts}. Rows: {names}")
     outcomes = []
     for name, row in rows.items():
         outcomes.append(keras_export_matrix.try_row(name, row, plain=True))
