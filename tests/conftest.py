@@ -197,8 +197,8 @@ def toy_source(once):
 
 @pytest.fixture(scope="session")
 def toy_artefact(toy_source, once):
-    """`toy_artefact(name, "saved-model" or "litert")`: the export of such a pipeline."""
-    from keras_bahdanau import export_litert, export_saved_model
+    """`toy_artefact(name, "saved-model", "litert" or "onnx")`: the export of such a pipeline."""
+    from keras_bahdanau import export_litert, export_onnx, export_saved_model
     from keras_bahdanau.pipelines.tasks import load_pipeline
 
     def write_saved_model(name):
@@ -213,7 +213,13 @@ def toy_artefact(toy_source, once):
             lambda path: export_litert(load_pipeline(toy_source(name)), path, max_source_length=48),
         )
 
-    writers = {"saved-model": write_saved_model, "litert": write_litert}
+    def write_onnx(name):
+        return once(
+            f"{name}.onnx",
+            lambda path: export_onnx(load_pipeline(toy_source(name)), path, max_source_length=48),
+        )
+
+    writers = {"saved-model": write_saved_model, "litert": write_litert, "onnx": write_onnx}
     return lambda name, format: writers[format](name)
 
 

@@ -4,6 +4,7 @@ import zipfile
 
 from keras_bahdanau.data.readers.lines import read_lines
 from keras_bahdanau.pipelines.archive import CARD
+from keras_bahdanau.settings.limits import DYNAMIC
 
 _CONFIG = "config.json"  # in each .keras file
 
@@ -50,12 +51,22 @@ def read_examples(path):
         ) from None
 
 
+def _length(text):
+    """The setting `length` of an option; ValueError for no number."""
+    try:
+        return DYNAMIC if text == DYNAMIC else int(text)
+    except ValueError:
+        raise ValueError(
+            f"--length must be a positive integer, or {DYNAMIC}. Received: length={text!r}."
+        ) from None
+
+
 def model_settings(arguments, kind):
     """Settings of an exporter class of Keras models; ValueError for options that do not fit it."""
     settings = {
         "quantization": arguments.quantization and arguments.quantization.value,
         "batch_size": arguments.batch_size,
-        "length": arguments.length,
+        "length": arguments.length and _length(arguments.length),
         "real_length": arguments.real_length or None,
         "signatures": arguments.signatures and tuple(n.value for n in arguments.signatures),
         "labels": arguments.labels,

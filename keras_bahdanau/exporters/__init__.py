@@ -17,6 +17,7 @@ _MODULE_OF = {
     "OnDevicePipeline": "litert.on_device",
     "OnDeviceTranslator": "litert.on_device",
     "OnnxExporter": "onnx.onnx_exporter",
+    "OnnxModelExporter": "keras_models.onnx_model",
     "OnnxPipeline": "onnx.onnx_pipeline",
     "OnnxTranslator": "onnx.onnx_pipeline",
     "SavedModelExporter": "saved_model.saved_model_exporter",
@@ -25,7 +26,7 @@ _MODULE_OF = {
     "export": "publishing",
     "export_all": "all_formats",
     "export_litert": "export_functions",
-    "export_onnx": "onnx.onnx_exporter",
+    "export_onnx": "export_functions",
     "export_saved_model": "export_functions",
     "run_in_clean_process": "cpp_loader",
 }

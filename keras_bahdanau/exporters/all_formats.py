@@ -4,6 +4,7 @@ from pathlib import Path
 
 from keras_bahdanau.exporters.browser.browser_exporter import BrowserExporter
 from keras_bahdanau.exporters.keras_models.litert_model import LiteRTModelExporter
+from keras_bahdanau.exporters.keras_models.onnx_model import OnnxModelExporter
 from keras_bahdanau.exporters.keras_models.saved_model_model import KerasSavedModelExporter
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
 from keras_bahdanau.exporters.onnx.onnx_exporter import OnnxExporter
@@ -22,7 +23,11 @@ FORMATS = {
     "onnx": OnnxExporter,
     "browser": BrowserExporter,
 }
-MODEL_FORMATS = {"saved-model": KerasSavedModelExporter, "litert": LiteRTModelExporter}
+MODEL_FORMATS = {
+    "saved-model": KerasSavedModelExporter,
+    "litert": LiteRTModelExporter,
+    "onnx": OnnxModelExporter,
+}
 PARITY = "parity.json"
 
 

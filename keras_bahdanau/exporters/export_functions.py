@@ -1,12 +1,14 @@
-"""`export_litert` and `export_saved_model`: of a `Pipeline`, or of any built Keras model."""
+"""`export_litert`, `export_onnx`, `export_saved_model`: of a `Pipeline`, or a built Keras model."""
 
 import dataclasses
 import os
 
 from keras_bahdanau.exporters.keras_models.litert_model import LiteRTModelExporter
 from keras_bahdanau.exporters.keras_models.model_exporter import export_keras_model
+from keras_bahdanau.exporters.keras_models.onnx_model import OnnxModelExporter
 from keras_bahdanau.exporters.keras_models.saved_model_model import KerasSavedModelExporter
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
+from keras_bahdanau.exporters.onnx.onnx_exporter import OnnxExporter
 from keras_bahdanau.exporters.publishing import export
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import SavedModelExporter
 from keras_bahdanau.settings.guesses import unknown_keyword
@@ -56,7 +58,8 @@ def export_litert(model, path, quantization=None, allow_differences=False, say=N
             layers can't have.
         length: Positive integer, the size of each axis that the model leaves open; or a dictionary
             from names of inputs to such. Without it these stay open: then LiteRT's Interpreter
-            runs the file, but not its CompiledModel.
+            runs the file, but not its CompiledModel. A subclassed model has the lengths of its
+            first call; "dynamic" opens them.
         real_length: True for a further input `length`, int32 `(batch,)`: the steps behind it are
             padding, which changes no answer.
         signatures: Tuple of "serving_default", the model; "step", one time step a call with all
@@ -102,6 +105,66 @@ def export_litert(model, path, quantization=None, allow_differences=False, say=N
     kinds = LiteRTExporter, LiteRTModelExporter
     settings = {"quantization": quantization, **settings}
     return _export("export_litert", kinds, model, path, allow_differences, say, settings)
+
+
+def export_onnx(model, path, quantization=None, allow_differences=False, say=None, **settings):
+    """Write an ONNX file in ONNX's standard operations alone: one graph, for any number of rows.
+
+    A **Keras model** keeps its inputs and outputs with their names; an output with the name of an
+    input gets `_out` behind it. Dtypes and the comparison are those of `export_litert`.
+    `keras_bahdanau.runners.ArrayModel` runs the file, without TensorFlow.
+
+    ```python
+    export_onnx(keras_model, "mine.onnx")
+    ```
+
+    The graph of a **Pipeline** has the whole search inside: `pipeline_graph` lists its inputs and
+    outputs. It gives the best few texts with their scores, confidences and alignments; the first is
+    the answer. The SentencePiece models are in the metadata.
+
+    Both have a card in their metadata.
+
+    Args:
+        model: A `Pipeline`, whose search options are frozen in the graph; or a built `keras.Model`.
+        path: Path of the file, which must not exist.
+        quantization: None for float32, or "int8" for the weights of matrix products in 8 bits, by
+            ONNX Runtime's dynamic quantizer: a product rounds its input to 8 bits, too. Its
+            differences from Keras are reported, and do not stop the export.
+        allow_differences: As in `export_litert`.
+        say: As in `export_litert`.
+        **settings: Those of the kind of model, below.
+
+    Settings of a Keras model:
+        batch_size: Positive integer; any number of rows by default.
+        length: As in `export_litert`.
+        real_length: As in `export_litert`.
+        signatures: "serving_default", "step" or "weights", as in `export_litert`: one of them.
+        labels: As in `export_litert`.
+        examples: As in `export_litert`.
+
+    Settings of a pipeline:
+        max_source_length: Integer from 1 to 100,000. Most source positions, beyond which the graph
+            cuts a row; by default that of the pipeline's search.
+        sentences: As in `export_litert`.
+        references: As in `export_litert`.
+        signatures: ("prefix",) for a graph with two more inputs: the ids that each text begins
+            with, and how many of them count, 0 for a free text.
+        greedy: True for the best token at each step in place of the pipeline's beam.
+
+    Returns:
+        Path of the file.
+
+    Raises:
+        FileExistsError: If the file exists.
+        ImportError: If `tf2onnx`, `onnx` or `onnxruntime` is not installed.
+        TypeError: If `model` is neither, or a setting does not fit it.
+        ValueError: If the path does not end in .onnx; if a setting is out of range; if an operation
+            can't be converted, with the layer that is in the way; if the file answers differently
+            and `allow_differences` is False.
+    """
+    kinds = OnnxExporter, OnnxModelExporter
+    settings = {"quantization": quantization, **settings}
+    return _export("export_onnx", kinds, model, path, allow_differences, say, settings)
 
 
 def export_saved_model(model, directory, allow_differences=False, say=None, **settings):

@@ -23,7 +23,7 @@ def require_pipeline(pipeline):
     if not hasattr(pipeline, "model"):
         raise TypeError(
             f"`pipeline` must be a Pipeline. Received: type {type(pipeline).__name__}. Export a "
-            "Keras model with export_litert or export_saved_model."
+            "Keras model with export_litert, export_onnx or export_saved_model."
         )
 
 

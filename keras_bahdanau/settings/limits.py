@@ -8,6 +8,7 @@ LONGEST = 10_000  # tokens of a target
 LENGTH = integer(1, LONGEST)
 SOURCE_LENGTH = integer(1, 100_000)  # positions of a source, such as frames of speech
 MOST_FIXED = 4096
+DYNAMIC = "dynamic"  # in place of the length of an input: any
 FIXED_LENGTH = integer(1, MOST_FIXED)  # the same where buffers are that long for every sentence
 WIDTH = integer(1, 10_000)  # of a trained layer: 400 MB in float32 for each square matrix
 

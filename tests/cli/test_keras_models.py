@@ -82,6 +82,11 @@ def test_the_command_exports_and_checks_a_model(model, tmp_path):
     assert (done.returncode, done.stdout) == (0, "model.tflite\n"), done.stderr
     done = run("check", "model.tflite", cwd=tmp_path)
     assert done.returncode == 0 and "labels: bad, good" in done.stdout
+    step = (*labels[:2], "--signatures", "step")
+    done = run(*export, "onnx", "--out", "model.onnx", *step, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "model.onnx\n"), done.stderr
+    done = run("check", "model.onnx", cwd=tmp_path)
+    assert done.returncode == 0 and "step: sample float32 (any, 2); " in done.stdout
     done = run(*export, "saved-model", "--out", "served", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "served/1\n"), done.stderr
     assert run("check", "served", cwd=tmp_path).returncode == 0
@@ -91,9 +96,13 @@ def test_the_command_exports_and_checks_a_model(model, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--format", "browser", "--out", "page"], "must be saved-model or litert"),
+        (["--format", "browser", "--out", "page"], "must be saved-model or litert or onnx"),
         (["--format", "litert", "--out", "a.tflite", "--title", "x"], "--title is not for a Keras"),
         (["--format", "litert", "--out", "a.bin"], "must end in .tflite"),
+        (
+            ["--format", "onnx", "--out", "a.onnx", "--length", "any"],
+            "or dynamic. Received: length=",
+        ),
     ],
 )
 def test_options_that_do_not_fit_a_keras_model_are_refused(model, tmp_path, arguments, message):

@@ -1,6 +1,7 @@
-"""Commands with a .tflite file that reads images or recordings."""
+"""Commands with a .tflite or .onnx file that reads images or recordings."""
 
 import io
+import itertools
 import json
 import sys
 
@@ -9,7 +10,7 @@ import pytest
 import toy_sources
 
 from keras_bahdanau import cli
-from keras_bahdanau.exporters import LiteRTPipeline
+from keras_bahdanau.exporters import LiteRTPipeline, OnnxPipeline
 from keras_bahdanau.exporters.litert.tflite_file import pack, unpack
 from keras_bahdanau.pipelines.tasks import load_pipeline
 
@@ -36,14 +37,21 @@ def models(request, toy_source, toy_artefact):
     return name, toy_source(name), toy_artefact(name, "litert")
 
 
+@pytest.fixture(params=itertools.product(["images", "audio"], ["litert", "onnx"]), ids="-".join)
+def exported(request, toy_source, toy_artefact):
+    """Name, `.keras` file and `.tflite` or `.onnx` file of a pipeline that reads files."""
+    name, form = request.param
+    return name, toy_source(name), toy_artefact(name, form)
+
+
 @pytest.mark.slow
-def test_files_are_read_as_by_keras_and_named_where_they_are_broken(command, models, tmp_path):
-    name, whole, tflite = models
+def test_files_are_read_as_by_keras_and_named_where_they_are_broken(command, exported, tmp_path):
+    name, whole, file = exported
     manifest = toy_sources.write_manifest(name, NUMBERS, tmp_path / "files")
     broken = tmp_path / "broken.png"
     broken.write_bytes(b"no file of any kind")
     answers = [
-        command("read", "--model", model, "--names", manifest, broken) for model in (whole, tflite)
+        command("read", "--model", model, "--names", manifest, broken) for model in (whole, file)
     ]
     assert answers[0] == answers[1]
     code, out, err = answers[1]
@@ -52,17 +60,17 @@ def test_files_are_read_as_by_keras_and_named_where_they_are_broken(command, mod
     *read, last = out.splitlines()
     assert [line.split("\t")[1] for line in read[:2]] == ["eins zwei", "vier drei"]
     assert last == f"{broken}\t"
-    assert command("transcribe", "--model", tflite, manifest)[1].splitlines() == [
+    assert command("transcribe", "--model", file, manifest)[1].splitlines() == [
         line.split("\t")[1] for line in read
     ]
 
 
 @pytest.mark.slow
-def test_files_are_evaluated_by_the_metrics_of_their_kind(command, models, tmp_path):
-    name, whole, tflite = models
+def test_files_are_evaluated_by_the_metrics_of_their_kind(command, exported, tmp_path):
+    name, whole, file = exported
     manifest = toy_sources.write_manifest(name, NUMBERS, tmp_path / "files")
     scores = {}
-    for number, model in enumerate((whole, tflite)):
+    for number, model in enumerate((whole, file)):
         report = tmp_path / f"{number}.json"
         assert command("evaluate", "--model", model, manifest, "--json", report)[0] == 0
         scores[number] = json.loads(report.read_text())
@@ -75,21 +83,21 @@ def test_files_are_evaluated_by_the_metrics_of_their_kind(command, models, tmp_p
 
 
 @pytest.mark.slow
-def test_the_plot_of_a_file_shows_it_as_keras_does(command, models, tmp_path):
-    name, whole, tflite = models
+def test_the_plot_of_a_file_shows_it_as_keras_does(command, exported, tmp_path):
+    name, whole, file = exported
     one = toy_sources.CASES[name].input_of((0, 1))
     path = toy_sources.CASES[name].write(one, tmp_path / "one")
-    pictures = [load(model).picture(path) for load, model in _loaders(whole, tflite)]
+    pictures = [pipeline.picture(path) for pipeline in (load_pipeline(whole), opened(file))]
     for expected, found in zip(*pictures, strict=True):
         np.testing.assert_array_equal(found, expected)
     plot = tmp_path / "map.png"
-    code, out, _ = command("align", "--model", tflite, path, "--plot", plot)
+    code, out, _ = command("align", "--model", file, path, "--plot", plot)
     assert (code, out) == (0, "eins zwei\n")
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
-def _loaders(whole, tflite):
-    return (load_pipeline, whole), (LiteRTPipeline, tflite)
+def opened(file):
+    return {".tflite": LiteRTPipeline, ".onnx": OnnxPipeline}[file.suffix](file)
 
 
 @pytest.mark.slow
@@ -105,12 +113,11 @@ def test_what_is_too_long_is_cut_and_named(command, toy_artefact, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_card_describes_the_source_and_check_prints_it(command, models):
-    name, whole, tflite = models
+def test_the_card_describes_the_source_and_check_prints_it(command, exported):
+    name, whole, file = exported
     source = load_pipeline(whole).source
-    runner = LiteRTPipeline(tflite)
-    assert runner.source == source
-    code, out, _ = command("check", tflite)
+    assert opened(file).source == source
+    code, out, _ = command("check", file)
     described = [line for line in out.splitlines() if line.startswith("source: ")]
     settings = ", ".join(f"{key} {value}" for key, value in source.get_config().items())
     assert (code, described) == (0, [f"source: {type(source).__name__}, {settings}"])

@@ -1,4 +1,4 @@
-"""The matrix of `keras_export_matrix`: almost all models become LiteRT files equal to Keras."""
+"""The matrix of `keras_export_matrix`: almost all models become files equal to Keras."""
 
 import re
 import subprocess
@@ -7,20 +7,21 @@ import sys
 import keras_export_matrix
 import pytest
 
-ROWS = keras_export_matrix.all_rows()
+ROWS = {"litert": keras_export_matrix.all_rows(), "onnx": keras_export_matrix.onnx_rows()}
 
 
-def test_the_matrix_has_many_models():
-    refused = [name for name, row in ROWS.items() if row.refused]
-    assert len(ROWS) >= 80 and len(refused) <= 0.05 * len(ROWS)
+@pytest.mark.parametrize("form", ROWS)
+def test_the_matrix_has_many_models(form):
+    refused = [name for name, row in ROWS[form].items() if row.refused]
+    assert len(ROWS[form]) >= 80 and len(refused) <= 0.05 * len(ROWS[form])
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("name", ROWS)
-def test_a_model_becomes_a_file_equal_to_keras_or_an_error_with_its_remedy(name):
-    row = ROWS[name]
-    outcome = keras_export_matrix.try_row(name, row)
+@pytest.mark.parametrize(("form", "name"), [(form, name) for form in ROWS for name in ROWS[form]])
+def test_a_model_becomes_a_file_equal_to_keras_or_an_error_with_its_remedy(form, name):
+    row = ROWS[form][name]
+    outcome = keras_export_matrix.try_row(name, row, form=form)
     assert outcome.exported == (not row.refused), outcome.error
     if row.refused:
         assert re.search(rf"\. {re.escape(row.refused)}", outcome.error)

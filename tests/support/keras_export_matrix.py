@@ -1,6 +1,6 @@
-"""Keras models of many kinds, and what becomes of each as a LiteRT file.
+"""Keras models of many kinds, and what becomes of each as a LiteRT or ONNX file.
 
-A row is a name, a function that builds a model, and the settings of `export_litert`. The slow test
+A row is a name, a function that builds a model, and the settings of its export. The slow tests of
 `tests/conformance/test_keras_exports.py` and `benchmarks/keras_exports.py` go through all.
 """
 
@@ -24,6 +24,10 @@ from keras_bahdanau.layers import names
 L = keras.layers
 IDS, UNITS, WIDTH, CLASSES = 60, 40, 32, 3  # large enough to be rounded to 8 bits
 FIXED = {"length": 12}
+FORMS = {
+    "litert": (kb.export_litert, "model.tflite"),
+    "onnx": (kb.export_onnx, "model.onnx"),
+}
 
 
 class Row(NamedTuple):
@@ -440,6 +444,24 @@ def all_rows():
     return rows
 
 
+ONNX_REFUSED = {  # where ONNX differs from LiteRT: what begins the remedy, "" for a file
+    "LSTM, any batch": "",
+}
+
+
+def onnx_rows():
+    """The rows of `all_rows` with settings of `export_onnx`, one signature each."""
+    rows = {}
+    for name, row in all_rows().items():
+        settings = dict(row.settings)
+        if settings.get("quantization") == "float16":
+            continue
+        if "signatures" in settings:
+            settings["signatures"] = settings["signatures"][-1:]
+        rows[name] = Row(row.build, settings, ONNX_REFUSED.get(name, row.refused))
+    return rows
+
+
 def spread_weights(model):
     """The model with weights of the size of trained ones, so that differences show."""
     random = np.random.default_rng(1)
@@ -449,20 +471,19 @@ def spread_weights(model):
     return model
 
 
-def try_row(name, row, plain=False):
+def try_row(name, row, plain=False, form="litert"):
     """Export one row: its `Outcome`; with `plain` by Keras' own export too."""
     keras.backend.clear_session()
     model = spread_weights(row.build())
     kept = plain_keras(model) if plain else ""
+    export, file_name = FORMS[form]
     with tempfile.TemporaryDirectory() as directory, silence():
-        path = Path(directory, "model.tflite")
+        path = Path(directory, file_name)
         try:
-            kb.export_litert(model, path, **row.settings)
+            export(model, path, **row.settings)
         except ValueError as error:
             return Outcome(name, False, None, None, str(error), kept)
-        from keras_bahdanau.exporters.card import read_packed_card
-
-        relative = read_packed_card(path)["parity"][-1]["relative"]
+        relative = kb.runners.ArrayModel(path).card["parity"][-1]["relative"]
         return Outcome(name, True, relative, path.stat().st_size / 1000, "", kept)
 
 

@@ -103,8 +103,8 @@ class ExportArguments:
             "steps (for programs that choose each token). Of a SavedModel prefix, and alignments "
             "(of the texts of lists), beside those that all have. Of an ONNX file prefix. Of a "
             "Keras model serving_default (the model), step (one time step, with states), weights "
-            "(of its attention).  [default: greedy, steps of litert; nbest, prefix of browser; "
-            "serving_default of a Keras model]",
+            "(of its attention), one of them in an ONNX file.  [default: greedy, steps of litert; "
+            "nbest, prefix of browser; serving_default of a Keras model]",
             show_default=False,
             rich_help_panel="Limits and signatures",
         ),
@@ -151,15 +151,16 @@ class ExportArguments:
     batch_size: Annotated[
         int | None,
         typer.Option(
-            help="Rows of each request to a LiteRT file.  [default: 1]",
+            help="Rows of each request to a LiteRT or ONNX file.  [default: 1 of litert; any]",
             show_default=False,
             rich_help_panel="Keras models",
         ),
     ] = None
     length: Annotated[
-        int | None,
+        str | None,
         typer.Option(
-            help="Size of each axis that the model leaves open.  [default: any]",
+            help="Size of each axis that the model leaves open; dynamic for any length of a "
+            "subclassed model, which has that of its first call.  [default: any]",
             show_default=False,
             rich_help_panel="Keras models",
         ),
@@ -190,8 +191,8 @@ class ExportArguments:
 def export(arguments):
     """Write a translator as SavedModel, LiteRT or ONNX file or page, once it answers as Keras does.
 
-    A .keras file of another model of Keras becomes a SavedModel or a LiteRT file of its own inputs
-    and outputs.
+    A .keras file of another model of Keras becomes a SavedModel, or a LiteRT or ONNX file, of its
+    own inputs and outputs.
 
     'all' makes OUT/1 for TensorFlow Serving, OUT/model.float32.tflite, .float16. and .int8., and
     OUT/parity.json. How they compare with Keras, in size, agreement, speed and quality, goes to

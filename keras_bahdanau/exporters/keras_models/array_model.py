@@ -1,20 +1,19 @@
 """An exported Keras model without Keras: named arrays in, named arrays out."""
 
 import os
-import threading
 import time
 from pathlib import Path
 
 import numpy as np
 
-from keras_bahdanau.exporters.card import read_packed_card
+from keras_bahdanau.exporters.keras_models.array_engines import ENGINES, LiteRTEngine
 from keras_bahdanau.settings.guesses import nearest
-
-LITERT = ".tflite"
+from keras_bahdanau.settings.limits import BATCH_SIZE
+from keras_bahdanau.settings.option import check_value
 
 
 class ArrayModel:
-    """A .tflite file that `export_litert` wrote of a Keras model, run by LiteRT alone.
+    """A file that `export_litert` or `export_onnx` wrote of a Keras model, without Keras.
 
     ```python
     model = keras_bahdanau.runners.ArrayModel("mine.tflite")
@@ -24,8 +23,8 @@ class ArrayModel:
         print(step({"sample": [sample]}))
     ```
 
-    Neither TensorFlow nor Keras is loaded. Any number of threads may share a model: they take
-    turns. Other .tflite files with named signatures are run, too, if they have a card.
+    LiteRT runs a .tflite file, ONNX Runtime an .onnx file; neither TensorFlow nor Keras is loaded.
+    Any number of threads may share a model; those of a .tflite file take turns.
 
     Args:
         path: Path of the file.
@@ -47,7 +46,7 @@ class ArrayModel:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ImportError: If `ai-edge-litert` is not installed.
+        ImportError: If `ai-edge-litert`, or `onnxruntime`, is not installed.
         TypeError: If an input is no array of numbers.
         ValueError: If the file is damaged, or a signature, the name or the shape of an input is
             not the file's.
@@ -55,35 +54,25 @@ class ArrayModel:
 
     def __init__(self, path, threads=1):
         self.path, self._threads = Path(path), threads
-        self.card = read_packed_card(self.path)
-        _require_whole(self.path)
+        self._engine = ENGINES.get(self.path.suffix, LiteRTEngine)(self.path)
+        self.card = self._engine.card
         if "tensors" not in self.card:
             raise ValueError(
                 "A file of ArrayModel must be of a Keras model. Received: "
-                f"path={str(path)!r}, which is of a pipeline. Open it with LiteRTPipeline or "
-                "LiteRTTranslator."
+                f"path={str(path)!r}, which is of a pipeline. Open it with "
+                f"{self._engine.pipelines}."
             )
         self.signatures = self.card["tensors"]
         self.labels = self.card.get("labels")
         self._open()
 
     def _open(self):
-        """Make the interpreter of this process, and the runners of its signatures."""
+        """Open the signatures in this process."""
+        self._process, engine = os.getpid(), self._engine
         try:
-            from ai_edge_litert.interpreter import Interpreter
-        except ImportError:
-            raise ImportError(
-                "Running a .tflite file needs the package ai-edge-litert. Received: an environment "
-                "without it. Install it: pip install 'keras-bahdanau[litert]'"
-            ) from None
-        self._turn, self._process = threading.Lock(), os.getpid()
-        try:
-            interpreter = Interpreter(model_path=str(self.path), num_threads=self._threads)
-            self._runners = {
-                name: interpreter.get_signature_runner(name) for name in self.signatures
-            }
+            self._runners = engine.open(self.signatures, self._threads)
             for name, runner in self._runners.items():
-                if {*runner.get_input_details()} != {*self.signatures[name]["inputs"]}:
+                if {*runner.inputs} != {*self.signatures[name]["inputs"]}:
                     raise ValueError(f"its card has other inputs of {name!r} than the model")
             if "states" in self.card and {*self.card["states"]} - {
                 *self.signatures["step"]["inputs"]
@@ -91,8 +80,8 @@ class ArrayModel:
                 raise ValueError("its card has other states than the model")
         except (KeyError, RuntimeError, ValueError) as error:
             raise ValueError(
-                "A .tflite file must hold a model that LiteRT can load. Received: "
-                f"path={str(self.path)!r} ({error}). Install a newer ai-edge-litert, or export "
+                f"{engine.form} must hold a model that {engine.runtime} can load. Received: "
+                f"path={str(self.path)!r} ({error}). Install a newer {engine.package}, or export "
                 "again."
             ) from None
 
@@ -106,19 +95,18 @@ class ArrayModel:
         if self._process != os.getpid():  # a fork has no threads, and perhaps a held lock
             self._inherited = self._runners  # to free them may hang
             self._open()
-        with self._turn:
-            runner = self._runners[name]
-            arrays = self._checked(inputs, name, runner.get_input_details())
-            try:
-                return runner(**arrays)
-            except (RuntimeError, ValueError) as error:
-                shapes = {key: array.shape for key, array in arrays.items()}
-                raise ValueError(
-                    f"Inputs must have a shape that the model reads. Received: {shapes} "
-                    f"({' '.join(str(error).split())[:200]})."
-                ) from None
+        runner = self._runners[name]
+        arrays = self._checked(inputs, name, runner.inputs)
+        try:
+            return runner(arrays)
+        except (RuntimeError, ValueError) as error:
+            shapes = {key: array.shape for key, array in arrays.items()}
+            raise ValueError(
+                f"Inputs must have a shape that the model reads. Received: {shapes} "
+                f"({' '.join(str(error).split())[:200]})."
+            ) from None
 
-    def _checked(self, inputs, signature, details):
+    def _checked(self, inputs, signature, slots):
         """Inputs as arrays of the signature's dtypes; TypeError or ValueError for others."""
         described = self.signatures[signature]["inputs"]
         if not isinstance(inputs, dict):
@@ -130,18 +118,14 @@ class ArrayModel:
             )
         arrays = {}
         for name in described:
-            array, dtype = np.asarray(inputs[name]), np.dtype(details[name]["dtype"])
+            array, dtype = np.asarray(inputs[name]), slots[name].dtype
             numbers = "biu" if dtype.kind in "iu" else "biuf"
             if array.dtype.kind not in numbers:
                 raise TypeError(
                     f"The input {name!r} must be an array of {dtype.name}. Received: "
                     f"{array.dtype.name}."
                 )
-            shape = [None if size < 0 else int(size) for size in _shape_of(details[name])]
-            fits = array.ndim == len(shape) and all(
-                size in (None, actual) for size, actual in zip(shape, array.shape, strict=True)
-            )
-            if not fits or not array.size:
+            if not slots[name].fits(array) or not array.size:
                 raise ValueError(
                     f"The input {name!r} must be {described[name]}. Received: shape {array.shape}."
                 )
@@ -151,17 +135,19 @@ class ArrayModel:
             arrays[name] = np.ascontiguousarray(array, dtype)
         return arrays
 
-    def stream(self):
+    def stream(self, rows=1):
         """A function of the inputs of one time step, which keeps the states; all begin with zeros.
 
-        Raises ValueError if the file has no signature `step`.
+        `rows` are those of each step, for a file that takes any number. Raises ValueError if the
+        file has no signature `step`.
         """
+        check_value("rows", rows, BATCH_SIZE)
         if "step" not in self.signatures:
             raise ValueError(
                 "A model to stream must have the signature 'step'. Received: signatures "
                 f"{', '.join(self.signatures)}. Export it with signatures=('step',)."
             )
-        return Stream(self)
+        return Stream(self, rows)
 
     def timed(self, requests):
         """(outputs, seconds) of (signature, inputs) pairs, after a first call of each shape."""
@@ -178,7 +164,7 @@ class ArrayModel:
 
     def __reduce__(self):
         raise TypeError(
-            "A .tflite file at work can't be pickled. Received: "
+            f"{self._engine.form} at work can't be pickled. Received: "
             f"path={str(self.path)!r}. Give the path to the other process, which opens it itself."
         )
 
@@ -190,13 +176,12 @@ class Stream:
         states: Dictionary from the name of each state to its array.
     """
 
-    def __init__(self, model):
-        self._model = model
-        details = model._runners["step"].get_input_details()
-        self.states = {
-            name: np.zeros(details[name]["shape"], details[name]["dtype"])
-            for name in model.card.get("states", ())
-        }
+    def __init__(self, model, rows):
+        self._model, self.states = model, {}
+        for name in model.card.get("states", ()):
+            dtype, (batch, *axes) = model._runners["step"].inputs[name]
+            shape = (batch or rows, *(size or 1 for size in axes))
+            self.states[name] = np.zeros(shape, dtype)
 
     def __call__(self, inputs):
         names = [n for n in self._model.signatures["step"]["inputs"] if n not in self.states]
@@ -205,21 +190,3 @@ class Stream:
         outputs = self._model({**inputs, **self.states}, "step")
         self.states = {name: outputs.pop(name) for name in self.states}
         return outputs
-
-
-def _shape_of(detail):
-    """The declared shape of a tensor, -1 for any size."""
-    signature = detail.get("shape_signature")
-    return detail["shape"] if signature is None or not len(signature) else signature
-
-
-def _require_whole(path):
-    """Raise ValueError if a byte has changed since the export."""
-    from keras_bahdanau.exporters.litert.file_check import find_damage
-
-    findings = find_damage(path)
-    if findings:
-        raise ValueError(
-            "A .tflite file must be as it was exported. Received: "
-            f"path={str(path)!r} ({findings[0]})"
-        )

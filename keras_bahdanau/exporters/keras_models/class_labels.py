@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau.exporters.keras_models.model_inputs import is_sequence, named_outputs
+from keras_bahdanau.exporters.keras_models.model_inputs import has_time, named_outputs
 from keras_bahdanau.exporters.keras_models.model_signature import (
     ModelCase,
     ModelSignature,
@@ -123,7 +123,7 @@ class SourceSignature(WholeSignature):
         }
         self._matched = _matched(source, model_inputs)
         specs = model_inputs.specs.values()
-        lengths = [spec.shape[1] for spec in specs if _has_time(spec) and spec.shape[1]]
+        lengths = [spec.shape[1] for spec in specs if has_time(spec) and spec.shape[1]]
         self._longest = min(lengths, default=source.longest)
 
     def outputs(self, tensors):
@@ -131,12 +131,12 @@ class SourceSignature(WholeSignature):
         named, inputs = self.source.named(features), {}
         for name, spec in self.model_inputs.specs.items():
             tensor = named[self._matched[name]]
-            if _has_time(spec) and spec.shape[1]:
+            if has_time(spec) and spec.shape[1]:
                 missing = spec.shape[1] - tf.shape(tensor)[1]
                 widths = [[0, 0], [0, missing]] + [[0, 0]] * (tensor.shape.rank - 2)
                 tensor = tf.ensure_shape(tf.pad(tensor, widths), (None, *spec.shape[1:]))
             inputs[name] = tf.cast(tensor, spec.dtype)
-            if _has_time(spec) and spec.shape.rank == 3:
+            if has_time(spec) and spec.shape.rank == 3:
                 lengths = self.source.lengths(features)
                 inputs[name]._keras_mask = tf.sequence_mask(lengths, tf.shape(tensor)[1])
         outputs = named_outputs(self.model, self.model_inputs.call(self.model, inputs))
@@ -157,10 +157,6 @@ class SourceSignature(WholeSignature):
             expected = {name: np.asarray(tensor) for name, tensor in outputs.items()}
             cases.append(ModelCase(self.name, batch, expected))
         return cases
-
-
-def _has_time(spec):
-    return is_sequence(spec) and spec.shape.rank < 4  # not of images, whose width is cut
 
 
 def _matched(source, model_inputs):

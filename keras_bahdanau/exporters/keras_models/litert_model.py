@@ -68,35 +68,21 @@ class LiteRTModelExporter(LiteRTFormat, KerasModelExporter):
         return self.batch_size
 
     def require(self, model):
-        from keras_bahdanau.exporters.keras_models.portable_layers import half_precisions
+        from keras_bahdanau.exporters.keras_models.portable_layers import require_float32
 
         super().require(model)
-        if precisions := half_precisions(model):
-            raise ValueError(
-                "A LiteRT file multiplies in float32, or in 8 or 4 bits. Received: a model in "
-                f"{' and '.join(precisions)}. Build it with the dtype policy 'float32', and set "
-                "its weights."
-            )
+        require_float32(model, "A LiteRT file multiplies in float32, or in 8 or 4 bits.")
 
     def write(self, served, path):
         from keras_bahdanau.exporters.keras_models.portable_layers import resources_of
         from keras_bahdanau.exporters.litert.conversion import converted
         from keras_bahdanau.exporters.tracing import weights_of
 
-        functions = served.functions
-        for name, function in functions.items():
-            tensors = {**served.signatures[name].inputs, **function.structured_outputs}
-            for key, tensor in tensors.items():
-                if tensor.dtype.name == "string":
-                    raise ValueError(
-                        "A LiteRT file has numbers alone. Received: "
-                        f"{key!r} of the signature {name!r}, which is text. Export a SavedModel, "
-                        "or cut the layers that read text off the model."
-                    )
+        served.require_numbers("A LiteRT file")
         try:
             weights = weights_of(served, resources_of(served.model))
             with _without_repetition():
-                model = converted(weights, functions, self.quantization, path.parent)
+                model = converted(weights, served.functions, self.quantization, path.parent)
         except OSError:
             raise
         except Exception as error:  # the converter has several kinds of its own

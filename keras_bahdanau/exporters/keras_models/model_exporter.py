@@ -7,7 +7,7 @@ from typing import Any
 from keras_bahdanau.exporters.exporter import Exporter
 from keras_bahdanau.exporters.publishing import export_together, reserved
 from keras_bahdanau.settings.guesses import nearest
-from keras_bahdanau.settings.limits import FIXED_LENGTH
+from keras_bahdanau.settings.limits import DYNAMIC, FIXED_LENGTH
 from keras_bahdanau.settings.option import check_value, optional
 
 SIGNATURES = ("serving_default", "step", "weights")
@@ -53,7 +53,7 @@ class KerasModelExporter(Exporter):
     def __post_init__(self):
         lengths = self.length.values() if isinstance(self.length, dict) else [self.length]
         for length in lengths:
-            if length != "dynamic":
+            if length != DYNAMIC:
                 check_value("length", length, optional(FIXED_LENGTH))
         signatures = (self.signatures,) if isinstance(self.signatures, str) else self.signatures
         object.__setattr__(self, "signatures", tuple(dict.fromkeys(signatures)))

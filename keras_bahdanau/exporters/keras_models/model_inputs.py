@@ -10,8 +10,8 @@ import keras
 import tensorflow as tf
 
 from keras_bahdanau.settings.guesses import nearest
+from keras_bahdanau.settings.limits import DYNAMIC
 
-DYNAMIC = "dynamic"  # value of `length`
 _NUMBERED = re.compile(r"(keras_tensor|input_layer)?(_\d+)?(:\d+)?")
 LENGTH = "length"  # name of the input with the real length of the only sequence
 
@@ -91,6 +91,11 @@ def is_sequence(spec):
     """True if the first axis behind the batch is time: ids, or vectors."""
     rank = spec.shape.rank
     return rank >= 3 or rank == 2 and (spec.dtype.is_integer or spec.shape[1] is None)
+
+
+def has_time(spec):
+    """True for a sequence that is no image, whose first axis is its height."""
+    return is_sequence(spec) and spec.shape.rank < 4
 
 
 def inputs_of(model, example=None):

@@ -111,6 +111,15 @@ def half_precisions(model):
     return {layer.compute_dtype for layer in layers_of(model)} & {"float16", "bfloat16"}
 
 
+def require_float32(model, rule):
+    """Raise ValueError, which begins with a sentence, for a model of half precision."""
+    if precisions := half_precisions(model):
+        raise ValueError(
+            f"{rule} Received: a model in {' and '.join(precisions)}. Build it with the dtype "
+            "policy 'float32', and set its weights."
+        )
+
+
 def resources_of(model):
     """Tables of lookup layers, which a SavedModel must hold."""
     return [

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import warnings
 
 import keras
 import tensorflow as tf
@@ -13,7 +14,7 @@ from keras_bahdanau.exporters.keras_models.class_labels import (
     SourceSignature,
 )
 from keras_bahdanau.exporters.keras_models.learning import learning_signatures
-from keras_bahdanau.exporters.keras_models.model_inputs import inputs_of
+from keras_bahdanau.exporters.keras_models.model_inputs import has_time, inputs_of
 from keras_bahdanau.exporters.keras_models.model_signature import (
     BoundedSignature,
     WeightsSignature,
@@ -56,6 +57,8 @@ class ServedModel:
             ids = self._known_ids(inputs)
         if inputs.resizable:
             inputs = _with_integer_ids(inputs, ids).resized(settings.length)
+            if settings.length is None:
+                _warn_of_lengths(model, inputs)
         self.inputs = dataclasses.replace(inputs, ids=ids)
         self.labels = None
         if settings.labels is not None:
@@ -121,6 +124,18 @@ class ServedModel:
                 )
                 for name, signature in self.signatures.items()
             }
+
+    def require_numbers(self, form):
+        """Raise ValueError for an input or output of text, which a form of file lacks."""
+        for name, function in self.functions.items():
+            tensors = {**self.signatures[name].inputs, **function.structured_outputs}
+            for key, tensor in tensors.items():
+                if tensor.dtype == tf.string:
+                    raise ValueError(
+                        f"{form} has numbers alone. Received: {key!r} of the signature {name!r}, "
+                        "which is text. Export a SavedModel, or cut the layers that read text off "
+                        "the model."
+                    )
 
     def operations_by_layer(self):
         """Dictionary from each operation of all graphs to descriptions of the layers behind it."""
@@ -199,6 +214,19 @@ def _with_integer_ids(inputs, ids):
         for name, spec in inputs.specs.items()
     }
     return dataclasses.replace(inputs, specs=specs)
+
+
+def _warn_of_lengths(model, inputs):
+    """Warn of sequences of one length, which nobody asked for: that of the first call."""
+    sequences = [spec for spec in inputs.specs.values() if has_time(spec) and spec.shape[1]]
+    shapes = [f"{spec.name} {tuple(spec.shape)}" for spec in sequences]
+    if shapes:
+        warnings.warn(
+            "An export of a model without keras.Input has the lengths of its first call, or of "
+            f"examples=. Received: {model.name!r}, {', '.join(shapes)}. Give length='dynamic' for "
+            "any length, or a number.",
+            stacklevel=2,
+        )
 
 
 def _require_plain(model, flag, why, remedy):

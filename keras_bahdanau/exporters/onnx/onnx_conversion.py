@@ -1,15 +1,16 @@
-"""Conversion of one signature of a SavedModel to an ONNX model, by tf2onnx.
-
-`HANDLERS` replace those of tf2onnx that give other answers than TensorFlow: its `Select` multiplies
-by a mask, which keeps NaN; its `FloorDiv` and `FloorMod` of integers round towards zero; its `Pad`
-of bytes is no valid graph; its `RFFT` has no real and imaginary part.
-"""
+"""Conversion of one signature of a SavedModel to an ONNX model, by tf2onnx."""
 
 import contextlib
 import logging
+from pathlib import Path
 
+from keras_bahdanau.exporters.onnx.operation_handlers import handlers
+
+OUT = "_out"  # end of the name of an output that has the name of an input
 OPSET = 17  # ONNX Runtime 1.12 (2022), OpenVINO 2023, Triton 22.08 and later
 DOMAINS = ("", "ai.onnx")  # of the operations that all runtimes know
+_NO_STANDARD = {"Attention", "EmbedLayerNormalization", "LSTM"}  # in 8 bits
+_RECURRENT = {"GRU", "LSTM", "RNN"}
 _LOGGERS = ("", "tf2onnx", "tensorflow")  # "" is the root, which the quantizer writes to
 _PARTS_OF_NAMES = 2  # of an operation's path in the graph that an error shows
 
@@ -48,7 +49,7 @@ def convert(saved_model, signature, path=None, *, opset=OPSET, axes=None):
         input_names = {names[tensor] for tensor in inputs}
         for tensor in outputs:
             if names[tensor] in input_names:  # tf2onnx loses one of two tensors of one name
-                names[tensor] += "_out"
+                names[tensor] = _unused(names[tensor] + OUT, names.values())
         model, _ = tf2onnx.convert.from_graph_def(
             graph,
             name=signature,
@@ -67,6 +68,65 @@ def convert(saved_model, signature, path=None, *, opset=OPSET, axes=None):
         with open(path, "wb") as file:
             file.write(model.SerializeToString())
     return model
+
+
+def quantized(model, directory):
+    """The model with weights of products in 8 bits, by ONNX Runtime's dynamic quantizer."""
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    from onnxruntime.quantization.registry import IntegerOpsRegistry
+
+    plain, smaller = Path(directory, "float32.onnx"), Path(directory, "int8.onnx")
+    plain.write_bytes(model.SerializeToString())
+    with quiet():
+        quantize_dynamic(
+            plain,
+            smaller,
+            op_types_to_quantize=sorted(IntegerOpsRegistry.keys() - _NO_STANDARD),
+            weight_type=QuantType.QInt8,
+            extra_options={"EnableSubgraph": True},
+        )
+    model = onnx.load(smaller)
+    _round_recurrent_weights(model.graph)
+    return model
+
+
+def _round_recurrent_weights(graph):
+    """Store the matrices of recurrent operations in 8 bits, a scale for each of their rows.
+
+    `DequantizeLinear` makes floats of them: ONNX has no recurrent operation of integers.
+    """
+    import numpy as np
+    from onnx import helper, numpy_helper
+
+    stored = {tensor.name: tensor for tensor in graph.initializer}
+    read = [name for node in nodes_of(graph) for name in node.input]
+    for node in list(nodes_of(graph)):
+        for name in node.input[1:3] if node.op_type in _RECURRENT else ():
+            if name not in stored or read.count(name) > 1:
+                continue
+            matrix = numpy_helper.to_array(stored[name])  # (directions, gates * units, width)
+            scale = np.maximum(np.abs(matrix).max(axis=(0, 2)), 1e-9) / np.float32(127)
+            rounded = np.rint(matrix / scale[:, np.newaxis]).astype(np.int8)
+            names = [f"{name}_int8", f"{name}_scale"]
+            graph.initializer.remove(stored[name])
+            graph.initializer.extend(map(numpy_helper.from_array, (rounded, scale), names))
+            graph.node.insert(0, helper.make_node("DequantizeLinear", names, [name], axis=1))
+
+
+def packed(model, files, card):
+    """The bytes of a file with an `onnx.ModelProto`, whose own metadata is left out."""
+    from keras_bahdanau.exporters.onnx.onnx_file import pack
+
+    del model.metadata_props[:]
+    model.producer_name, model.producer_version = "keras_bahdanau", card["keras_bahdanau"]
+    return pack(model.SerializeToString(deterministic=True), files, card)
+
+
+def _unused(name, names):
+    while name in names:
+        name += OUT
+    return name
 
 
 def load_tf2onnx():
@@ -225,134 +285,3 @@ def _name_axes(graph, axes):
                 axis.dim_value = name
             elif axis.dim_param:
                 axis.dim_param = name
-
-
-def handlers():
-    """The handlers of tf2onnx for operations that it converts wrongly, or not at all."""
-    return {
-        "FloorDiv": (_floor_div, []),
-        "FloorMod": (_floor_mod, []),
-        "Imag": (_part_of_complex(1), []),
-        "PadV2": (_pad, ["Pad"]),
-        "RFFT": (_rfft, []),
-        "Real": (_part_of_complex(0), []),
-        "Select": (_select, []),
-        "SelectV2": (_select, []),
-    }
-
-
-def _is_integer(context, tensor):
-    from onnx import TensorProto
-
-    floats = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE
-    return context.get_dtype(tensor) not in floats
-
-
-def _replace(context, node, kind, inputs, **settings):
-    """Put a node with the same output in the place of another one."""
-    shapes, dtypes = node.output_shapes, node.output_dtypes
-    name, outputs = node.name, node.output
-    context.remove_node(name)
-    return context.make_node(
-        kind, inputs, name=name, outputs=outputs, shapes=shapes, dtypes=dtypes, **settings
-    )
-
-
-def _floor_mod(context, node, name, arguments):
-    """X mod y with the sign of y."""
-    from tf2onnx.onnx_opset.math import FloorMod
-
-    if _is_integer(context, node.input[0]):
-        node.type = "Mod"
-    else:
-        FloorMod.version_7(context, node)
-
-
-def _floor_div(context, node, name, arguments):
-    """floor(x / y): of integers (x - x mod y) / y in 64 bits, since `Div` rounds towards zero."""
-    from onnx import TensorProto
-    from tf2onnx.onnx_opset.math import FloorDiv
-
-    if not _is_integer(context, node.input[0]):
-        FloorDiv.version_6(context, node)
-        return
-    dtype, wide = context.get_dtype(node.output[0]), {"to": TensorProto.INT64}
-    dividend, divisor = (
-        context.make_node("Cast", [tensor], attr=wide, op_name_scope=name).output[0]
-        for tensor in node.input
-    )
-    remainder = context.make_node("Mod", [dividend, divisor], op_name_scope=name).output[0]
-    multiple = context.make_node("Sub", [dividend, remainder], op_name_scope=name).output[0]
-    quotient = context.make_node("Div", [multiple, divisor], op_name_scope=name).output[0]
-    _replace(context, node, "Cast", [quotient], attr={"to": dtype})
-
-
-def _select(context, node, name, arguments):
-    """`Where` for all that it takes; of the rest, which can't be NaN, tf2onnx's sum of products."""
-    from onnx import TensorProto
-    from tf2onnx.onnx_opset.controlflow import Select
-
-    narrow = TensorProto.BOOL, TensorProto.INT8, TensorProto.INT16, TensorProto.UINT16
-    if context.get_dtype(node.output[0]) in narrow:
-        Select.version_7(context, node)
-        return
-    node.set_attr("handles_nan", True)  # then it makes a `Where`
-    Select.version_9(context, node)
-    del node.attr["handles_nan"]
-
-
-def _pad(context, node, name, arguments):
-    """`Pad` whose value has the dtype to which tf2onnx casts what is padded."""
-    from onnx import TensorProto
-    from tf2onnx.onnx_opset.nn import Pad
-
-    Pad.version_11(context, node)
-    dtype = context.get_dtype(node.input[0])
-    if len(node.input) > 2 and context.get_dtype(node.input[2]) != dtype == TensorProto.FLOAT:
-        context.insert_new_node_on_input(node, "Cast", node.input[2], to=dtype)
-
-
-def _rfft(context, node, name, arguments):
-    """`DFT` of the last axis: `(..., n)` -> `(..., n // 2 + 1, 2)`, the parts on the last axis."""
-    from onnx import TensorProto
-    from tf2onnx.onnx_opset.signal import RFFTOp
-
-    consumers = {consumer.type for consumer in context.find_output_consumers(node.output[0])}
-    if not consumers <= {"Real", "Imag"}:
-        RFFTOp.version_13(context, node)
-        return
-    values, points = node.input
-    shape = context.get_shape(values)
-    bins = context.get_shape(node.output[0])
-    last = context.make_const(f"{name}__last", _integers([-1])).output[0]
-    scalar = context.make_const(f"{name}__scalar", _integers([])).output[0]
-    points = context.make_node("Cast", [points], attr={"to": TensorProto.INT64}).output[0]
-    points = context.make_node("Reshape", [points, scalar]).output[0]
-    values = context.make_node("Unsqueeze", [values, last]).output[0]
-    outputs = node.output
-    context.remove_node(name)
-    context.make_node(
-        "DFT",
-        [values, points],
-        attr={"axis": len(shape) - 1, "onesided": 1},
-        name=name,
-        outputs=outputs,
-        shapes=[[*bins, 2]],
-        dtypes=[TensorProto.FLOAT],
-    )
-
-
-def _part_of_complex(index):
-    """Handler of `Real` (0) or `Imag` (1) of what `_rfft` gives: `(..., 2)` -> `(...)`."""
-
-    def handler(context, node, name, arguments):
-        part = context.make_const(f"{name}__part", _integers(index)).output[0]
-        _replace(context, node, "Gather", [node.input[0], part], attr={"axis": -1})
-
-    return handler
-
-
-def _integers(value):
-    import numpy as np
-
-    return np.array(value, np.int64)

@@ -117,7 +117,7 @@ def _batch_of_one(features, inputs):
 
 def _checked(name, array, value):
     """An array with a batch of 1, if a graph takes it; else ValueError."""
-    shape, dtype = value.shape[1:], _dtype_of(value)
+    shape, dtype = value.shape[1:], dtype_of(value)
     fits = array.ndim == len(shape) and all(
         not isinstance(axis, int) or axis == size
         for axis, size in zip(shape, array.shape, strict=True)
@@ -133,10 +133,14 @@ def _checked(name, array, value):
     return np.expand_dims(array.astype(dtype), axis=0)
 
 
-_DTYPES = {"tensor(float)": "float32", "tensor(uint8)": "uint8", "tensor(int32)": "int32"}
+_DTYPES = {
+    **{"tensor(float)": "float32", "tensor(int32)": "int32"},
+    **{"tensor(uint8)": "uint8", "tensor(int8)": "int8"},
+}
 
 
-def _dtype_of(value):
+def dtype_of(value):
+    """The NumPy dtype of an input or output of a session; KeyError for one of no export."""
     return np.dtype(_DTYPES[value.type])
 
 

@@ -3,8 +3,8 @@
 Inputs: the tensors of `Source.feature_inputs`, such as `source` int32 `(batch, source_time)` and
 `source_length` int32 `(batch,)`; of a file with prefixes also `prefix` int32 `(batch, prefix_time)`
 without end token, of which `prefix_length` int32 `(batch,)` count, 0 for a free text. Outputs: the
-hypotheses, best first, `(batch, beam, ...)`. Any numbers give a well-formed answer, one row at
-least.
+hypotheses, best first, `(batch, beam, ...)`. Any numbers give a well-formed answer; no row gives
+none.
 """
 
 import tempfile
@@ -13,7 +13,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from keras_bahdanau.exporters.card import card_of, vocabulary_files
-from keras_bahdanau.exporters.onnx.onnx_conversion import OPSET, convert
+from keras_bahdanau.exporters.onnx.onnx_conversion import OPSET, convert, packed, quantized
 from keras_bahdanau.exporters.saved_model.served_signatures import (
     IDS,
     LENGTH,
@@ -42,31 +42,6 @@ def onnx_bytes(exporter, pipeline, around):
     return packed(model, *_files_and_card(exporter, pipeline))
 
 
-def packed(model, files, card):
-    """The bytes of a file with an `onnx.ModelProto`, whose own metadata is left out."""
-    from keras_bahdanau.exporters.onnx.onnx_file import pack
-
-    del model.metadata_props[:]
-    model.producer_name, model.producer_version = "keras_bahdanau", card["keras_bahdanau"]
-    return pack(model.SerializeToString(deterministic=True), files, card)
-
-
-def quantized(model, directory):
-    """The model with weights of products in 8 bits, by ONNX Runtime's dynamic quantizer."""
-    import onnx
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    from keras_bahdanau.exporters.onnx.onnx_conversion import quiet
-
-    plain, smaller = Path(directory, "float32.onnx"), Path(directory, "int8.onnx")
-    plain.write_bytes(model.SerializeToString())
-    with quiet():
-        quantize_dynamic(
-            plain, smaller, weight_type=QuantType.QInt8, extra_options={"EnableSubgraph": True}
-        )
-    return onnx.load(smaller)
-
-
 def _traced(exporter, pipeline):
     """The traced function of all outputs."""
     inputs, function = pipeline.source.feature_inputs, decode_ids_nbest
@@ -74,14 +49,22 @@ def _traced(exporter, pipeline):
         inputs, function = {**inputs, "prefix": IDS, "prefix_length": LENGTH}, decode_ids_prefix
 
     def answer(pipeline, **tensors):
-        rows = tf.shape(tensors[next(iter(pipeline.source.feature_inputs))])[:1]
+        rows = tf.shape(tensors[next(iter(pipeline.source.feature_inputs))])[0]
         for name, tensor in tensors.items():
             if len(tensor.shape) == 1:  # a length a row: fewer of them are an error
-                tensors[name] = tf.reshape(tensor, rows)
+                tensor = tf.reshape(tensor, [rows])
+            tensors[name] = _filled(tensor, rows)
         fields = function(pipeline, aligned=True, **tensors)
-        return {_OUTPUTS.get(name, name): tensor for name, tensor in fields.items()}
+        return {_OUTPUTS.get(name, name): tensor[:rows] for name, tensor in fields.items()}
 
     return traced(_NeverEmpty(pipeline), answer, inputs)
+
+
+def _filled(tensor, rows):
+    """A tensor with a row of zeros if it has none: convolutions of no row fail in runtimes."""
+    missing = tf.maximum(1 - rows, 0)
+    shape = tf.concat([[missing], tf.shape(tensor)[1:]], axis=0)
+    return tf.concat([tensor, tf.zeros(shape, tensor.dtype)], axis=0)
 
 
 class _NeverEmpty:

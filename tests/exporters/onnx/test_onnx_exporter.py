@@ -11,7 +11,7 @@ import keras_bahdanau as kb
 from keras_bahdanau import cli
 from keras_bahdanau.exporters import OnnxExporter, OnnxPipeline, OnnxTranslator, check, describe
 from keras_bahdanau.exporters.onnx.onnx_file import pack, unpack
-from keras_bahdanau.exporters.onnx.onnx_runner import OnnxRunner
+from keras_bahdanau.exporters.onnx.onnx_runner import OnnxRunner, dtype_of
 
 SENTENCES = ["three one two", "", "five", "one one four", "qqq ☃"]
 
@@ -138,6 +138,40 @@ def test_commands_take_an_onnx_file(command, toy_onnx, toy_translator):
     assert (code, out) == (2, "") and "An .onnx file searches as it was exported to" in err
     code, out, err = command("check", toy_onnx)
     assert (code, err) == (0, "") and "opset ONNX 17" in out
+
+
+@pytest.mark.slow
+def test_an_onnx_file_is_evaluated_as_its_model(command, toy_onnx, toy_translator, tmp_path):
+    toy_translator.save(tmp_path / "toy.keras")
+    pairs = "one two\teins zwei\nfive three\tfünf vier\none one four\teins eins vier\n"
+    (tmp_path / "pairs.tsv").write_text(pairs, encoding="utf-8")
+    scores = []
+    for model in (tmp_path / "toy.keras", toy_onnx):
+        report = tmp_path / f"{model.name}.json"
+        options = ("--json", report, "--metrics", "chrf,exact,top3")
+        code, out, err = command("evaluate", tmp_path / "pairs.tsv", "--model", model, *options)
+        assert (code, err) == (0, "")
+        scores.append(json.loads(report.read_text()))
+    for name in ("chrf", "exact", "top3"):
+        assert scores[1][name] == scores[0][name]
+    assert scores[1]["attention_entropy"] == pytest.approx(scores[0]["attention_entropy"], rel=1e-4)
+    assert scores[0]["perplexity"] is not None and scores[1]["perplexity"] is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["features", "images", "ink", "audio"])
+def test_no_row_of_any_source_gets_no_answer(toy_artefact, name):
+    runner = OnnxRunner(toy_artefact(name, "onnx"))
+    for length in (0, 1, 16):
+        request = {
+            value.name: np.zeros(
+                [0, *(size if isinstance(size, int) else length for size in value.shape[1:])],
+                dtype_of(value),
+            )
+            for value in runner._inputs.values()
+        }
+        outputs = runner.run(request)
+        assert {len(array) for array in outputs.values()} == {0}
 
 
 @pytest.mark.parametrize("cut", ["half", "text", "flip", "no card", "another pipeline's card"])
