@@ -145,10 +145,13 @@ class AudioFrames(FrontEnd):
             return spectra
         real = ops.expand_dims(ops.cast(mask, "float32"), axis=-1)
         count = ops.maximum(ops.sum(real, axis=1, keepdims=True), 1.0)
-        centred = spectra - ops.sum(spectra * real, axis=1, keepdims=True) / count
-        # -> (batch, 1, bands)
-        variance = ops.sum(ops.square(centred) * real, axis=1, keepdims=True) / count
-        return centred * ops.rsqrt(variance + _EPSILON)
+
+        def mean(values):  # -> (batch, 1, bands)
+            return ops.sum(values * real, axis=1, keepdims=True) / count
+
+        centred = spectra - mean(spectra)
+        centred = centred - mean(centred)  # of a steady tone the rounding of the sum is left
+        return centred * ops.rsqrt(mean(ops.square(centred)) + _EPSILON)
 
     def compute_output_shape(self, samples_shape):
         batch = samples_shape[0][0]

@@ -15,7 +15,7 @@ COUNT = 40
 
 
 def drawn_inputs(pipeline, random):
-    """Inputs of a source by chance: texts of its tokens, boxes, or fading tones in noise."""
+    """Inputs of a source by chance: texts of its tokens, boxes, or tones, pure and fading."""
     source = pipeline.source
     if source.subwords is not None:
         tokens = [
@@ -26,8 +26,9 @@ def drawn_inputs(pipeline, random):
     if source.unit == "frames":
         seconds = np.arange(16_000) / 16_000
         tones = 2 * np.pi * random.uniform(100, 2000, (COUNT // 8, 1)) * seconds
-        waves = 0.5 * np.sin(tones) * np.exp(-3 * seconds) + random.normal(0, 0.01, tones.shape)
-        return [(wave.astype(np.float32), 16_000) for wave in waves]
+        pure = 0.5 * np.sin(tones)
+        fading = pure * np.exp(-3 * seconds) + random.normal(0, 0.01, tones.shape)
+        return [(wave.astype(np.float32), 16_000) for wave in (*pure, *fading)]
     images = np.full((COUNT // 8, 96, 128, 3), 255, np.uint8)
     for image in images:
         top, left = random.integers(5, 60, 2)

@@ -104,6 +104,16 @@ def test_spectra_keep_their_precision_in_half_of_it():
     assert found.dtype == tf.float32
 
 
+def test_a_steady_tone_is_normalized_as_in_double_precision():
+    tone = 0.5 * np.sin(2 * np.pi * 100 * np.arange(32_000) / 16_000)  # a period of one frame
+    samples = Samples(tone[np.newaxis].astype("float32"), np.array([200], "int32"))
+    spectra, _ = AudioFrames(4, 20).spectra(samples)
+    levels = np.array(log_mel(*samples, 20), np.float64)
+    centred = levels - levels.mean(axis=1, keepdims=True)
+    expected = centred / np.sqrt(np.square(centred).mean(axis=1, keepdims=True) + 0.1)
+    np.testing.assert_allclose(spectra, expected, atol=2e-6)
+
+
 def test_global_statistics_are_those_of_training():
     layer = built(normalization="global")
     frames = modes.eager(functools.partial(log_mel, bands=6), ZEROED, LENGTHS)[REAL]
