@@ -3,10 +3,10 @@
     python examples/forecasting/forecasting.py            # all series
     python examples/forecasting/forecasting.py co2        # one of them
 
-The series are in the package statsmodels. Each is cut in three parts by time. Models train on the
-first and stop by the second; from the third forecasts begin at regular steps, and their error is
-MASE: mean absolute error, divided by that of the seasonal naive forecast on the first part
-(Hyndman and Koehler 2006). `--valid` measures the second part, to choose settings.
+The series are in the package statsmodels. Forecasts begin at regular steps of the last fifth of a
+series, and models learn from all values before it. The error is MASE: mean absolute error, divided
+by that of the seasonal naive forecast on the first 65 % (Hyndman and Koehler 2006). `--valid`
+measures the part from 65 to 80 % instead, to choose settings, by models of the part before it.
 """
 
 import argparse
@@ -24,13 +24,15 @@ from statsmodels.tsa.holtwinters import ExponentialSmoothing
 import keras_bahdanau as kb
 
 DATA = Path(statsmodels.__file__).parent
-UNITS = 32
-SERIES = {  # name -> (periods in steps, of which the first is the horizon; steps of the past; step)
-    "sunspots": ((11,), 44, 1),  # yearly means, 1700 to 2008
-    "co2": ((12,), 36, 1),  # monthly means at Mauna Loa, 1965 to 2001
-    "elnino": ((12,), 36, 1),  # sea surface temperature, monthly, 1950 to 2010
-    "elec_equip": ((12,), 36, 1),  # production of electrical equipment, monthly, 1995 to 2016
-    "demand": ((24, 168), 72, 5),  # of electricity in Victoria, hourly, January to May 2012
+UNITS, BATCH = 16, 16
+# name -> (periods in steps, of which the first is the horizon; steps of the past; step between the
+# windows of a training; `season` of the models; learning rate)
+SERIES = {
+    "sunspots": ((11,), 44, 1, 11, 0.002),  # yearly means, 1700 to 2008
+    "co2": ((12,), 36, 1, 12, 0.002),  # monthly means at Mauna Loa, 1965 to 2001
+    "elnino": ((12,), 36, 1, None, 0.01),  # sea surface temperature, monthly, 1950 to 2010
+    "elec_equip": ((12,), 36, 1, 12, 0.002),  # electrical equipment, monthly, 1995 to 2016
+    "demand": ((24, 168), 72, 5, 24, 0.002),  # electricity in Victoria, hourly, 2012
 }
 
 
@@ -54,8 +56,9 @@ def phases(periods, start, length):
     return np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype("float32")
 
 
-def windows(series, periods, past, origins):
+def windows(series, name, origins):
     """(x, y) of a `Forecaster` for forecasts that begin at the origins."""
+    periods, past, *_ = SERIES[name]
     horizon = periods[0]
     x = {
         "past": np.stack([series[origin - past : origin] for origin in origins]),
@@ -67,48 +70,45 @@ def windows(series, periods, past, origins):
     return x, y[..., None].astype("float32")
 
 
-def neural(series, name, parts, seeds, attention, epochs):
-    """Median forecasts `(origins, horizon)` of a model, for each seed.
+def test_origins(name, span):
+    """Steps at which the forecasts of a span begin."""
+    season = SERIES[name][0][0]
+    stride = season // (2 if name == "demand" else 4)
+    return range(span[0], span[1] - season + 1, stride)
 
-    The graph of a model, which costs more than a training, is traced once for all seeds.
+
+def neural(series, name, span, seeds, attention, epochs):
+    """Median forecasts in a span, `(origins, horizon)`, of a model for each seed.
+
+    The model learns from all windows before the span. Its graph, which costs more than a training,
+    is traced once for all seeds.
     """
-    periods, past, step = SERIES[name]
-    horizon, (valid_start, valid_end, origins) = periods[0], parts
-    train = range(past, valid_start - horizon + 1, step)
-    valid = range(valid_start, valid_end - horizon + 1, max(1, horizon // 4))
-    x, y = windows(series, periods, past, train)
-    x_valid, y_valid = windows(series, periods, past, valid)
-    x_test, _ = windows(series, periods, past, origins)
+    (horizon, *_), past, step, season, rate = SERIES[name]
+    origins = range(past, span[0] - horizon + 1, step)
+    x, y = windows(series, name, origins[len(origins) % BATCH :])  # full batches
+    x_test, _ = windows(series, name, test_origins(name, span))
 
-    def built():
+    def new_model():
         decoder = None
         if not attention:
             decoder = kb.AttentionRNN(kb.layers.DecoderCell(UNITS, attention=None))
         head = kb.models.QuantileHead((0.5,))
-        model = kb.Forecaster(horizon, decoder=decoder, head=head, units=UNITS)
+        options = {"units": UNITS, "teacher_forcing": 0, "season": season}
+        model = kb.Forecaster(horizon, decoder=decoder, head=head, **options)
         model.build({name: array.shape for name, array in x.items()})
         return model
 
-    model = built()
-    model.compile(keras.optimizers.Adam(0.01))
+    model = new_model()
+    rate = keras.optimizers.schedules.CosineDecay(rate, epochs * len(y) // BATCH)
+    model.compile(keras.optimizers.Adam(rate, clipnorm=1.0))
     model.optimizer.build(model.trainable_variables)
     start = [variable.numpy() for variable in model.optimizer.variables]
     for seed in seeds:
         keras.utils.set_random_seed(seed)
-        model.set_weights(built().get_weights())
+        model.set_weights(new_model().get_weights())
         for variable, value in zip(model.optimizer.variables, start, strict=True):
             variable.assign(value)
-        stop = keras.callbacks.EarlyStopping("val_loss", patience=6, restore_best_weights=True)
-        model.fit(
-            x,
-            y,
-            validation_data=(x_valid, y_valid),
-            validation_batch_size=256,
-            batch_size=64,
-            epochs=epochs,
-            callbacks=[stop],
-            verbose=0,
-        )
+        model.fit(x, y, batch_size=BATCH, epochs=epochs, verbose=0)
         yield model.predict(x_test, batch_size=256, verbose=0)[..., 0]
 
 
@@ -134,34 +134,31 @@ def exponential_smoothing(series, season, start, origins):
 def compare(name, seeds, epochs, on_valid):
     """The row of a series, as a dictionary from column to text."""
     series, season = load(name).astype("float64"), SERIES[name][0][0]
-    length = len(series)
-    valid_start, test_start = int(0.65 * length), int(0.8 * length)
-    start, end = (valid_start, test_start) if on_valid else (test_start, length)
-    origins = range(start, end - season + 1, max(1, season // (2 if name == "demand" else 4)))
+    first, second = (int(share * len(series)) for share in (0.65, 0.8))
+    span = (first, second) if on_valid else (second, len(series))
+    origins = test_origins(name, span)
     y = np.stack([series[origin : origin + season] for origin in origins])
-    scale = np.abs(series[season:valid_start] - series[: valid_start - season]).mean()
+    scale = np.abs(series[season:first] - series[: first - season]).mean()
 
     def mase(forecast):
         return np.abs(forecast - y).mean() / scale
 
-    parts = (valid_start, test_start, origins)
     row = {"series": name, "season": season, "forecasts": len(origins)}
     row["seasonal naive"] = f"{mase(seasonal_naive(series, season, origins)):.3f}"
-    smoothed = exponential_smoothing(series, season, start, origins)
+    smoothed = exponential_smoothing(series, season, span[0], origins)
     row["exponential smoothing"] = f"{mase(smoothed):.3f}"
     for column, attention in (("GRU without attention", False), ("Forecaster", True)):
-        forecasts = neural(series, name, parts, range(seeds), attention, epochs)
+        forecasts = neural(series, name, span, range(seeds), attention, epochs)
         errors = [mase(forecast) for forecast in forecasts]
         row[column] = f"{np.mean(errors):.3f} ({min(errors):.3f} to {max(errors):.3f})"
-    row["command"] = f"forecasting.py {name}"
-    return row
+    return {**row, "command": f"forecasting.py {name}"}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("series", nargs="*", default=[*SERIES], help=", ".join(SERIES))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=20, help="at most")
+    parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--valid", action="store_true", help="measure the second part")
     parser.add_argument("--out", default="results.jsonl")
     options = parser.parse_args()
