@@ -82,6 +82,16 @@ def test_pages_of_a_release_have_the_address_of_the_repository(release, tmp_path
     assert f'Repository = "{URL}"\n' in project
 
 
+def test_each_extra_is_explained_by_what_it_is_for():
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    section = project.partition("[project.optional-dependencies]")[2].partition("\n[project.")[0]
+    extras = re.findall(r"^(\w+) = \[", section, re.MULTILINE)
+    page = (ROOT / "docs" / "support.md").read_text("utf-8")
+    table = page.partition("## What to install")[2].partition("\n## ")[0]
+    assert "all" in extras and len(extras) > 10
+    assert [extra for extra in extras if not re.search(rf"[`,]{extra}[`,]", table)] == []
+
+
 def test_assets_are_all_published_models_with_cards_and_checksums(release, tmp_path):
     release.write_models(ROOT / "examples", tmp_path / "assets")
     sums = (tmp_path / "assets" / "SHA256SUMS").read_text("utf-8").splitlines()

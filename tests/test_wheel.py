@@ -169,9 +169,14 @@ context = kb.AttentionPooling(8, name="look")(values)
 outputs = keras.layers.Dense(1, activation="sigmoid")(context)
 model = keras.Model(inputs, outputs)
 model.compile(keras.optimizers.Adam(0.05), "binary_crossentropy")
-losses = model.fit(ids, (ids == 3).any(axis=1), epochs=4, verbose=0).history["loss"]
+history = kb.callbacks.AlignmentHistory(ids[:2], steps=[0, 1, 8])
+settings = {"epochs": 4, "verbose": 0, "callbacks": [history]}
+losses = model.fit(ids, (ids == 3).any(axis=1), **settings).history["loss"]
 assert losses[-1] < losses[0]
 weights = kb.attention_weights(model, ids)["look"]
+first, second, last = (record[0].alignment for record in history.alignments)
+assert np.abs(first - second).max() > 1e-6  # within an epoch, in which JAX holds the weights apart
+assert np.allclose(last, weights[:1], atol=1e-6)
 assert np.allclose(weights.sum(axis=1), 1, atol=1e-5) and not weights[ids == 0].any()
 model.save("layer.keras")
 loaded = keras.saving.load_model("layer.keras")
