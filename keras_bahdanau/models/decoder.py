@@ -62,8 +62,8 @@ class Decoder(CompositeLayer, keras.Model):
         tie_embeddings: Bool. True if the output layer is the embedding, transposed.
         copy: Bool. True to copy tokens of the source or generate them (See et al. 2017):
             see `log_mixture`. The `Encoder` needs `symbols`.
-        units: Positive integer. Width of a `DecoderCell`, in place of `cell`.
-        attention: The attention of that cell.
+        **kwargs: `units`, a positive integer, and `attention`: width and attention of a
+            `DecoderCell`, in place of `cell`.
 
     Call arguments:
         target_in: Int tensor `(batch, target_time)`: the start token and the

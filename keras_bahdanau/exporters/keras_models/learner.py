@@ -45,7 +45,7 @@ class Learner:
             optimizer keeps. Not to be changed in place.
 
     Raises:
-        As `ArrayModel`; ValueError if the file has no signature `train`.
+        ValueError: If the file has no signature `train`; other errors as of `ArrayModel`.
     """
 
     def __init__(self, path, threads=1):
