@@ -59,7 +59,10 @@ class AlignmentHistory(keras.callbacks.Callback):
     ):
         super().__init__()
         self.inputs, self.pipeline, self.layer = inputs, pipeline, layer
-        self._labels = target_labels, source_labels
+        self._labels = [
+            None if labels is None else [[*texts] for texts in labels]
+            for labels in (target_labels, source_labels)
+        ]
         self.chosen_steps = None if steps is None else sorted({*map(int, steps)})
         self.steps, self.alignments, self.losses, self.entropies = [], [], [], []
         self._step, self._batch, self._epoch_sum = 0, -1, 0.0
@@ -126,7 +129,7 @@ class AlignmentHistory(keras.callbacks.Callback):
         """`RecordedAlignment` of weights `(source_time,)`, of a map, or of a map for each head."""
         weights = weights.mean(axis=0) if weights.ndim == 3 else np.atleast_2d(weights)
         target, source = (
-            [str(position) for position in range(size)] if labels is None else [*labels[number]]
+            [str(position) for position in range(size)] if labels is None else labels[number]
             for size, labels in zip(weights.shape, self._labels, strict=True)
         )
         if self._labels[0] is None and len(weights) == 1:

@@ -80,11 +80,12 @@ def test_the_loss_of_a_record_is_the_mean_since_the_one_before():
 
 def test_labels_leave_padding_out():
     labels = [["a", "b", "c"], ["b", "b"], ["c", "a", "b", "a"]]
-    history = AlignmentHistory(IDS, steps=[0], source_labels=labels)
+    history = AlignmentHistory(IDS, steps=[0, 1], source_labels=map(iter, labels))
     fit(new_classifier(), history, batches=1)
-    for record, tokens in zip(history.alignments[0], labels, strict=True):
-        assert record.source_tokens == tokens and record.alignment.shape == (1, len(tokens))
-        assert record.alignment.sum() == pytest.approx(1, abs=1e-5)
+    for records in history.alignments:
+        for record, tokens in zip(records, labels, strict=True):
+            assert record.source_tokens == tokens and record.alignment.shape == (1, len(tokens))
+            assert record.alignment.sum() == pytest.approx(1, abs=1e-5)
 
 
 def test_the_entropy_is_that_of_rows_with_weights():
