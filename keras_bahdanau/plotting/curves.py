@@ -43,7 +43,7 @@ def plot_history(history, *, ax=None):
         )
     for panel, metric in zip(panels, metrics, strict=True):
         _plot_metric(panel, metric, history)
-    return figure
+    return panels[0].figure
 
 
 def _plot_metric(panel, metric, history):

@@ -22,7 +22,7 @@ _MODULE = "keras_bahdanau.exporters.cpp_loader"
 _THREADS = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
 
 
-def run_in_clean_process(directory, requests, python=sys.executable):
+def run_in_clean_process(directory, requests, python=None):
     """Run requests against a SavedModel in a new process without Python TensorFlow or Keras.
 
     The process sees no GPU, as in the stock image of the model server.
@@ -31,7 +31,8 @@ def run_in_clean_process(directory, requests, python=sys.executable):
         directory: Path of the SavedModel, the directory that holds `saved_model.pb`.
         requests: Iterable of `(signature, {argument: array})`, as `SavedModelSession.run` takes
             them. One or two of them are in memory at a time.
-        python: Path of the Python whose TensorFlow is used, for another release of it.
+        python: Path of the Python whose TensorFlow is used, for another release of it; None for
+            the one that runs this.
 
     Returns a list of dictionaries from a result's name to its array. Raises RuntimeError if loading
     the model or any request fails, with the last output of the process.
@@ -47,14 +48,14 @@ def run_in_clean_process(directory, requests, python=sys.executable):
 
 
 def timed_in_clean_process(
-    directory, requests, python=sys.executable, threads=None, text_operations=True
+    directory, requests, python=None, threads=None, text_operations=True
 ):
     """(answers, seconds of each request) of `run_in_clean_process`, by default on all threads."""
     limits = {} if threads is None else dict.fromkeys(_THREADS, str(threads))
     # files without a name: nothing is left of them, however this process ends
     with tempfile.TemporaryFile() as answered, tempfile.TemporaryFile() as log:
         child = subprocess.Popen(
-            module_command(python, _MODULE, os.fspath(directory))
+            module_command(python or sys.executable, _MODULE, os.fspath(directory))
             + ([] if text_operations else ["--no-text"]),
             env={
                 **os.environ,
