@@ -47,9 +47,7 @@ def run_in_clean_process(directory, requests, python=None):
     return timed_in_clean_process(directory, requests, python)[0]
 
 
-def timed_in_clean_process(
-    directory, requests, python=None, threads=None, text_operations=True
-):
+def timed_in_clean_process(directory, requests, python=None, threads=None, text_operations=True):
     """(answers, seconds of each request) of `run_in_clean_process`, by default on all threads."""
     limits = {} if threads is None else dict.fromkeys(_THREADS, str(threads))
     # files without a name: nothing is left of them, however this process ends
