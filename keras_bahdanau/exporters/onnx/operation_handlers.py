@@ -1,13 +1,15 @@
 """Handlers of tf2onnx for operations that it converts otherwise than TensorFlow computes them.
 
 Its `Select` multiplies by a mask, which keeps NaN; its `FloorDiv` and `FloorMod` of integers round
-towards zero; its `Pad` of bytes is no valid graph; its `RFFT` has no real and imaginary part.
+towards zero; its `Pad` of bytes is no valid graph; its `RFFT` has no real and imaginary part. It
+has no `Bucketize`.
 """
 
 
 def handlers():
     """The handlers of tf2onnx for operations that it converts wrongly, or not at all."""
     return {
+        "Bucketize": (_bucketize, []),
         "FloorDiv": (_floor_div, []),
         "FloorMod": (_floor_mod, []),
         "Imag": (_part_of_complex(1), []),
@@ -34,6 +36,21 @@ def _replace(context, node, kind, inputs, **settings):
     return context.make_node(
         kind, inputs, name=name, outputs=outputs, shapes=shapes, dtypes=dtypes, **settings
     )
+
+
+def _bucketize(context, node, name, arguments):
+    """Number of the boundaries that are at most x."""
+    import numpy as np
+    from onnx import TensorProto
+
+    boundaries = np.array(node.get_attr("boundaries").floats, np.float32)
+    boundaries = context.make_const(f"{name}__boundaries", boundaries).output[0]
+    last = context.make_const(f"{name}__last", _integers([-1])).output[0]
+    values = context.make_node("Cast", [node.input[0]], attr={"to": TensorProto.FLOAT}).output[0]
+    values = context.make_node("Unsqueeze", [values, last]).output[0]
+    reached = context.make_node("GreaterOrEqual", [values, boundaries]).output[0]
+    reached = context.make_node("Cast", [reached], attr={"to": TensorProto.INT32}).output[0]
+    _replace(context, node, "ReduceSum", [reached, last], attr={"keepdims": 0})
 
 
 def _floor_mod(context, node, name, arguments):
