@@ -17,7 +17,6 @@ from keras_bahdanau.evaluation.importance import (
     uniform,
 )
 from keras_bahdanau.pipelines.probes import ModelProbe, StepProbe, require_rows
-from keras_bahdanau.pipelines.trace import ids_of_tokens
 from keras_bahdanau.settings import checks
 from keras_bahdanau.settings.checks import counted
 
@@ -66,13 +65,13 @@ class Faithfulness:
         place, share = [*self.shares.items()][-1]
         if not self.areas[place]["leave-one-out"].low > 0:
             return f"The output of this model depends on none of its {self.unit}."
+        order = f"For this model the weights order the {self.unit}"
+        if not share.low > 0:
+            return f"{order} no better than chance."
         degree = "far worse than"
         if share.value >= 0.5:
             degree = "nearly as well as" if share.value >= 0.8 else "less well than"
-        reference = f"{degree} leaving each of them out does"
-        reference = reference if share.low > 0 else "no better than chance"
-        order = f"the weights order the {self.unit} {reference}"
-        return f"For this model {order}: {share.value:.2f} of its area."
+        return f"{order} {degree} leaving each of them out does: {share.value:.2f} of its area."
 
     def scores(self):
         """All measures but the curves as a dictionary that JSON holds."""
@@ -245,6 +244,8 @@ def _step_probes(pipeline, data, targets, peers, sizes, random):
             "`model` must be a pipeline or a keras.Model. Received: "
             f"{type(pipeline).__name__}. Load the .keras file: kb.load_pipeline(path)."
         )
+    from keras_bahdanau.pipelines.trace import ids_of_tokens  # which loads TensorFlow
+
     steps, batch_size = sizes
     for peer in peers:
         if peer.target != pipeline.target or peer.source != pipeline.source:

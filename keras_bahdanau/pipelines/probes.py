@@ -15,7 +15,6 @@ from keras_bahdanau.pipelines.interventions import (
     intervening,
     recording_masks,
 )
-from keras_bahdanau.text.vocabulary import START
 
 LEAST_PROBABILITY = 1e-12
 
@@ -138,6 +137,8 @@ class StepProbe(Probe):
         target = np.zeros((len(outputs), max(map(len, outputs))), np.int32)
         for row, ids in zip(target, outputs, strict=True):
             row[: len(ids)] = ids
+        from keras_bahdanau.text.vocabulary import START  # of packages that no Keras model needs
+
         self._target_in = np.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=START)
         self._features = pipeline.source.batch(sources, pipeline.longest())
         front_end, vectors, parts = self.model.encoder.front_end, [], []
