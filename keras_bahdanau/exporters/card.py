@@ -6,6 +6,7 @@ import hashlib
 from keras_bahdanau import __version__
 from keras_bahdanau.exporters.parity import Parity, table
 from keras_bahdanau.files.integrity import Damage, check_fields, opened, parse_card
+from keras_bahdanau.files.whole_file import open_regular
 
 CARD = "card.json"
 TARGET = "target.spm"
@@ -24,6 +25,7 @@ _FORMS = {
     "feature_place": str,
     "inputs": str,
     "metrics": [str],
+    "missing_values": bool,
     "quantization_aware": bool,
     "parity": [dict],
     "reduction": int,
@@ -31,6 +33,7 @@ _FORMS = {
     "signatures": {str: [str]},
     "source": dict,
     "trained_for": str,
+    "training": dict,
 }
 
 
@@ -103,7 +106,7 @@ def read_card(content):
 def read_packed_card(path):
     """Read the card of a .tflite file alone; ValueError if it holds none."""
     try:
-        with open(path, "rb") as file, opened(file) as archive:
+        with open_regular(path) as file, opened(file) as archive:
             if CARD not in archive.namelist():
                 raise Damage(f"it has no {CARD}")
             return read_card(archive.read(CARD))

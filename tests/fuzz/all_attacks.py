@@ -2,12 +2,15 @@
 
 from fuzz import (  # noqa: F401
     archives,
+    array_files,
+    array_requests,
     clients,
     command_line,
     corpora,
     extremes,
     foreign_files,
     images,
+    learned_states,
     numeric_sources,
     onnx_files,
     prefixes,

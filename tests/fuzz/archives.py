@@ -147,7 +147,8 @@ def cards_of(good):
 
 
 def _with_option(card):
-    return json.dumps({**card, "search": {**card["search"], "from_the_future": 1}}).encode()
+    search = {**card.get("search", {}), "from_the_future": 1}
+    return json.dumps({**card, "search": search}).encode()
 
 
 @attack(5, ".keras: malformed cards", full=70, few=4)

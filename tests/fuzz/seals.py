@@ -5,7 +5,7 @@ import os
 import signal
 from pathlib import Path
 
-from fuzz.attack import attack, judged
+from fuzz.attack import attack, judged, nothing
 from fuzz.outcomes import Case, Outcome
 
 SECONDS = 5  # that a reader may take
@@ -45,13 +45,18 @@ def replaced_files(world, count):
 
 
 def _tried(world, target, kind, count):
+    return told_by(world.heavy, world, target, kind, count, name=kind)
+
+
+def told_by(zygote, world, target, *arguments, name, seconds=300):
+    """The cases that a child of a zygote prints by `tell`, and that of the child itself."""
     with world.scratch() as directory:
-        answer = world.heavy.call(target, kind, count, directory=directory, seconds=300)
+        answer = zygote.call(target, *arguments, directory=directory, seconds=seconds)
     lines = answer.out.decode().splitlines()
-    yield judged(kind, answer, lambda _: bool(lines))
+    yield judged(name, answer, lambda _: bool(lines))
     for line in lines:
-        outcome, name, detail = line.split("\t")
-        yield Case(f"{kind}: {name}", Outcome(outcome), detail=detail)
+        outcome, case, detail = line.split("\t")
+        yield Case(f"{name}: {case}", Outcome(outcome), detail=detail)
 
 
 def try_flips(kind, count):
@@ -66,7 +71,7 @@ def try_flips(kind, count):
     for path, read in readers.items():
         read()
         for position in flips(path, count, random):
-            _print(f"byte {position} of {path.name}", read)
+            tell(f"byte {position} of {path.name}", read)
 
 
 def try_replaced(kind, count):
@@ -77,27 +82,35 @@ def try_replaced(kind, count):
         good = path.rename(f"{path}.good")
         for name, make in list(REPLACED.items())[:count]:
             make(path)
-            _print(f"{name} as {path.name}", read)
+            tell(f"{name} as {path.name}", read)
             path.rmdir() if path.is_dir() else path.unlink()
         good.rename(path)
 
 
-def _print(name, read):
+def tell(name, call, right=nothing):
+    """Print the outcome of a call: a right result, or an error of one line.
+
+    `right` is a function of the result: True if it is right. By default there is none.
+    """
     outcome, detail = Outcome.SILENT, ""
     try:
         with _limit():
-            read()
+            result = call()
+        if right(result):
+            outcome = Outcome.SURVIVED
     except TimeoutError:
         outcome = Outcome.UNBOUNDED
-    except (OSError, ValueError) as error:
+    except (OSError, TypeError, ValueError) as error:
         detail = str(error)
         is_clear = "\n" not in detail and len(detail) < 1000
-        outcome = Outcome.REFUSED if is_clear else Outcome.TRACEBACK
+        told = isinstance(error, OSError) or right is nothing or "Received: " in detail
+        outcome = Outcome.REFUSED if is_clear and told else Outcome.TRACEBACK
     except MemoryError:
         outcome = Outcome.UNBOUNDED
     except Exception as error:
         outcome, detail = Outcome.TRACEBACK, repr(error)
-    print(outcome.value, name, " ".join(detail.split())[:300], sep="\t", flush=True)
+    words = (" ".join(text.split())[:300] for text in (name, detail))
+    print(outcome.value, *words, sep="\t", flush=True)
 
 
 @contextlib.contextmanager

@@ -104,6 +104,11 @@ class World:
         return self._exported("onnx", "toy.onnx", options="--max-source-length 24")
 
     @functools.cached_property
+    def arrays(self):
+        """Directory of .tflite files of Keras models: see `fuzz.array_files.write_files`."""
+        return self.made("arrays", "fuzz.array_files:write_files")
+
+    @functools.cached_property
     def frames(self):
         """Directory of artefacts of frames: `saved/1` and `frames.tflite`."""
         path = self.directory / "frames"

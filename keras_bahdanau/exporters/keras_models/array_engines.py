@@ -1,7 +1,8 @@
 """Runtimes of `ArrayModel`: each reads one kind of file, and opens its signatures.
 
 An engine has the `card` of an undamaged file, and `open(signatures, threads)`: a dictionary from a
-name to a function of a dictionary of arrays, with the attribute `inputs`, a dictionary of `Slot`.
+name to a function of a dictionary of arrays, with the attributes `inputs`, a dictionary of `Slot`,
+and `outputs`, a list of names.
 """
 
 import threading
@@ -66,6 +67,7 @@ class _LiteRTSignature:
             name: Slot(np.dtype(detail["dtype"]), _declared_shape(detail))
             for name, detail in runner.get_input_details().items()
         }
+        self.outputs = [*runner.get_output_details()]
 
     def __call__(self, arrays):
         with self._turn:
@@ -112,20 +114,20 @@ class _OnnxSignature:
             value.name: Slot(dtype_of(value), _known_sizes(value.shape))
             for value in session.get_inputs()
         }
-        self._outputs = []
+        self.outputs = []
         for value in session.get_outputs():
             name = value.name
             if name not in outputs:  # it is that of an input
                 while name not in self.inputs and name.endswith(OUT):
                     name = name.removesuffix(OUT)
-            self._outputs.append(name)
+            self.outputs.append(name)
 
     def __call__(self, arrays):
         try:
             values = self._session.run(None, arrays)
         except Exception as error:  # its classes have no base of their own
             raise ValueError(str(error)) from None
-        return dict(zip(self._outputs, values, strict=True))
+        return dict(zip(self.outputs, values, strict=True))
 
 
 def _known_sizes(shape):

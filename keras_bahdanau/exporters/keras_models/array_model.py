@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_bahdanau.exporters.keras_models.array_engines import ENGINES, LiteRTEngine
 from keras_bahdanau.settings.guesses import nearest
-from keras_bahdanau.settings.limits import BATCH_SIZE
+from keras_bahdanau.settings.limits import BATCH_SIZE, MOST_OF_AN_INPUT, THREADS
 from keras_bahdanau.settings.option import check_value
 
 
@@ -31,8 +31,9 @@ class ArrayModel:
         threads: Positive integer. Processor threads to use.
 
     Call arguments:
-        inputs: Dictionary from the name of each input to its array, as wide as `tensors` says; an
-            array alone for the only one.
+        inputs: Dictionary from the name of each input to its array, as wide as `signatures` says;
+            an array alone for the only one. Integers outside of the input's range are the nearest
+            ones. NaN is for models alone that look for it, as `Forecaster` does.
         signature: String; the first signature of the file by default.
 
     Output:
@@ -47,12 +48,14 @@ class ArrayModel:
     Raises:
         FileNotFoundError: If there is no such file.
         ImportError: If `ai-edge-litert`, or `onnxruntime`, is not installed.
+        OSError: If `path` is a directory, a pipe or a device.
         TypeError: If an input is no array of numbers.
-        ValueError: If the file is damaged, or a signature, the name or the shape of an input is
-            not the file's.
+        ValueError: If the file is damaged; if a signature, the name or the shape of an input is
+            not the file's; or if a number is not finite.
     """
 
     def __init__(self, path, threads=1):
+        check_value("threads", threads, THREADS)
         self.path, self._threads = Path(path), threads
         self._engine = ENGINES.get(self.path.suffix, LiteRTEngine)(self.path)
         self.card = self._engine.card
@@ -71,13 +74,15 @@ class ArrayModel:
         self._process, engine = os.getpid(), self._engine
         try:
             self._runners = engine.open(self.signatures, self._threads)
+            if not self._runners:
+                raise ValueError("its card names no signature")
             for name, runner in self._runners.items():
                 if {*runner.inputs} != {*self.signatures[name]["inputs"]}:
                     raise ValueError(f"its card has other inputs of {name!r} than the model")
-            if "states" in self.card and {*self.card["states"]} - {
-                *self.signatures["step"]["inputs"]
-            }:
-                raise ValueError("its card has other states than the model")
+            if states := {*self.card.get("states", ())}:
+                step = self._runners["step"]
+                if states - {*step.inputs} & {*step.outputs}:
+                    raise ValueError("its card has other states than the model")
         except (KeyError, RuntimeError, ValueError) as error:
             raise ValueError(
                 f"{engine.form} must hold a model that {engine.runtime} can load. Received: "
@@ -87,10 +92,10 @@ class ArrayModel:
 
     def __call__(self, inputs, signature=None):
         name = next(iter(self.signatures)) if signature is None else signature
-        if name not in self.signatures:
+        if not isinstance(name, str) or name not in self.signatures:
             raise ValueError(
                 f"`signature` must be one of {', '.join(self.signatures)}. Received: "
-                f"signature={signature!r}{nearest(signature, self.signatures)}"
+                f"signature={signature!r:.200}{nearest(signature, self.signatures)}"
             )
         if self._process != os.getpid():  # a fork has no threads, and perhaps a held lock
             self._inherited = self._runners  # to free them may hang
@@ -111,29 +116,32 @@ class ArrayModel:
         described = self.signatures[signature]["inputs"]
         if not isinstance(inputs, dict):
             inputs = dict(zip(described, [inputs], strict=False))
-        if set(inputs) != set(described):
-            raise ValueError(
-                f"The inputs of {signature!r} must be {', '.join(described)}. Received: "
-                f"{', '.join(map(str, inputs)) or 'none'}."
-            )
+        require_names(f"The inputs of {signature!r}", inputs, described)
         arrays = {}
         for name in described:
-            array, dtype = np.asarray(inputs[name]), slots[name].dtype
-            numbers = "biu" if dtype.kind in "iu" else "biuf"
-            if array.dtype.kind not in numbers:
-                raise TypeError(
-                    f"The input {name!r} must be an array of {dtype.name}. Received: "
-                    f"{array.dtype.name}."
-                )
-            if not slots[name].fits(array) or not array.size:
-                raise ValueError(
-                    f"The input {name!r} must be {described[name]}. Received: shape {array.shape}."
-                )
-            if dtype.kind in "iu":
-                limits = np.iinfo(dtype)
-                array = np.clip(array, limits.min, limits.max)
-            arrays[name] = np.ascontiguousarray(array, dtype)
+            array = _fitting_array(name, inputs[name], described[name], slots[name])
+            arrays[name] = _converted(array, slots[name].dtype)
+            if array.dtype.kind == "f" and not np.isfinite(arrays[name]).all():
+                self._check_missing(name, array, arrays[name])
+        rows = {len(array) for name, array in arrays.items() if slots[name].shape[:1] == (None,)}
+        if len(rows) > 1:  # which a runtime may broadcast
+            shapes = {name: array.shape for name, array in arrays.items()}
+            raise ValueError(
+                f"The inputs of {signature!r} must have equally many rows. Received: {shapes}."
+            )
         return arrays
+
+    def _check_missing(self, name, array, converted):
+        """Raise ValueError unless NaN is the only such value, and the model looks for it."""
+        looks_for_nan = self.card.get("missing_values")
+        wrong = np.isinf(converted) if looks_for_nan else ~np.isfinite(converted)
+        if not wrong.any():
+            return
+        raise ValueError(
+            f"The input {name!r} must hold finite numbers of {converted.dtype.name}. Received: "
+            f"{array[wrong].flat[0]}. Replace it, or let the model look for it with "
+            "keras.ops.isnan."
+        )
 
     def stream(self, rows=1):
         """A function of the inputs of one time step, which keeps the states; all begin with zeros.
@@ -187,6 +195,56 @@ class Stream:
         names = [n for n in self._model.signatures["step"]["inputs"] if n not in self.states]
         if not isinstance(inputs, dict):
             inputs = dict(zip(names, [inputs], strict=False))
+        require_names("The inputs of a time step", inputs, names)
         outputs = self._model({**inputs, **self.states}, "step")
         self.states = {name: outputs.pop(name) for name in self.states}
         return outputs
+
+
+def require_names(subject, inputs, names):
+    """Raise ValueError unless a dictionary of inputs has these keys."""
+    if set(inputs) != set(names):
+        received = repr(", ".join(map(str, inputs)))[1:-1]  # in one line
+        raise ValueError(
+            f"{subject} must be {', '.join(names) or 'none'}. Received: {received[:200] or 'none'}."
+        )
+
+
+def as_array(name, value):
+    """A value of any kind as an array; ValueError for lists of several lengths."""
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"The input {name!r} must be an array, or lists that are equally long. Received: "
+            f"{type(value).__name__} ({' '.join(str(error).split())[:200]})."
+        ) from None
+
+
+def _fitting_array(name, value, described, slot):
+    """An input as an array of numbers of the kind and the shape that a `Slot` takes."""
+    array, dtype = as_array(name, value), slot.dtype
+    if array.dtype.kind not in ("biu" if dtype.kind in "iu" else "biuf"):
+        raise TypeError(
+            f"The input {name!r} must be an array of {dtype.name}. Received: {array.dtype.name}."
+        )
+    if not slot.fits(array) or not array.size:
+        raise ValueError(f"The input {name!r} must be {described}. Received: shape {array.shape}.")
+    if array.size > MOST_OF_AN_INPUT:
+        raise ValueError(
+            f"The input {name!r} must have at most {MOST_OF_AN_INPUT:,} numbers. Received: shape "
+            f"{array.shape}. Cut it into parts."
+        )
+    return array
+
+
+def _converted(array, dtype):
+    """An array in another dtype; of integers the nearest ones."""
+    if dtype.kind in "iu":
+        least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+        if array.dtype.kind == "u":
+            array = np.minimum(array.astype(np.uint64), np.uint64(most))
+        else:  # NumPy refuses bounds outside of the array's dtype
+            array = np.clip(array.astype(np.int64), least, min(most, np.iinfo(np.int64).max))
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(array, dtype)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_bahdanau.exporters.keras_models.array_model import ArrayModel
+from keras_bahdanau.exporters.keras_models.array_model import ArrayModel, as_array, require_names
 from keras_bahdanau.files.integrity import (
     Damage,
     check_fields,
@@ -56,9 +56,28 @@ class Learner:
                 f"{', '.join(self.model.signatures)}. Export it with signatures=('train',)."
             )
         self._training, self._turn = self.model.card["training"], threading.Lock()
-        first = self.model({}, "initial_state")
-        self._first = {name: first[name] for name in self._training["state"]}
+        try:
+            self._first = self._first_state()
+        except (KeyError, ValueError) as error:
+            raise ValueError(
+                "A file that learns must have a card that describes its state. Received: "
+                f"path={str(path)!r} ({str(error)[:200]}). Export it again."
+            ) from None
         self.state, self._previous = self._first, None
+
+    def _first_state(self):
+        """State as exported; `Damage`, KeyError or ValueError if the card describes another."""
+        training = self._training
+        check_fields(training, {"labels": str, "weights": [str], "state": [str]})
+        for name in ("classes", "ignored"):
+            if not isinstance(training[name], int | None):
+                raise Damage(f"its {name!r} is no number")
+        first = self.model({}, "initial_state")
+        state = {name: first[name] for name in training["state"]}
+        inputs = self.model.signatures["train"]["inputs"].keys()
+        if not {*training["weights"]} <= {*state} <= {*inputs} - {training["labels"]}:
+            raise Damage("its weights or its labels are none of the signature 'train'")
+        return state
 
     def infer(self, inputs):
         """Dictionary of the outputs for inputs as of `ArrayModel`, with what has been learned."""
@@ -155,17 +174,13 @@ class Learner:
         hidden = {*self._first, self._training["labels"]}
         names = [name for name in self.model.signatures[signature]["inputs"] if name not in hidden]
         if not isinstance(inputs, dict):
-            return dict(zip(names, [inputs], strict=False))
-        if set(inputs) != set(names):
-            raise ValueError(
-                f"The inputs must be {', '.join(names)}. Received: "
-                f"{', '.join(map(str, inputs)) or 'none'}."
-            )
+            inputs = dict(zip(names, [inputs], strict=False))
+        require_names("The inputs", inputs, names)
         return inputs
 
     def _numbers(self, labels):
         """Labels as numbers; ValueError for those of no class."""
-        array, names = np.asarray(labels), self.model.labels
+        array, names = as_array(self._training["labels"], labels), self.model.labels
         classes, ignored = self._training["classes"], self._training["ignored"]
         if classes is None:
             return array
@@ -174,7 +189,7 @@ class Learner:
                 if label not in names:
                     raise ValueError(
                         f"A label must be one of {', '.join(names[:20])}. Received: "
-                        f"{str(label)!r}{nearest(str(label), names)}"
+                        f"{str(label)!r:.200}{nearest(str(label), names)}"
                     )
             numbers = [names.index(label) for label in array.flat]
             return np.array(numbers, np.int32).reshape(array.shape)

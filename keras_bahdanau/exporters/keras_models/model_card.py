@@ -37,9 +37,17 @@ def model_card(served):
         },
         **({} if states is None else {"states": [*states]}),
         **({} if training is None else {"training": training}),
+        **({"missing_values": True} if _looks_for_nan(served.functions) else {}),
         **({} if served.labels is None else {"labels": [*served.labels.names]}),
         "parity": [],
     }
+
+
+def _looks_for_nan(functions):
+    """True if a graph treats NaN as a value of its own, such as a missing one."""
+    from keras_bahdanau.exporters.keras_models.portable_layers import operations_by_layer
+
+    return any("IsNan" in operations_by_layer(function) for function in functions.values())
 
 
 def _described(tensor):

@@ -90,8 +90,11 @@ def test_a_changed_byte_or_a_cut_is_found(path, tmp_path):
         ([1, 2], ValueError, r"must be int32 \(1, any\). Received: shape \(2,\)"),
         ([[1], [2]], ValueError, r"Received: shape \(2, 1\)"),
         (np.zeros((1, 0), "int32"), ValueError, r"Received: shape \(1, 0\)"),
+        ([[1], [2, 3]], ValueError, "equally long. Received: list"),
+        ({"a\nb": [[1]]}, ValueError, r"Received: a\\nb"),
+        (np.broadcast_to(np.int32(1), (1, 2**31)), ValueError, "at most 67,108,864 numbers"),
     ],
-    ids=["name", "floats", "text", "rank", "rows", "nothing"],
+    ids=["name", "floats", "text", "rank", "rows", "nothing", "ragged", "lines", "huge"],
 )
 def test_a_wrong_input_is_an_error_in_one_line(runner, inputs, kind, message):
     with pytest.raises(kind, match=message) as error:
@@ -99,11 +102,43 @@ def test_a_wrong_input_is_an_error_in_one_line(runner, inputs, kind, message):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", ">u8", "int64", "bool", ">i4"])
+def test_integers_of_any_kind_are_the_nearest_ones_of_the_input(runner, kind):
+    ids = np.array([[1, 0, 7]]).astype(kind)
+    if np.dtype(kind).kind in "iu":
+        ids[0, 1] = np.iinfo(kind).max
+    nearest = np.minimum(ids.astype("float64"), IDS - 1).astype("int32")
+    assert np.array_equal(runner(ids)["mood"], runner(nearest)["mood"])
+
+
 def test_a_signature_that_is_not_there_is_an_error(runner):
+    with pytest.raises(ValueError, match=r"Received: signature=\['mood'\]"):
+        runner([[1]], signature=["mood"])
     with pytest.raises(ValueError, match="must be one of serving_default"):
         runner([[1]], signature="serving")
     with pytest.raises(ValueError, match="must have the signature 'step'"):
         runner.stream()
+
+
+@pytest.mark.parametrize("threads", [0, 1.5, "2"])
+def test_a_wrong_number_of_threads_is_an_error(path, threads):
+    with pytest.raises(ValueError, match="`threads` must be an integer in"):
+        ArrayModel(path, threads)
+
+
+@pytest.mark.slow
+def test_missing_values_are_for_a_model_that_looks_for_them(tmp_path):
+    model = kb.Forecaster(4, units=5)
+    past = np.sin(np.arange(18.0)).reshape(1, 9, 2).astype("float32")
+    past[0, 3, 1] = np.nan
+    model(past)
+    path = kb.export_litert(model, tmp_path / "a.tflite", length="dynamic")
+    runner = ArrayModel(path)
+    (answer,) = runner(past).values()
+    assert answer == pytest.approx(model(past).numpy(), abs=1e-5)
+    past[0, 5, 0] = np.inf
+    with pytest.raises(ValueError, match="finite numbers of float32. Received: inf"):
+        runner(past)
 
 
 def test_padding_behind_the_real_length_changes_nothing(tmp_path):

@@ -86,7 +86,7 @@ def test_a_changed_byte_or_a_cut_is_found(path, tmp_path):
         ({"ids": [[0.5]], "age": [[1]]}, TypeError, "must be an array of int32. Received: float64"),
         ({"ids": [1, 2], "age": [[1]]}, ValueError, r"must be int32 \(any, any\). Received: shape"),
         ({"ids": np.zeros((0, 2), int), "age": np.zeros((0, 1))}, ValueError, r"shape \(0, 2\)"),
-        ({"ids": [[1], [2], [3]], "age": [[1], [2]]}, ValueError, "a shape that the model reads"),
+        ({"ids": [[1], [2], [3]], "age": [[1], [2]]}, ValueError, "equally many rows"),
     ],
     ids=["name", "floats", "rank", "nothing", "rows"],
 )
@@ -164,6 +164,8 @@ def test_a_stream_of_any_rows_is_the_whole_sequence(tmp_path):
         (name,) = steps[0]
         whole = model(samples).numpy()
         assert np.stack([step[name] for step in steps], axis=1) == pytest.approx(whole, abs=1e-5)
+        with pytest.raises(ValueError, match="equally many rows"):
+            stream(np.ones((rows + 1, 4)))
 
 
 @pytest.mark.slow

@@ -23,10 +23,19 @@ def chain():
     )
 
 
+@pytest.fixture(scope="module")
+def model():
+    return spread(chain())
+
+
+@pytest.fixture(scope="module")
+def path(model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("exported") / "steps.tflite"
+    return kb.export_litert(model, path, signatures=("step",))
+
+
 @pytest.mark.parametrize("count", [20, pytest.param(1000, marks=pytest.mark.slow)])
-def test_many_steps_are_the_whole_sequence(tmp_path, count):
-    model = spread(chain())
-    path = kb.export_litert(model, tmp_path / "steps.tflite", signatures=("step",))
+def test_many_steps_are_the_whole_sequence(model, path, count):
     stream, random = ArrayModel(path).stream(), np.random.default_rng(0)
     samples = random.normal(size=(1, count, 4)).astype("float32")
     outputs = [*stream(samples[:, 0])]
@@ -34,6 +43,26 @@ def test_many_steps_are_the_whole_sequence(tmp_path, count):
     steps = [stream(samples[:, step])[outputs[0]] for step in range(1, count)]
     whole = model(samples).numpy()
     assert np.stack(steps, axis=1) == pytest.approx(whole[:, 1:], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"sample": [[1, 2, 3, np.nan]]}, "finite numbers of float32. Received: nan"),
+        ({"sample": [[1, 2, 3, 1e39]]}, r"finite numbers of float32. Received: 1e\+39"),
+        ({"sample": [[1, 2, 3, 4]], "gru_state_0": [[0] * 6]}, "must be sample. Received: sample,"),
+        ([[1, 2, 3]], r"Received: shape \(1, 3\)"),
+    ],
+    ids=["nan", "overflow", "state", "shape"],
+)
+def test_a_wrong_step_is_an_error_and_leaves_the_stream_as_it_was(path, request_, message):
+    stream, undisturbed = (ArrayModel(path).stream() for _ in range(2))
+    step = [[1.0, -1.0, 0.5, 2.0]]
+    for _ in range(2):
+        with pytest.raises(ValueError, match=message):
+            stream(request_)
+        outputs, expected = stream(step), undisturbed(step)
+        assert all(np.array_equal(outputs[name], expected[name]) for name in expected)
 
 
 class Scaled(L.Layer):
