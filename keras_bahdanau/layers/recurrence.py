@@ -222,7 +222,7 @@ def _loop_over_rows(step, state, inputs, template, steps):
 
 
 def _loop_scan(step, state, inputs):
-    """`keras.ops.scan`, with new random numbers at each step on JAX, too."""
+    """`_scan`, with new random numbers at each step on JAX, too."""
     draws = LoopDraws()
 
     def body(carry, x):
@@ -232,16 +232,22 @@ def _loop_scan(step, state, inputs):
         return (t + 1, state), output
 
     # outputs: (time, ...)
-    first = ops.zeros((), "int32"), state
-    (_, state), outputs = ops.scan(body, first, inputs, unroll=_steps_at_once())
+    (_, state), outputs = _scan(body, (ops.zeros((), "int32"), state), inputs)
     draws.end(ops.shape(tree.flatten(inputs)[0])[0])
     return outputs, state
 
 
-def _steps_at_once():
-    """Number of steps in a pass of a loop."""
+def _scan(step, state, inputs):
+    """`keras.ops.scan`; on JAX with a gradient of its own."""
     if keras.backend.backend() != "jax":
-        return 1
+        return ops.scan(step, state, inputs)
+    from keras_bahdanau.layers import deferred_scan
+
+    return deferred_scan.scan(step, state, inputs, unroll=_steps_at_once())
+
+
+def _steps_at_once():
+    """Number of steps in a pass of a loop on JAX."""
     import jax
 
     return STEPS_AT_ONCE if jax.default_backend() == "gpu" else 1

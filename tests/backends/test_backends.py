@@ -211,6 +211,45 @@ def test_a_forecaster_trains_and_predicts_as_on_tensorflow(tmp_path, backend):
     assert_alike((found, expected), *keys, atol=1e-4, rtol=1e-4)
 
 
+def scan_gradients(policy, *names):
+    """Answers of `scan_gradients.py`, by the name of a decoder cell or reader."""
+    python = python_of("jax")
+    if python is None:
+        pytest.skip(NO_ENVIRONMENT.format("jax", "JAX"))
+    done = subprocess.run(
+        [python, TESTS / "backends" / "scan_gradients.py", policy, *names],
+        env={
+            **os.environ,
+            "KERAS_BACKEND": "jax",
+            "PYTHONPATH": os.pathsep.join(map(str, (ROOT, TESTS / "support"))),
+            "JAX_PLATFORMS": "cpu",
+            "XLA_FLAGS": "--xla_backend_optimization_level=0",
+        },
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return json.loads(done.stdout)
+
+
+def worse_than(limit, answers):
+    """Answers of loops whose gradients differ by more, or have no product behind the loop."""
+    return {name: x for name, x in answers.items() if max(x[:2]) > limit or not x[2]}
+
+
+def test_gradients_of_each_cell_and_score_on_jax_are_those_of_jax():
+    assert worse_than(1e-5, scan_gradients("float32")) == {}
+
+
+def test_second_derivatives_of_loops_on_jax_are_those_of_jax():
+    assert worse_than(1e-5, scan_gradients("second")) == {}
+
+
+def test_gradients_of_loops_on_jax_are_those_of_jax_in_half_precision():
+    names = ("gru", "cell lstm", "score general", "coverage sum", "dropout of weights")
+    assert worse_than(0.05, scan_gradients("mixed_bfloat16", *names)) == {}
+
+
 def told(folder, count):
     return json.loads((folder / f"{count}.json").read_text())
 
