@@ -2,7 +2,7 @@
 
 Its `Select` multiplies by a mask, which keeps NaN; its `FloorDiv` and `FloorMod` of integers round
 towards zero; its `Pad` of bytes is no valid graph; its `RFFT` has no real and imaginary part. It
-has no `Bucketize`.
+has no `Bucketize` and no `Erfc`.
 """
 
 
@@ -10,6 +10,7 @@ def handlers():
     """The handlers of tf2onnx for operations that it converts wrongly, or not at all."""
     return {
         "Bucketize": (_bucketize, []),
+        "Erfc": (_erfc, []),
         "FloorDiv": (_floor_div, []),
         "FloorMod": (_floor_mod, []),
         "Imag": (_part_of_complex(1), []),
@@ -51,6 +52,15 @@ def _bucketize(context, node, name, arguments):
     reached = context.make_node("GreaterOrEqual", [values, boundaries]).output[0]
     reached = context.make_node("Cast", [reached], attr={"to": TensorProto.INT32}).output[0]
     _replace(context, node, "ReduceSum", [reached, last], attr={"keepdims": 0})
+
+
+def _erfc(context, node, name, arguments):
+    """1 - erf(x), of float32."""
+    import numpy as np
+
+    one = context.make_const(f"{name}__one", np.array(1, np.float32)).output[0]
+    erf = context.make_node("Erf", [node.input[0]]).output[0]
+    _replace(context, node, "Sub", [one, erf])
 
 
 def _floor_mod(context, node, name, arguments):
