@@ -18,7 +18,7 @@ from pathlib import Path
 
 from fuzz.outcomes import Answer
 
-ROOTS = [os.fspath(Path(__file__).parents[1]), os.fspath(Path(__file__).parents[2])]
+TESTS = Path(__file__).parents[1]
 
 
 class Zygote:
@@ -29,7 +29,8 @@ class Zygote:
     """
 
     def __init__(self, *modules):
-        paths = [ROOTS[0], *filter(None, [os.environ.get("PYTHONPATH")]), ROOTS[1]]
+        given = filter(None, [os.environ.get("PYTHONPATH")])
+        paths = [TESTS, TESTS / "support", *given, TESTS.parent]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "fuzz.zygote", *modules],
             stdin=subprocess.PIPE,
@@ -37,7 +38,7 @@ class Zygote:
             stderr=subprocess.DEVNULL,
             env={
                 **os.environ,
-                "PYTHONPATH": os.pathsep.join(paths),
+                "PYTHONPATH": os.pathsep.join(map(os.fspath, paths)),
                 "CUDA_VISIBLE_DEVICES": "-1",
                 "TF_CPP_MIN_LOG_LEVEL": "3",
             },
