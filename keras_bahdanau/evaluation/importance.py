@@ -116,7 +116,7 @@ def overlap(weights, peers):
 
 
 def adversarial(distance, weights, mask, random, tolerance=0.05, rounds=5, candidates=8):
-    """How far other weights are that leave the output nearly unchanged: float `(rows,)`.
+    """Largest distance of other weights that leave the output nearly as it is: float `(rows,)`.
 
     A random search moves the scores, log alpha, of the farthest weights so far, away from the
     model's own. It tries `rounds * candidates` weights for each row: a lower bound.

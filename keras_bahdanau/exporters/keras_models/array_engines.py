@@ -15,7 +15,7 @@ from keras_bahdanau.exporters.onnx.onnx_file import open_sealed
 
 
 class Slot(NamedTuple):
-    """What an input takes."""
+    """Dtype and shape of an input."""
 
     dtype: np.dtype
     shape: tuple  # None for an axis of any size
