@@ -1,6 +1,6 @@
 """The moving pictures of docs/moving, and their stills: `python docs/generator/animations.py`.
 
-Names behind the command draw some of them. Small models are trained here, on data made with fixed
+Names after the command draw some of them. Small models are trained here, on data made with fixed
 seeds, in seconds to two minutes each; two pictures show a published model.
 """
 

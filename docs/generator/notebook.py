@@ -3,7 +3,7 @@
 `python docs/generator/notebook.py` writes docs/notebooks/NAME.ipynb for each page of `NOTEBOOKS`.
 
 A block of Python is a cell, one of shell a cell for bash. Each picture that a block writes is shown
-behind it. Prose and equations stay text, and so do blocks that do not run or need hidden files.
+after it. Prose and equations stay text, and so do blocks that do not run or need hidden files.
 What a block prints is left out: its run gives it.
 """
 

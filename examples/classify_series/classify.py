@@ -49,7 +49,7 @@ def read(name, part):
 def patches(series, size):
     """Patches of `size` values, a step of the GRU each, `(rows, steps, size * channels)`.
 
-    The last patch of a series repeats its last value; behind it is `PADDING`.
+    The last patch of a series repeats its last value; after it is `PADDING`.
     """
     rows = []
     for values in series:

@@ -16,7 +16,7 @@ private const val MOST = 1024 // threads, or texts of a list
 internal fun unknownOption(one: String) =
     InputError("An option must be known. Received: ${quoted(shortened(one))}. See --help.")
 
-/** The value of an option: behind its "=", or the next word. */
+/** The value of an option: after its "=", or the next word. */
 internal fun valueOf(option: String, left: ArrayDeque<String>): String =
     if ('=' in option) option.substringAfter('=') else left.removeFirstOrNull() ?: throw unknownOption(option)
 

@@ -1,4 +1,4 @@
-// A .tflite file as it is shipped: the model, behind it a zip archive, and the seal of both.
+// A .tflite file as it is shipped: the model, after it a zip archive, and the seal of both.
 
 package translation
 

@@ -81,7 +81,7 @@ class ArrayReader {
   }
 
  private:
-  // Appends the numbers of an axis and those behind it.
+  // Appends the numbers of an axis and those after it.
   template <typename T>
   void Collect(const json::Value& value, size_t axis, T*& next) const {
     if (axis == shape_.size()) {

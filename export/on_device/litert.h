@@ -65,7 +65,7 @@ typedef struct {
 
 // A compiler that lays them out in another way than the library's would give it other numbers.
 static_assert(sizeof(LiteRtEnvOption) == 24, "LiteRtEnvOption must have 24 bytes");
-#ifndef _MSC_VER  // which has no place for a bool behind seven bits
+#ifndef _MSC_VER  // which has no place for a bool after seven bits
 static_assert(sizeof(LiteRtRankedTensorType) == 72, "LiteRtRankedTensorType must have 72 bytes");
 #endif
 

@@ -117,7 +117,7 @@ class Tensor {
 // A model, compiled for one of its signatures.
 class Signature {
  public:
-  // Takes the first of some signatures that the model has. Its bytes, and all that lies behind
+  // Takes the first of some signatures that the model has. Its bytes, and all that lies after
   // them, must outlive this.
   Signature(std::string_view model, const std::vector<std::string>& keys, int threads)
       : environment_(Get<LiteRtEnvironment>(LiteRtCreateEnvironment, 2, kEnvironmentOptions)),

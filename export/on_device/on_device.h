@@ -135,7 +135,7 @@ class Pipeline {
     return all ? std::optional(Part(*all, first, length)) : std::nullopt;
   }
 
-  // Rows of a flat matrix of so many columns. Those behind the source's last position are 0.
+  // Rows of a flat matrix of so many columns. Those after the source's last position are 0.
   static std::vector<std::vector<float>> Rows(const std::vector<float>& matrix, size_t columns,
                                               size_t first, size_t length) {
     std::vector<std::vector<float>> rows;

@@ -43,7 +43,7 @@ inline void TransformPowerOfTwo(Spectrum& values) {
   }
 }
 
-// The discrete Fourier transform of so many numbers, 0 behind those given (Bluestein 1970).
+// The discrete Fourier transform of so many numbers, 0 after those given (Bluestein 1970).
 inline Spectrum Transformed(const Spectrum& given, size_t size) {
   Spectrum chirp(size);  // exp(-i pi k^2 / size)
   for (uint64_t k = 0; k < size; ++k) {

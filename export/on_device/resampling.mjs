@@ -3,7 +3,7 @@
 import { RATE } from "../../keras_bahdanau/exporters/browser/page/audio_source.mjs";
 
 const LOUDEST = 1e3;  // of a sample
-const ROLL_OFF = 0.95, MARGIN = 50;  // where the spectrum fades, and parts of a second of silence behind
+const ROLL_OFF = 0.95, MARGIN = 50;  // where the spectrum fades, and parts of a second of silence after
 
 /** Samples of another rate, a Float32Array, at 16 kHz: ceil(samples * 16000 / rate) of them. */
 export function resampled(values, rate) {
@@ -34,7 +34,7 @@ function complex(size) {
   return { re: new Float64Array(size), im: new Float64Array(size) };
 }
 
-/** The discrete Fourier transform of `size` numbers, 0 behind those given, whatever the size (Bluestein 1970). */
+/** The discrete Fourier transform of `size` numbers, 0 after those given, whatever the size (Bluestein 1970). */
 function transformed(given, size) {
   const chirp = complex(size);  // exp(-i pi k^2 / size)
   for (let k = 0; k < size; ++k) {

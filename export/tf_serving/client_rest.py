@@ -610,7 +610,7 @@ def parse(description, default_server, arguments=None):
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     place = arguments.index("--") if "--" in arguments else len(arguments)
     options = parser.parse_intermixed_args(arguments[:place])
-    # what is behind "--" is text, whatever it begins with
+    # what is after "--" is text, whatever it begins with
     options.text += [_text(parser, one) for one in arguments[place + 1 :]]
     if options.text and options.file is not None:
         parser.error("sentences come from the command line or from --file, not from both")

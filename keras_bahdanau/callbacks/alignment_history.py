@@ -93,7 +93,7 @@ class AlignmentHistory(keras.callbacks.Callback):
             self._record()
 
     def _step_after(self, step):
-        """The first step behind one that is recorded."""
+        """The first step after one that is recorded."""
         if self.chosen_steps is not None:
             return next((chosen for chosen in self.chosen_steps if chosen > step), math.inf)
         return max(step + 1, math.ceil(step * GROWTH))

@@ -98,7 +98,7 @@ ColumnsOption = Annotated[
     str | None,
     typer.Option(
         help="Columns of the TSV in their order, with commas between: source, target, features "
-        "(such as V;PST: one source token each, behind the text; features-first: before it), and "
+        "(such as V;PST: one source token each, after the text; features-first: before it), and "
         "count or - for one to ignore; of JSON lines or TMX, source and target: two keys, such as "
         "translation.en,translation.de, or languages.  "
         "[default: source,target, and features or count where a column holds such; srclang of TMX]",

@@ -170,7 +170,7 @@ class BatchedPairs(Epochs):
         if len(self.broken) == len(self.used):
             raise ValueError(
                 "At least one pair must have a source that can be read. "
-                f"Received: {len(self.used)} pairs, whose sources are all broken behind their "
+                f"Received: {len(self.used)} pairs, whose sources are all broken after their "
                 "headers. Give others."
             )
 

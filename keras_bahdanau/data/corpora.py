@@ -68,7 +68,7 @@ class Corpus:
 
 
 class Corpora(Pairs):
-    """The pairs of several corpora, one corpus after another, each source behind its tag.
+    """The pairs of several corpora, one corpus after another, each source after its tag.
 
     An iteration leaves out the pairs of `Shards`, which hold no texts; `len(corpora)` counts all.
 

@@ -111,7 +111,7 @@ class TextSide:
 
     @functools.cached_property
     def _codes(self):
-        """Code points of all lines, a line end behind each, which keeps empty ones apart."""
+        """Code points of all lines, a line end after each, which keeps empty ones apart."""
         text = "\n".join([*self.lines, ""])
         return np.frombuffer(text.encode("utf-32-le"), np.uint32)
 

@@ -1,7 +1,7 @@
 """Fields of an answer, that SavedModel and LiteRT share.
 
 Each hypothesis has its `confidence`, float32 in [0, 1]: see `Translation`. With the tokens come
-`token_log_probs` and `token_entropies`, float32 of the same shape, in nats, 0 behind the last
+`token_log_probs` and `token_entropies`, float32 of the same shape, in nats, 0 after the last
 token; and `token_words`, int32, the number of each token's word, -1 for none: see
 `graph_word_numbers`. A search that copies characters also gives `copied_from`, int32, the source
 position that each unknown token copies, -1 for none.

@@ -34,9 +34,9 @@ def export_litert(model, path, quantization=None, allow_differences=False, say=N
     features of one input, for text `source` int32 `(1, max_source_length)`, right-padded with 0,
     and gives the outputs of `device_signatures.decode_on_device`. All shapes are fixed, and every
     tensor is float32 or int32: `finished` and masks are 0 or 1. The SentencePiece models are packed
-    behind the model.
+    after the model.
 
-    Both have LiteRT's standard metadata and a card (`card.json`) in a zip archive behind the model,
+    Both have LiteRT's standard metadata and a card (`card.json`) in a zip archive after the model,
     which `zipfile` and the LiteRT metadata libraries read.
 
     Args:
@@ -60,14 +60,14 @@ def export_litert(model, path, quantization=None, allow_differences=False, say=N
             from names of inputs to such. Without it these stay open: then LiteRT's Interpreter
             runs the file, but not its CompiledModel. A subclassed model has the lengths of its
             first call; "dynamic" opens them.
-        real_length: True for a further input `length`, int32 `(batch,)`: the steps behind it are
+        real_length: True for a further input `length`, int32 `(batch,)`: the steps after it are
             padding, which changes no answer.
         signatures: Tuple of "serving_default", the model; "step", one time step a call with all
             states as inputs and outputs; "weights", those of the attention layers beside the
             outputs; and "train", which adds `infer`, `train` and `initial_state` for
             `keras_bahdanau.runners.Learner`: some layers learn, all others are frozen.
         trainable: List of the names of the layers that learn; the last `Dense` by default. They
-            must be behind the recurrent ones. In training, too, dropout is off.
+            must be after the recurrent ones. In training, too, dropout is off.
         loss: As for `model.compile`; that of the model by default, or the crossentropy of its
             classes.
         optimizer: "sgd", "adam", or a plain `keras.optimizers.SGD` or `Adam`; that of the model by
@@ -111,7 +111,7 @@ def export_onnx(model, path, quantization=None, allow_differences=False, say=Non
     """Write an ONNX file in ONNX's standard operations alone: one graph, for any number of rows.
 
     A **Keras model** keeps its inputs and outputs with their names; an output with the name of an
-    input gets `_out` behind it. Dtypes and the comparison are those of `export_litert`.
+    input gets `_out` after it. Dtypes and the comparison are those of `export_litert`.
     `keras_bahdanau.runners.ArrayModel` runs the file, without TensorFlow.
 
     ```python

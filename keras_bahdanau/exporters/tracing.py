@@ -45,7 +45,7 @@ def portable(model):
 
 
 def single_row(model):
-    """Traces inside the block are for one row alone: they read no padding behind it."""
+    """Traces inside the block are for one row alone: they read no padding after it."""
     return switched(model, "stops_early", True)
 
 

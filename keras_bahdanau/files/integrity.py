@@ -19,8 +19,8 @@ from keras_bahdanau.files.whole_file import json_values, open_regular, write_tex
 LONGEST_CARD = 2**27  # bytes of JSON: two vocabularies of a million words are 50 to 80 MB
 UNFOLDED, SPARE = 10, 2**26  # an archive unfolds to ten times its size at most, and 64 MiB
 SEAL = 64  # bytes of a seal
-_JSON_END = b'"\n}'  # behind it
-_ARCHIVE_END = 22  # bytes of a zip archive without a comment, behind its directory
+_JSON_END = b'"\n}'  # after it
+_ARCHIVE_END = 22  # bytes of a zip archive without a comment, after its directory
 _CHUNK = 2**20
 
 # All that `zipfile` raises on archives whose headers are wrong.
@@ -120,7 +120,7 @@ def sha256_of(file, size=math.inf):
 
 
 def seal_of(content):
-    """The seal of bytes, to write behind them."""
+    """The seal of bytes, to write after them."""
     return hashlib.sha256(content).hexdigest().encode()
 
 

@@ -1,4 +1,4 @@
-"""Gradient of JAX's loop over time: that of a weight is one product behind the loop.
+"""Gradient of JAX's loop over time: that of a weight is one product after the loop.
 
 JAX differentiates a scan pass by pass: for each step a product of a few rows for each weight, and a
 sum as large as the weight. Here the jaxpr of a step says which products have a factor that all
@@ -12,7 +12,7 @@ from jax.extend import core
 
 
 def scan(step, state, inputs, unroll=1):
-    """(state, outputs) as of `jax.lax.scan`, with the gradients of weights behind the loop."""
+    """(state, outputs) as of `jax.lax.scan`, with the gradients of weights after the loop."""
     slices = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), inputs)
     jaxpr, (after, outputs) = jax.make_jaxpr(step, return_shape=True)(state, slices)
     traced = StepJaxpr(jaxpr.jaxpr)

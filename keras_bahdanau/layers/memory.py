@@ -18,7 +18,7 @@ class Memory(NamedTuple):
             padding.
         mask: Bool tensor `(batch, source_time)`, True where a token is real.
         summary: Float tensor `(batch, summary_units)`, for the first decoder state.
-        last: Float tensor `(batch, values_units)`, the states behind the last token: the context of
+        last: Float tensor `(batch, values_units)`, the states after the last token: the context of
             a decoder without attention.
         task: Float tensor `(batch, embedding_units)`, the embedding of the first source token,
             which may be a language or task token (Johnson et al. 2017).

@@ -129,7 +129,7 @@ def scan(step, state, inputs, template, steps=None, return_state=False):
 
     `step` is a function `(state, input) -> (output, state)`, the state always of the same
     structure, shapes and dtypes; `inputs` are tensors `(batch, time, ...)`, one slice a step;
-    `template` has the structure, dtype and shape `(batch, ...)` of one step's output. Behind
+    `template` has the structure, dtype and shape `(batch, ...)` of one step's output. After
     `steps`, an int32 scalar, the loop may end, and outputs mean nothing; None for all. With
     `return_state` the pair (outputs, last state) is returned.
     """

@@ -1,10 +1,10 @@
-"""Gradient of TensorFlow's loop over time: steps are replayed, weights differentiated behind it.
+"""Gradient of TensorFlow's loop over time: steps are replayed, weights differentiated after it.
 
 TensorFlow differentiates a loop pass by pass: for each step a product of a few rows for each
 weight, and a sum as large as the weight. Here a step is traced once, with its gradient. The forward
 loop also keeps the vectors and draws that the gradient reads; the backward loop computes the rest
 again, and writes the gradient of what leaves each product. The gradient of a weight is one product
-over all steps behind the loop (cuDNN does this for its own cells: Appleyard et al. 2016).
+over all steps after the loop (cuDNN does this for its own cells: Appleyard et al. 2016).
 """
 
 import tensorflow as tf

@@ -35,7 +35,7 @@ class StepGraph:
         slopes: Placeholders of the gradients of the float `outputs`.
         leaf_slopes: Gradients of the float leaves.
         sums: Pairs (hoisted tensor, its gradient by one step).
-        products: `Product`s whose factor has its gradient behind the loop.
+        products: `Product`s whose factor has its gradient after the loop.
         sources: Lists of values of one captured float tensor, or of one variable.
         targets, target_slopes: Tensors made of sources, and placeholders of their gradients.
         source_slopes: Gradients of the sources, or None.

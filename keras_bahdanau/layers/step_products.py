@@ -62,7 +62,7 @@ class Product:
 
 @tf.RegisterGradient(GRADIENT)
 def _gradient_of_product(op, upstream):
-    """The usual gradients, but for a factor whose gradient is taken behind the loop."""
+    """The usual gradients, but for a factor whose gradient is taken after the loop."""
     kinds, products = _DEFERRED[op.graph]
     index = _deferred_factor(op, kinds)
     factors = [tf.identity(tensor) for tensor in op.inputs]
@@ -82,7 +82,7 @@ def _gradient_of_product(op, upstream):
 
 
 def _deferred_factor(op, kinds):
-    """Index of the factor of a product whose gradient is taken behind the loop, or None."""
+    """Index of the factor of a product whose gradient is taken after the loop, or None."""
     kinds = [kinds[tensor.op.name] for tensor in op.inputs]
     if sorted(kinds) != [INVARIANT, VARIANT]:
         return None

@@ -95,7 +95,7 @@ def _gru(saved, path):
 def _fill_2019(decoder, saved, path, values_units):
     """Three dense layers with biases, and a GRU that reads [c_i; y_{i-1}]."""
     score, attention = decoder.cell.attention.score, f"{path}/attention"
-    # v^T tanh(W_1 s + b_1 + W_2 h + b_2); the bias behind v falls out of the softmax
+    # v^T tanh(W_1 s + b_1 + W_2 h + b_2); the bias after v falls out of the softmax
     assign(score.query_projection.kernel, saved.matrix(f"{attention}/W1", "kernel"), attention)
     assign(score.key_projection.kernel, saved.matrix(f"{attention}/W2", "kernel"), attention)
     biases = [saved.array(f"{attention}/{name}", "bias") for name in ("W1", "W2")]
@@ -112,7 +112,7 @@ def _fill_2019(decoder, saved, path, values_units):
 
 
 def _fill_2021(decoder, saved, path, values_units):
-    """Two dense layers before Keras' AdditiveAttention, and a layer behind it."""
+    """Two dense layers before Keras' AdditiveAttention, and a layer after it."""
     score, attention = decoder.cell.attention.score, f"{path}/attention"
     fill_dense(score.query_projection, saved, f"{attention}/W1")
     fill_dense(score.key_projection, saved, f"{attention}/W2")

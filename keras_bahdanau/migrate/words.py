@@ -103,7 +103,7 @@ def _ids_of(name, words, size, special):
 
 
 def _vocabulary(words, ids):
-    """`Subwords` of whole words, with the word of each id behind the special ones."""
+    """`Subwords` of whole words, with the word of each id after the special ones."""
     from sentencepiece import sentencepiece_model_pb2  # which loads protobuf
 
     proto = sentencepiece_model_pb2.ModelProto()

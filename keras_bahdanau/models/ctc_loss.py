@@ -57,7 +57,7 @@ def ctc_loss(logits, mask, labels):
         ops.transpose(mask),
     )
     _, (alpha, beta) = loop(step, (alpha, beta), positions, template=())
-    # all paths that end with the last label, or with a blank behind it
+    # all paths that end with the last label, or with a blank after it
     end = ops.expand_dims(count, axis=1)
     last = ops.where(ops.equal(ops.arange(1, ops.shape(labels)[1] + 1), end), alpha, 0.0)
     blank = ops.where(ops.equal(ops.arange(ops.shape(labels)[1] + 1), end), beta, 0.0)

@@ -32,7 +32,7 @@ class PathSampler:
     def predict_samples(self, x, samples=100, seed=None):
         """Draw sample paths: a float32 array `(batch, samples, horizon, channels)`.
 
-        Each value of a path is drawn from the distribution that the model predicts behind the
+        Each value of a path is drawn from the distribution that the model predicts after the
         values drawn before, independently for each channel. `x` is as in `predict`, with one row at
         least; `seed` an integer, or None for other paths each time. A head without a distribution
         raises ValueError.

@@ -59,7 +59,7 @@ class GraphPipeline:
         return [row[:: self.model.source_limits.reduction] for row in self.source.labels(features)]
 
     def label_tensor(self, features):
-        """The same in a graph: strings `(batch, source_time)`, "" behind them."""
+        """The same in a graph: strings `(batch, source_time)`, "" after them."""
         return self.source.label_tensor(features)[:, :: self.model.source_limits.reduction]
 
     def lengths(self, features):

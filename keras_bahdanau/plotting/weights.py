@@ -21,7 +21,7 @@ def plot_weights(weights, labels=None, target_labels=None, *, curve=None, larges
         weights: Array `(source_time,)`, one row of cells; `(target_time, source_time)`, a map; or
             `(heads, target_time, source_time)`, a map for each head. Those of one example, such as
             `attention_weights(model, x)["attention"][0]`.
-        labels: Texts of the source positions, or None for numbers. Padding behind them, which has
+        labels: Texts of the source positions, or None for numbers. Padding after them, which has
             no weight, is left out.
         target_labels: Texts of the target positions, or None for numbers.
         curve: Array `(source_time,)` or `(source_time, channels)`, such as a time series. It is
@@ -142,7 +142,7 @@ def _numbers(name, array, ranks, has_gaps=False):
 
 
 def _fit_labels(name, labels, weights, axis):
-    """Labels as texts, and the weights without the padding behind them."""
+    """Labels as texts, and the weights without the padding after them."""
     length = weights.shape[axis]
     if labels is None:
         step = max(1, -(-length // MOST_NUMBERS))

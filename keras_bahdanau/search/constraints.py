@@ -172,7 +172,7 @@ def _among(tokens, counted, vocabulary):
 def limits_of(lengths, options, prefix=None, time=None):
     """The most tokens of each translation, int32 `(batch,)`; 0 for a sentence without a token.
 
-    There is room for the shortest allowed translation, and for the end token behind a prefix.
+    There is room for the shortest allowed translation, and for the end token after a prefix.
     """
     limits = ops.cast(ops.cast(lengths, "float32") * options.max_length_ratio, "int32")
     limits = ops.maximum(limits + int(options.max_length_offset), options.min_length)

@@ -20,7 +20,7 @@ class SearchResult(NamedTuple):
         finished: Bool tensor `(batch, beam)`: ended by the end token, not cut.
         token_log_probs: Float32 tensor `(batch, beam, target_time)`: log p of each token, in nats.
         token_entropies: Float32 tensor `(batch, beam, target_time)`: entropy of each token's
-            distribution, in nats. Like the alignment, both are 0 behind a hypothesis' length.
+            distribution, in nats. Like the alignment, both are 0 after a hypothesis' length.
     """
 
     ids: Any

@@ -16,7 +16,7 @@ def lazy_names(package, module_of):
     __getattr__, __dir__ = lazy_names(__name__, {"BatchedPairs": "batching"})
     ```
 
-    `module_of` maps a name to its module in the package, or, behind a dot, in the one around it; a
+    `module_of` maps a name to its module in the package, or, after a dot, in the one around it; a
     name that ends its module's path is the module itself. A wrong name raises AttributeError with
     the nearest one; a package that is not installed raises ImportError with its extra.
     """

@@ -70,7 +70,7 @@ class AudioSource(Source):
     descriptions = {
         "samples": (
             "Sound of one channel, 16,000 samples a second, full scale 1. Zeros fill its last "
-            "frame; behind that one stands anything.",
+            "frame; padding may hold anything.",
             ("batch", "samples"),
         ),
         "lengths": ("Number of frames of 160 samples that count.", ("batch",)),

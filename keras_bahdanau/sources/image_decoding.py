@@ -16,7 +16,7 @@ MOST_PIXELS = 2**24  # that it declares
 PIXEL_BYTES = 32  # of memory that one of these takes at most while it is read: 24 measured
 HEAD = 2**18  # bytes, in which most headers end
 _MOST_SCANS = 64  # of a JPEG file; ten are usual
-_SCAN = b"\xff\xda"  # marker behind the header of a JPEG file
+_SCAN = b"\xff\xda"  # marker after the header of a JPEG file
 _MOST_TEXTS = 8  # chunks zTXt and iTXt of a PNG file, compressed or not
 _MOST_CHUNKS = 2**13  # of a PNG file; programs write 4 kB or more into each
 _SPARE = 2**16  # bytes of compressed pixels, even of a small image: they unfold to 68 MB at most
@@ -194,7 +194,7 @@ def _declared_size(head):
 def _stored_size(head):
     return tf.cond(
         is_png(head),
-        # width and height, behind the signature, the length and the name of the first chunk
+        # width and height, after the signature, the length and the name of the first chunk
         lambda: tf.io.decode_raw(tf.strings.substr(head, 16, 8), tf.int32, little_endian=False)[
             ::-1
         ],
@@ -211,7 +211,7 @@ def _stored_size(head):
 def is_harmless(content):
     """True if a file is not made of scans or texts that take long to unfold."""
     texts = _count(content, b"zTXt") + _count(content, b"iTXt")
-    # a marker and the high byte of its length: random bytes behind an image, such as the film of a
+    # a marker and the high byte of its length: random bytes after an image, such as the film of a
     # phone, have it once in 16 million
     scans = _count(content, _SCAN + b"\x00")
     return tf.cond(
@@ -294,12 +294,12 @@ def _if(condition, changed, pixels):
 
 
 def _behind(content, part):
-    """The content behind the first occurrence of a part; "" if there is none."""
+    """The content after the first occurrence of a part; "" if there is none."""
     pieces = tf.strings.split(content, part, maxsplit=1)
     return tf.strings.reduce_join(pieces[1:])
 
 
 def _byte(content, index):
-    """A byte of a string as an int32; 0 behind its end."""
+    """A byte of a string as an int32; 0 after its end."""
     padded = tf.strings.join([content, b"\0\0"])
     return tf.cast(tf.io.decode_raw(tf.strings.substr(padded, index, 1), tf.uint8)[0], tf.int32)

@@ -80,7 +80,7 @@ class ImageSource(Source):
         self.descriptions = {
             "pixels": (
                 f"Pixels, 255 for paper, {height} high. Paper fills the last column of cells; "
-                "behind that one stands anything.",
+                "after that one, padding may hold anything.",
                 ("batch", "height", "width", "channels"),
             ),
             "lengths": (

@@ -147,7 +147,7 @@ def require_soundfile(name):
 def _is_cut(beginning, size):
     """True if a file of so many bytes ends before its header says, which soundfile ignores.
 
-    A header in the first frame of an MP3 file, some 36 bytes behind its beginning, has the size.
+    A header in the first frame of an MP3 file, some 36 bytes after its beginning, has the size.
     """
     declared, streamed = 0, 2**31 - 2**16
     tag = max(beginning.find(b"Xing", 0, BEGINNING), beginning.find(b"Info", 0, BEGINNING))

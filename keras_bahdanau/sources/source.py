@@ -166,7 +166,7 @@ class Source(abc.ABC):
         return source
 
     def truncate(self, raw, longest):
-        """Remove the part of an input far behind `longest` positions; the same object if none."""
+        """Remove the part of an input far after `longest` positions; the same object if none."""
         return raw
 
     def cut(self, inputs, longest):
@@ -284,7 +284,7 @@ class Source(abc.ABC):
 
     @abc.abstractmethod
     def label_tensor(self, features):
-        """String tensor `(batch, source_time)`: as `labels`, "" behind the real positions."""
+        """String tensor `(batch, source_time)`: as `labels`, "" after the real positions."""
 
     def graph_attended_words(self, alignment, characters=False, **inputs):
         """As `attended_words`, in a graph: string tensor `(batch, beam, target_time)`."""

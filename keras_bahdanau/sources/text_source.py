@@ -45,7 +45,7 @@ class TextSource(HostText, Source):
 
     An input is a string, or bytes that need not be valid UTF-8. Features are an int32 tensor
     `(batch, source_time)` of ids, right-padded with 0. A sentence without a token has no end token.
-    `feature_place`, "last" or "first", is where the model reads features such as `<PST>`, behind
+    `feature_place`, "last" or "first", is where the model reads features such as `<PST>`, after
     the text or before it; ValueError for others. `train` finds it from the pairs.
 
     Example:
@@ -62,7 +62,7 @@ class TextSource(HostText, Source):
     }
     descriptions = {
         "source": (
-            "Ids of the sentence, the end token 3 behind them, then 0.",
+            "Ids of the sentence, the end token 3 after them, then 0.",
             ("batch", "source_time"),
         )
     }

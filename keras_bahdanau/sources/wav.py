@@ -154,7 +154,7 @@ _KINDS = (_unsigned_8, _signed_16, _signed_24, _signed_32, _float_32, _float_64)
 
 
 def _bytes(content, position, count):
-    """So many bytes from a place on, int64 `(count,)`, 0 behind the end."""
+    """So many bytes from a place on, int64 `(count,)`, 0 after the end."""
     end = tf.cast(tf.strings.length(content), tf.int64)
     piece = tf.strings.substr(content, tf.minimum(position, end), tf.constant(count, tf.int64))
     return tf.cast(tf.io.decode_raw(piece, tf.uint8, fixed_length=count), tf.int64)

@@ -131,7 +131,7 @@ def words_of_pieces(sentence, pieces, end_of_empty=True):
 
 
 def _space_behind(piece):
-    """Bytes of the space that a symbol such as `<PST>` has behind it; it belongs to no word."""
+    """Bytes of the space that a symbol such as `<PST>` has after it; it belongs to no word."""
     if not piece.piece[1:].endswith("\u2581"):
         return 0
     return len(piece.surface.encode()) - len(piece.surface.rstrip().encode())

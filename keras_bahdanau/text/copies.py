@@ -122,7 +122,7 @@ def _graph_words(source, text, batch, source_time, characters):
 
     ids, begins, ends = source.tokenize_with_offsets(text)  # ragged (batch, source_time)
     shape = tf.stack([batch, source_time])
-    # -> (batch, source_time), False from the end token on, behind which a cut sentence goes on
+    # -> (batch, source_time), False from the end token on, after which a cut sentence goes on
     lengths = tf.minimum(tf.cast(ids.row_lengths(), tf.int32), source_time - 1)
     real = tf.sequence_mask(lengths, source_time)
     # in bytes of the text: ragged -> (batch, source_time)

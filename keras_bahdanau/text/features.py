@@ -25,7 +25,7 @@ def check_position(position):
     """Raise ValueError unless a position of features is "first" or "last"."""
     if position not in POSITIONS:
         raise ValueError(
-            "`feature_place` must be 'first' (before the text of a source) or 'last' (behind "
+            "`feature_place` must be 'first' (before the text of a source) or 'last' (after "
             f"it). Received: feature_place={position!r:.80}"
         )
 
@@ -53,7 +53,7 @@ def infer_position(sources, symbols):
 def arrange(source, symbols, position):
     """Move the features of a source, string or bytes, to `position`, "first" or "last".
 
-    Features behind the text always move to the front. Only two or more move from the front to the
+    Features after the text always move to the front. Only two or more move from the front to the
     end: a single symbol there may be a tag. Returns the same object if nothing moves.
 
     Example:
@@ -108,7 +108,7 @@ def shift_links(links, pairs, symbols):
 
 
 def _counts(source, symbols, position):
-    """Numbers of words before, in and behind the text of a source; zeros if nothing moves."""
+    """Numbers of words before, in and after the text of a source; zeros if nothing moves."""
     last = source.rsplit(None, 1)[-1:]
     ends = bool(last) and (last[0] in symbols or bool(_SHAPE.fullmatch(last[0])))
     if ends != (position == FIRST):  # the usual case, decided by one word
@@ -153,7 +153,7 @@ def check_tag(tag, name):
 
 
 def tagged(tag, text):
-    """A text behind a tag; a blank one stays as it is. TypeError if it is no text."""
+    """A text after a tag; a blank one stays as it is. TypeError if it is no text."""
     if not isinstance(text, str):
         raise TypeError(
             "A tag stands before text. "

@@ -54,7 +54,7 @@ class HostText:
         return IdRows.encoded(self.subwords, [*map(self.arranged, inputs)], end_of_empty=False)
 
     def truncate(self, sentence, longest):
-        """A sentence without the bytes far behind `longest` tokens; the same object if whole."""
+        """A sentence without the bytes far after `longest` tokens; the same object if whole."""
         arranged = self.arranged(sentence)
         short = cut_to_bytes(arranged, byte_limit(longest))
         return sentence if short is arranged else short

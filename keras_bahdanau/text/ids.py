@@ -28,7 +28,7 @@ def text_limits(longest):
 
 
 def cut_to_bytes(text, most):
-    """Cut a text, string or bytes, behind `most` >= 4 bytes of UTF-8, not inside a character."""
+    """Cut a text, string or bytes, after `most` >= 4 bytes of UTF-8, not inside a character."""
     content = text.encode() if isinstance(text, str) else text
     if len(content) <= most:
         return text
@@ -86,7 +86,7 @@ def at_least_one(ids):
 
 
 def requested_ids(ids, lengths, vocabulary_size):
-    """Ids of a request `(batch, time)`, with 0 where a server pads: behind the first `lengths`."""
+    """Ids of a request `(batch, time)`, with 0 where a server pads: after the first `lengths`."""
     import tensorflow as tf
 
     ids = known_ids(at_least_one(ids), vocabulary_size)
@@ -111,8 +111,8 @@ def word_parts(tokens):
 def graph_word_numbers(ids, parts, copies=None):
     """Number of the word of each token, int32 `(..., time)`, by operations that LiteRT has, too.
 
-    Words are those of `Translation.words`: a mark `▁` alone belongs to the word behind it. Letters
-    behind a copy are of the same word, and a copy of several words has the number of its first one.
+    Words are those of `Translation.words`: a mark `▁` alone belongs to the word after it. Letters
+    after a copy are of the same word, and a copy of several words has the number of its first one.
     The end token, padding, and marks without a word have -1. `parts` is int8, from `word_parts`.
     """
     import tensorflow as tf

@@ -71,7 +71,7 @@ def symbol_forms(symbols, model_type, keeps_spaces):
     """Each symbol as SentencePiece meets it: inside a word, and where a word begins.
 
     Without the second form the mark `▁` before a symbol would be its own token. With `keeps_spaces`
-    the space behind a symbol belongs to it.
+    the space after a symbol belongs to it.
     """
     symbols = checked_symbols(symbols)
     if model_type == "word":

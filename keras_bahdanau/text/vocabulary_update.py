@@ -19,7 +19,7 @@ _WORDS = re.compile(r"▁[^▁]*|[^▁]+")
 
 
 def appended(subwords, texts, most, symbols=()):
-    """A vocabulary with more pieces behind its own, learned from new text.
+    """A vocabulary extended by pieces that are learned from new text.
 
     Symbols come first, then missing characters (words of a word model), the most frequent first.
     BPE and unigram models then get merges of neighbouring pieces, learned as BPE is (Sennrich et

@@ -12,7 +12,7 @@ from keras_bahdanau.training.inheritance import record_of
 from keras_bahdanau.training.model import validated_model
 from keras_bahdanau.training.presets.preset import is_hard
 
-# Behind the end of its source a hard alignment may repeat a symbol, and a mean over tokens then
+# After the end of its source a hard alignment may repeat a symbol, and a mean over tokens then
 # ranks such a text above other right ones. A sum alone favours texts that end too early.
 HARD_EXPONENT = 0.5
 

@@ -127,7 +127,7 @@ def _blocks(paths, most):
 def decode_lines(content):
     """Lines of bytes without their ends and marks; U+FFFD where they are not UTF-8."""
     texts = BYTE_ORDER_MARK.sub("", content.decode("utf-8", "replace")).split("\n")
-    texts.pop()  # behind the last line end
+    texts.pop()  # after the last line end
     return [text.rstrip("\r") for text in texts] if b"\r" in content else texts
 
 

@@ -103,7 +103,7 @@ def read_table(
     """Read a TSV file by the names of its columns.
 
     The file is UTF-8, plain or gzip. Features are split at `;`, `|` and white space and put in
-    angle brackets behind the source: `walk` with `V;PST` is the source `walk <V> <PST>`. A model
+    angle brackets after the source: `walk` with `V;PST` is the source `walk <V> <PST>`. A model
     that reads them first moves them itself. Counts are ignored: a line is one pair. Spaces at the
     ends of a cell are left out. An empty line is an empty pair. A pronouncing dictionary, such as
     CMUdict, is read without its comments; READ(1) is another pronunciation of READ.

@@ -156,7 +156,7 @@ class FileRows:
 
 
 class FileSide:
-    """Files as the source side of `filters.TextSide`: empty, or broken behind their headers."""
+    """Files as the source side of `filters.TextSide`: empty, or broken after their headers."""
 
     def __init__(self, source, paths):
         self.lines = paths

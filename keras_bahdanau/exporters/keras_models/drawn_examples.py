@@ -91,7 +91,7 @@ def _given_batch(signature, group, rows):
 
 
 def _fitted(name, array, spec, is_padded):
-    """An array of the shape of an input, with zeros behind shorter sequences; or ValueError."""
+    """An array of the shape of an input, with zeros after shorter sequences; or ValueError."""
     shape = spec.shape.as_list()
     if is_padded and array.ndim == len(shape) > 1 and shape[1] is not None:
         missing = max(0, shape[1] - array.shape[1])

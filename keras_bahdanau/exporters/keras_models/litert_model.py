@@ -186,7 +186,7 @@ def _why_not(text, served, batch_size):
     specs = [spec for signature in served.signatures.values() for spec in signature.inputs.values()]
     remedy = "Replace the layer, or export a SavedModel."
     if "TensorListPushBack" in origins:  # of the gradient of a loop
-        remedy = "Give trainable=, layers behind the recurrent ones."
+        remedy = "Give trainable=, layers after the recurrent ones."
     elif batch_size is None:
         remedy = "Give batch_size=1, or another fixed one."
     elif any(None in spec.shape[1:] for spec in specs):

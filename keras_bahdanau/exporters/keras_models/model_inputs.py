@@ -88,7 +88,7 @@ class ModelInputs:
 
 
 def is_sequence(spec):
-    """True if the first axis behind the batch is time: ids, or vectors."""
+    """True if the first axis after the batch is time: ids, or vectors."""
     rank = spec.shape.rank
     return rank >= 3 or rank == 2 and (spec.dtype.is_integer or spec.shape[1] is None)
 

@@ -164,7 +164,7 @@ def distances(case, outputs):
 
 
 def _distance(expected: Any, received: Any, lengths=None):
-    if lengths is not None and received is not None:  # steps behind the real length mean nothing
+    if lengths is not None and received is not None:  # steps after the real length mean nothing
         rows = [
             _distance(expected[row, :steps], received[row, :steps])
             for row, steps in enumerate(lengths)

@@ -208,7 +208,7 @@ class BoundedSignature(WholeSignature):
 
 
 def _masked(tensor, length):
-    """A sequence with zeros behind its real length, and the mask that Keras' layers read."""
+    """A sequence with zeros after its real length, and the mask that Keras' layers read."""
     mask = tf.sequence_mask(length, tf.shape(tensor)[1])  # (batch, time)
     shape = tf.concat([tf.shape(mask), tf.ones(tensor.shape.rank - 2, tf.int32)], axis=0)
     zeroed = tf.where(tf.reshape(mask, shape), tensor, tf.zeros((), tensor.dtype))
@@ -217,7 +217,7 @@ def _masked(tensor, length):
 
 
 def _stacked(arrays):
-    """Rows of one answer; zeros are behind the shorter ones."""
+    """Rows of one answer; zeros are after the shorter ones."""
     if len({array.shape for array in arrays}) == 1:
         return np.concatenate(arrays)
     longest = max(array.shape[1] for array in arrays)

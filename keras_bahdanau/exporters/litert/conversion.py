@@ -1,4 +1,4 @@
-"""Conversion of a `Pipeline` to a LiteRT model, and the files that are packed behind it."""
+"""Conversion of a `Pipeline` to a LiteRT model, and the files that are packed after it."""
 
 import dataclasses
 import tempfile

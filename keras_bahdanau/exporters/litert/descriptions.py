@@ -19,7 +19,7 @@ _SIGNATURES = {
 _TENSORS = {  # name: (description, axes)
     "ids": ("Ids of the text, up to its length.", ("batch", "target_time")),
     "length": ("Number of `ids` that count, the end token 3 included.", ("batch",)),
-    "lengths": ("The same of each hypothesis, best first; 0 behind the last.", ("batch", "beam")),
+    "lengths": ("The same of each hypothesis, best first; 0 after the last.", ("batch", "beam")),
     "score": ("log p / length^a: the nearer to 0, the better.", ("batch",)),
     "scores": ("The same of each hypothesis.", ("batch", "beam")),
     "prefix": ("Ids that each text begins with, up to `prefix_length`.", ("batch", "target_time")),
@@ -31,11 +31,11 @@ _TENSORS = {  # name: (description, axes)
     "confidence": ("The probability that the text is right, 0 to 1.", ("batch",)),
     "confidences": ("The same of each hypothesis.", ("batch", "beam")),
     "token_log_probs": (
-        "What each of `ids` adds to log p, in nats, 0 behind the last.",
+        "What each of `ids` adds to log p, in nats, 0 after the last.",
         ("batch", "target_time"),
     ),
     "token_entropies": (
-        "Entropy of what each of `ids` was chosen from, in nats, 0 behind the last.",
+        "Entropy of what each of `ids` was chosen from, in nats, 0 after the last.",
         ("batch", "target_time"),
     ),
     "token_words": (

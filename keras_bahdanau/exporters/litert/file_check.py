@@ -178,7 +178,7 @@ def _packing_findings(contents):
     needed = [CARD, *dict.fromkeys(card.get("vocabularies", {"target": TARGET}).values())]
     missing = [name for name in needed if name not in contents.files]
     if missing:
-        why = f"has no {' and no '.join(missing)} packed behind the model, or they are cut off"
+        why = f"has no {' and no '.join(missing)} packed after the model, or they are cut off"
         return [Finding(HOST, "the file", why, EXPORT_AGAIN)]
     return [
         *_card_findings(card),

@@ -15,7 +15,7 @@ _RECORD = 64  # bytes that an entry of a vector counts for
 
 
 class AssociatedFile(NamedTuple):
-    """A file in the zip archive behind the model."""
+    """A file in the zip archive after the model."""
 
     name: str = ""  # in the archive
     description: str = ""

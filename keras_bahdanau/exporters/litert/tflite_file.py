@@ -1,4 +1,4 @@
-"""A .tflite file as it is shipped: a FlatBuffer, and behind it an uncompressed zip archive.
+"""A .tflite file as it is shipped: a FlatBuffer, and after it an uncompressed zip archive.
 
 The sha256 of a card is that of every byte before the archive. The comment at the end of the archive
 is the seal: the sha256 of every byte before it.

@@ -28,7 +28,7 @@ def convert(saved_model, signature, path=None, *, opset=OPSET, axes=None):
 
     Returns:
         The `onnx.ModelProto`. Inputs and outputs have the names of the signature; an output that
-        shares its name with an input gets `_out` behind it.
+        shares its name with an input gets `_out` after it.
 
     Raises:
         ImportError: If `tf2onnx` is not installed.
@@ -212,12 +212,12 @@ def hoist_invariants(graph):
 def _hoist(loop, body, kept):
     """Remove the values that a loop hands on unchanged, but for outputs of the graph around it.
 
-    Yields (name behind the loop, name before it) of each; the body reads it by the latter.
+    Yields (name after the loop, name before it) of each; the body reads it by the latter.
     """
     aliases = {node.output[0]: node.input[0] for node in body.node if node.op_type == "Identity"}
     inner = {name for node in nodes_of(body) for name in node.output}
     inner |= {value.name for value in body.input}
-    for number in reversed(range(len(loop.input) - 2)):  # behind the steps and the condition
+    for number in reversed(range(len(loop.input) - 2)):  # after the steps and the condition
         outer, inside = loop.input[2 + number], body.input[2 + number].name
         results = [value.name for value in body.output]
         last = results.pop(1 + number)

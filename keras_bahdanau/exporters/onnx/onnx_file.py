@@ -1,4 +1,4 @@
-"""An ONNX file as it is shipped: a model, and behind it the card and files in its metadata.
+"""An ONNX file as it is shipped: a model, and after it the card and files in its metadata.
 
 ONNX's format is a protocol buffer message, to which fields may be appended: each entry of
 `metadata_props` is one. `card.json` has the text of the card, `file:NAME` the base64 of a file. The
@@ -181,7 +181,7 @@ def _digits(value):
 
 
 def _varint(content, first, last):
-    """(value, position behind it)."""
+    """(value, position after it)."""
     value = 0
     for position in range(first, min(first + _LONGEST_VARINT, last)):
         value |= (content[position] & 127) << 7 * (position - first)

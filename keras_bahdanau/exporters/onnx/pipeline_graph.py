@@ -1,4 +1,4 @@
-"""The one graph of a `Pipeline` as an ONNX model, and the files that are packed behind it.
+"""The one graph of a `Pipeline` as an ONNX model, and the files that are packed after it.
 
 Inputs: the tensors of `Source.feature_inputs`, such as `source` int32 `(batch, source_time)` and
 `source_length` int32 `(batch,)`; of a file with prefixes also `prefix` int32 `(batch, prefix_time)`

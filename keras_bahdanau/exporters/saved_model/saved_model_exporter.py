@@ -203,7 +203,7 @@ class SavedModelExporter(VersionFormat):
         return [text.decode("utf-8", "replace") for text in result[pipeline.noun]]
 
     def read_lists(self, pipeline, result):
-        """A list of `Answer` for each row of a result: all but the empty places behind the last."""
+        """A list of `Answer` for each row of a result: all but the empty places after the last."""
         from keras_bahdanau.search.beam import IMPOSSIBLE
 
         lists = self.listed_texts(pipeline, result), result["scores"], result["confidences"]

@@ -53,7 +53,7 @@ def decode_with_alignment(pipeline, **inputs):
     """The outputs of `decode`, and those of an alignment.
 
     `source_tokens` `(batch, source_time)` and `target_tokens` `(batch, target_time)` strings, ""
-    behind `source_length` and `target_length`; `finished` bool `(batch,)`; `alignment` float32
+    after `source_length` and `target_length`; `finished` bool `(batch,)`; `alignment` float32
     `(batch, target_time, source_time)`.
     """
     inputs, features, truncated = _cut(pipeline, inputs)

@@ -101,7 +101,7 @@ class MonotonicChunkwise(Monotonic):
                                              (Chiu and Raffel 2018, eq. 13, training in expectation)
 
     Hard: outside of training a step stops at one position t, and attends to t - w + 1 ... t by the
-    softmax of u (eq. 8 to 10). It needs nothing behind t, so the source may still be growing. The
+    softmax of u (eq. 8 to 10). It needs nothing after t, so the source may still be growing. The
     paper learns a second score for u; here u is the score times a learned factor g. The state is
     alpha_i.
 

@@ -54,7 +54,7 @@ class AttentionPooling(CompositeLayer):
         inputs: Float tensor `(batch, source_time, units)`, or a grid
             `(batch, height, width, units)`.
         mask: Bool tensor `(batch, source_time)`, True where a step is real. Keras fills in the
-            mask that the inputs carry: behind `TimeDistributed` `(batch, source_time, words)`,
+            mask that the inputs carry: after `TimeDistributed` `(batch, source_time, words)`,
             where a step is real if any of its words is.
         return_attention_scores: Python bool, in place of that of the constructor.
         training: Python bool.

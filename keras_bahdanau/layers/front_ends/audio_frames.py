@@ -49,7 +49,7 @@ class AudioFrames(FrontEnd):
             hidden parts of the spectrum.
         seed: Integer, for the same changes in each run.
 
-    `Samples`, anything behind a row's length, give (vectors, mask),
+    `Samples`, anything after a row's length, give (vectors, mask),
     `(batch, ceil(frames / reduction), units)` and its first two axes; changes of speed make both a
     ninth longer in training.
 
@@ -170,7 +170,7 @@ class AudioFrames(FrontEnd):
 
 
 def real_samples(samples):
-    """(values, lengths): float32 and int32, zero behind the end of each row."""
+    """(values, lengths): float32 and int32, zero after the end of each row."""
     values, lengths = ops.cast(samples.values, "float32"), ops.cast(samples.lengths, "int32")
     size = ops.shape(values)[1]
     frames = frames_of(size)

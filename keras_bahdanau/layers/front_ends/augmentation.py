@@ -23,7 +23,7 @@ def moved_images(images, widths, strength, seed):
     z from 1 by up to 5 % in width and 15 % in height, translation t up to 2 % of the width and 10 %
     of the height. Pixels are interpolated linearly, with zero outside.
 
-    `images` float32 `(batch, height, width, channels)` are zero behind their `widths`, int32
+    `images` float32 `(batch, height, width, channels)` are zero after their `widths`, int32
     `(batch,)`; pixels moved out of these columns stay in the result.
     """
     # (batch, 6): as many draws an image, whatever the width of the batch
@@ -64,7 +64,7 @@ def change_speed(values, lengths, strength, seed):
 
     x'(i) = x(s i),   s from 1 - 0.1 strength to 1 + 0.1 strength      (Ko et al. 2015)
 
-    `values` `(batch, samples)` are zero behind the end of each row, `lengths` `(batch,)` are
+    `values` `(batch, samples)` are zero after the end of each row, `lengths` `(batch,)` are
     frames. Both results are a ninth longer, which the slowest sound fills.
     """
     batch, samples = ops.shape(values)[0], ops.shape(values)[1]

@@ -26,7 +26,7 @@ class Frames(NamedTuple):
 class FrameProjection(FrontEnd):
     """Front end of frames: x_j = W frame_j + b.
 
-    `Frames` of `frame_size` numbers, anything behind a row's length, NaN too, give (vectors, mask),
+    `Frames` of `frame_size` numbers, anything after a row's length, NaN too, give (vectors, mask),
     `(batch, source_time, units)` and its first two axes.
     """
 

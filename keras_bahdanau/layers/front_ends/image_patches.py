@@ -61,7 +61,7 @@ class ImagePatches(ImageFrontEnd):
             training, around the middle of each image.
         seed: Integer, for the same changes in each run.
 
-    `Pixels`, anything behind a row's length, give (vectors, mask), `(batch, cells, units)` and its
+    `Pixels`, anything after a row's length, give (vectors, mask), `(batch, cells, units)` and its
     first two axes.
 
     Example:
@@ -121,7 +121,7 @@ class ImagePatches(ImageFrontEnd):
         return vectors, until(lengths, ops.shape(vectors)[1])
 
     def ink(self, values, real, training=None):
-        """Ink x^0 of pixels, float32, zero behind the real columns of each row."""
+        """Ink x^0 of pixels, float32, zero after the real columns of each row."""
         ink = _up_to(real, 1.0 - ops.cast(values, "float32") / PAPER)
         if training and self.augmentation:
             ink = moved_images(ink, real, self.augmentation, self.seed_generator)
@@ -194,6 +194,6 @@ class Stage(CompositeLayer):
 
 
 def _up_to(real, images):
-    """Images `(batch, height, width, channels)`, zero behind the real columns of each row."""
+    """Images `(batch, height, width, channels)`, zero after the real columns of each row."""
     # (batch, width) -> (batch, 1, width)
     return zeroed(images, ops.expand_dims(until(real, ops.shape(images)[2]), axis=1))

@@ -50,7 +50,7 @@ class KerasGrid(ImageFrontEnd):
         return vectors, until(lengths, ops.shape(vectors)[1])
 
     def _padded(self, values, lengths):
-        """Float images of the model's size, paper behind the real columns."""
+        """Float images of the model's size, paper after the real columns."""
         shape = (ops.shape(values)[0], self.height, self.width, self.channels)
         images = ops.cast(values, "float32")
         paper = ops.full(shape, float(PAPER), "float32")

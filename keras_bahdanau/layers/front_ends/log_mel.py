@@ -29,7 +29,7 @@ def log_mel(values, lengths, bands):
 
     w is Hann's window, M `mel_filters`. An energy more than 80 dB below the loudest of its row,
     where rounding errors begin, counts as that bound. Float32: |X|^2 is too wide for half
-    precision. `values` `(batch, samples)`, zero behind the end of each row, and `lengths` int32
+    precision. `values` `(batch, samples)`, zero after the end of each row, and `lengths` int32
     `(batch,)` give `(batch, ceil(samples / 160), bands)`.
     """
     time = frames_of(ops.shape(values)[1])

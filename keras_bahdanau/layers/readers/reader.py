@@ -34,7 +34,7 @@ def new_rnn(cell, units, recurrent_dropout=0.0, **kwargs):
 
 
 def read_up_to(layer, inputs, steps):
-    """Output of a layer of `new_rnn` for the first `steps` alone; behind them it means nothing."""
+    """Output of a layer of `new_rnn` for the first `steps` alone; after them it means nothing."""
     scanned = isinstance(layer, ScannedRNN)
     # a stock cell that is built already: its wrapper adds no weights
     cell = layer.cell if scanned else KerasCell(layer.cell, dtype=layer.dtype_policy)

@@ -29,7 +29,7 @@ class UnidirectionalRNN(RecurrentReader):
         return self.read(self.forward_layer, inputs, lengths, training)
 
     def last(self, values, mask):
-        """State behind the last token, `(batch, output_units)`."""
+        """State after the last token, `(batch, output_units)`."""
         return last_value(values, mask)
 
 
@@ -51,7 +51,7 @@ class BidirectionalRNN(RecurrentReader):
     """Reader from both ends: h_j = [forward_j; backward_j] (Bahdanau et al. 2015, section 3.2).
 
     The backward direction reads each row reversed by its own length, so it too sees padding only
-    behind the real tokens.
+    after the real tokens.
 
     ```python
     encoder = keras_bahdanau.Encoder(6000, 256, readers=[BidirectionalRNN(256, "lstm")])
@@ -98,7 +98,7 @@ class BidirectionalRNN(RecurrentReader):
         return ops.concatenate([forward, reverse_by_length(backward, lengths)], axis=-1)
 
     def last(self, values, mask):
-        """Both directions' states behind their last token, `(batch, output_units)`."""
+        """Both directions' states after their last token, `(batch, output_units)`."""
         forward = last_value(values[:, :, : self.units], mask)
         return ops.concatenate([forward, self.first_backward(values, mask)], axis=-1)
 

@@ -65,7 +65,7 @@ class RowRNN(BidirectionalRNN):
         return ops.reshape(grid, (*ops.shape(inputs)[:2], self.output_units))
 
     def last(self, values, mask):
-        """Mean over the rows of both directions' states behind their last cell."""
+        """Mean over the rows of both directions' states after their last cell."""
         forward = last_value(self._rows(values)[..., : self.units], self._row_mask(mask))
         return ops.concatenate([self._mean(forward), self.first_backward(values, mask)], axis=-1)
 

@@ -4,7 +4,7 @@
  * Columns and rows of nodes, from the numbers of their parents, -1 for the root, which come first.
  *
  * A branch keeps its row from where it leaves its parent to its last node. It takes the first row below
- * its parent's that nothing else has in these columns, so that rows are used again behind a dead end.
+ * its parent's that nothing else has in these columns, so that rows are used again after a dead end.
  * `path` has the nodes whose branch has row 0. -> {columns, rows, children, count}
  */
 export function placed(parents, path) {

@@ -41,7 +41,7 @@ class RunOptions:
     update_vocabulary: str | None = adaptation_field(
         one_of("none", "append", "replace"),
         "Vocabularies of an adapted model: {choices}: its own, its own with pieces of the new "
-        "text behind them, or new ones, in which the pieces that both have keep their weights.",
+        "text after them, or new ones, in which the pieces that both have keep their weights.",
         "none",
     )
     appended_pieces: int | None = adaptation_field(

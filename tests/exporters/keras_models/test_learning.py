@@ -305,7 +305,7 @@ def test_another_optimizer_of_a_compiled_model_is_refused(tmp_path):
 def test_a_layer_under_a_loop_can_not_learn(tmp_path):
     model = spread(classifier())
     names = [layer.name for layer in model.layers if isinstance(layer, L.Bidirectional)]
-    with pytest.raises(ValueError, match="Give trainable=, layers behind the recurrent ones"):
+    with pytest.raises(ValueError, match="Give trainable=, layers after the recurrent ones"):
         kb.export_litert(model, tmp_path / "a.tflite", signatures=("train",), trainable=names)
 
 

@@ -88,7 +88,7 @@ export class Pipeline {
    * [{text, score, confidence, finished, tokens, tokenLogProbs, tokenEntropies, tokenWords, sourceTokens,
    * alignment}] of one input, best first, as many as there are.
    *
-   * `features` has numbers by the name of an input, in the order of its axes, without a batch; 0 stands behind
+   * `features` has numbers by the name of an input, in the order of its axes, without a batch; 0 follows
    * them. `sourceTokens` are the names of the columns of an alignment. `kind` is "", "_greedy", "_nbest" or
    * "_prefix", and `begun` the ids of that prefix. `alignment` has a Float32Array of weights of the columns for each
    * of `tokens`, which end with the end token. `tokenWords` has the number of the word of each, from 0, and -1 for

@@ -5,7 +5,7 @@
 "use strict";
 
 (function () {
-  var SEAL = 64, SITE_END = 3;  // bytes at the end of site.json: its own sha256, and what is behind it
+  var SEAL = 64, SITE_END = 3;  // bytes at the end of site.json: its own sha256, and what is after it
   var later = /\.(wasm|tflite)$/;  // which loading.mjs checks when it has loaded them
   var subtle = window.crypto && window.crypto.subtle;  // the modules say what the page lacks without it
 

@@ -16,7 +16,7 @@ async function sealFits(content) {
   return await sha256(content.subarray(0, -SEAL)) === new TextDecoder().decode(content.subarray(-SEAL));
 }
 
-/** The files packed behind a model, by name, if the seal fits; `content` is a Uint8Array. */
+/** The files packed after a model, by name, if the seal fits; `content` is a Uint8Array. */
 export async function unpack(content) {
   const text = new TextDecoder();
   if (content.length < SEAL + DIRECTORY_END || !await sealFits(content)) {

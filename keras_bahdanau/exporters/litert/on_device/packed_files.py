@@ -17,7 +17,7 @@ _UNREADABLE = (  # errors of `zipfile` and `json` on damaged content
 
 
 def unpack(path):
-    """The card of a file and the files packed behind the model, if all is as it was exported."""
+    """The card of a file and the files packed after the model, if all is as it was exported."""
     with open(path, "rb") as file:
         try:
             return _read(file)
