@@ -72,7 +72,7 @@ class IdentityBridge(Bridge):
             raise ValueError(
                 "An identity bridge needs a summary as wide as all states of the decoder "
                 f"together, {width}. Received: summary_units={summary_shape[-1]}. Make them equal, "
-                "or take bridge='summary', which learns a map from one to the other."
+                "or use bridge='summary', which learns a map from one to the other."
             )
 
     def call(self, summary):

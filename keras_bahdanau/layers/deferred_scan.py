@@ -1,9 +1,9 @@
 """Gradient of JAX's loop over time: that of a weight is one product after the loop.
 
 JAX differentiates a scan pass by pass: for each step a product of a few rows for each weight, and a
-sum as large as the weight. Here the jaxpr of a step says which products have a factor that all
+sum as large as the weight. Here the jaxpr of a step tells which products have a factor that all
 steps share. The backward scan writes the gradients of such products, and the gradient of the factor
-is one product over all steps. A mirror of `replayed_loop` for TensorFlow.
+is one product over all steps. `replayed_loop` does the same for TensorFlow.
 """
 
 import jax
@@ -16,7 +16,7 @@ def scan(step, state, inputs, unroll=1):
     slices = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), inputs)
     jaxpr, (after, outputs) = jax.make_jaxpr(step, return_shape=True)(state, slices)
     traced = StepJaxpr(jaxpr.jaxpr)
-    # JAX refuses another state, or widens the first one
+    # JAX rejects a state of another structure, or widens the first one
     if jaxpr.effects or not traced.products or _shapes(after) != _shapes(state):
         return jax.lax.scan(step, state, inputs, unroll=unroll)
     leaves, structure = jax.tree.flatten(state)
@@ -29,7 +29,7 @@ def _shapes(state):
 
 
 class StepJaxpr:
-    """Jaxpr of a step `(state, slices) -> (state, outputs)`, what all steps share apart.
+    """Jaxpr of a step `(state, slices) -> (state, outputs)`, without what all steps share.
 
     Attributes:
         shared: Variables that all steps share: captured arrays, and what is hoisted, such as a
@@ -95,7 +95,7 @@ class DeferredProduct:
 
     @classmethod
     def of(cls, equation, shared):
-        """The `DeferredProduct` of an equation, or None if a sum in the loop has less to write."""
+        """The `DeferredProduct` of an equation, or None if a sum inside the loop writes less."""
         if equation.primitive is not jax.lax.dot_general_p:
             return None
         is_shared = [x in shared for x in _variables(equation.invars)]
@@ -147,7 +147,7 @@ def _loop(step, unroll):
         avals, time = [x.aval for x in step.products], inputs[0].shape[0]
         deltas = [jnp.zeros((time, *aval.shape), aval.dtype) for aval in avals]
 
-        def with_deltas(*arguments):  # the factors are variables of a second derivative alone
+        def with_deltas(*arguments):  # only a second derivative has the factors as variables
             return passes(*arguments, factors=shared)
 
         results, *residuals = jax.vjp(with_deltas, state, inputs, shared, deltas, has_aux=True)
@@ -170,7 +170,7 @@ def _loop(step, unroll):
 
 @jax.custom_vjp
 def _with_slope(value, delta):
-    """The value, whose gradient is that of `delta`, too."""
+    """The value, with its gradient also passed to `delta`."""
     return value
 
 
@@ -178,7 +178,7 @@ _with_slope.defvjp(lambda value, delta: (value, None), lambda _, slope: (slope, 
 
 
 def _is_hoisted(equation, shared):
-    """True if all steps share a result that is no larger than what it is made of."""
+    """True if all steps share a result that is no larger than its inputs."""
     variables = _variables(equation.invars)
     if not variables or equation.effects or not all(x in shared for x in variables):
         return False

@@ -9,21 +9,21 @@ from keras import ops
 from keras_bahdanau.layers.registry import CompositeLayer
 
 LARGEST = 3.4e38  # about the largest float32
-# log-probability of a token that may not come: lower than that of an empty place in a beam,
-# whatever its length makes of it
+# log-probability of a forbidden token: lower than an empty slot of a beam has after any
+# length normalization
 FORBIDDEN = -1e30
 
 
 class Distribution(NamedTuple):
     """Distribution over a vocabulary: log p_k = logits_k - log_total.
 
-    A search finds the best tokens in the logits, and the log-probabilities of these alone.
+    A search finds the best tokens in the logits and computes log-probabilities only for these.
     """
 
     logits: Any  # float32 (..., vocabulary)
     log_total: Any  # float32 (..., 1)
     entropy: Any  # float32 (...), in nats
-    unwritten: tuple = ()  # tokens of no text: not chosen, but part of `log_total` and entropy
+    unwritten: tuple = ()  # tokens that are never chosen, but count in `log_total` and entropy
 
     @property
     def log_probs(self):
@@ -57,9 +57,9 @@ def softmax_distribution(logits):
 
 
 def as_distribution(log_probs):
-    """`Distribution` of float32 log-probabilities `(..., vocabulary)`; one stays unchanged.
+    """`Distribution` of float32 log-probabilities `(..., vocabulary)`; no-op for a `Distribution`.
 
-    Forbidden tokens count for nothing in the entropy; with a share of CTC, p is normalized again.
+    The entropy ignores forbidden tokens; with a share of CTC, p is normalized again.
     """
     if isinstance(log_probs, Distribution):
         return log_probs
@@ -118,7 +118,7 @@ def log_mixture(logits, copying):
     known = ops.cast(symbols >= 0, "float32")
     weights = copying.weights * known  # -> (batch, [n,] source_time)
     generation = ops.expand_dims(copying.generation, axis=-1)  # -> (batch, [n,] 1)
-    # rounding makes a sum of 1 a little more
+    # rounding may raise a sum of 1 a little
     left = ops.maximum(1 - ops.sum(weights, axis=-1, keepdims=True), 0.0)
     share = generation + (1 - generation) * left  # g_i: (batch, [n,] 1)
     generated = ops.log(ops.maximum(share, SMALLEST)) + ops.log_softmax(logits, axis=-1)

@@ -7,12 +7,12 @@ import keras
 from keras import ops
 
 _REPLACED = contextvars.ContextVar("replaced", default=False)
-ORTHOGONAL = "keras_bahdanau>Orthogonal"  # as a string each layer draws values of its own
+ORTHOGONAL = "keras_bahdanau>Orthogonal"  # a string, so that each layer draws its own values
 
 
 @contextlib.contextmanager
 def replaced_at_once():
-    """Make orthogonal matrices zero, for weights that a file replaces: drawing is slow."""
+    """Initialize orthogonal matrices as zeros, where a file replaces them: drawing is slow."""
     token = _REPLACED.set(True)
     try:
         yield

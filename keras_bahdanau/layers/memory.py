@@ -1,4 +1,4 @@
-"""The memory of a source, its summary in one vector, and the query that meets it."""
+"""The memory of a source, its summary in one vector, and the query of its attention."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from keras_bahdanau.settings import checks
 
 
 class Memory(NamedTuple):
-    """Output of an encoder, one source a row: all that a decoder can attend to.
+    """Output of an encoder, one row per source: all that a decoder can attend to.
 
     Attributes:
         values: Float tensor `(batch, source_time, values_units)`, the annotations h_j, zero at
@@ -35,12 +35,12 @@ class Memory(NamedTuple):
 
 
 class ProjectedMemory(NamedTuple):
-    """Memory with its projections, computed once per source; the batch axis of all comes first."""
+    """Memory with its projections, computed once per source; all have the batch axis first."""
 
     memory: Any  # `Memory`
-    keys: Any  # as the attention's scores want them: its own structure of tensors
-    dropout_masks: Any = ()  # drawn once a sentence
-    alignment: Any = ()  # float (batch, target_time, source_time), weights given from outside
+    keys: Any  # keys of the scores, in the attention's own structure of tensors
+    dropout_masks: Any = ()  # drawn once per sentence
+    alignment: Any = ()  # float (batch, target_time, source_time), known weights
 
 
 def checked_memory(target_in_shape, memory):
@@ -64,7 +64,7 @@ def checked_memory(target_in_shape, memory):
 
 
 def masked_mean(values, mask):
-    """Mean `(batch, values_units)` of real values, in float32; 0 without any. Padding: NaN too."""
+    """Mean `(batch, values_units)` of real values, float32, 0 without any; padding may be NaN."""
     # mask (batch, source_time, 1), values (batch, source_time, values_units)
     real = ops.where(ops.expand_dims(mask, axis=-1), ops.cast(values, "float32"), 0.0)
     # -> (batch, 1)
@@ -73,17 +73,17 @@ def masked_mean(values, mask):
 
 
 def first_value(values, mask):
-    """Value of the first token, zero without one; padding is on the right."""
+    """Value of the first token, zero without tokens; padding is on the right."""
     return _at_position(values, ops.minimum(_count(mask), 1) - 1)
 
 
 def last_value(values, mask):
-    """Value of the last token, zero without one; padding is on the right."""
+    """Value of the last token, zero without tokens; padding is on the right."""
     return _at_position(values, _count(mask) - 1)
 
 
 def last_real_value(values, mask):
-    """Value of the last token, zero without one; padding is anywhere."""
+    """Value of the last token, zero without tokens; padding may be anywhere."""
     steps = ops.arange(1, ops.shape(mask)[1] + 1, dtype="int32")  # (source_time,)
     return _at_position(values, ops.max(ops.where(mask, steps, 0), axis=1, initial=0) - 1)
 
@@ -130,7 +130,7 @@ def _backward_units(reader):
     if not hasattr(reader, "first_backward"):
         raise ValueError(
             "`summary='backward'` needs a reader with a backward direction. Received: "
-            f"a {type(reader).__name__}. Take kind='bidirectional', or 'mean' or 'last'."
+            f"a {type(reader).__name__}. Use kind='bidirectional', or summary='mean' or 'last'."
         )
     return reader.units
 

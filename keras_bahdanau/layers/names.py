@@ -1,4 +1,4 @@
-"""Names of the layers: where each class is, and what each name of an option stands for.
+"""Names of the layers: the module of each class, and the class of each option's name.
 
 This file imports nothing, so that options and `--help` know the names without Keras. A new layer is
 a class, its name in `MODULES`, and a line in the table of its family.

@@ -1,4 +1,4 @@
-"""Readouts: from a step to the input of the output layer; in hard attention for each position."""
+"""Readouts: from a step to the input of the output layer; hard attention has one per position."""
 
 from typing import Any, NamedTuple
 
@@ -104,7 +104,7 @@ class PlainReadout(ReadoutBase):
 
 
 class Emitted(NamedTuple):
-    """Record of a step, for the probability of the token that is then chosen."""
+    """Record of a step, needed for the probability of the token chosen next."""
 
     sums: Any  # (batch, [n,] units), W [s_i; y_{i-1}] + b
     dropout_masks: Any  # the mask of the step, (batch, units), or ()
@@ -162,7 +162,7 @@ class Emission(ReadoutBase):
         """Predict a step: (float32 log p(y_i = k | y_<i) `(batch, [n,] vocabulary)`, `Emitted`).
 
         `log_prior` is log f_i, `(batch, [n,] source_time)`, `output` (O, o), `(vocabulary, units)`
-        and `(vocabulary,)`; in training the gradient makes anew what it needs.
+        and `(vocabulary,)`; in training the gradient recomputes the logits.
         """
         mixed = keras.remat(_mixed) if training else _mixed
         log_probs, log_normalizers = mixed(log_prior, sums, keys, *output, *dropout_masks)
@@ -171,7 +171,7 @@ class Emission(ReadoutBase):
 
     def token_log_likelihoods(self, tokens, emitted, keys, output):
         """Logarithm of p(y_i | a_i = j, y_<i), float32 `(batch, [n,] source_time)`; 0 at first."""
-        # one row of O and o for all places: (batch, [n,] 1, units), (batch, [n,] 1)
+        # one row of O and o for all positions: (batch, [n,] 1, units), (batch, [n,] 1)
         kernel, bias = (ops.expand_dims(ops.take(weight, tokens, axis=0), -1) for weight in output)
         kernel = ops.cast(ops.swapaxes(kernel, -1, -2), "float32")
         hidden = ops.cast(_hidden(emitted.sums, keys, *emitted.dropout_masks), "float32")

@@ -1,4 +1,4 @@
-"""The loop over time, random numbers inside it, and gradients written by hand, for each backend."""
+"""The loop over time, its random numbers and its hand-written gradients, on each backend."""
 
 import contextlib
 
@@ -13,7 +13,7 @@ _OPEN_LOOPS = []
 
 
 class StepSeedGenerator(keras.random.SeedGenerator):
-    """Seed generator for `recurrence.loop`: on JAX its state plus the step, advanced afterwards."""
+    """Seed generator for `recurrence.loop`: on JAX the state plus the step, advanced later."""
 
     def next(self, ordered=True):
         """The seed of the next draw."""
@@ -78,7 +78,7 @@ class StepDropout(keras.layers.Layer):
 
 @contextlib.contextmanager
 def outside_graphs():
-    """Make variables outside of the graph of a `tf.function`, whose failed trace would spoil them.
+    """Create variables outside the graph of a `tf.function`, where a failed trace would spoil them.
 
     A variable made in a trace gets its first value only when the trace succeeds.
     """
@@ -96,7 +96,7 @@ _UNKNOWN_SHAPES = []  # of blocks of `convertible_loops`
 
 @contextlib.contextmanager
 def convertible_loops():
-    """Loops inside of the block keep outputs of unknown shape in tensors.
+    """Loops inside the block keep outputs of unknown shape in tensors.
 
     LiteRT's converter refuses a `TensorArray` whose elements have an unknown shape, such as weights
     over a source of any length. A step then writes its row of the whole tensor.
@@ -113,7 +113,7 @@ _WITHOUT_GRADIENT = []  # of blocks of `loops_without_gradient`
 
 @contextlib.contextmanager
 def loops_without_gradient():
-    """Loops inside of the block keep nothing for a gradient that nobody takes."""
+    """Loops inside the block keep nothing for gradients."""
     _WITHOUT_GRADIENT.append(True)
     try:
         yield
@@ -121,7 +121,7 @@ def loops_without_gradient():
         _WITHOUT_GRADIENT.pop()
 
 
-STEPS_AT_ONCE = 4  # of a loop on a GPU, which starts the work of a pass anew
+STEPS_AT_ONCE = 4  # steps unrolled in a loop on a GPU, where each pass has a launch cost
 
 
 def scan(step, state, inputs, template, steps=None, return_state=False):
@@ -141,7 +141,7 @@ def scan(step, state, inputs, template, steps=None, return_state=False):
 
 
 def _replayed(step, state, inputs, template, steps):
-    """(outputs, state) of a loop on TensorFlow whose gradient is wanted; None for any other."""
+    """(outputs, state) of a loop on TensorFlow that needs a gradient; None for any other."""
     if keras.backend.backend() != "tensorflow" or _WITHOUT_GRADIENT:
         return None
     from keras_bahdanau.layers.replayed_loop import is_recorded, replayed_loop
@@ -155,7 +155,7 @@ def _swap(tensor):
 
 
 def loop(step, state, inputs, template, steps=None):
-    """`scan` along the first axis; the last state comes too: (outputs, state)."""
+    """`scan` along the first axis; returns (outputs, last state)."""
     if keras.backend.backend() == "tensorflow":
         return _loop_tensorflow(step, state, inputs, template, steps)
     return _loop_scan(step, state, inputs)
@@ -222,7 +222,7 @@ def _loop_over_rows(step, state, inputs, template, steps):
 
 
 def _loop_scan(step, state, inputs):
-    """`_scan`, with new random numbers at each step on JAX, too."""
+    """`_scan`, with new random numbers at each step, on JAX as well."""
     draws = LoopDraws()
 
     def body(carry, x):

@@ -21,7 +21,7 @@ def class_of(name):
 
 
 def from_config(config):
-    """The layer of a serialized config, not yet built: Keras would build a shared one twice."""
+    """The layer of a serialized config, not yet built: Keras would build a shared layer twice."""
     config = copy.deepcopy(config)  # some Keras cells empty the config that they are given
     config.pop("build_config", None)
     return keras.saving.deserialize_keras_object(config)
@@ -69,17 +69,17 @@ def _quantization_config(layer):
 
 
 def untrack_sublayer(layer, sublayer):
-    """Remove a sublayer that will not be built: Keras on JAX would trace again at each `fit`."""
+    """Untrack a sublayer that is never built: Keras on JAX would retrace at each `fit`."""
     layer._tracker.untrack(sublayer)
 
 
 def is_registered_name(identifier):
-    """True for the form of a name under which Keras registers a class: "package>Class"."""
+    """True for a name in Keras' form for registered classes: "package>Class"."""
     return isinstance(identifier, str) and ">" in identifier
 
 
 def registered(name):
-    """Class that Keras has registered under a name such as "my_scores>ReluScore", or ValueError."""
+    """Class registered with Keras under a name such as "my_scores>ReluScore", or ValueError."""
     package, _, class_name = name.partition(">")
     if package == PACKAGE and class_name in names.MODULE_OF:
         return class_of(class_name)
@@ -100,8 +100,8 @@ class Registry(Mapping):
     score = keras_bahdanau.layers.SCORES.get(score)  # a layer stays unchanged
     ```
 
-    A class of your own has the name under which Keras has registered it, such as
-    "my_scores>ReluScore", and gets the same arguments. `family` is a name for errors, `table` one
+    A custom class goes by its name in Keras' registry, such as "my_scores>ReluScore", and
+    gets the same arguments. `family` is a name for errors, `table` one
     of `layers.names`; `method` makes the layer, None for the constructor.
     """
 
@@ -162,10 +162,10 @@ def _entry(entry):
 
 
 class ScoreRegistry(Registry):
-    """The scores by name; `units` is for those whose query and values meet in a space of it."""
+    """The scores by name; `units` is the width of scores that project query and values."""
 
     def make(self, name, /, units=None, **kwargs):
-        """A new score by its name; one without a width of its own ignores `units`."""
+        """A new score by its name; scores without a width ignore `units`."""
         kind = self.kind(name)
         if _has_argument(getattr(kind, "func", kind), "units"):
             kwargs["units"] = units

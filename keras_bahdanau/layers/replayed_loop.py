@@ -40,7 +40,7 @@ def replayed_loop(step, state, inputs, template, steps=None):
 class _Loop:
     """The loops of a `StepGraph`, forwards and backwards.
 
-    In lists of leaves the state is before the slices; in `ys` are the outputs of all steps.
+    Lists of leaves have the state before the slices; `ys` are the outputs of all steps.
     """
 
     def __init__(self, step, inputs, template, steps):
@@ -123,7 +123,7 @@ class _Loop:
         read = {x.name for x in step.kept} | {leaf.name for leaf in step.leaves}
         read = {name: array for name, array in arrays_of.items() if name in read}
         start, end = len(step.leaf_slopes), len(step.leaf_slopes) + len(step.sums)
-        # one array for gradients that are the same
+        # equal gradients share one array
         written = step.backward[size:start] + step.backward[end:]
         unique = {tensor.name: tensor for tensor in written}
 
@@ -183,7 +183,7 @@ def _write(arrays, t, values):
 
 
 def _once_only(slopes, sources):
-    """Gradients that raise NotImplementedError where they are differentiated themselves."""
+    """Gradients that raise NotImplementedError when differentiated again."""
     learned = [slope for slope in slopes if slope is not None]
     sources = [tensor for tensor in sources if tensor is not None and tensor.dtype.is_floating]
 
@@ -202,6 +202,6 @@ def _once_only(slopes, sources):
 
 
 def _zeros(tensor):
-    """Zeros of a shape, which sum in float32 at least."""
+    """Zeros of a shape, at least float32, to sum into."""
     dtype = tf.float32 if tensor.dtype.size < 4 else tensor.dtype
     return tf.zeros(tf.shape(tensor), dtype)

@@ -1,7 +1,7 @@
-"""Rules that settings of a model keep with each other, for layers and for options of a training.
+"""Rules between settings of a model, for layers and for training options.
 
-A rule is a tuple: its demand, True if it is met, the settings that its error shows, what to do. The
-settings are attributes with the names of the training options. This file imports no Keras, so that
+A rule is a tuple: what must hold, whether it holds, the settings that the error shows, the remedy.
+Settings are attributes with the names of the training options. This file imports no Keras, so that
 options are refused early.
 """
 
@@ -26,7 +26,7 @@ HARD_ALIGNMENT_REQUIRES = {
 
 
 def check_rules(rules, settings, shown=MappingProxyType({})):
-    """Raise the ValueError of the first rule that is not met.
+    """Raise the ValueError of the first rule that does not hold.
 
     `shown` is a dictionary from names of settings to what errors show for them, such as
     "cell=UnfedCell(...)" for `when`.
@@ -57,7 +57,7 @@ def unscored_rules(model, requires=MappingProxyType(UNSCORED_REQUIRES)):
 
 
 def readout_rules(model):
-    """Rules of a readout: it sees the last token and the source, and has the width of its layer."""
+    """Rules of a readout: it reads the last token and the source, and is as wide as its layer."""
     blind = model.readout == "plain" or (
         model.readout == "attentional" and "embedding" not in model.query
     )
@@ -139,7 +139,7 @@ def undropped_rules(model, *names):
 
 
 def weight_rules(model, name, unweighted=("none",)):
-    """Rules of a setting that needs a weight for each position; the attentions without one."""
+    """Rules of a setting that needs a weight for each position; some attentions have none."""
     yield (
         f"`{name}` needs an attention that has weights, and learns them",
         not (getattr(model, name) and model.attention in unweighted),
@@ -155,7 +155,7 @@ def weight_rules(model, name, unweighted=("none",)):
 
 
 def check_weights(name, value, attention, reduction=1):
-    """Raise ValueError if a setting needs a weight for each position, and there is none."""
+    """Raise ValueError if a setting needs a weight for each position and the attention has none."""
     settings = {
         "attention": "" if attention.has_weights else "none",
         "encoder": "pyramidal" if reduction > 1 else "",

@@ -1,4 +1,4 @@
-"""Graph of one step of a loop and of its gradient, whose parts are copied into other graphs."""
+"""Graph of one step of a loop and its gradient; parts of it are copied into other graphs."""
 
 import tensorflow as tf
 from keras import tree
@@ -14,7 +14,7 @@ from keras_bahdanau.layers.step_products import (
 )
 
 DRAWS = ("Random", "StatefulRandom", "Truncated", "Parameterized", "Multinomial", "RngReadAndSkip")
-# of one variant input, which is kept in place of the output
+# with one variant input, which is kept instead of the output
 CHEAP = ("AddV2", "Cast", "ExpandDims", "Identity", "Mul", "Neg", "Reshape", "Squeeze", "Sub")
 
 
@@ -25,8 +25,8 @@ class CannotReplayError(Exception):
 class StepGraph:
     """A step `(state, slices) -> (output, state)`, traced once with its gradient.
 
-    The step reads tensors and variables around it. What depends on them alone, such as a weight in
-    the compute dtype, is hoisted: computed once, before the loop.
+    The step reads tensors and variables around it. Whatever depends only on these, such as a weight
+    cast to the compute dtype, is hoisted: computed once, before the loop.
 
     Attributes:
         leaves, outputs: Tensors of the state and the slices; of the output and the next state.
@@ -53,7 +53,7 @@ class StepGraph:
         self.captures = {inner.name: outer for outer, inner in self.graph.captures}
         definition = self.graph.as_graph_def()
         for node in definition.node:
-            for name in ("_gradient_op_type", "_class"):  # which name operations of this graph
+            for name in ("_gradient_op_type", "_class"):  # these refer to this graph
                 node.attr.pop(name, None)
         self.nodes = {node.name: node for node in definition.node}
         self.parts = {"versions": definition.versions, "library": definition.library}
@@ -78,7 +78,7 @@ class StepGraph:
             self._differentiate()
 
     def _find_effects(self):
-        """Operations that must run once a step, and the variables that they assign."""
+        """Operations that must run once per step, and the variables that they assign."""
         self.effects = [
             op
             for op in self.forward
@@ -104,7 +104,7 @@ class StepGraph:
         return max((self.kinds[tensor.op.name] for tensor in op.inputs), default=CONSTANT)
 
     def is_hoisted(self, tensor):
-        """True for a float tensor of captured tensors alone."""
+        """True for a float tensor computed from captured tensors only."""
         return tensor.dtype.is_floating and self.kinds[tensor.op.name] == INVARIANT
 
     def _is_kept(self, tensor):
@@ -193,11 +193,11 @@ class StepGraph:
         self.hoisted = {tensor.name: tensor for tensor in hoisted if self.is_hoisted(tensor)}
 
     def cut(self, tensors, stop):
-        """Tensors at which the way back from some tensors ends, placeholders among them."""
+        """Tensors at which the walk back from some tensors ends, including placeholders."""
         return self._walk(tensors, stop)[1]
 
     def _walk(self, tensors, stop, effects=()):
-        """({name: operation that computes some tensors}, tensors at which the way back ends)."""
+        """({name: operation that computes some tensors}, tensors where the walk back ends)."""
         operations, cut = {}, {}
         tensors, queue = [*tensors], [*effects]
         while tensors or queue:
@@ -217,7 +217,7 @@ class StepGraph:
     def copy(self, tensors, feeds, effects=False):
         """Values of tensors in the current graph, from those of `feeds`, {name: tensor}.
 
-        With `effects` the copy also has the operations that must run once a step.
+        With `effects` the copy also includes the operations that must run once per step.
         """
         effects = self.effects if effects else ()
         operations, cut = self._walk(tensors, lambda tensor: tensor.name in feeds, effects)
@@ -239,7 +239,7 @@ class StepGraph:
         return [values[tensor.name] for tensor in tensors]
 
     def _node(self, name, controls):
-        """Definition of an operation, in the order of `controls` alone."""
+        """Definition of an operation, with only `controls` as control inputs."""
         node = tf.compat.v1.NodeDef()
         node.CopyFrom(self.nodes[name])
         inputs = [x for x in node.input if x[0] != "^" or x[1:] in controls]

@@ -1,4 +1,4 @@
-"""Products of a step, whose shared factor gets its gradient by one product over all steps."""
+"""Products of a step whose shared factor gets its gradient from one product over all steps."""
 
 import contextlib
 
@@ -8,21 +8,21 @@ PRODUCTS = {  # names of the factors, and of the attributes that transpose them
     "MatMul": ("a", "b", "transpose_a", "transpose_b"),
     "BatchMatMulV2": ("x", "y", "adj_x", "adj_y"),
 }
-CONSTANT, INVARIANT, VARIANT = range(3)  # of no tensor, of captured tensors alone, of others
-LEAST = 16  # rows and columns of a weight whose gradient waits for the end of the loop
+CONSTANT, INVARIANT, VARIANT = range(3)  # from no tensor, from captured tensors only, from others
+LEAST = 16  # least rows and columns of a weight whose gradient is deferred to the end of the loop
 
 _DEFERRED = {}  # graph of a step, while it is differentiated -> (kinds, list of `Product`s)
 GRADIENT = f"KerasBahdanauProductOfStep{id(_DEFERRED)}"  # TensorFlow registers a name once
 
 
 def named_products(graph):
-    """Context in which the products of a graph get the gradient below."""
+    """Context in which products of a graph use the gradient below."""
     return graph.gradient_override_map(dict.fromkeys(PRODUCTS, GRADIENT))
 
 
 @contextlib.contextmanager
 def deferred_products(graph, kinds, products):
-    """Differentiate a step in the block; `products` gets those whose factor waits.
+    """Differentiate a step in the block; `products` collects those with a deferred gradient.
 
     `kinds` has the kind of each operation by its name.
     """
@@ -53,7 +53,7 @@ class Product:
             row = -1 if transposed[1 - self.index] == bool(self.index) else -2
             entering = _time_as_rows(entering, row)
             leaving = _time_as_rows(leaving, -2 if self.index else -1)
-        if entering.dtype == tf.float16:  # a sum over all steps, which it may not hold
+        if entering.dtype == tf.float16:  # a sum over all steps, too large for half precision
             entering, leaving = tf.cast(entering, tf.float32), tf.cast(leaving, tf.float32)
         pair = (entering, leaving) if self.index else (leaving, entering)
         slope = tf.matmul(*(pair[::-1] if transposed[self.index] else pair), transpose_a=True)
@@ -62,7 +62,7 @@ class Product:
 
 @tf.RegisterGradient(GRADIENT)
 def _gradient_of_product(op, upstream):
-    """The usual gradients, but for a factor whose gradient is taken after the loop."""
+    """The usual gradients, except for a factor whose gradient is taken after the loop."""
     kinds, products = _DEFERRED[op.graph]
     index = _deferred_factor(op, kinds)
     factors = [tf.identity(tensor) for tensor in op.inputs]
@@ -71,7 +71,7 @@ def _gradient_of_product(op, upstream):
     if index is not None:
         products.append(Product(op, index, upstream))
     if index == 1 and op.type == "MatMul" and not settings["transpose_b"]:
-        # transposed once, before the loop: a product of rows is faster
+        # transposed once, before the loop: a product with rows is faster
         return tf.matmul(upstream, tf.transpose(factors[1])), None
     with tf.GradientTape() as tape:
         tape.watch([factor for i, factor in enumerate(factors) if i != index])

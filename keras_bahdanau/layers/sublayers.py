@@ -47,7 +47,7 @@ class WordDropout(keras.layers.Layer):
 class FeedForward(CompositeLayer):
     """FFN(x) = W_2 max(0, W_1 x + b_1) + b_2      (Vaswani et al. 2017, eq. 2).
 
-    W_1 x is `inner_units` wide, the output `units`; `dropout` is the share of inner values dropped.
+    W_1 x is `inner_units` wide, the output `units`; `dropout` is the share of dropped inner values.
     """
 
     def __init__(self, units, inner_units, dropout=0.0, **kwargs):
@@ -82,7 +82,7 @@ class FeedForward(CompositeLayer):
 
 
 def inner_units(inner, units):
-    """Inner width of a feed-forward network: `inner`, or four times `units` for None."""
+    """Inner width of a feed-forward network: `inner`, or four times `units` if None."""
     meaning = "the inner width of the feed-forward network"
     return checks.positive_integer(
         "feed_forward_units", meaning, 4 * units if inner is None else inner

@@ -425,7 +425,7 @@ def test_projections_have_initializers_regularizers_and_constraints():
     general = layers.LuongAttention(**options)
     general(QUERY, VALUE)
     assert len(type(general).from_config(general.get_config()).score.dense_arguments) == 3
-    with pytest.raises(ValueError, match="A whole `score` has its own kernel_regularizer"):
+    with pytest.raises(ValueError, match="A `score` layer has its own kernel_regularizer"):
         layers.Attention(layers.AdditiveScore(3), kernel_regularizer="l2")
 
 

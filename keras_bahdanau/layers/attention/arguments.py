@@ -12,7 +12,7 @@ FLAGS = ("return_attention_scores", "training", "use_causal_mask")
 
 
 def keras_arguments(query, value, key, masks, mask, values):
-    """Tensors and masks by Keras' names, from the other forms of a call: ((q, v, k), masks).
+    """Tensors and masks by Keras' names, from any form of a call: ((q, v, k), masks).
 
     `query` may be the list [query, value(, key)], `mask` that of their masks or the value mask,
     `values` another name of `value`. Wrong forms and shapes raise ValueError.
@@ -111,7 +111,7 @@ def _check_inputs(query, value, key):
 
 
 def _is_constant(query, value):
-    """True for an array that meets the values of a Functional model."""
+    """True for an array passed together with values of a Functional model."""
     is_symbolic = [isinstance(tensor, keras.KerasTensor) for tensor in (query, value)]
     return is_symbolic == [False, True]
 
@@ -135,7 +135,7 @@ def check_masks(query, value, masks, use_causal_mask=False):
     source = tuple(value.shape[1:-1])
     batch, *steps = value.shape[:1] if query is None else query.shape[:-1]
     flat = {(None if None in source else math.prod(source),)}
-    ends = {source, *flat}  # of a grid as maps, or flat
+    ends = {source, *flat}  # a grid's mask may be a map, or flat
     forms = {
         "query_mask": [((batch, *steps), {()})],
         "value_mask": [((batch,), ends)],
@@ -145,7 +145,7 @@ def check_masks(query, value, masks, use_causal_mask=False):
     for name, mask in masks.items():
         shape = tuple(mask.shape)
         fits = any(_broadcasts(shape, lead, end) for lead, tails in forms[name] for end in tails)
-        # an axis of unknown length is a batch, where the number of queries is known
+        # an axis of unknown length is the batch if the number of queries is known
         is_of_values = name == "attention_mask" and len(shape) == 2 and steps and steps[0]
         if not fits or (is_of_values and shape[0] is None):
             raise ValueError(_wrong_mask(name, bool(steps), shape, query, value))
@@ -157,7 +157,7 @@ def check_masks(query, value, masks, use_causal_mask=False):
 
 
 def _broadcasts(shape, lead, end):
-    """True if a mask has these axes; a leading one may be 1."""
+    """True if a mask has these axes; the leading axis may be 1."""
     sizes = (*lead, *end)
     return len(shape) == len(sizes) and all(
         may_equal(size, expected) or (size == 1 and axis < len(lead))
@@ -190,20 +190,20 @@ def _wrong_mask(name, has_steps, shape, query, value):
 
 
 def may_equal(size, expected):
-    """True for equal sizes of an axis, and where a graph does not know one of them."""
+    """True if two sizes of an axis are equal, or a graph does not know one of them."""
     return None in (size, expected) or size == expected
 
 
 def lost_mask(tensor, warn=True):
     """Mask that a tensor of a Functional model has lost, or will lose; None if it is unknown.
 
-    RNNs carry none from Keras 3.16, and `keras.layers.MultiHeadAttention` deletes those of its
-    inputs. Only a symbolic tensor knows the layers around it. With `warn` a warning tells that an
+    From Keras 3.16 RNNs carry no masks, and `keras.layers.MultiHeadAttention` deletes its inputs'
+    masks. Only a symbolic tensor knows the layers around it. With `warn` a warning tells that an
     operation, not a layer, has dropped the mask.
     """
     mask = getattr(tensor, "_keras_mask", None)
     if mask is not None:
-        return mask if _mask_is_deleted(tensor) else None  # Keras gives a call the mask it has
+        return mask if _mask_is_deleted(tensor) else None  # Keras passes the mask that it knows
     dropping = None
     while mask is None:
         operation, node_index, _ = getattr(tensor, "_keras_history", (None, 0, 0))
@@ -282,7 +282,7 @@ def mask_of_queries(attention_mask, use_causal_mask, query, grid):
 
 
 def _flatten_axes(mask, first):
-    """The mask with the axes from the first on as one."""
+    """The mask with all axes from `first` on flattened into one."""
     if len(mask.shape) == first + 1:
         return mask
     shape = ops.shape(mask)
@@ -295,5 +295,5 @@ def named(*masks):
 
 
 def bool_mask(mask):
-    """A mask of any numbers as bool."""
+    """A mask of any dtype as bool."""
     return ops.cast(ops.convert_to_tensor(mask), "bool")

@@ -13,7 +13,7 @@ from keras_bahdanau.settings import checks
 
 
 class AttentionState(NamedTuple):
-    """State of an attention between steps: one structure for each part, () for none."""
+    """State of an attention between steps: one structure per part, () if it has none."""
 
     window: Any
     normalizer: Any
@@ -22,7 +22,7 @@ class AttentionState(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Attention(AttentionBase):
-    """A score, a window, a normalizer and a coverage, each of them exchangeable.
+    """A score, a window, a normalizer and a coverage, each exchangeable.
 
     e_ij     = score(s_{i-1}, h_j)              `score`: how well they match
     alpha_ij = softmax_j(e_ij)                  `normalizer`, over the positions of the `window`
@@ -112,13 +112,13 @@ class Attention(AttentionBase):
 
 
 def _pop_projections(score, arguments):
-    """Take the arguments of a score's projections out of those of an attention."""
+    """Remove the arguments of a score's projections from an attention's arguments."""
     projections = pop_dense_arguments(arguments)
     if "use_bias" in arguments:
         projections["use_bias"] = arguments.pop("use_bias")
     if projections and not isinstance(score, str):
         raise ValueError(
-            f"A whole `score` has its own {', '.join(projections)}. Received: "
+            f"A `score` layer has its own {', '.join(projections)}. Received: "
             f"score={type(score).__name__}(...) with them. Give them to that layer."
         )
     return projections

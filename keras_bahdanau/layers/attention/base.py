@@ -39,7 +39,7 @@ class AttentionPart(CompositeLayer):
         return ()
 
     def get_config(self):
-        return super().get_config()  # its presence marks the config as complete for Keras
+        return super().get_config()  # Keras takes a config with this method as complete
 
 
 class Attended(NamedTuple):
@@ -87,8 +87,8 @@ class AttentionBase(AttentionPart):
     mask by two names.
     """
 
-    exportable = True  # True if it needs nothing but the source sentence
-    has_weights = True  # False if its weights point at no position
+    exportable = True  # True if it needs only the source sentence
+    has_weights = True  # False if its weights belong to no positions
     marginal = False  # True if only a `HardDecoder` can train it, which sums over all positions
 
     def __init__(self, **kwargs):
@@ -103,7 +103,7 @@ class AttentionBase(AttentionPart):
         return ()
 
     def prepare_pair(self, memory, key_memory):
-        """`prepare` where the values of `key_memory` are compared, and those of `memory` read."""
+        """`prepare` with the keys from `key_memory` and the values from `memory`."""
         return self.prepare(key_memory)
 
     def attend(self, query, prepared, state, training=None):
@@ -157,7 +157,7 @@ class AttentionBase(AttentionPart):
         masks = named(query_mask, value_mask, key_mask, attention_mask)
         check_masks(query, value, masks, use_causal_mask)
         grid = ops.shape(value)[1:-1]
-        # Keras casts floats alone: integers would round the weights to 0
+        # Keras casts only floats: integers would round the weights to 0
         query, value, key = (
             None if tensor is None else ops.cast(tensor, self.compute_dtype)
             for tensor in (query, value, key)
@@ -191,13 +191,13 @@ class AttentionBase(AttentionPart):
         return ProjectedMemory(memory, self.prepare_pair(memory, key_memory))
 
     def _attended(self, query, mask, prepared, training):
-        """Context and weights of all queries, in a loop where a step depends on the one before."""
+        """Context and weights of all queries; a loop only if a step depends on the one before."""
         state = self.initial_state(prepared.memory)
         alone = len(query.shape) == 2
         if alone and tree.flatten(state):
             return self.attend(query, prepared, state, training=training)[:2]
         if not tree.flatten(state):
-            # an axis of time for a single query, whose score then keeps its tanh
+            # a time axis for a single query: its score then keeps the tanh
             query = ops.expand_dims(query, axis=1) if alone else query
             prepared = masked(prepared, mask)
             attended = self.attend(query, prepared, state, training=training)[:2]
@@ -254,7 +254,7 @@ def zero_padding(values, mask):
 
 
 def masked(prepared, mask):
-    """The memory with another mask, `(batch, [n,] source_time)`; unchanged without one."""
+    """The memory with another mask, `(batch, [n,] source_time)`; unchanged without a mask."""
     if mask is None or isinstance(mask, tuple):
         return prepared
     return prepared._replace(memory=prepared.memory._replace(mask=mask))

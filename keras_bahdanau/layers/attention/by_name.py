@@ -10,7 +10,7 @@ from keras_bahdanau.settings import checks
 
 
 class AttentionRegistry(Registry):
-    """The attentions by name, with several heads and the decoder's own past if asked for.
+    """The attentions by name, optionally with several heads and over the decoder's past.
 
     ```python
     attention = keras_bahdanau.layers.ATTENTIONS.get("general", window="local-p")
@@ -41,7 +41,7 @@ class AttentionRegistry(Registry):
             attention = Attention(name, units=share, **kwargs)
         elif kind is BahdanauAttention:
             attention = BahdanauAttention(share, **kwargs)
-        else:  # it has no score, or is a class of the user's, whose parts are its own
+        else:  # it has no score, or is a custom class with its own parts
             _refuse_parts_of_scores(name, kwargs)
             attention = kind(**outer)
         if heads > 1:

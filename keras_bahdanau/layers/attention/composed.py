@@ -1,4 +1,4 @@
-"""Attentions made of others: several heads, or the decoder's own past besides the source."""
+"""Attentions made of others: several heads, or the source and the decoder's own past."""
 
 import keras
 from keras import ops
@@ -12,7 +12,7 @@ from keras_bahdanau.settings import checks
 
 
 class ComposedAttention(AttentionBase):
-    """Base of the attentions made of others; `inner`, one of them, says what it can do."""
+    """Base of the attentions made of others; `inner`, one of these, tells its capabilities."""
 
     @property
     def exportable(self):
@@ -41,11 +41,11 @@ class MultiHeadAttention(ComposedAttention):
     )
     ```
 
-    The heads copy `attention`, a layer, or TypeError. Each, with its Q, K and V, is values_units /
-    heads wide, rounded down: the context is as wide as the values, or a little narrower. Weights
+    Each head is a copy of the layer `attention` with its own Q, K and V, values_units / heads wide,
+    rounded down: the context is as wide as the values, or a little narrower. Weights
     and scores are the mean over the heads. `use_bias`, initializers, regularizers and constraints
-    of Q, K and V are as in `keras.layers.Dense`. No positive integer for `heads`, or an attention
-    without weights, raises ValueError. Calls: see `AttentionBase`.
+    of Q, K and V are as in `keras.layers.Dense`. ValueError unless `heads` is a positive integer
+    and the attention has weights, TypeError if it is no layer. Calls: see `AttentionBase`.
     """
 
     def __init__(self, attention, heads, use_bias=False, **kwargs):
@@ -79,7 +79,7 @@ class MultiHeadAttention(ComposedAttention):
             attention.build((None, width), (None, None, width))
 
     def _projections(self, name, shape, width):
-        """One projection a head."""
+        """One projection per head."""
         projections = []
         for index in range(self.heads):
             projection = keras.layers.Dense(

@@ -1,4 +1,4 @@
-"""Coverage: memory of the attention that each source position got so far."""
+"""Coverage: memory of the attention that each source position has received."""
 
 import keras
 from keras import ops
@@ -22,7 +22,7 @@ class CoverageBase(AttentionPart):
         raise NotImplementedError
 
     def remember(self, state, weights):
-        """The next state, from this one and the weights of the step, of one shape."""
+        """The next state, from this one and the weights of the step, both of one shape."""
         raise NotImplementedError
 
     def add_to(self, keys, state):
@@ -36,7 +36,7 @@ class CoverageBase(AttentionPart):
 
 
 def at_each_position(layer, inputs):
-    """Apply a layer of vectors to `(..., units)`, flat: in XLA's loops only that has a gradient."""
+    """Apply a layer to `(..., units)` flattened: in XLA's loops only that has a gradient."""
     # (..., units) -> (positions, units) -> (positions, output_units)
     outputs = layer(ops.reshape(inputs, (-1, inputs.shape[-1])))
     return ops.reshape(outputs, (*ops.shape(inputs)[:-1], outputs.shape[-1]))

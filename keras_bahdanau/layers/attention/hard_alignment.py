@@ -30,9 +30,9 @@ class HardAlignment(AttentionBase):
     order 0: p(a_i = j | a_{i-1} = j') = softmax_j e(s_i, h_j)                (Wu et al. 2018)
     order 1: softmax_j (e(s_i, h_j) + b_{j-j'}(s_i)),   b = U s_i + u
 
-    Monotonic: the softmax is over j >= j' (Wu and Cotterell 2019, as is order 1). Their scores of
-    jumps replace e; here they add to e, and a jump beyond `reach`, at most 100, has the score of
-    the farthest. U and u begin at zero. The position before the first token is the first one.
+    Monotonic: the softmax is over j >= j' (Wu and Cotterell 2019, as is order 1). There, scores of
+    jumps replace e; here they are added to e, and a jump beyond `reach`, at most 100, has the score
+    of the farthest. U and u begin at zero. The position before the first token is the first one.
 
     The weights are f_i, the belief about the position before its token is known. Nothing reads the
     context. A call without a decoder observes nothing; the state is log f_i, float32
@@ -86,7 +86,7 @@ class HardAlignment(AttentionBase):
         scores = self.score.compare(query, prepared.keys)  # e: (batch, [n,] source_time)
         real = for_queries(memory.mask, query)  # (batch, [n or 1,] source_time)
         log_prior = self._log_prior(query, scores, real, state, training)
-        # of a source with nothing real f_i is even, and seen by nobody
+        # f_i of a source without tokens is uniform, and unused
         weights = ops.exp(log_prior) * ops.cast(real, "float32")
         return Attended(weighted_sum(weights, memory.values), weights, scores, log_prior)
 
@@ -98,7 +98,7 @@ class HardAlignment(AttentionBase):
         # b: (batch, [n,] jumps)
         jump_scores = (ops.cast(self.jumps(query), "float32"),) if self.order else ()
         prior = functools.partial(self._log_prior_of_pairs, gathered if training else skewed)
-        if training:  # the gradient makes all pairs anew, which would be kept for all steps
+        if training:  # the gradient recomputes all pairs instead of keeping these for all steps
             prior = keras.remat(prior)
         return prior(scores, state, *jump_scores)
 
@@ -136,7 +136,7 @@ class HardAlignment(AttentionBase):
 def gathered(numbers):
     """Matrix `(..., n, n)` whose element (j', j) is the number of j - j'; faster than `skewed`.
 
-    `numbers` `(..., 2 n)` are those of -(n - 1) to n - 1, and one that is not read.
+    `numbers` `(..., 2 n)` are those of -(n - 1) to n - 1, and one that is unused.
     """
     position = ops.arange(ops.shape(numbers)[-1] // 2, dtype="int32")
     difference = position - ops.expand_dims(position, axis=-1)
@@ -147,7 +147,7 @@ def skewed(numbers):
     """The same matrix without a gather, as Huang et al. (2018) skew scores of distances."""
     outer, size = ops.shape(numbers)[:-1], ops.shape(numbers)[-1] // 2
     repeated = ops.tile(numbers, (*[1] * len(outer), size))
-    # a row is one number shorter than what is repeated, so each begins one number earlier in it
+    # a row is one number shorter than the period, so each begins one number earlier
     rows = ops.reshape(repeated[..., : size * (2 * size - 1)], (*outer, size, 2 * size - 1))
     return rows[..., size - 1 :]
 
@@ -160,6 +160,6 @@ def log_sum_exp(numbers, axis):
 
 
 def safe_log(probabilities):
-    """Logarithm with the value `LOG_ZERO` and the gradient 0 at 0."""
+    """Logarithm with value `LOG_ZERO` and gradient 0 at 0."""
     some = ops.greater(probabilities, 0.0)
     return ops.where(some, ops.log(ops.where(some, probabilities, 1.0)), LOG_ZERO)

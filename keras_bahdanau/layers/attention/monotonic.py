@@ -27,9 +27,10 @@ class Monotonic(Normalizer):
     untrained scores let the attention reach the later positions.
 
     `hard`: outside of training a step stops, with weight 1, at the first position from the last one
-    on with p_ij > 0.5; where there is none, all weights are zero and the position stays (section
-    2.2, with a threshold for the paper's draw). Training always uses the expectation, of scores
-    with noise of standard deviation `score_noise` (section 2.5), which moves p_ij away from 0.5.
+    on with p_ij > 0.5; without such a position all weights are zero and the position stays
+    (section 2.2, with a threshold in place of the paper's draw). Training always uses
+    the expectation, of scores with noise of standard deviation `score_noise` (section 2.5), which
+    moves p_ij away from 0.5.
     Calls and errors: see `Normalizer`.
     """
 
@@ -70,7 +71,7 @@ class Monotonic(Normalizer):
 
 def _expected(energy, mask, last):
     stop = ops.where(mask, ops.sigmoid(energy), 0.0)  # p_ij: (batch, [n,] source_time)
-    # at least 1e-8, which nobody sees: a logarithm of bounded size keeps its digits in sums
+    # at least 1e-8, a negligible change: bounded logarithms keep their digits in sums
     go_on = ops.where(mask, ops.maximum(ops.sigmoid(-energy), 1e-8), 1.0)  # 1 - p_il
     way = ops.log(go_on)
     way = ops.cumsum(way, axis=-1) - way  # log of the product over l < j

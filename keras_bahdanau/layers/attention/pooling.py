@@ -48,7 +48,7 @@ class AttentionPooling(CompositeLayer):
         normalizer: A name of `layers.NORMALIZERS`, or a layer.
         return_attention_scores: Python bool. True to return the weights, too.
         **kwargs: `kernel_initializer`, `kernel_regularizer`, `kernel_constraint` of query and
-            projections, `bias_...`: as in `keras.layers.Dense`; and those of any layer.
+            projections, `bias_...`: as in `keras.layers.Dense`; and any layer's arguments.
 
     Call arguments:
         inputs: Float tensor `(batch, source_time, units)`, or a grid
@@ -56,7 +56,7 @@ class AttentionPooling(CompositeLayer):
         mask: Bool tensor `(batch, source_time)`, True where a step is real. Keras fills in the
             mask that the inputs carry: after `TimeDistributed` `(batch, source_time, words)`,
             where a step is real if any of its words is.
-        return_attention_scores: Python bool, in place of that of the constructor.
+        return_attention_scores: Python bool; overrides the constructor's.
         training: Python bool.
 
     Output:

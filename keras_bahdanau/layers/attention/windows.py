@@ -41,7 +41,7 @@ class LocalWindow(Window):
     def near(self, position, mask):
         """Mask of the real positions around a position `(batch, [n])`, and the distance of all.
 
-        Without a real token, as in a mask with gaps, the window is the nearest one.
+        If no real token is near, as in a mask with gaps, the window is the nearest real token.
         """
         mask = for_queries(mask, position, axes=2)  # -> (batch, [n or 1,] source_time)
         # (source_time,) - (batch, [n,] 1) -> (batch, [n,] source_time)
@@ -69,7 +69,7 @@ def real_length(mask, position):
 
 
 def for_queries(mask, query, axes=3):
-    """The mask with the axis n of length 1, where only the query, of so many axes, has it."""
+    """The mask, with an axis n of length 1 if only the query, of this rank, has one."""
     if len(query.shape) == axes and len(mask.shape) == 2:
         return ops.expand_dims(mask, axis=1)  # -> (batch, 1, source_time)
     return mask
@@ -160,9 +160,7 @@ class LocalMedian(LocalWindow):
 
     def remember(self, state, weights):
         sums = ops.cumsum(ops.cast(weights, "float32"), axis=-1)  # -> (batch, [n,] source_time)
-        total = ops.max(
-            sums, axis=-1, keepdims=True, initial=0.0
-        )  # the last one, or of no position
+        total = ops.max(sums, axis=-1, keepdims=True, initial=0.0)  # the last position, or none
         before = ops.cast(ops.less(sums, 0.5 * total), "float32")  # 1 before the median
         return ops.where(
             ops.greater(ops.squeeze(total, axis=-1), 0), ops.sum(before, axis=-1), state

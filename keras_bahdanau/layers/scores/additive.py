@@ -72,8 +72,8 @@ class AdditiveScore(Score):
 class ConcatScore(AdditiveScore):
     """e_ij = v^T tanh(W [s_i; h_j])      (Luong et al. 2015, section 3.1, "concat").
 
-    Since W [s; h] = W_s s + W_h h, this is `AdditiveScore` but for where training starts: W is
-    drawn as the one matrix that it is, of `units` rows.
+    Since W [s; h] = W_s s + W_h h, this is `AdditiveScore` with another initialization: W is drawn
+    as a single matrix of `units` rows.
     """
 
     def build(self, query_shape, values_shape):
@@ -85,10 +85,10 @@ class ConcatScore(AdditiveScore):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class PairScore(Score):
-    """e_ij = f(w^T [s_{i-1}; h_j] + b): one fully-connected layer, straight into the softmax.
+    """e_ij = f(w^T [s_{i-1}; h_j] + b): one fully connected layer before the softmax.
 
-    With f = tanh a softmax over n places gives none of them more than e^2 / (e^2 + n - 1). With
-    `activation` None the query and b fall out of the softmax: weights are the same at each step.
+    With f = tanh a softmax over n positions gives no position more than e^2 / (e^2 + n - 1). With
+    `activation` None query and b cancel in the softmax: all steps have the same weights.
     """
 
     def __init__(self, activation=None, **kwargs):

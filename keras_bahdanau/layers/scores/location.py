@@ -1,4 +1,4 @@
-"""Scores of positions alone, whatever the values."""
+"""Scores of positions, independent of the values."""
 
 import keras
 from keras import ops
@@ -6,7 +6,7 @@ from keras import ops
 from keras_bahdanau.layers.scores.score import Score, product
 from keras_bahdanau.settings import checks
 
-FAR = -1e6  # large enough for a weight of exactly 0, small beside what a mask adds
+FAR = -1e6  # large enough for a weight of exactly 0, small compared with what a mask adds
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")

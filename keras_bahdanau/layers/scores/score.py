@@ -15,7 +15,7 @@ _KERAS_OBJECTS = {
 DENSE_ARGUMENTS = tuple(
     f"{weight}_{kind}" for weight in ("kernel", "bias") for kind in _KERAS_OBJECTS
 )
-_CHECKED = weakref.WeakSet()  # classes of scores whose shapes were right
+_CHECKED = weakref.WeakSet()  # classes of scores whose shapes were checked
 
 
 class Score(AttentionPart):
@@ -25,7 +25,7 @@ class Score(AttentionPart):
     The axis n below is the beam of a search, or target_time. Arguments that are not as documented
     raise ValueError.
 
-    A score of one's own, with relu in place of tanh:
+    A custom score, with relu in place of tanh:
 
     ```python
     import keras
@@ -68,7 +68,7 @@ class Score(AttentionPart):
     decoder = kb.Decoder(8000, 256, kb.layers.DecoderCell(512, attention))
     ```
 
-    A saved model with it is loaded where the module of the class is imported.
+    To load a saved model with it, import the module of the class first.
 
     Attributes:
         key_units: Integer. Width of the keys, known once the score is built.
@@ -121,9 +121,9 @@ class Score(AttentionPart):
 
 
 def pop_dense_arguments(arguments):
-    """Take initializers, regularizers and constraints of projections out of a dict, as configs.
+    """Pop initializers, regularizers and constraints of projections from a dict, as configs.
 
-    Each `Dense` makes its own object of a config: an initializer draws the same numbers again.
+    Each `Dense` makes its own object from a config: a shared initializer would repeat its numbers.
     """
     return {
         name: keras.saving.serialize_keras_object(
@@ -146,7 +146,7 @@ def kernel_arguments(dense_arguments):
 def check_shapes(score, query_shape, values_shape):
     """Raise ValueError unless a built score gives the shapes that attention and search rely on.
 
-    The first score of each class runs once, on zeros whose axes all differ: axes of a model have no
+    The first score of each class runs once, on zeros whose axes all differ: a model's axes have no
     length yet, and a beam may be as long as the source.
     """
     if type(score) in _CHECKED:
@@ -167,7 +167,7 @@ def check_shapes(score, query_shape, values_shape):
             shape = tuple(score.compare(_zeros(score, *axes, query_shape[-1]), keys).shape)
         except NotImplementedError:
             raise
-        except Exception as error:  # each backend has its own kind
+        except Exception as error:  # each backend has its own exception
             shape = f"an error, {str(error).splitlines()[0]!r:.200},"
         if shape != (*axes, source_time):
             raise ValueError(

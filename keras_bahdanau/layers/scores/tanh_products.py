@@ -1,10 +1,10 @@
-"""v^T tanh(q + k) for every pair of query and key, in memory that does not hold the pairs."""
+"""v^T tanh(q + k) for every pair of query and key, without holding the pairs in memory."""
 
 from keras import ops
 
 from keras_bahdanau.layers.recurrence import custom_gradient, loop
 
-AT_ONCE = 16  # queries whose pairs are held together: a beam, not a sentence
+AT_ONCE = 16  # most queries whose pairs are held at a time: a beam, not a sentence
 
 
 def tanh_scores(query, keys, v):
@@ -14,8 +14,8 @@ def tanh_scores(query, keys, v):
 
     d(q + k) = g v (1 - h^2),   dq_i = sum_j d_ij,   dk_j = sum_i d_ij,   dv = sum_ij g_ij h_ij
 
-    so h, `units` times as large as the scores, is computed again. Many queries go one after the
-    other. A query axis of length 1 keeps h: no loop repeats it. q `(batch, [n,] units)`, k
+    so h, `units` times as large as the scores, is computed again. Many queries run one after
+    another. A query axis of length 1 keeps h: no loop repeats it. q `(batch, [n,] units)`, k
     `(batch, [n,] source_time, units)`, v `(units, 1)`.
     """
     many = len(query.shape) == 3
@@ -24,7 +24,7 @@ def tanh_scores(query, keys, v):
     if many and len(keys.shape) == 3:
         keys = ops.expand_dims(keys, axis=1)  # -> (batch, 1, source_time, units)
     query = ops.expand_dims(query, axis=-2)
-    if many and query.shape[1] == 1:  # no larger than the keys, and computed once
+    if many and query.shape[1] == 1:  # no larger than the keys, and computed only once
         return _scores(ops.tanh(query + keys), v)
     # (batch, [n,] 1, units) with (batch, [n or 1,] source_time, units)
     return _together(query, keys, v)
@@ -50,7 +50,7 @@ def _together(query, keys, v):
 
 
 def _query_by_query(query, keys, v):
-    """`(batch, target_time, units)` queries, in a loop that holds the pairs of one."""
+    """`(batch, target_time, units)` queries, in a loop that holds one query's pairs."""
 
     @custom_gradient
     def compared(query, keys, v):
