@@ -55,7 +55,7 @@ async function answered(start = () => page.$eval("#form", (form) => form.request
   await start();
   for (let words = ""; !/Answered|There is no|Nothing/.test(words);) {
     words = await said("#status");
-    if (await isShown("#problem")) return { problem: words };
+    if (await isShown("#problem")) return { problem: await textOf("#problem") };
     if (/There is no|Nothing/.test(words)) return { nothing: words };
   }
   return {
