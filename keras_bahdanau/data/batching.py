@@ -1,4 +1,4 @@
-"""Pairs of a source and a target text to padded batches, of similar length each."""
+"""Padded batches of pairs of similar length."""
 
 import os
 
@@ -52,7 +52,7 @@ class BatchedPairs(Epochs):
         batch_sentences: Positive integer, the rows of a batch.
         buckets: Positive integer, most shapes, with `batch_tokens`. Their lengths minimise the
             padding.
-        sort_batches: Positive integer, with `batch_sentences`: batches that are sorted at once.
+        sort_batches: Positive integer, with `batch_sentences`: batches that are sorted together.
         max_length: Positive integer, most tokens of either side, the end token included. Longer
             pairs are left out and counted.
         max_source_length: Positive integer, most positions of the source; `max_length` for None.
@@ -61,26 +61,26 @@ class BatchedPairs(Epochs):
             replace a set: see `text.word_weights`.
         subword_sampling: Float in [0, 1): the share of BPE's merges left out, or the smoothing of a
             unigram model's probabilities (see `SubwordSampler`); 0 for none. Excludes `alignments`.
-        least_steps: Non-negative integer. An epoch repeats the pairs until it has so many batches.
+        least_steps: Non-negative integer. An epoch repeats the pairs up to this many batches.
         shuffle: True for a random order of each pass.
         seed: Non-negative integer that, with the number of the epoch, decides its order.
         shard: Tuple (index, count) of a worker: it gets the rows index, index + count, ... of each
             batch, at least one, which may be empty.
 
     Attributes:
-        used: Int array, the pairs that take part.
+        used: Int array, the indices of the pairs that are used.
         skipped: `Skipped`, how many pairs were left out and why.
         too_long: Int array, the pairs that were left out as too long.
-        source_lengths: Int array `(pairs,)`, positions of each source, of those left out too.
-        broken: Int array, pairs so far whose source decoded to nothing, against its header. Their
-            weights are 0.
+        source_lengths: Int array `(pairs,)`, positions of each source, including those left out.
+        broken: Int array, pairs so far whose source could not be decoded, though its header is
+            valid. Their weights are 0.
         shapes: Sequence of bucket shapes `(rows, length)`, shortest first; empty with
             `batch_sentences`.
         steps: Integer, batches in each epoch.
         tokens: Integer, real target tokens in the first pass, end tokens included.
 
     Raises:
-        TypeError: If a source is nothing that `source` reads.
+        TypeError: If `source` cannot read an input.
         ValueError: If a setting is not as above, no pair is left to train on, `alignments` do not
             fit the pairs, or an array has another shape than `source` reads.
 
@@ -166,7 +166,7 @@ class BatchedPairs(Epochs):
         return np.flatnonzero(getattr(self._source, "broken", ()))
 
     def require_readable(self):
-        """Raise ValueError if all pairs have turned out to be broken."""
+        """Raise ValueError if all pairs turn out to be broken."""
         if len(self.broken) == len(self.used):
             raise ValueError(
                 "At least one pair must have a source that can be read. "
@@ -175,11 +175,11 @@ class BatchedPairs(Epochs):
             )
 
     def lengths(self):
-        """Yield (positions of the sources, tokens of the targets) of the pairs that take part."""
+        """Yield (positions of the sources, tokens of the targets) of the pairs that are used."""
         yield self._source.lengths[self.used], self._target.lengths[self.used]
 
     def pathless(self, reduction):
-        """Number of pairs with too few places for CTC, unsampled: see `epochs.count_pathless`."""
+        """Pairs with too few positions for CTC, unsampled: see `epochs.count_pathless`."""
         return count_pathless((self._source, self._target), self.used, reduction)
 
     def _batches_of_pass(self, number, first_step):
@@ -207,7 +207,7 @@ class BatchedPairs(Epochs):
 
 
 def batches(pairs, source, target, batch_tokens: int | None = None, **settings) -> tf.data.Dataset:
-    """`BatchedPairs` as a `tf.data.Dataset`, whose every iteration is the next epoch.
+    """`BatchedPairs` as a `tf.data.Dataset`; each iteration is the next epoch.
 
     Example:
         >>> model.fit(batches(pairs, source, target, batch_tokens=2048), epochs=20, shuffle=False)
@@ -216,7 +216,7 @@ def batches(pairs, source, target, batch_tokens: int | None = None, **settings) 
 
 
 def _check_arrays(source, inputs):
-    """Raise an error for an array that the source can't read; a file may turn out to be broken."""
+    """Raise an error for an array that the source can't read; files are checked when decoded."""
     arrays = [raw for raw in inputs if not isinstance(raw, bytes | os.PathLike)]
     if arrays:
         source.check("sources", arrays)

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-MOST_LENGTHS = 1024  # that the bounds of buckets are chosen among
+MOST_LENGTHS = 1024  # lengths among which the bounds of buckets are chosen
 
 
 class ByTokens:
@@ -39,7 +39,7 @@ class ByTokens:
     def _refilled(self, lengths):
         """Refill the buckets, shortest pairs first; a bucket grows for a pair longer than it."""
         members = np.concatenate([bucket.members for bucket in self._buckets])
-        members = np.sort(members)  # so that the order is that of the pairs, not of the buckets
+        members = np.sort(members)  # keeps the order of the pairs, not of the buckets
         members = members[np.argsort(lengths[members], kind="stable")]
         # (buckets,), where in `members` each ends
         ends = np.cumsum([len(bucket.members) for bucket in self._buckets])
@@ -49,7 +49,7 @@ class ByTokens:
 
 
 class BySentences:
-    """Batches of `batch_sentences` pairs, `sort_batches` at once (Bahdanau et al. 2015, B.2)."""
+    """Batches of `batch_sentences` pairs, `sort_batches` at a time (Bahdanau et al. 2015, B.2)."""
 
     shapes = ()
 
@@ -74,7 +74,7 @@ class BySentences:
         return batches
 
     def _parts(self, members):
-        """Yield (pairs that are fetched at once, number of their batches)."""
+        """Yield (pairs that are fetched together, number of their batches)."""
         parts = np.split(members, range(self._fetched, len(members), self._fetched))
         before = self._sort_batches * (len(parts) - 1)
         for part in parts[:-1]:

@@ -21,8 +21,8 @@ class Corpus:
         name: String, its name in messages and in the card of a run.
         pairs: List of (source, target): an input of the source, and a string. Or `Shards`, which
             all corpora of a training must have prepared with one source and one target.
-        weight: Positive number, whose share of the sum of all weights is the share of the batches.
-            None for the share that follows from the sizes: see `mixing.shares_by_size`.
+        weight: Positive number, whose share of the sum of all weights is its share of the batches.
+            None to derive the share from the sizes: see `mixing.shares_by_size`.
         tag: String without white space, such as the language token `<2de>` (Johnson et al. 2017),
             one token before each source text; None for none.
 
@@ -142,13 +142,13 @@ def pairs_of(pairs):
     if pairs and isinstance(pairs[0], str):
         raise TypeError(
             f"A pair must be (source, target). Received: pairs[0]={pairs[0]!r:.80}. "
-            "Join the two sides: list(zip(sources, targets))."
+            "Pass a list of tuples: list(zip(sources, targets))."
         )
     return Corpora(pairs) if pairs and isinstance(pairs[0], Corpus) else pairs
 
 
 def check_mixed(pairs, temperature, alignments=None):
-    """Raise ValueError if resolved options of several corpora do not go with `Pairs`."""
+    """Raise ValueError if resolved options contradict the number of corpora in `Pairs`."""
     corpora = pairs.corpora
     if corpora and alignments is not None:
         raise ValueError(
@@ -164,7 +164,7 @@ def check_mixed(pairs, temperature, alignments=None):
 
 
 def require_text(pairs):
-    """Raise ValueError if `Pairs` for validation, whose text is needed, are `Shards`."""
+    """Raise ValueError if validation `Pairs`, which need text, are `Shards`."""
     for corpus in pairs.corpora or (Corpus("validation", pairs),):
         if not corpus.in_memory:
             raise ValueError(
@@ -177,7 +177,7 @@ def _check_together(corpora):
     if not 1 <= len(corpora) <= MOST_CORPORA:
         raise ValueError(
             f"There must be 1 to {MOST_CORPORA:,} corpora. Received: {len(corpora)}. "
-            "Put some together."
+            "Merge some of them."
         )
     names = collections.Counter(corpus.name for corpus in corpora)
     twice = [name for name, count in names.items() if count > 1]

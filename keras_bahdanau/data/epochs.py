@@ -1,4 +1,4 @@
-"""Epochs of padded batches: the same for the same seed, and each to be resumed at any batch."""
+"""Epochs of padded batches: reproducible by seed, and resumable at any batch."""
 
 import abc
 import contextlib
@@ -14,7 +14,7 @@ from keras_bahdanau.settings.option import check_value, integer
 from keras_bahdanau.text.vocabulary import END, PAD, START
 
 _BATCH_TOKENS = 2048
-MOST = 2**32 - 1  # of a seed, and of any number of a batch
+MOST = 2**32 - 1  # largest seed, and largest number of a batch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,16 +26,16 @@ class Skipped:
 
 
 class Epochs(abc.ABC):
-    """Batches of all epochs of a training, wherever their pairs are.
+    """Batches of all epochs of a training, from pairs in memory or on disk.
 
     `unknown`, such as `UnknownCharacters`, maps a batch, its step and its pass to a batch. `steps`
-    are the batches of an epoch: whole passes, until there are `least_steps`.
+    is the number of batches of an epoch: whole passes, at least `least_steps`.
     """
 
     def __init__(self, steps, least_steps, feature_spec, aligned=False):
         self.feature_spec = feature_spec
         self.unknown = None
-        self._error = None  # that of the batch which could not be made
+        self._error = None  # of the batch that could not be made
         self._steps_of_pass = steps
         self._passes = max(1, -(-least_steps // steps))
         self.steps = self._passes * steps
@@ -59,7 +59,7 @@ class Epochs(abc.ABC):
         return self._batches(number, first_step)
 
     def dataset(self, first_epoch: int = 0) -> tf.data.Dataset:
-        """A dataset whose every iteration, even an interrupted one, is the next epoch."""
+        """A dataset; each iteration, even an interrupted one, is the next epoch."""
         check_integers(0, first_epoch=first_epoch)
         numbers = itertools.count(first_epoch)
         return self._dataset(lambda: self._batches(next(numbers), 0), self.steps)
@@ -118,9 +118,9 @@ def usable(lengths, max_length, max_source_length=None):
 
 
 def count_pathless(sides, used, reduction):
-    """Number of the `used` pairs whose text CTC can't write into its source.
+    """Number of the `used` pairs whose source is too short for CTC to write the text.
 
-    CTC needs a position for each label and between two equal ones: see `models.ctc_loss`.
+    CTC needs a position for each label and one between two equal labels: see `models.ctc_loss`.
     """
     source, target = (rows.lengths for rows in sides)
     labels = target - 1  # without the end token
@@ -129,7 +129,7 @@ def count_pathless(sides, used, reduction):
 
 
 def require_usable(count, skipped, max_length, max_source_length=None):
-    """Raise ValueError if all of so many pairs are left out."""
+    """Raise ValueError if all `count` pairs are left out."""
     if skipped.empty + skipped.too_long == count:
         limit, remedy = "", ""
         if max_source_length not in (None, max_length):
@@ -146,7 +146,7 @@ def require_usable(count, skipped, max_length, max_source_length=None):
 def check_batching(
     batch_tokens, batch_sentences, *, least_steps, seed, max_source_length, **counts
 ):
-    """Check settings that all kinds of batches share; returns `batch_tokens`, None for others."""
+    """Check the settings that all batches share; return `batch_tokens`, None for sentences."""
     if batch_tokens is not None and batch_sentences is not None:
         raise ValueError(
             "Batches are measured either by `batch_tokens` or by `batch_sentences`. Received: "

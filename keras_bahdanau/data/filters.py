@@ -1,4 +1,4 @@
-"""Filters of parallel text: pairs that teach nothing, or something wrong, counted by reason."""
+"""Filters of parallel text: drop useless or wrong pairs, counted by reason."""
 
 import functools
 import re
@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_bahdanau.text.features import is_blank
 
-# The first filter of this order that drops a pair counts it.
+# A pair is counted by the first filter in this order that drops it.
 FILTERS = ("empty", "broken", "long", "ratio", "copy", "script", "duplicate")
 KEPT = 0
 SHOWN, SHOWN_LENGTH = 3, 60  # examples of each filter in a report, and characters of a side
@@ -17,7 +17,7 @@ _LETTER = r"[\p{L}--[\p{Script=Common}\p{Script=Inherited}]]"
 
 
 def verdicts_of(filters, sources, targets, side=None):
-    """The filter that drops each pair, duplicates aside: uint8 `(pairs,)`.
+    """The filter that drops each pair, except duplicates: uint8 `(pairs,)`.
 
     `KEPT`, or 1 and the index of the filter in `FILTERS`. `side` makes a `TextSide` of the sources.
     """
@@ -46,10 +46,10 @@ def _long(filters, source, target):
 
 
 def _ratio(filters, source, target):
-    """As in Moses' clean-corpus-n, whose limit is 9 too, but of characters and not of words."""
+    """As in Moses' clean-corpus-n, also with limit 9, but in characters instead of words."""
     shorter = np.minimum(source.lengths, target.lengths)
     longer = np.maximum(source.lengths, target.lengths)
-    # nothing is so many times as long as an empty side, which is a filter of its own
+    # an empty side has no ratio; it has its own filter
     return (longer > filters.max_ratio * shorter) & (shorter > 0) if filters.max_ratio else None
 
 
@@ -66,7 +66,7 @@ def _script(filters, source, target):
         if scripts:
             right = "".join(rf"\p{{Script={name}}}" for name in scripts.split(","))
             letters = side.count(_LETTER)
-            # (pairs,): a text without a letter, such as a number, has no wrong script
+            # (pairs,): a text without letters, such as a number, is never in a wrong script
             wrong |= (letters > 0) & (2 * side.count(f"[{_LETTER}&&[{right}]]") <= letters)
     return wrong
 
@@ -89,20 +89,20 @@ class TextSide:
         self.lengths = np.fromiter(map(len, lines), np.int64, len(lines))
 
     def blank(self):
-        """Bool `(pairs,)`: lines of white space alone."""
+        """Bool `(pairs,)`: lines of only white space."""
         return np.fromiter(map(is_blank, self.lines), bool, len(self.lines))
 
     def broken(self):
-        """Bool `(pairs,)`: lines with a character that no text has."""
+        """Bool `(pairs,)`: lines with a character that does not occur in text."""
         broken = np.zeros(len(self.lines), bool)
         for row, line in enumerate(self.lines):
-            # every character of the set but U+FFFD is one that can't be printed
+            # except for U+FFFD, characters of the set can't be printed
             if not line.isprintable() or "\ufffd" in line:
                 broken[row] = _BROKEN.search(line) is not None
         return broken
 
     def count(self, pattern):
-        """Int `(pairs,)`: the characters of each line that are in a set."""
+        """Int `(pairs,)`: number of characters of each line that are in a set."""
         matches = _characters(pattern)[self._codes]  # (characters of all lines,)
         if not matches.any():
             return np.zeros(len(self.lines), np.int64)
@@ -111,7 +111,7 @@ class TextSide:
 
     @functools.cached_property
     def _codes(self):
-        """Code points of all lines, a line end after each, which keeps empty ones apart."""
+        """Code points of all lines, a line end after each, so that empty lines count."""
         text = "\n".join([*self.lines, ""])
         return np.frombuffer(text.encode("utf-32-le"), np.uint32)
 
@@ -129,7 +129,7 @@ def _characters(pattern):
 
 
 class FilterReport:
-    """Numbers of pairs, or of what `noun` names, that were read and dropped, with examples."""
+    """Numbers of pairs (or items named by `noun`) that were read and dropped, with examples."""
 
     def __init__(self, names=FILTERS, noun="pairs"):
         self.noun, self.pairs = noun, 0
@@ -189,6 +189,6 @@ def examples_of(verdicts, first, sources, targets, names=FILTERS, describe=excer
 
 
 def counts_of(verdicts, names=FILTERS):
-    """Dictionary from the names of filters to the pairs that each of them drops."""
+    """Dictionary from the names of filters to the number of pairs that each drops."""
     counts = np.bincount(verdicts, minlength=len(names) + 1).tolist()
     return dict(zip(names, counts[1:], strict=True))

@@ -1,4 +1,4 @@
-"""Batches of several corpora in one order, in which each corpus has its share."""
+"""Batches of several corpora, mixed so that each corpus has its share."""
 
 import itertools
 
@@ -11,8 +11,8 @@ class MixedBatches(Epochs):
     """The batches of several corpora, mixed batch by batch.
 
     Each pass has the same number of batches of each corpus, in a random order. A corpus that ends
-    begins its next epoch; one that does not end goes on in the next pass. So no pair of a corpus
-    comes more often than another. Each corpus keeps its buckets and their shapes.
+    starts its next epoch; one that does not end continues in the next pass. So no pair of a corpus
+    occurs more often than another. Each corpus keeps its buckets and their shapes.
 
     Args:
         parts: List of `BatchedPairs` or `ShardedBatches`, one for each corpus, with different
@@ -77,14 +77,14 @@ class MixedBatches(Epochs):
     def order(self, number: int) -> np.ndarray:
         """Int array `(steps,)`: the corpus of each batch of a pass."""
         corpora = np.arange(len(self.parts), dtype=np.int16)
-        # a third number, so that it is no order within a corpus
+        # a third number, so that it differs from the order within a corpus
         random = np.random.default_rng((self.seed, number, len(corpora)))
         return random.permutation(np.repeat(corpora, self.counts))
 
     def _batches_of_pass(self, number, first_step):
         order = self.order(number)
         before = np.bincount(order[:first_step], minlength=len(self.parts))  # -> (corpora,)
-        # all passes have the same counts, which tell how far each corpus is
+        # all passes have the same counts, which give the position in each corpus
         done = number * self.counts + before
         streams = [
             _batches_from(part, int(step)) for part, step in zip(self.parts, done, strict=True)
@@ -119,7 +119,7 @@ def batches_of_each(steps: int, shares) -> np.ndarray:
     counts = np.maximum(1, np.floor(wanted)).astype(np.int64)
     while counts.sum() < steps:  # at most once for each corpus: the largest remainders
         counts[np.argmax(wanted - counts)] += 1
-    while counts.sum() > steps:  # where several have one batch, but not the share for it
+    while counts.sum() > steps:  # if several corpora have one batch though their share is smaller
         counts[np.argmax(np.where(counts > 1, counts - wanted, -np.inf))] -= 1
     return counts
 

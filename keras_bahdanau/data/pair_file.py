@@ -9,8 +9,8 @@ from pathlib import Path
 from keras_bahdanau.files.whole_file import take_new_name
 from keras_bahdanau.settings.checks import counted
 
-REMEMBERED = 2**20  # pairs among which a duplicate is found: 200 MB
-PIECE = 2**16  # characters that are written at once
+REMEMBERED = 2**20  # number of recent pairs in which duplicates are found: 200 MB
+PIECE = 2**16  # characters per write
 _UNKNOWN = "\u2047"  # ⁇, `text.vocabulary.NO_WORD`, whose module loads SentencePiece
 _ENDS_A_CELL = re.compile(r"[\t\r\n]+")
 
@@ -61,8 +61,8 @@ class PairFile:
         if self._unfinished.exists():
             raise FileExistsError(
                 "Pairs that an earlier run has left are not overwritten. Received: "
-                f"path={str(path)!r}, with {str(self._unfinished)!r} beside it. Rename that one to "
-                "keep it, or remove it."
+                f"path={str(path)!r}, with {str(self._unfinished)!r} next to it. Rename the latter "
+                "to keep it, or remove it."
             )
         if tag is not None:
             from keras_bahdanau.text.vocabulary import symbol_forms  # which loads SentencePiece
@@ -112,10 +112,10 @@ class PairFile:
             self._seen.popitem(last=False)
 
     def _write(self):
-        """Bring the lines that wait to the disk: all of them, or none."""
+        """Write the pending lines to disk: all of them, or none."""
         data = self._waiting.encode()
         if self.path.suffix == ".gz":
-            data = gzip.compress(data, mtime=0)  # a member of its own, whole at any time
+            data = gzip.compress(data, mtime=0)  # a gzip member of its own, always complete
         try:
             with open(self._unfinished, "ab") as file:
                 file.write(data)
@@ -132,7 +132,7 @@ class PairFile:
         self._size, self._kept, self._waiting = self._size + len(data), self._added, ""
 
     def _keep(self):
-        """Tell what the unfinished file holds; remove it if that is nothing."""
+        """Report what the unfinished file holds; remove it if it is empty."""
         if not self._size:
             self._unfinished.unlink()
             return
@@ -163,7 +163,7 @@ class PairFile:
 
 
 def cell_of(text):
-    """A text without what would end the cell of a TSV: one space in the place of it."""
+    """A text in which a space replaces characters that end the cell of a TSV."""
     return _ENDS_A_CELL.sub(" ", text)
 
 

@@ -1,4 +1,4 @@
-"""Pairs of a training, in memory, in shards or in several corpora; and several right answers."""
+"""Pairs of a training, in memory, in shards or in several corpora; sources with several answers."""
 
 import abc
 import hashlib
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from keras_bahdanau.text.features import is_blank
 
-MOST_ANSWERS = 1_000  # of a source: a metric takes as many cells for each source
+MOST_ANSWERS = 1_000  # answers of one source: a metric allocates this many cells for each source
 
 
 class Pairs(abc.ABC):
@@ -23,7 +23,7 @@ class Pairs(abc.ABC):
         """Number of pairs."""
 
     def parts(self):
-        """List of the `PairList` and the `Shards` of the corpora, or of these pairs alone."""
+        """List of the `PairList`s and `Shards` of the corpora, or of just these pairs."""
         return [self]
 
     @abc.abstractmethod
@@ -79,7 +79,7 @@ def _content(value):
 
 
 class SourceAnswers(NamedTuple):
-    """Different sources, in order; their `references`; `numbers`, the source of each pair.
+    """Different sources, in order; their `references`; `numbers`, the index of each pair's source.
 
     `target` is the vocabulary whose `spaced` texts are compared, or None.
     """
@@ -107,7 +107,7 @@ class SourceAnswers(NamedTuple):
         return [*map(self.compared, hypotheses)], [*map(self.compared, references)]
 
     def compared(self, text):
-        """A text, or each of a list, as metrics compare it; anything else unchanged."""
+        """A text, or each text of a list, as metrics compare it; anything else unchanged."""
         if isinstance(text, list):
             return [*map(self.compared, text)]
         is_text = isinstance(text, str) and self.target is not None
@@ -134,10 +134,10 @@ def _is_blank(source, answers):
 def answers_by_source(pairs, target=None) -> SourceAnswers:
     """Gather the targets of equal sources, such as the pronunciations of one word.
 
-    Texts and paths can be equal; each array, sound and empty text is its own source. An empty text
-    has no right answer. The same answer counts once. `pairs` are (input of a source, target).
-    `target` is the vocabulary of the target: if it joins words by single spaces, a metric compares
-    texts with such spaces.
+    Equal texts or paths are one source; each array, sound or empty text is its own source. An
+    empty text has no right answer. Equal answers count once. `pairs` are (input of a source,
+    target). `target` is the target's vocabulary: if it joins words by single spaces, a metric
+    compares texts with such spaces.
 
     Example:
         >>> answers_by_source([("read", "R IY D"), ("red", "R EH D"), ("read", "R EH D")])

@@ -10,7 +10,7 @@ from keras_bahdanau.text.word_weights import check_words, token_weights
 
 
 class SampledRows:
-    """Rows of both sides, split anew for each epoch; those beyond `longest` without sampling."""
+    """Rows of both sides, split anew for each epoch; rows longer than `longest` are not sampled."""
 
     def __init__(self, pairs, used, source, target, rate, plain, longest, seed):
         members = set(used.tolist())
@@ -34,7 +34,7 @@ class SampledRows:
         return self._last[1]
 
     def _usable(self, rows, side):
-        """Rows; the plain ones where a row is too long, or has no token."""
+        """Rows; unsampled where a sampled row is too long, or has no token."""
         plain = self._plain[side]
         if rows is None:
             return plain
@@ -78,7 +78,7 @@ def _are_weights(links):
 
 
 class UnknownCharacters:
-    """Replace one character of both sides by the unknown token in some pairs, wherever it is.
+    """Replace all occurrences of one character on both sides by the unknown token in some pairs.
 
     A model that has met unknown tokens on both sides writes one where it attends to one, and
     `replace_unknown` puts the letter of the source there (after Luong et al. 2015, section 3.1,

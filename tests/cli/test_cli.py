@@ -707,7 +707,7 @@ def test_pairs_written_before_an_error_are_kept_and_named(command, files, model,
     assert "the pairs of the first 2 sources are kept in '.unfinished-back.tsv'" in kept
     assert Path(".unfinished-back.tsv").read_text() == "one\teins\ntwo\tzwei\n"
     again = command(*asked, stdin=b"one\n")
-    assert again.code == 2 and "'.unfinished-back.tsv' beside it. Rename" in again.err
+    assert again.code == 2 and "'.unfinished-back.tsv' next to it. Rename" in again.err
     assert not Path("back.tsv").exists()
 
 

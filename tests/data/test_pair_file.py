@@ -79,7 +79,7 @@ def test_an_interruption_leaves_the_pairs_of_whole_sources_and_tells_so(
     assert [*tmp_path.iterdir()] == [kept]
     assert read_pairs(kept) == [("one", "eins"), ("one", "ein"), ("two", "zwei")]
     assert told[0].startswith(f"the pairs of the first 2 sources are kept in {str(kept)!r}. Rename")
-    with pytest.raises(FileExistsError, match="Received: path=.*unfinished-.* beside it. Rename"):
+    with pytest.raises(FileExistsError, match="Received: path=.*unfinished-.* next to it. Rename"):
         PairFile(tmp_path / name)
 
 

@@ -170,7 +170,7 @@ def test_public_functions_explain_unknown_keywords(call, arguments, right):
         (lambda: kb.Translator.translate(None, ["a"], search={"beam_width": 4}), "SearchOptions"),
         (lambda: kb.training.train([], [], "x", {"epochs": 1}), "options=TrainingOptions.name=val"),
         (lambda: kb.training.train("a.en", "a.de", "x"), "Received: 'a.en'. Read a file first"),
-        (lambda: kb.training.train(["a"], ["b"], "x"), r"pairs\[0\]='a'. Join the two sides"),
+        (lambda: kb.training.train(["a"], ["b"], "x"), r"pairs\[0\]='a'. Pass a list of tuples"),
         (lambda: kb.export_litert("runs/a", "x.tflite"), "model='runs/a'. Give load_pipeline"),
         (lambda: kb.export_all("runs/a", "x"), "pipeline='runs/a'. Give load_pipeline"),
         (lambda: kb.Encoder(vocab_size=9, units=8), "`Encoder` .* Did you mean `vocabulary_size`"),

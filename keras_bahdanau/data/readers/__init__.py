@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-BLOCK = 100_000  # pairs that are decoded at once
+BLOCK = 100_000  # pairs that are decoded together
 
 
 def open_corpus(source, target=None, sides=None, columns=None, say=None):
@@ -13,8 +13,8 @@ def open_corpus(source, target=None, sides=None, columns=None, say=None):
         source: Path of the source sentences, a TSV, a `.jsonl`, a `.tmx` (each plain or `.gz`), or
             the directory of a dataset that `datasets` saved.
         target: Path of the target sentences; None for another form.
-        sides: String, two names with a comma between: keys of JSON lines or columns of a dataset,
-            with dots between nested ones; languages of TMX. None for "source,target", the only two
+        sides: String, two names separated by a comma: keys of JSON lines or columns of a dataset,
+            with dots for nested keys; languages of TMX. None for "source,target", the only two
             languages of a TMX, of which `srclang` is the source.
         columns: String, the columns of a TSV in their order, see `read_table`; of another form the
             same as `sides`.
@@ -40,7 +40,7 @@ def open_corpus(source, target=None, sides=None, columns=None, say=None):
     names = None if sides is None else tuple(sides.split(","))
     if names and (len(names) != 2 or not all(names)):
         raise ValueError(
-            "`sides` must be two names with a comma between, source and target. "
+            "`sides` must be two names separated by a comma, source and target. "
             f"Received: sides={sides!r:.80}"
         )
     _check_option("columns", columns, is_table, "a TSV")

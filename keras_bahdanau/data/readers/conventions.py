@@ -8,8 +8,8 @@ from keras_bahdanau.data.readers.lines import form_error
 from keras_bahdanau.files.forms import FIRST_BYTES, detect_form
 from keras_bahdanau.settings.checks import counted
 
-SAMPLE = 100  # lines that tell what separates the columns of a table
-FEW, LONG = 10, 3  # lines and words a line from which an unusual first line is a header
+SAMPLE = 100  # lines from which the separator of a table is inferred
+FEW, LONG = 10, 3  # least lines, and words per line, for which an unusual first line is a header
 
 # Words of headers. A header is a first line whose cells consist of these, and of languages.
 _HEADINGS = """
@@ -69,7 +69,7 @@ _CSV = (
     'python -c "import csv, sys; [print(*row, sep=chr(9)) for row in csv.reader(sys.stdin{})]" '
     "< FILE > FILE.tsv"
 )
-# Text other than tabs between columns: its name, and how to write tabs.
+# Separators other than tabs: the name, and how to convert it to tabs.
 SEPARATORS = {
     " ||| ": ("' ||| '", r"sed 's/ ||| /\t/g' FILE > FILE.tsv"),
     "\\t": (r"the letters '\t'", r"sed 's/\\t/\t/g' FILE > FILE.tsv"),
@@ -80,9 +80,9 @@ SEPARATORS = {
 
 
 def is_header(lines):
-    """True if the first line of a table has names of columns, or words that no other line has."""
+    """True if the first line of a table has column names, or words that no other line has."""
     cells = [cell.strip('" ').casefold() for cell in lines[0].split("\t")] if lines else []
-    names = [*filter(None, cells)]  # an index may have no name
+    names = [*filter(None, cells)]  # an index column may have no name
     if len({*names}) < 2:  # a pair can be "form", "form"
         return False
     if all(map(_is_heading, names)):
@@ -101,7 +101,7 @@ def _is_heading(cell):
 
 
 def _is_unusual(cells, lines):
-    """True if single words begin a table of sentences, none of which has one of them."""
+    """True if a table of sentences begins with single words that no sentence contains."""
     words, count = set(), 0
     for line in lines[1:]:
         row = re.findall(r"\w+", line.casefold())
@@ -112,9 +112,9 @@ def _is_unusual(cells, lines):
 
 
 def report_conventions(path, lines, say, tables=True):
-    """Report a header, cells in quotation marks and carriage returns inside of lines.
+    """Report a header, cells in quotation marks and carriage returns inside lines.
 
-    `tables` is False for lines that are cells of their own.
+    `tables` is False if each line is one cell.
     """
     if tables and is_header(lines):
         say(
@@ -138,7 +138,7 @@ def _report_quotes(path, lines, say, separator):
         return
     count = sum(line.count(separator) + 1 for line in lines if line)
     doubled = [cell for cell in quoted if '""' in cell[1:-1]]
-    # or all with a comma, as spreadsheets write them
+    # or all cells with a comma, as spreadsheets write them
     with_comma = sum("," in cell for line in lines if "," in line for cell in line.split(separator))
     if doubled or len(quoted) == count or with_comma == sum("," in cell for cell in quoted) > 0:
         say(
@@ -149,7 +149,7 @@ def _report_quotes(path, lines, say, separator):
 
 
 def check_separated(path, lines):
-    """Raise ValueError if something else than tabs separates the columns of lines without tabs."""
+    """Raise ValueError if columns are separated by something other than tabs."""
     form = detect_form("\n".join(lines[:SAMPLE]).encode()[:FIRST_BYTES])
     if form is not None:
         raise form_error(form, os.fspath(path))
@@ -174,7 +174,7 @@ def _widths(lines, separator):
 
 
 def read_dictionary(path, lines, say=None):
-    """Lines of a pronouncing dictionary as those of a TSV; other lines unchanged.
+    """Lines of a pronouncing dictionary converted to TSV; other lines unchanged.
 
     The pronunciation follows a tab, two spaces, or a space if it is ARPAbet. A comment becomes
     None, and READ(1) another READ.
@@ -197,7 +197,7 @@ def read_dictionary(path, lines, say=None):
 
 
 def _without_numbers(path, lines, say):
-    """Lines with further pronunciations as those of the same word: READ(1) or read(2)."""
+    """Lines without the numbers of further pronunciations: READ(1) or read(2)."""
     if not any(")\t" in line for line in lines if line):
         return lines
     cells = [(line or "").split("\t") for line in lines]

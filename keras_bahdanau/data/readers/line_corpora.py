@@ -1,4 +1,4 @@
-"""Corpora of lines of any number: two parallel files, or one file with a pair in each line."""
+"""Corpora of lines: two parallel files, or one file with a pair in each line."""
 
 import abc
 import gzip
@@ -33,7 +33,7 @@ from keras_bahdanau.data.readers.table import (
 from keras_bahdanau.data.readers.text_corpus import BLOCK_BYTES, Block, TextCorpus
 from keras_bahdanau.files.forms import FIRST_BYTES, detect_form
 
-HEAD = 1000  # lines that tell the columns of a TSV
+HEAD = 1000  # lines from which the columns of a TSV are inferred
 _LINE_END = 10
 
 
@@ -63,7 +63,7 @@ class LineCorpus(TextCorpus):
 
     @abc.abstractmethod
     def parse(self, line, number):
-        """Return (source, target) of a line; ValueError with its number for another form."""
+        """Return (source, target) of a line; ValueError with its number if it has another form."""
 
     def blocks(self, most):
         return _blocks(self.paths, most)
@@ -132,7 +132,7 @@ def decode_lines(content):
 
 
 def check_text_file(path, forms=()):
-    """Check that a path is a regular file that can be read, not empty, and of one of some forms.
+    """Check that a path is a readable, non-empty regular file of an allowed form.
 
     `forms` are names of `files.forms`; without any the file must be UTF-8 text.
     """
@@ -152,7 +152,7 @@ def check_text_file(path, forms=()):
 
 
 def open_bytes(path):
-    """Open a regular file as an `io.BufferedReader`, a gzip file decompressed."""
+    """Open a regular file as an `io.BufferedReader`; decompress gzip."""
     name = os.fspath(path)
     with file_errors(name):
         if os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name):
@@ -217,7 +217,7 @@ class _LineBuffer:
             self._fill(size)
             ends = np.flatnonzero(np.frombuffer(self._data, np.uint8) == _LINE_END)
             if len(ends) or not self._data:
-                # a line that is longer than a block ends at the first one
+                # a line longer than a block ends at the first line end
                 return ends[: max(1, np.searchsorted(ends, BLOCK_BYTES))]
             check_unfinished(b"", len(self._data), self._name, lines_before + 1)
             size += BLOCK_BYTES

@@ -16,15 +16,15 @@ UNFOLDED, SMALL = 20, 2**28  # text unfolds to three to five times the size of i
 PATIENCE = 10  # seconds to wait for the first byte of a named pipe
 LONGEST_LINE = 2**26  # bytes; of a stream, which may have no end
 LONGEST_STREAM = 2**30  # bytes of a device or a pipe
-FIRST_LINES = 20  # that tell whether each line of a text is JSON, or HTML
-# Bytes that no UTF-8 text has: control characters other than white space.
+FIRST_LINES = 20  # lines from which JSON lines or HTML are recognized
+# Bytes that do not occur in UTF-8 text: control characters other than white space.
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1b\x7f]")
-# A byte order mark where a file begins that was joined to another one, as lines or as columns.
+# A byte order mark inside a file: files were joined, as lines or as columns.
 BYTE_ORDER_MARK = re.compile("(?:^|(?<=[\n\t]))\ufeff")
 
 
 class Unreadable(ValueError):
-    """A text file that the system does not read, for now at least: disk, network, permission."""
+    """A text file that the system can't read, at least for now: disk, network, permission."""
 
 
 def read_lines(path: str | os.PathLike, may_be_empty: bool = False) -> list[str]:
@@ -40,7 +40,7 @@ def read_lines(path: str | os.PathLike, may_be_empty: bool = False) -> list[str]
     Raises:
         FileNotFoundError: If there is no such file.
         ValueError: If it is a directory, empty, not text in UTF-8, or a gzip file that is damaged
-            or unfolds to more than 20 times its size and 256 MiB; or a pipe with nothing in 10
+            or expands to more than 20 times its size and 256 MiB; or a pipe with nothing in 10
             seconds, or with more than 1 GiB.
     """
     data = _read_bytes(path)
@@ -79,9 +79,9 @@ def decode_lines(data: bytes, name: str, first_line: int = 1) -> list[str]:
 
 
 def check_form(data: bytes, name: str):
-    """Raise ValueError if the first bytes of a file are those of another form than text.
+    """Raise ValueError if the first bytes of a file show that it is not text.
 
-    If more than three quarters of the first lines are JSON, or HTML, the text is lines of it.
+    Text is JSON lines or HTML if more than three quarters of the first lines are.
     """
     form = detect_form(data[:FIRST_BYTES])
     if form is None:
@@ -94,7 +94,7 @@ def check_form(data: bytes, name: str):
 
 
 def check_encoding(data: bytes, name: str):
-    """Raise ValueError unless the beginning of a file, but for a tenth of its lines, is UTF-8."""
+    """Raise ValueError unless nine tenths of the first lines of a file are UTF-8."""
     *lines, _ = data.split(b"\n")  # the last one may be cut
     wrong = sum(not _is_utf8(line) for line in lines)
     if 10 * wrong > len(lines) or guess_encoding(data).startswith("UTF"):
@@ -127,7 +127,7 @@ def _conversion(data):
 
 
 def check_control(data: bytes, name: str, first_line: int = 1):
-    """Raise ValueError if bytes hold a control character that no text has."""
+    """Raise ValueError if bytes hold a control character other than white space."""
     match = _CONTROL.search(data)
     if match is not None:
         line = data.count(b"\n", 0, match.start()) + first_line
@@ -140,7 +140,7 @@ def check_control(data: bytes, name: str, first_line: int = 1):
 
 
 def check_unfinished(part: bytes, length: int, name: str, number: int):
-    """Raise ValueError if the last part of an unfinished line is no text, or the line too long."""
+    """Raise ValueError if an unfinished line is not text, or too long."""
     check_control(part, name, number)
     if length > LONGEST_LINE:
         raise ValueError(
@@ -192,7 +192,7 @@ def _read_bytes(path):
 
 
 def _unfold(name, packed):
-    """Decompress a .gz, as far as its content is in proportion to its size."""
+    """Decompress a .gz up to a limit in proportion to its size."""
     size, data = len(packed), bytearray()
     most = max(UNFOLDED * size, SMALL)
     with gzip.open(io.BytesIO(packed)) as file:
@@ -200,15 +200,15 @@ def _unfold(name, packed):
             data += chunk
             if len(data) > most:
                 raise ValueError(
-                    f"A .gz file of text may unfold to {UNFOLDED} times its size, or to "
+                    f"A .gz file of text may expand to {UNFOLDED} times its size, or to "
                     f"{SMALL:,} bytes. Received: path={name!r} of {size:,} bytes, "
-                    f"which unfolds to more than {most:,}. Unpack it yourself if that is right."
+                    f"which expands to more than {most:,}. Unpack it yourself if that is right."
                 )
     return bytes(data)
 
 
 def _read_all(path):
-    """The bytes of a file; of a device or pipe, which may have no end, as many as are allowed."""
+    """The bytes of a file; of a device or pipe, which may have no end, up to a limit."""
     if os.path.isfile(path):
         return Path(path).read_bytes()
     name, data, line = os.fspath(path), bytearray(), 1
@@ -230,7 +230,7 @@ def _read_all(path):
 
 def _open_stream(path):
     """Open a device or a pipe; a named pipe once something comes from it."""
-    # a pipe without a name, such as /dev/stdin, has no path as its target
+    # an unnamed pipe, such as /dev/stdin, links to no path
     if not Path(os.path.realpath(path)).is_fifo():
         return open(path, "rb")
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)

@@ -15,8 +15,8 @@ def read_manifest(path: str | os.PathLike) -> list[tuple[Path, str]]:
     It is UTF-8, plain or (named `.gz`) compressed. A relative path counts from the directory of the
     manifest. A `Source` opens the files when it needs them. Raises FileNotFoundError if the
     manifest, or a file that it names in a line, does not exist; ValueError if the manifest is not
-    text in UTF-8, empty, or a damaged `.gz`; or if a line has not two columns, or its first one is
-    no file.
+    text in UTF-8, empty, or a damaged `.gz`; or if a line does not have two columns, or the first
+    is not a file.
 
     Example:
         >>> pairs = read_manifest("train.tsv")
@@ -54,16 +54,16 @@ def _file(path, number, directory, line):
 
 
 def first_file(path, lines):
-    """The file that the first line of a table names, as those of a manifest do; or ""."""
+    """The file that the first line of a table names, as in a manifest; or ""."""
     name = lines[0].split("\t")[0] if lines else ""
     try:
         return name if name and (Path(path).parent / name).is_file() else ""
-    except (OSError, ValueError):  # no name that a file can have
+    except (OSError, ValueError):  # not a valid file name
         return ""
 
 
 def report_unreadable(inputs, lengths, source):
-    """Lines about the files that a `Source` finds empty, of length 0: one for each reason."""
+    """Lines about the files in which a `Source` finds nothing: one for each reason."""
     names = {}
     for path, length in zip(inputs, lengths, strict=True):
         if isinstance(path, os.PathLike) and not length:

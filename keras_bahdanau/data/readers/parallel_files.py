@@ -21,7 +21,7 @@ def read_pairs(
     Raises:
         FileNotFoundError: If a file does not exist.
         ValueError: If a file is a directory, empty, not text in UTF-8, or a damaged `.gz`; if the
-            two files have different numbers of lines; or if a line of a TSV has not two columns.
+            two files have different numbers of lines; or if a line of a TSV lacks a column.
 
     Example:
         >>> pairs = read_pairs("train.en", "train.de.gz")
@@ -55,7 +55,7 @@ def read_alignments(path: str | os.PathLike) -> tuple[list[frozenset], list[froz
 
     The file is UTF-8, plain or (named `.gz`) compressed. An empty line means no links. Returns
     `(sure, possible)`, two lists of sets of links `(source, target)`, one for each line, for
-    `BatchedPairs` and `alignment_error_rate`. Sure links are possible, too. Raises
+    `BatchedPairs` and `alignment_error_rate`. Sure links are also possible links. Raises
     FileNotFoundError if there is no such file; ValueError, which names the line, for any other
     content.
 

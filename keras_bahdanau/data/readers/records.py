@@ -12,7 +12,7 @@ from keras_bahdanau.data.readers.text_corpus import (
     value_of,
 )
 
-MOST_NAMES = 8  # keys that a message names
+MOST_NAMES = 8  # number of keys in a message
 
 
 class JsonLines(LineCorpus):

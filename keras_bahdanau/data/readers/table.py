@@ -55,8 +55,8 @@ def find_columns(lines, needed=("source", "target")):
     A column holds counts if each of its cells is a number, and features if they are bundles such as
     `V;PST` or `Case=Nom|Number=Sing`, most of them of several features, in capitals or with names.
     The others are source and target, in this order; language codes before a text are ignored. Of
-    three columns the last alone is looked at for counts. If no target is `needed`, the second of
-    two columns may hold features.
+    three columns only the last may hold counts. If no target is `needed`, the second of two
+    columns may hold features.
     """
     lines = [line for line in lines if line]
     tabs = {line.count("\t") for line in lines}
@@ -80,7 +80,7 @@ def find_columns(lines, needed=("source", "target")):
 
 
 def _kind(cells):
-    """Kind of a column of cells: "count", "features", "-" for nothing, or "text"."""
+    """Kind of a column of cells: "count", "features", "-" if it is ignored, or "text"."""
     if not any(cells):
         return "-"
     if all(map(_COUNT.fullmatch, cells)):
@@ -89,7 +89,7 @@ def _kind(cells):
 
 
 def are_languages(cells):
-    """True if cells hold language codes, each of them many times."""
+    """True if cells hold language codes, each many times."""
     return len({*cells}) * 5 <= len(cells) and all(map(_LANGUAGE.fullmatch, {*cells}))
 
 
@@ -153,7 +153,7 @@ def read_table(
 
 
 def parse_table(path, lines, columns, answer_separator=None, needed=("source", "target")):
-    """The `Table` of lines, whose path is for errors: see `read_table`."""
+    """The `Table` of lines; `path` is for errors: see `read_table`."""
     names = parse_columns(columns, needed)
     features = next(filter(COLUMNS.__contains__, names), None)  # at most one
     pairs, known = [], {}  # symbols by features, in the order of the file
@@ -167,7 +167,7 @@ def parse_table(path, lines, columns, answer_separator=None, needed=("source", "
             or known.setdefault(feature, symbol_of(path, number, feature, len(known)))
             for feature in split_features(cells.get(features, ""))
         ]
-        if source:  # or features alone would make it one
+        if source:  # or only features would be its source
             words = [*symbols, source] if features == "features-first" else [source, *symbols]
             source = " ".join(words)
         for answer in _answers(target, answer_separator):
@@ -243,14 +243,14 @@ def _pairs_or_error(path, lines):
 
 
 def _cells(path, number, line, names):
-    """The cells of a line without spaces at their ends, which no one sees."""
+    """The cells of a line, without the invisible spaces at their ends."""
     cells = [cell.strip(" ") for cell in line.split("\t")] if line else [""] * len(names)
     check_width(path, number, cells, names)
     return cells
 
 
 def _answers(cell, separator):
-    """The right answers of a cell, each once."""
+    """The distinct right answers of a cell."""
     if separator is None:
         return [cell]
     parts = [part.strip() for part in cell.split(separator)]
@@ -303,7 +303,7 @@ def hold_features(cells, symbols):
 
 
 def report_joined_features(path, symbols, say):
-    """Report features that nothing splits, such as "N,DAT,SG", if most of a table are like that."""
+    """Report features that are not split, such as "N,DAT,SG", if most of a table are."""
     joined = [symbol for symbol in symbols if _OTHER_SEPARATOR.search(symbol)]
     if 4 * len(joined) > 3 * len(symbols):
         say(

@@ -11,7 +11,7 @@ from keras_bahdanau.text.features import is_blank
 from keras_bahdanau.text.id_rows import rows_by_word
 from keras_bahdanau.text.subwords import Subwords
 
-BLOCK_BYTES = 2**24  # of a file in a block, which is longer if one line is
+BLOCK_BYTES = 2**24  # bytes of a file in a block, unless one line is longer
 
 
 class Block(NamedTuple):
@@ -24,7 +24,7 @@ class Block(NamedTuple):
 
 
 class TextCorpus(abc.ABC):
-    """A reader of pairs in blocks from `paths`; `source` is None where a vocabulary is learned."""
+    """A reader of pairs in blocks from `paths`; `source` is None if its vocabulary is learned."""
 
     source = None
 
@@ -37,14 +37,14 @@ class TextCorpus(abc.ABC):
         return tuple(map(list, block.parts))
 
     def check(self, settings):  # noqa: B027
-        """Raise ValueError if a setting of `Preparation` does not go with the sources."""
+        """Raise ValueError if a setting of `Preparation` does not suit the sources."""
 
     def states(self):
-        """Path, size and time of each file, for JSON: they change if the file does."""
+        """Path, size and time of each file, for JSON, to notice a changed file."""
         return [_state(path) for path in self.paths]
 
     def side(self, sources):
-        """The sources of some pairs, as filters take them: see `TextSide`."""
+        """The sources of some pairs, in the form for filters: see `TextSide`."""
         return TextSide(sources)
 
     def describe(self, source):
@@ -52,12 +52,12 @@ class TextCorpus(abc.ABC):
         return excerpt(source)
 
     def rows(self, subwords, sources):
-        """The rows of sources, as `write_shard` takes them."""
+        """The rows of sources, in the form for `write_shard`."""
         texts = ["" if is_blank(source) else source for source in sources]
         return rows_by_word(subwords, texts, end_of_empty=False)
 
     def learn(self, pairs, settings, **text_settings):
-        """Learn the `Subwords` of both sides, or of the target alone, from pairs: a list."""
+        """Learn the `Subwords` of both sides, or only of the target, from a list of pairs."""
         joint, size = settings.joint, settings.vocabulary_size
         return [*Subwords.train_pair(pairs, size, joint=joint, **text_settings)]
 
@@ -86,14 +86,14 @@ def value_of(record, name):
 
 
 def join_lines(text):
-    r"""A text with spaces for line ends; U+FFFD for halves of surrogates, as JSON can name them."""
+    r"""A text with spaces for line ends and U+FFFD for lone surrogates, which JSON can hold."""
     if not text.isascii():
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text.replace("\n", " ").replace("\r", " ")
 
 
 def fingerprint_of_files(paths):
-    """String that changes with any of the files, or its place."""
+    """String that changes if a file's path or content changes."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(json.dumps(_state(path)).encode())

@@ -9,13 +9,19 @@ from keras_bahdanau.data.readers.line_corpora import check_text_file, open_bytes
 from keras_bahdanau.data.readers.lines import LONGEST_LINE, file_errors
 from keras_bahdanau.data.readers.text_corpus import TextCorpus, blocks_of_pairs, join_lines
 
-_FORMATTING = {"bpt", "ept", "it", "ph", "ut"}  # elements inside a text that are no text
+_FORMATTING = {
+    "bpt",
+    "ept",
+    "it",
+    "ph",
+    "ut",
+}  # elements without text of the segment
 _CHUNK = 2**16
-LONGEST_MARKUP = 2**22  # bytes of a tag or a comment, which expat reads anew with each part
-_DEEPEST = 1000  # elements inside each other
+LONGEST_MARKUP = 2**22  # bytes of a tag or a comment, which expat rereads with each chunk
+_DEEPEST = 1000  # nested elements
 _LONGEST_LANGUAGE = 100  # characters
 _NAMED = 9  # languages in an error
-MOST_WAITING = 1000  # units of one language before the first one of two
+MOST_WAITING = 1000  # units with one language before the first unit with two
 # A placeholder between two words, such as a line break, separates them.
 _PLACEHOLDER = "\0"
 _BETWEEN_WORDS = re.compile("(?<=[^\\W\u2e80-\uffff])\0+(?=[^\\W\u2e80-\uffff])")
@@ -26,8 +32,8 @@ ANY = "*all*"  # no language is the source
 class TmxFile(TextCorpus):
     """A TMX file, plain or gzip; `sides` are two languages, "en" also for "en-GB", or None.
 
-    Without sides the source is the language that `srclang` names, of the first unit or else of the
-    header, or else the first one of the first unit; the target is the other one. `say` reports
+    Without sides the source is the language in `srclang` of the first unit, or else of the header,
+    or else the first language of the first unit; the target is the other language. `say` reports
     both.
     """
 
@@ -43,7 +49,7 @@ class TmxFile(TextCorpus):
     def _pairs(self):
         parser, sides, waiting = _UnitParser(self.paths[0]), self.sides, []
         with open_bytes(self.paths[0]) as file, file_errors(self.paths[0]):
-            # as much again as is not parsed: the time grows with the length of a comment
+            # doubles with what is not parsed yet: time grows with the length of a comment
             read = lambda: file.read(max(_CHUNK, parser.unparsed))  # noqa: E731
             chunks = ((chunk, False) for chunk in iter(read, b""))
             # expat 2.6 and later may hold bytes back until the last call
@@ -77,7 +83,7 @@ class TmxFile(TextCorpus):
 
 
 def _code(language):
-    """The code of a language as all files are compared by it, such as "en-us"."""
+    """The code of a language in the form for comparison, such as "en-us"."""
     return language.lower().replace("_", "-")
 
 
@@ -90,7 +96,7 @@ def _matches(language, side):
 
 
 def _sides(source, languages):
-    """(source, target) out of two languages; without regions, such as "en", if they differ so."""
+    """(source, target) out of two languages; without regions, such as "en", if these differ."""
     if len({*map(_base, languages)}) == 2:
         source, languages = _base(source), [*map(_base, languages)]
     if source == languages[1]:

@@ -1,4 +1,4 @@
-"""The work on one block of a corpus, in any process, done once: scan, duplicates, sample, ids."""
+"""The work on one block of a corpus, in any process: scan, duplicates, sample, ids."""
 
 import json
 import zipfile
@@ -15,7 +15,7 @@ from keras_bahdanau.files.integrity import read_sealed_json, write_sealed_json
 from keras_bahdanau.files.whole_file import open_regular, replacing
 from keras_bahdanau.text.id_rows import rows_by_word
 
-SCANS, ENTRIES = "scans", "entries"  # directories next to the shards, until all is done
+SCANS, ENTRIES = "scans", "entries"  # temporary directories next to the shards
 _DAMAGE = (EOFError, KeyError, OSError, ValueError, zipfile.BadZipFile, zlib.error)
 AT_ONCE = 2**22  # hashes that are sorted together: some 150 MB
 LARGEST = 2**64 - 1
@@ -101,7 +101,7 @@ def _read(path, name):
 
 
 def _whole_entry(directory, record):
-    """The entry of a shard whose files are all as they were written; None for any other."""
+    """The entry of a shard whose files are unchanged; None for any other."""
     try:
         entry = read_sealed_json(record)
         for name, expected in entry["sha256"].items():
@@ -137,7 +137,7 @@ def find_repeated(read, blocks, pairs, sample=0, at_once=AT_ONCE):
     left, largest = sample, LARGEST
     for low, high in zip(bounds[:-1], bounds[1:], strict=True):
         hashes, rows, ends = _between(read, blocks, low, high)
-        order = np.argsort(hashes, kind="stable")  # of equal ones, the first stays the first
+        order = np.argsort(hashes, kind="stable")  # the first of equal hashes stays first
         ordered = hashes[order]
         again = np.zeros(len(order), bool)
         again[1:] = ordered[1:] == ordered[:-1]
@@ -152,7 +152,7 @@ def find_repeated(read, blocks, pairs, sample=0, at_once=AT_ONCE):
 
 
 def _between(read, blocks, low, high):
-    """(hashes, rows, ends): those from `low` up to but without `high`, and where blocks end."""
+    """(hashes, rows, ends): hashes from `low` to below `high`, and where blocks end."""
     hashes, rows = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)]
     for block in range(blocks):
         block_hashes, block_rows = read(block)

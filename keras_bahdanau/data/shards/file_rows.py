@@ -20,16 +20,16 @@ from keras_bahdanau.text.folding import FOLD, KEPT
 from keras_bahdanau.text.subwords import Subwords
 
 LARGEST_FILE = 2**30  # bytes of a source
-AT_ONCE = 16  # files that are decoded together in order to find broken ones
-SHARD_BYTES = 2**26  # of the files of a shard, which has more if one file has
+AT_ONCE = 16  # files that are decoded together to find broken ones
+SHARD_BYTES = 2**26  # bytes of the files of a shard, unless one file is larger
 _OF_SOURCE_TEXT = ("source_script", "symbols")
 
 
 class ManifestCorpus(TextCorpus):
-    """The files that a manifest names, with their texts; its shards hold both, the texts as ids.
+    """The files that a manifest names, with their texts; shards hold files and ids of the texts.
 
     `path` is that of the manifest: see `read_manifest`. `source` is the `Source` that reads the
-    files. Raises FileNotFoundError if there is no such manifest, or no file that it names;
+    files. Raises FileNotFoundError if the manifest, or a file that it names, does not exist;
     ValueError if the source reads no files, or a line of the manifest has another form.
 
     Example:
@@ -56,7 +56,7 @@ class ManifestCorpus(TextCorpus):
                     f"{getattr(settings, name)!r} with the manifest {self.paths[0]!r}. Leave it "
                     "out."
                 )
-        if not settings.drop_broken:  # each would look like damage to the training that reads it
+        if not settings.drop_broken:  # a training would take each one for damage
             raise ValueError(
                 "Files of shards can be decoded. Received: drop_broken=False with the manifest "
                 f"{self.paths[0]!r}. Leave --keep-broken out."
@@ -110,7 +110,7 @@ class FileRows:
 
     @classmethod
     def read(cls, source, paths):
-        """Rows of files outside of shards, in memory; ValueError for more than 2^30 bytes."""
+        """Rows of files outside shards, in memory; ValueError for more than 2^30 bytes."""
         files = [read_or(b"", _content, path) for path in paths]
         sizes = np.fromiter(map(len, files), np.int64, len(files))
         contents = FileContents(
@@ -124,7 +124,7 @@ class FileRows:
         return cls(parts[0]._source, contents, np.concatenate([part.lengths for part in parts]))
 
     def part(self, first, end):
-        """The rows of one shard from `first` up to, but without, `end`."""
+        """The rows of one shard from `first` to before `end`."""
         (contents,) = self._contents
         starts, sizes = contents.starts[first:end], contents.sizes[first:end]
         part = contents._replace(starts=starts, sizes=sizes, first=contents.first + first)
@@ -170,7 +170,7 @@ class FileSide:
         return self._positions == 0
 
     def broken(self):
-        """Bool `(pairs,)`: files that give nothing when they are decoded."""
+        """Bool `(pairs,)`: files that can't be decoded."""
         broken = np.zeros(len(self.lines), bool)
         for first in range(0, len(broken), AT_ONCE):
             part = slice(first, first + AT_ONCE)
@@ -180,7 +180,7 @@ class FileSide:
         return broken
 
     def count(self, pattern):
-        """Int `(pairs,)`: none."""
+        """Int `(pairs,)`: zeros, since files have no characters."""
         return self.lengths
 
 

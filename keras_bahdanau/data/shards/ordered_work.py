@@ -1,4 +1,4 @@
-"""Work for several processes, whose results come in the order of the work."""
+"""Work for several processes, with results in the order of the jobs."""
 
 import collections
 import concurrent.futures
@@ -17,14 +17,14 @@ import time
 from keras_bahdanau.files.own_process import module_command
 from keras_bahdanau.settings.checks import counted
 
-AHEAD = 2  # jobs for each process that wait or are done, which bounds the memory
+AHEAD = 2  # pending or finished jobs for each process; bounds the memory
 
 
 class WorkerPool:
     """Processes for picklable functions of one argument, which end with this one.
 
-    They are no processes of `multiprocessing`: these, and a tracker that it starts, import modules
-    of the current directory in place of Python's own.
+    They are not `multiprocessing` processes: those, and its resource tracker, import modules of the
+    current directory in place of Python's own.
     """
 
     def __init__(self, number):
@@ -33,7 +33,7 @@ class WorkerPool:
 
     def __enter__(self):
         if self.number > 1:
-            self._workers = queue.SimpleQueue()  # those that wait for a job
+            self._workers = queue.SimpleQueue()  # idle workers
             for _ in range(self.number):
                 self._workers.put(self._block.enter_context(_Worker()))
             self._threads = concurrent.futures.ThreadPoolExecutor(self.number)
@@ -65,7 +65,7 @@ class WorkerPool:
 
 
 class _Worker:
-    """A process that answers calls, from the first one on."""
+    """A process that answers calls, started by the first call."""
 
     def __init__(self):
         self._process = None
@@ -110,7 +110,7 @@ class _Worker:
 
 
 def _path_of_workers():
-    """Entries of the path of this process, without a current directory that holds no program."""
+    """Entries of `sys.path`, without the current directory unless the program is in it."""
     file = getattr(sys.modules["__main__"], "__file__", None)
     ignored = {os.path.realpath(os.curdir)}
     if file:
@@ -119,7 +119,7 @@ def _path_of_workers():
 
 
 def _begin(path_and_main):
-    """Make the classes of the program known that has started this process."""
+    """Import the classes of the program that started this process."""
     global _begun
     path, main = path_and_main
     sys.path += [entry for entry in path if entry not in sys.path]
@@ -134,7 +134,7 @@ _begun = True  # False while a worker imports the program
 def _check_begun():
     if not _begun:
         raise RuntimeError(
-            "A program that several workers import must start no work by that. Received: one that "
+            "Importing a program in several workers must start no work. Received: one that "
             'does. Put its calls behind `if __name__ == "__main__":`, or give workers=1.'
         )
 
@@ -144,7 +144,7 @@ def main():
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interruption is for the parent
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)  # what a function prints is no answer
+    os.dup2(2, 1)  # what a function prints must not mix with answers
     calls = queue.SimpleQueue()
 
     def follow():
@@ -168,7 +168,7 @@ def _answer(call):
     except Exception as error:
         try:
             pickle.loads(pickle.dumps(error))
-        except Exception:  # its class takes other arguments
+        except Exception:  # its class has other arguments
             error = RuntimeError(" ".join(f"{type(error).__name__}: {error}".split()))
         return pickle.dumps((None, error))
 

@@ -1,4 +1,4 @@
-"""Parallel text to shards: filtered, split into ids by several processes, resumed after a kill."""
+"""Parallel text to shards: filtered, split into ids by several processes, resumable."""
 
 import contextlib
 import dataclasses
@@ -40,7 +40,7 @@ PLAN, VOCABULARIES = "plan.json", "vocabularies.json"
 
 
 def survey(corpus, settings=None, workers=None, say=print):
-    """Count the pairs that filters of `prepare` would drop, without a file: a `FilterReport`."""
+    """`FilterReport` of the pairs that the filters of `prepare` would drop; writes nothing."""
     check_value("workers", workers, WORKERS)
     corpus.check(settings or Preparation())
     with tempfile.TemporaryDirectory() as draft, WorkerPool(workers or usable_cores()) as processes:
@@ -51,7 +51,7 @@ def survey(corpus, settings=None, workers=None, say=print):
 def prepare(
     corpus, out, settings=None, vocabularies=None, workers=None, say=print, load=lambda: None
 ):
-    """Write a corpus as shards of ids, all of it or nothing, and return its `Shards`.
+    """Write a corpus as shards of ids, completely or not at all, and return its `Shards`.
 
     The text is read three times: to filter it, to learn the vocabulary from a sample, unless it is
     given, and to split it. Shards are the same for any number of processes. The same call resumes
@@ -61,10 +61,10 @@ def prepare(
         corpus: What `open_corpus` gives, or a `ManifestCorpus`.
         out: Path of the directory to make.
         settings: `Preparation`, or None for its defaults.
-        vocabularies: (source, target), two `Subwords`, the first one ignored if the corpus has a
-            source; or a `TextSource` as the first, whose place of features is kept; None to learn
-            them.
-        workers: Integer, number of processes; None for one a core. With several, the calling
+        vocabularies: (source, target), two `Subwords`, the first ignored if the corpus has a
+            source; the first may be a `TextSource`, which keeps its place of features; None to
+            learn them.
+        workers: Integer, number of processes; None for one per core. With several, the calling
             program must be importable: `if __name__ == "__main__":`.
         say: Function of one string, which reports the progress.
         load: Function that loads TensorFlow in its own way, which only the card needs.
@@ -98,7 +98,7 @@ def prepare(
 
 
 class _Work:
-    """The passes over a corpus; the constructor runs the filters, whose `report` it keeps."""
+    """The passes over a corpus; the constructor runs the filters and keeps their `report`."""
 
     def __init__(self, corpus, settings, directory, workers, say):
         self._corpus, self._settings, self._directory = corpus, settings, Path(directory)
@@ -119,7 +119,7 @@ class _Work:
             self.report.add(0, {"duplicate": count}, {"duplicate": examples})
 
     def check(self):
-        """Raise ValueError unless the pairs that are kept make a corpus."""
+        """Raise ValueError if no pairs are kept, or too many for one corpus."""
         if not self.report.kept:
             raise ValueError(
                 "At least one pair must pass the filters. "
@@ -159,7 +159,7 @@ class _Work:
         return sides[0], sides[-1]
 
     def shards(self, source, target):
-        """The entries of the shards, which are written unless they are there."""
+        """The entries of the shards; missing shards are written."""
         (self._directory / ENTRIES).mkdir(exist_ok=True)
         encode = functools.partial(encode_block, self._corpus, source, target, self._directory)
         written = self._each("encoded", encode, self._jobs(), lambda entry: entry["pairs"])
@@ -178,7 +178,7 @@ class _Work:
 
 
 def _plan(corpus, settings, vocabularies):
-    """All that the shards follow from, for `_draft` and the card."""
+    """All settings that determine the shards, for `_draft` and the card."""
     return {
         "files": corpus.states(),
         "form": [
@@ -193,7 +193,7 @@ def _plan(corpus, settings, vocabularies):
 
 @contextlib.contextmanager
 def _draft(out, plan, say):
-    """The directory to write to first: a new one, or that of the same plan which was killed."""
+    """The directory to write to first: new, or left by a killed run of the same plan."""
     _check_absent(out)
     draft = out.with_name(f".preparing-{out.name}")
     with existing(out.parent), owned(out, say):
@@ -246,7 +246,7 @@ def _published(draft, out, entries, sides, plan):
     tagged = isinstance(source, Subwords) and source.symbols
     source = source_of(source, feature_place=FIRST if tagged else LAST)
     write_card(draft, entries, source, target, plan["settings"])
-    # the plan goes last: without it, nothing in a draft is known to be of one plan
+    # the plan is written last: a draft without it belongs to no plan
     for name in (ENTRIES, SCANS):
         shutil.rmtree(draft / name)
     for name in (VOCABULARIES, PLAN):

@@ -37,7 +37,7 @@ def names_of(inputs):
 
 
 def parsed_card(path):
-    """The dictionary of a corpus' card; `Damage` if a value is missing or wrong."""
+    """The dictionary of a corpus's card; `Damage` if a value is missing or wrong."""
     card = read_sealed_json(path)
     check_fields(card, _CARD_FORMS)
     if card["format"] != FORMAT:
@@ -47,7 +47,7 @@ def parsed_card(path):
     for number, entry in enumerate(card["shards"]):
         _check_entry(entry, number, names_of(card["inputs"]))
     if not card["pairs"] == sum(entry["pairs"] for entry in card["shards"]) > 0:
-        raise Damage("its number of pairs is not that of its shards, or 0")
+        raise Damage("its number of pairs is 0, or not the sum of its shards")
     return card
 
 
@@ -57,7 +57,7 @@ def file_of(entry, side, part):
 
 
 def has_checksum(file, checksum):
-    """True if an open `.npy` file has a sha256; one of another length, as of holes, is not read."""
+    """True if an open `.npy` file has a sha256; a file of another length is not read."""
     header = re.search(rb"'descr': '[<|][iu](\d)', .*'shape': \((\d{1,18}),\)", file.read(128))
     if header is None or file.seek(0, os.SEEK_END) != 128 + int(header[1]) * int(header[2]):
         return False
@@ -79,13 +79,13 @@ def mapped_array(path, size, dtype="<i4"):
         if end - begin != expected:
             raise Damage(f"it has {end - begin} bytes of content, the card says {expected}")
         array = np.memmap(file, dtype, mode="r", offset=begin, shape=(size,))
-    return array.view(np.ndarray)  # whose parts are cheaper than those of a `memmap`
+    return array.view(np.ndarray)  # slices of it are cheaper than of a `memmap`
 
 
 def write_arrays(directory, arrays):
-    """Write a dictionary of arrays as a directory, all or nothing; their sha256 by file name."""
+    """Write a dictionary of arrays as a directory, all or nothing; return sha256 by file name."""
     unfinished = directory.with_name(f".unfinished-{directory.name}")
-    shutil.rmtree(unfinished, ignore_errors=True)  # which a kill has left
+    shutil.rmtree(unfinished, ignore_errors=True)  # left by a kill
     try:
         unfinished.mkdir(parents=True)
         sums = {name: _written(unfinished / name, array) for name, array in arrays.items()}
@@ -97,7 +97,7 @@ def write_arrays(directory, arrays):
 
 
 def _written(path, array):
-    """The checksum of an array that has reached the disk."""
+    """Write an array to disk and return its checksum."""
     with replacing(path, path.with_name(f"{path.name}.unfinished")) as unfinished:
         with open(unfinished, "wb") as file:
             array = array if array.dtype == np.uint8 else array.astype("<i4")

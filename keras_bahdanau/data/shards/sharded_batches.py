@@ -1,4 +1,4 @@
-"""Batches of a corpus that stays on disk: read window by window, in an order of each epoch."""
+"""Batches of a corpus that stays on disk: read by windows, in a new order each epoch."""
 
 import itertools
 from typing import NamedTuple
@@ -18,8 +18,8 @@ from keras_bahdanau.data.epochs import (
 )
 from keras_bahdanau.settings.limits import MOST_SHARDS
 
-WINDOW = 2**19  # pairs that are read and shuffled at once: some 100 MB of ids, 15 MB of files
-SPREAD = 256  # shards that a window is read from: so many files are opened for it
+WINDOW = 2**19  # pairs that are read and shuffled together: some 100 MB of ids, 15 MB of files
+SPREAD = 256  # shards that a window is read from, which bounds the open files
 
 
 class ShardWindow(NamedTuple):
@@ -31,7 +31,7 @@ class ShardWindow(NamedTuple):
 
 
 class ShardedBatches(Epochs):
-    """Batches of pairs of similar length, whose ids are in shards on disk.
+    """Batches of pairs of similar length, from shards of ids on disk.
 
     They are like those of `BatchedPairs`, with the same shapes for the whole corpus. A window of
     bounded size has the same share of each shard, or of every G-th where there are more than 256: a
@@ -39,8 +39,8 @@ class ShardedBatches(Epochs):
     the pairs inside it. Memory does not grow with the corpus, and to resume an epoch, no earlier
     window is read.
 
-    With `shard`, several workers read a part each of every shard: no pair is left out, none is read
-    twice, and step by step their batches have one shape, whose padding has the weight 0.
+    With `shard`, each worker reads a part of every shard: no pair is left out, none is read twice,
+    and at each step the batches of all workers have one shape; padding has weight 0.
 
     Args:
         shards: `Shards`.
@@ -52,7 +52,7 @@ class ShardedBatches(Epochs):
 
     Attributes:
         skipped: `Skipped`, how many pairs were left out and why, of all workers.
-        source_lengths, too_long, broken: Empty: shards hold no names, and no broken sources.
+        source_lengths, too_long, broken: Empty: shards keep neither names nor broken sources.
         tokens: Integer, real target tokens in a pass over the pairs, of all workers.
         windows: List of `ShardWindow`.
 
@@ -116,14 +116,14 @@ class ShardedBatches(Epochs):
         """Do nothing: see `broken`."""
 
     def lengths(self):
-        """Yield the lengths of the pairs of each shard that take part, as `BatchedPairs` does."""
+        """Yield the lengths of the used pairs of each shard, as `BatchedPairs` does."""
         for number in range(len(self._shards.entries)):
             source, target = self._shards.lengths(number)
             used, _ = usable((source, target), *self._limits)
             yield source[used], target[used]
 
     def pathless(self, reduction):
-        """Number of pairs with too few places for CTC, as in `BatchedPairs`: reads all targets."""
+        """Pairs with too few positions for CTC, as in `BatchedPairs`; reads all targets."""
         total = 0
         for number in range(len(self._shards.entries)):
             sides = self._shards.shard(number)
@@ -137,7 +137,7 @@ class ShardedBatches(Epochs):
         longest = min(stored + 1, max(self._limits))  # a tag may precede a source
         counts = np.zeros((len(self.windows), self._workers, longest + 1), np.int64)
         empty = too_long = tokens = 0
-        # the windows of the same shards, which are read once for all of them
+        # windows over the same shards, which are read once for all of these
         for numbers, windows in itertools.groupby(range(len(counts)), self._shards_of):
             windows = list(windows)
             for number in numbers:

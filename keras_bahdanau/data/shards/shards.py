@@ -1,4 +1,4 @@
-"""Corpora larger than memory: token ids on disk, in shards that are written once and then read."""
+"""Corpora larger than memory: token ids on disk, in shards that are written once."""
 
 import concurrent.futures
 import contextlib
@@ -33,7 +33,7 @@ from keras_bahdanau.text.id_rows import IdRows
 
 
 class Shards(Pairs):
-    """Pairs of a source and a target text on disk: read piece by piece, never whole.
+    """Pairs of a source and a target text on disk, read in parts, never as a whole.
 
     The directory holds `card.json` and one directory for each shard, such as `00000`, with four
     int32 arrays: `source.ids.npy` and `target.ids.npy`, flat and with end tokens, and
@@ -55,7 +55,7 @@ class Shards(Pairs):
         fingerprint: String, the same for the same pairs, ids and vocabularies.
 
     Raises:
-        FileNotFoundError: If the directory has no card, as one that is not finished.
+        FileNotFoundError: If the directory has no card, for example because it is unfinished.
         ValueError: If the card is damaged.
 
     Example:
@@ -109,7 +109,7 @@ class Shards(Pairs):
             ShardedBatches,  # which loads TensorFlow
         )
 
-        for name in ("alignments", "subword_sampling", "temperature"):  # those of other pairs
+        for name in ("alignments", "subword_sampling", "temperature"):  # of other pairs
             settings.pop(name, None)
         _, workers = shard  # each has batches of its own, and no rows of others
         for name in {"batch_tokens", "batch_sentences"} & {*settings}:
@@ -117,7 +117,7 @@ class Shards(Pairs):
         return ShardedBatches(self.read_by(source), shard=shard, **settings)
 
     def read_by(self, source):
-        """The same shards, read by a `Source` that equals theirs: one with a cache."""
+        """The same shards, read by an equal `Source`, such as one with a cache."""
         shards = copy.copy(self)
         shards._sides = source, self.target
         return shards
@@ -129,7 +129,7 @@ class Shards(Pairs):
 
     def lengths(self, number):
         """Lengths of the rows of both sides, int32 `(pairs,)`. Raises as `shard`."""
-        # a training ends here, not hours later, if ids or files are cut
+        # if ids or files are cut, a training fails here, not hours later
         return tuple(rows.lengths for rows in self.shard(number))
 
     def part(self, number, first, end):
@@ -224,13 +224,13 @@ class Shards(Pairs):
 
 
 class TaggedShards(Shards):
-    """`Shards` with the id of a tag, one token of their source, before the ids of each source."""
+    """`Shards` with the id of a tag, one token of their source, prepended to each source."""
 
     def __init__(self, directory, tag):
         super().__init__(directory)
         require_token(tag, self.source)
         self.tag = tag
-        # a vocabulary that keeps spaces has a token for a tag with its space
+        # a vocabulary that keeps spaces has one token for a tag and its space
         (ids,) = self.source.subwords.encode([tagged(tag, "a")])
         self._tag_id = int(ids[0])
 
@@ -244,7 +244,7 @@ class TaggedShards(Shards):
 
 
 def write_shard(directory, number, source, target):
-    """Write one shard, replaced as a whole or not at all; return its entry for `write_card`.
+    """Write one shard, completely or not at all; return its entry for `write_card`.
 
     Several processes may write shards of different numbers into one directory.
 
@@ -256,7 +256,7 @@ def write_shard(directory, number, source, target):
         target: `IdRows` of their targets, each with its end token.
 
     Raises:
-        OSError: If the disk is full, or does not take the files for another reason.
+        OSError: If the disk is full, or the files can't be written for another reason.
         ValueError: If the sides have different numbers of rows, or none.
 
     Example:
@@ -305,7 +305,7 @@ def write_card(directory, entries, source, target, settings=None):
 
 
 def _read_ids(rows, size, first):
-    """Copy rows into memory, so that no file stays open; `Damage` for ids from `size` on."""
+    """Copy rows into memory, so that no file stays open; `Damage` for ids of at least `size`."""
     ids, lengths = np.array(rows.flat()), np.array(rows.lengths)
     wrong = np.flatnonzero((ids < 0) | (ids >= size))
     if len(wrong):

@@ -275,7 +275,7 @@ if {guard}:
     "guard, answer",
     [
         ("__name__ == '__main__'", "(True, 7) (True, 7) (False, 7)\n"),
-        ("True", "A program that several workers import must start no work by that"),
+        ("True", "Importing a program in several workers must start no work"),
     ],
 )
 def test_workers_know_the_classes_of_the_program(tmp_path, guard, answer):
