@@ -14,7 +14,7 @@ LONGEST_VALID = 512  # tokens of a validation pair
 
 
 class Sides(NamedTuple):
-    """Source and target, or None, and symbols that are one token of a learned source."""
+    """Source and target, or None, and symbols that become one token each of a learned source."""
 
     source: Any = None
     target: Any = None
@@ -22,7 +22,7 @@ class Sides(NamedTuple):
 
 
 class TrainingData(NamedTuple):
-    """Training and validation pairs, sets of links between their words, paths of a teacher."""
+    """Training and validation pairs, links between their words, and paths of a teacher."""
 
     pairs: Any
     valid_pairs: Any
@@ -64,7 +64,7 @@ class TrainingData(NamedTuple):
         return Facts(texts, len(self.pairs), sides.symbols, sides.source, sides.target)
 
     def fingerprints(self):
-        """Dictionary of the fingerprints of all data, by which a run resumes."""
+        """Dictionary of the fingerprints of all data, which a resumed run compares."""
         prints = {"valid": fingerprint_of(self.valid_pairs)}
         trained = [part.fingerprint for part in self.pairs.parts()]
         if self.pairs.corpora:
@@ -80,7 +80,7 @@ class TrainingData(NamedTuple):
         return prints
 
     def write_symbols(self, target):
-        """False if the target's vocabulary has symbols, and no target text has one of them."""
+        """False if the target's vocabulary has symbols that no target text contains."""
         from keras_bahdanau.text.alignments import WORD_START  # which loads NumPy
 
         symbols = {token.strip(WORD_START) for token in target.tokens(target.symbol_ids)}
@@ -91,12 +91,12 @@ class TrainingData(NamedTuple):
 
 
 def check_data(plan):
-    """Raise ValueError if the data of a plan, and its options, do not go together."""
+    """Raise ValueError if the data of a plan and its options contradict each other."""
     data, options = plan.data, plan.options
     _check_alignments(plan)
     if bool(data.teacher) != (options.word_distillation > 0):
         raise ValueError(
-            "Word-level distillation takes a teacher, and its share of the loss. Received: "
+            "Word-level distillation needs a teacher, and its share of the loss. Received: "
             f"teacher={[*map(str, data.teacher)]}, "
             f"word_distillation={options.word_distillation!r}. Give both, such as 0.8 for the "
             "share, or neither."
@@ -163,9 +163,9 @@ def _unknown_characters(plan, shard):
 
 
 def check_characters(rate, source, types):
-    """Raise ValueError if `unknown_rate` is given for a vocabulary that is not of characters.
+    """Raise ValueError if `unknown_rate` is given for a vocabulary other than characters.
 
-    `types` are those of `types_of`. A type that is still to be inferred passes.
+    `types` are those of `types_of`. A type that is not inferred yet passes.
     """
     if rate and {types.get(side) for side in ("source", "target")} - {"char", "grapheme", AUTO}:
         raise ValueError(
@@ -176,7 +176,7 @@ def check_characters(rate, source, types):
 
 
 def check_sides(plan):
-    """Raise ValueError if options of a new model do not go with the sides of its draft."""
+    """Raise ValueError if options of a new model contradict the sides of its draft."""
     source, target, options = plan.source, plan.target, plan.options
     if source is None:
         from keras_bahdanau.sources.source import refuse_convolutions
@@ -191,12 +191,12 @@ def check_sides(plan):
 
 
 def longest_source(plan):
-    """Most positions of a source that is trained on; None for those of a target."""
+    """Most positions of a training source; None for the limit of targets."""
     return plan.options.max_source_length or plan.source.longest_of_training
 
 
 def longest_valid_source(source, longest):
-    """Most positions of a source that is validated on, by those that are trained on."""
+    """Most positions of a validation source, given the limit of training sources."""
     return max(longest, source.longest) if longest else None
 
 
@@ -236,14 +236,14 @@ def _sides_of_shards(shards, source, target, symbols):
 
 
 def _described(side):
-    """The class of a source or target, with the settings that are numbers."""
+    """The class of a source or target, with its numeric settings."""
     settings = side.get_config().items()
     numbers = [f"{name}={value}" for name, value in settings if isinstance(value, int | float)]
     return f"{type(side).__name__}({', '.join(numbers)})"
 
 
 def _check_alignments(plan):
-    """Check that alignments come with the options that need them, and no others."""
+    """Check that alignments and the options that need alignments are given together."""
     options, alignments = plan.options, plan.data.alignments
     valid_alignments = plan.data.valid_alignments
     forced = options.attention == "forced"
@@ -280,12 +280,12 @@ def _check_shards(plan, pairs):
     for name, value in needs_text.items():
         if value:
             raise ValueError(
-                "Shards hold ids, split once and for all. Received: "
+                "Shards hold ids, which can't be split anew. Received: "
                 f"pairs={str(pairs.directory)!r}, with {name}={value!r}. Leave that out (0 for "
                 "subword_sampling), or give the pairs as a list."
             )
 
 
 def _sorted_links(links):
-    """Links in one order, or the weights of words as they are."""
+    """Links in a fixed order, or the weights of words unchanged."""
     return links if hasattr(links, "tobytes") else sorted(links)

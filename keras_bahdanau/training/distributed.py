@@ -37,7 +37,7 @@ def _fit(
             callbacks.on_train_batch_end(number, logs)
             if model.stop_training:
                 break
-        # a checkpoint may have added what came before a resumption
+        # a checkpoint may have added the logs from before a resumption
         results = model.get_metrics_result().items()
         callbacks.on_epoch_end(epoch, {name: float(value) for name, value in results})
         if model.stop_training:
@@ -72,7 +72,7 @@ class SummedStep:
     def _trained(self, batch):
         before = [tf.identity(variable.value) for variable in self._sums]
         for variable in self._sums:
-            variable.assign(tf.zeros_like(variable.value))  # it gets this step's alone
+            variable.assign(tf.zeros_like(variable.value))  # it holds only this step's
         gradients, counts = self._gradients(batch)
         rows = tf.cast(tf.shape(batch[2])[0], tf.float32)
         added = [tf.convert_to_tensor(variable.value) for variable in self._sums]
@@ -99,7 +99,7 @@ class SummedStep:
         )
 
     def _split(self, rows):
-        """Rows `(batch, ...)` as `(parts, rows of a part, ...)`, with empty ones in the end."""
+        """Rows `(batch, ...)` as `(parts, rows of a part, ...)`, with empty parts at the end."""
         missing = -tf.shape(rows)[0] % self.parts
         rows = tf.pad(rows, [[0, missing], *([[0, 0]] * (len(rows.shape) - 1))])
         return tf.reshape(rows, tf.concat([[self.parts, -1], tf.shape(rows)[1:]], axis=0))

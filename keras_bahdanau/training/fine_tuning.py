@@ -17,13 +17,13 @@ from keras_bahdanau.training.vocabularies import report_split
 
 
 class Adaptation:
-    """A trained model whose weights, vocabularies and search options another training starts from.
+    """A trained model as the start of another training: weights, vocabularies, search options.
 
     A piece that both vocabularies have keeps its row bit for bit. A new piece gets the mean of the
-    rows of the pieces that the old vocabulary splits it into; without any, such as for a new
-    letter, the initializer's value. The optimizer starts anew: no momentum belongs to another row.
+    rows of the pieces that the old vocabulary splits it into; without such pieces, as for a
+    new letter, the initializer's value. The optimizer starts anew, without momentum of old rows.
 
-    `card` holds all that a run needs of the old model to resume without its file.
+    `card` holds everything of the old model that a run needs to resume without its file.
     """
 
     def __init__(self, initial):
@@ -106,7 +106,7 @@ class Adaptation:
 def resized(config, source, target, steps=0):
     """Model from the config of an old one, with the sizes of other vocabularies.
 
-    A decoder of self-attention keeps `steps` at least: no weight depends on them.
+    A decoder of self-attention keeps at least `steps`, on which no weight depends.
     """
     config = copy.deepcopy(config)
     encoder, decoder = config["encoder"]["config"], config["decoder"]["config"]
@@ -116,7 +116,7 @@ def resized(config, source, target, steps=0):
     if encoder.get("symbols") is not None:
         encoder["symbols"] = source.symbols(target)
     for part in ("encoder", "decoder"):
-        config[part].pop("build_config", None)  # it may hold the old sizes
+        config[part].pop("build_config", None)  # it may record the old sizes
     pattern = decoder["cell"]["config"]["cell"]  # of the cells of its layers, or a name
     if isinstance(pattern, dict) and pattern["class_name"] == SelfAttentionCell.__name__:
         pattern["config"]["length"] = max(pattern["config"]["length"], steps)
@@ -124,7 +124,7 @@ def resized(config, source, target, steps=0):
 
 
 def _cached_steps(model):
-    """The steps that a decoder of self-attention keeps; 0 of others."""
+    """The steps that a decoder of self-attention keeps; 0 for other decoders."""
     cells = model.decoder.cell.stack.cells
     return max((cell.length for cell in cells if isinstance(cell, SelfAttentionCell)), default=0)
 
@@ -133,8 +133,8 @@ def freeze(model, names):
     """Freeze parts of a built model.
 
     `names`, separated by commas, are weights, layers ("encoder", "attention", "embeddings") or
-    paths ("decoder/cell"). The encoder has a shared embedding. Running means of features still
-    update.
+    paths ("decoder/cell"). A shared embedding belongs to the encoder. Running means of features
+    still update.
     """
     for name in filter(None, names.split(",")):
         weights = [weight for weight in model.weights if f"/{name}/" in f"/{_path(weight)}/"]
@@ -159,7 +159,7 @@ def _path(weight):
 
 
 def _rows(model, *vocabularies):
-    """Dictionary from the id of a weight to its axis of tokens and `parts_of` its vocabulary."""
+    """Dictionary from the id of a weight to its token axis and its vocabulary's `parts_of`."""
     old_source, source, old_target, target = vocabularies
     rows = {}
     if source is not None and source != old_source:
@@ -174,7 +174,7 @@ def _rows(model, *vocabularies):
 
 
 def _moved(old, new, axis, parts):
-    """New values with the old rows of each token's parts, or the mean of these."""
+    """New values from the old rows of each token's parts, or their mean."""
     old, new = np.moveaxis(old, axis, 0), np.moveaxis(new, axis, 0).copy()
     if new.shape != (len(parts), *old.shape[1:]):
         return old  # of another model, which the caller reports

@@ -17,16 +17,16 @@ from keras_bahdanau.training.presets.preset import AUTO, is_hard, maps_letters_t
 
 SIDES = ("source", "target")
 SAMPLE, BEGINNING = 2000, 1000  # texts of a side, spread evenly, and code points of each
-SHARE_OF_SEQUENCES = 0.8  # of texts with several symbols
-LONGEST_SYMBOL = 2  # characters of a symbol in the mean
+SHARE_OF_SEQUENCES = 0.8  # share of texts with several symbols
+LONGEST_SYMBOL = 2  # mean characters of a symbol
 HANGUL = "\uac00", "\ud7a3"  # first and last of the syllables
-SHARE_OF_HANGUL = 0.5  # of texts with a syllable
+SHARE_OF_HANGUL = 0.5  # share of texts with a syllable
 MOST_HARD = 20_000  # pairs; with more of them soft attention learns the order, too
 MONOTONIC = "first-monotonic"
 MOST_COPIED = 5_000  # pairs: 1,000 forms gain from unknown characters, 10,000 do not
-SHARE_OF_COPIES = 0.5  # of the letters of a target that its source has, too
-HEADROOM = 1.25  # of outputs over the longest targets of the training
-SHARE_OF_RATIO = 0.99  # of the pairs, whose ratio bounds outputs; the rest raises the offset
+SHARE_OF_COPIES = 0.5  # share of the letters of a target that its source also has
+HEADROOM = 1.25  # ratio of outputs to the longest training targets
+SHARE_OF_RATIO = 0.99  # share of the pairs whose ratio bounds outputs; the rest raises the offset
 _CHARACTER = regex.compile(r"\X")
 _MEANINGS = {
     "word": "word (symbols with spaces between)",
@@ -35,7 +35,7 @@ _MEANINGS = {
 
 
 class Facts(NamedTuple):
-    """Properties of the pairs, from which options are inferred.
+    """Properties of the pairs from which options are inferred.
 
     Attributes:
         texts: List of (input, target string); empty for shards, which hold ids.
@@ -53,7 +53,7 @@ class Facts(NamedTuple):
 
 
 class Inference(NamedTuple):
-    """Options that a rule infers, and a line of report or "".
+    """Options that a rule infers, and a line for the report or "".
 
     `otherwise` replaces values that contradict other options; None raises that error.
     """
@@ -89,7 +89,7 @@ def infer(decided, facts, say=None, rules=None):
 
 
 def inferred_names(decided, options):
-    """Names of the options that follow from the pairs: "auto", "fold", and defaults."""
+    """Names of the options to infer from the pairs: "auto", "fold", and defaults."""
     names = [name for name, value in vars(options).items() if value in (AUTO, FOLD)]
     preset = PRESETS[options.preset]
     defaults = dict.fromkeys(name for values in preset.many_pairs.values() for name in values)
@@ -99,7 +99,7 @@ def inferred_names(decided, options):
 
 
 def infer_model_types(options, names, facts):
-    """Model types of both sides: "word" for single symbols with spaces between, else "char"."""
+    """Model types of both sides: "word" for single symbols separated by spaces, else "char"."""
     types = {
         side: model_type_of([pair[column] for pair in facts.texts], facts.symbols)
         for column, side in enumerate(SIDES)
@@ -109,7 +109,7 @@ def infer_model_types(options, names, facts):
 
 
 def model_types_of_vocabularies(decided, source, target):
-    """Model types of vocabularies that exist already, where options have none."""
+    """Model types of existing vocabularies, where options have none."""
     types = types_of(source, target)
     names = inferred_names(decided, resolve(decided))
     unknown = {side: value for side, value in types.items() if f"{side}_model_type" in names}
@@ -200,7 +200,7 @@ def infer_defaults_of_common_letters(options, names, facts):
     values = {name: value for name, value in settings.items() if name in names}
     can_copy = (
         options.source_model_type == options.target_model_type == "char"
-        and options.target_normalization != "nfd"  # decomposed letters are no characters
+        and options.target_normalization != "nfd"  # decomposed letters are not whole characters
         and not is_hard(options)
         and not options.copy
     )
@@ -225,7 +225,7 @@ def _listed(values):
 
 
 def _have_characters(facts):
-    """True if each vocabulary that exists already is one of characters, none of them decomposed."""
+    """True if all existing vocabularies are of characters, none of them decomposed."""
     types = types_of(facts.source, facts.target)
     sides = {"source": facts.source, "target": facts.target}
     known = all(types.get(side) == "char" for side, value in sides.items() if value is not None)
@@ -252,7 +252,7 @@ def types_of(source, target):
 
 
 def is_same_type(model_type, actual):
-    """True if `model_type` fits a vocabulary: None always, "grapheme" also one without marks."""
+    """True if `model_type` fits a vocabulary: None always does, "grapheme" also without marks."""
     return model_type in (None, AUTO, actual) or (model_type, actual) == ("grapheme", "char")
 
 
@@ -267,10 +267,10 @@ def _type_of(subwords):
 def model_type_of(texts, symbols=()):
     """The model type of a side of characters: "word" for symbols separated by spaces, else "char".
 
-    Of some 2,000 lines, spread evenly, more than four in five must be several symbols with single
-    spaces between, and a symbol must have fewer than two characters (with their marks) in the mean.
-    Phonemes have 1.0 to 1.5; words and Vietnamese syllables more. Hangul with spaces is "char": its
-    syllables are decomposed to letters (`normalization_of`).
+    Of some 2,000 lines, spread evenly, more than four in five must be several symbols separated by
+    single spaces, with fewer than two characters (with their marks) per symbol on average.
+    Phonemes have 1.0 to 1.5; words and Vietnamese syllables have more. Hangul with spaces is
+    "char": its syllables are decomposed to letters (`normalization_of`).
     """
     ignored, texts = set(symbols), _sample(texts)
     rows = [[word for word in text.split() if word not in ignored] for text in texts]
@@ -280,7 +280,7 @@ def model_type_of(texts, symbols=()):
     lengths = [len(_CHARACTER.findall(word)) for row in rows for word in row]
     are_short = sum(lengths) < LONGEST_SYMBOL * len(lengths)
     are_symbols = sequences > SHARE_OF_SEQUENCES * len(rows) and are_short
-    # syllables of Hangul are no symbols: their letters are, which only characters decompose to
+    # symbols are the letters of Hangul, into which only model type "char" splits its syllables
     return "word" if are_symbols and normalization_of(texts) != "nfd" else "char"
 
 
@@ -297,7 +297,7 @@ def normalization_of(texts):
 
 
 def _sample(texts):
-    """Beginnings of some 2,000 texts, spread evenly, without empty ones."""
+    """The beginnings of some 2,000 non-empty texts, spread evenly."""
     texts = [text for text in texts if isinstance(text, str) and text.strip()]
     return [text[:BEGINNING] for text in texts[:: max(1, len(texts) // SAMPLE)]]
 
@@ -305,10 +305,10 @@ def _sample(texts):
 def infer_output_limits(lengths, reduction, limits):
     """Limits of a search, with headroom over the targets of the training pairs.
 
-    `lengths` yields int arrays (positions of sources, tokens of targets); an encoder makes one
-    position of `reduction`. `limits` are the least `max_length_ratio`, `max_length_offset` and
-    `max_length`, which stay if all targets fit. The ratio fits nearly all pairs, the offset the
-    rest.
+    `lengths` yields int arrays (positions of sources, tokens of targets); an encoder merges
+    `reduction` positions into one. `limits` are the least `max_length_ratio`,
+    `max_length_offset` and `max_length`, which stay if all targets fit. The ratio fits nearly all
+    pairs, the offset the rest.
     """
     import numpy as np  # which takes its time
 

@@ -1,4 +1,4 @@
-"""Options of a training that begins with another model: which are inherited, which may change."""
+"""Options of a training that starts from another model: which are inherited, which may change."""
 
 import dataclasses
 import os
@@ -13,11 +13,11 @@ from keras_bahdanau.training.run import Run
 
 # dropout rates that follow from `dropout` if the user gives that
 _RATES = ("embedding_dropout", "readout_dropout", "recurrent_dropout", "word_dropout")
-_CHANGEABLE = {  # they change the training, and no weight or sum of the model
+_CHANGEABLE = {  # they change the training, but no weight or output of the model
     *("dropout", "context_dropout", "augmentation", *_RATES),
     *("guided_alignment", "r_drop"),
 }
-_LEARNING = (  # which nothing but the learning of a vocabulary reads
+_LEARNING = (  # used only to learn a vocabulary
     *("vocabulary_size", "source_vocabulary_size", "target_vocabulary_size"),
     *("normalization", "source_normalization", "target_normalization"),
 )
@@ -30,11 +30,11 @@ _ADAPTATION_OPTIONS = ("freeze", "update_vocabulary", "appended_pieces")
 
 
 class InitialModel(NamedTuple):
-    """The model that a training starts from, as far as it is known without Keras.
+    """The model that a training starts from, as far as known without loading Keras.
 
     Attributes:
         path: `Path` of its file.
-        inputs: String, the form of its inputs: see `Source.inputs_are`.
+        inputs: String, the kind of its inputs: see `Source.inputs_are`.
         options: `ResolvedOptions` of its training; None for a file without its run.
         preset: String, the preset of the options; None for that of the model's source.
         resumed: True if the options are those of a run that resumes.
@@ -49,7 +49,7 @@ class InitialModel(NamedTuple):
     record: dict | None = None
 
     def inherited(self, requested):
-        """Explicit options, with those of the model where the user leaves them out."""
+        """Explicit options, completed by those of the model."""
         self.check(requested)
         check_appended(requested)
         preset = requested.preset or self.preset
@@ -70,7 +70,7 @@ class InitialModel(NamedTuple):
         return values
 
     def _unknown_rate(self, requested):
-        """The rate of unknown characters of the model, unless new vocabularies have none."""
+        """The model's rate of unknown characters, unless new vocabularies rule it out."""
         types = {requested.model_type, requested.source_model_type, requested.target_model_type}
         if requested.update_vocabulary == "replace" and types - {None, "char"}:
             return {}
@@ -78,7 +78,7 @@ class InitialModel(NamedTuple):
         return {"unknown_rate": before.get("unknown_rate") or 0.0}
 
     def _check_recurrent_dropout(self, options):
-        """Raise ValueError if the encoder would have another layer: Keras' own drops no states."""
+        """Raise ValueError if the encoder's layer would change: Keras' own drops no states."""
         before = options if self.options is None else self.options
         if (before.recurrent_dropout == 0) != (options.recurrent_dropout == 0):
             remedy = "0" if before.recurrent_dropout == 0 else "a rate above 0"
@@ -90,17 +90,17 @@ class InitialModel(NamedTuple):
             )
 
     def _options_of_file(self, requested, names):
-        """Options of a file's model; new vocabularies are made as those of its training were."""
+        """Options of a file's model; new vocabularies are made as in its training."""
         if requested.update_vocabulary != "replace" or self.record is None:
             return _SOFT
         recorded = {*names} & {*_TEXT_OPTIONS} & {*self.record}
         return _SOFT | {name: self.record[name] for name in recorded}
 
     def _inherited_names(self, requested):
-        """Names of the options that the model gives if they are left out.
+        """Names of the options that are inherited from the model if left out.
 
-        Not guided alignment, which belongs to the pairs; not a side's option if that of both sides
-        is given, nor `joint` with a side's option.
+        Guided alignment is not inherited, since it belongs to the pairs; nor is a side's option if
+        the option of both sides is given, or `joint` with a side's option.
         """
         names = {*requested.explicit()}
         fixed = {f"{side}_{name}" for side in ("source", "target") for name in names}
@@ -199,20 +199,20 @@ def check_vocabulary_pairs(requested, pairs, are_known):
         return
     if requested.update_vocabulary in (None, "none"):
         raise ValueError(
-            "Pairs for the vocabularies are for a training that updates them. Received: "
+            "`vocabulary_pairs` are for a training that updates its vocabularies. Received: "
             f"{len(pairs):,} vocabulary_pairs with update_vocabulary='none'. Give 'append' or "
             "'replace', or leave them out."
         )
     if are_known and requested.update_vocabulary == "replace":
         raise ValueError(
-            "Pairs for the vocabularies are for those that are learnt. Received: "
+            "`vocabulary_pairs` are for vocabularies that are learnt. Received: "
             f"{len(pairs):,} vocabulary_pairs with vocabularies that are there already, such as "
             "those of shards. Leave them out."
         )
 
 
 def check_appended(requested):
-    """Raise ValueError if there is a number of new pieces, and none are appended."""
+    """Raise ValueError if a number of new pieces is given but none are appended."""
     pieces, update = requested.appended_pieces, requested.update_vocabulary or "none"
     if pieces not in (None, DEFAULTS.appended_pieces) and update != "append":
         raise ValueError(
@@ -223,9 +223,9 @@ def check_appended(requested):
 
 
 def check_none_learned(requested, source, target):
-    """Raise ValueError if an option is for learning vocabularies, but all are given.
+    """Raise ValueError if an option for learning vocabularies is given with all vocabularies.
 
-    A model type is accepted if it is that of the vocabulary, as are its sizes.
+    A model type or size is accepted if it equals the vocabulary's.
     """
     defaults = fill({} if requested.preset is None else {"preset": requested.preset})
     sizes = source.size, target.vocabulary_size
@@ -246,16 +246,16 @@ def check_none_learned(requested, source, target):
                 f"{name}={explicit[name]!r} with those of shards, or of a teacher, whose "
                 f"{side} is of {actual!r}. Leave it out."
             )
-    # or say now that the types do not go with other options
+    # or report now that the types contradict other options
     resolve({**explicit, **model_types_of_vocabularies(explicit, source, target).values})
 
 
 def check_no_adaptation(requested):
-    """Raise ValueError if options are those of an adaptation."""
+    """Raise ValueError if options that are only for an adaptation are given."""
     for name in _ADAPTATION_OPTIONS:
         value = getattr(requested, name)
         if value not in (None, getattr(DEFAULTS, name)):
             raise ValueError(
-                f"`{name}` is for a training that begins with a model. Received: "
+                f"`{name}` is for a training that starts from a model. Received: "
                 f"{name}={value!r} without one. Give `initial` (--from), or leave it out."
             )

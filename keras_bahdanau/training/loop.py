@@ -66,7 +66,7 @@ def train(
             Or `Shards`, which have a source and a target. Or a list of `data.Corpus`, which are
             mixed batch by batch.
         valid_pairs: List of such pairs that decide which epoch is best. Or a list of
-            `data.Corpus`, whose weights do not count.
+            `data.Corpus`, whose weights are ignored.
         directory: Path of the run: see `Run`.
         options: `TrainingOptions`; without a preset, that of the source.
         verbose: As in `keras.Model.fit`.
@@ -74,12 +74,12 @@ def train(
         alignments: List of sets of links (source, target) between words, one for each of `pairs`,
             or of arrays of weights (`text.word_weights`): for guided alignment, or for the
             attention "forced".
-        valid_alignments: The same of `valid_pairs`, for the attention "forced".
+        valid_alignments: The same for `valid_pairs`, for the attention "forced".
         callbacks: List of Keras callbacks for `fit`. At the end of an epoch their logs hold
-            "val_loss" and "val_perplexity". One that sets `model.stop_training` ends the run for
-            good: the epoch is validated and saved. A resumed training does not restore their state.
+            "val_loss" and "val_perplexity". Setting `model.stop_training` ends the run for good:
+            the epoch is validated and saved. A resumed training does not restore their state.
         source: `Source`, or the `Subwords` of the source text; None to learn subwords.
-        target: The `Subwords` of the target text, or None, likewise.
+        target: The `Subwords` of the target text; None to learn subwords.
         cache: Path of a directory for decoded images or sounds, which trainings may share; None
             to decode them in each epoch. See `Source.cached`.
         symbols: List of strings that are one token of a learned source, such as the features
@@ -103,14 +103,14 @@ def train(
     Raises:
         BlockingIOError: If another process trains in the directory.
         ConnectionError: If another worker of the strategy ended.
-        FileExistsError: If the directory holds something else, or a finished run.
-        FileNotFoundError: If there is no file of `initial` or of `teacher`.
+        FileExistsError: If the directory holds other files, or a finished run.
+        FileNotFoundError: If a file of `initial` or `teacher` does not exist.
         FloatingPointError: If loss, weights or validation perplexity are NaN or infinite. The
             best translator and the last checkpoint stay.
         TypeError: If `source` is neither a `Source` nor a `Subwords`.
         ValueError: If shards or files of the run are damaged; if the run began with other options,
-            pairs, source, target, or number of workers on shards; or if arguments do not go
-            together.
+            pairs, source, target, or number of workers on shards; or if arguments
+            contradict each other.
     """
     data = TrainingData.build(pairs, valid_pairs, alignments, valid_alignments, teacher)
     sides = data.sides(source, target, symbols)
@@ -142,7 +142,7 @@ def _say_nothing(line):
 
 
 class _Training:
-    """A run that this process owns, or its chief, from its plan to the end of `fit`."""
+    """A run owned by this process or its chief, from its plan to the end of `fit`."""
 
     def __init__(self, run, plan, workers, say):
         self.run, self.plan, self.workers, self.say = run, plan, workers, say
@@ -174,13 +174,13 @@ class _Training:
         show("")
 
     def _count_of_pairs(self):
-        """The number of pairs that are trained on, and of how many if some are left out."""
+        """Text: the number of training pairs, and of all pairs if some are left out."""
         total, skipped = len(self.plan.data.pairs), self.batches.skipped
         count = total - skipped.empty - skipped.too_long
         return f"{total:,} pairs" if count == total else f"{count:,} of {total:,} pairs"
 
     def _begin_or_resume(self):
-        """The progress of the run: of its checkpoint, or of a run that begins now."""
+        """The progress of the run: from its checkpoint, or of a new run."""
         run, options = self.run, self.plan.options
         if run.checkpoint.is_file():
             return self._resume()
@@ -197,7 +197,7 @@ class _Training:
         return progress
 
     def fit(self, callbacks, verbose):
-        """Fit the model from where its progress stands to the end.
+        """Fit the model from its current progress to the end.
 
         Keras gives each epoch of a `fit` the same number of steps, so the rest of an interrupted
         epoch is a `fit` of its own.
@@ -247,7 +247,7 @@ class _Training:
 
 
 def restore(path, model):
-    """Restore a model from a checkpoint, or raise one clear ValueError."""
+    """Restore a model from a checkpoint, or raise ValueError."""
     try:
         Checkpoint.restore(path, model)
     except (KeyError, ValueError):

@@ -1,4 +1,4 @@
-"""The models of a training: made as planned, placed on devices, compiled; and their teacher."""
+"""The models of a training, created, placed on devices and compiled as planned; their teacher."""
 
 import functools
 
@@ -17,7 +17,7 @@ _POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 _LOSSES = {"tokens": TokenCrossentropy, "sentences": SentenceCrossentropy}
 _OPTIMIZERS = {
     "adam": (Adam, {}),
-    # as Bahdanau et al. 2015, appendix B.2, have it; Zeiler 2012 has rate 1
+    # as in Bahdanau et al. 2015, appendix B.2; Zeiler 2012 has rate 1
     "adadelta": (keras.optimizers.Adadelta, {"rho": 0.95, "epsilon": 1e-6}),
     "sgd": (keras.optimizers.SGD, {}),
 }
@@ -48,7 +48,7 @@ def compiled_model(plan, rate, devices=None):
 
 
 def validated_model(plan):
-    """The same model in float32, to be validated and saved with the weights of the other."""
+    """The same model in float32, validated and saved with the trained model's weights."""
     model = _new_model(plan, "float32")
     _compile(model, plan)
     return model
@@ -60,7 +60,7 @@ def _new_model(plan, policy, devices=None):
         if config is None:
             model = model_of(plan.source, plan.target, options, plan.cached_steps)
         else:
-            # unchanged in float32, where some layers may have another precision on purpose
+            # unchanged in float32: some layers may have another precision on purpose
             config = config if policy == "float32" else replace_policy(config, policy)
             config = {**config, "guided_alignment": options.guided_alignment}
             model = resized(config, plan.source, plan.target, plan.cached_steps)
@@ -120,7 +120,7 @@ def _is_exempt(variable):
 
 
 def assign_devices(model, devices):
-    """Place the weights and computation of parts of an unbuilt model on devices.
+    """Place weights and computation of an unbuilt model's parts on devices.
 
     The loss is computed on the decoder's device. A gradient and the optimizer's state are on the
     device of their weight. TensorFlow places the other parts.
@@ -181,7 +181,7 @@ def word_distillation(plan):
             )
         if not pipeline.model.exportable:
             raise ValueError(
-                "A teacher reads nothing but the source and the tokens. Received: "
+                "A teacher reads only the source and the tokens. Received: "
                 f"teacher={str(path)!r}, whose attention is that of given alignments. Give "
                 "another one."
             )

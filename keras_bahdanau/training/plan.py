@@ -1,4 +1,4 @@
-"""`TrainingPlan`: all that is decided before a training, by one function."""
+"""`TrainingPlan`: all decisions before a training, made by one function."""
 
 from typing import Any, NamedTuple
 
@@ -30,7 +30,7 @@ class TrainingPlan(NamedTuple):
         target: `Subwords`, or None in a draft.
         data: `TrainingData`.
         initial: Dictionary, the card of the initial model (`Adaptation`); None for a new model.
-        adaptation: That `Adaptation`, if its weights are still to be copied, or None.
+        adaptation: The `Adaptation`, if its weights are not copied yet, or None.
         symbols: Strings, each one token of a learned source.
     """
 
@@ -44,7 +44,7 @@ class TrainingPlan(NamedTuple):
 
     @property
     def initial_config(self):
-        """Config of the initial model, where that replaces the options of the model, or None."""
+        """Config of the initial model, if it replaces the model options, or None."""
         return self.initial and self.initial["model"]
 
     @property
@@ -87,10 +87,10 @@ def plan_training(
     options = resolve(infer(decided, data.facts(sides), say))
     draft = _draft(options, sides, data)
     if is_registered_name(options.attention):
-        registered(options.attention)  # or say so before the vocabularies are learned
+        registered(options.attention)  # or fail before the vocabularies are learned
     if is_new:
         check_sides(draft)
-    old = None  # the weights are those of the checkpoint, if there is one, or the chief's
+    old = None  # the weights come from the checkpoint, if there is one, or from the chief
     if initial is not None and is_chief and not run.checkpoint.is_file():
         old = Adaptation(initial)
     card = run.initial() if run.exists() else old and old.card
@@ -106,7 +106,7 @@ def _draft(options, sides, data=None):
 
 
 def check_start(run, requested, data, initial=None):
-    """Check, before TensorFlow is loaded, that a training can begin or resume."""
+    """Check, before TensorFlow is loaded, that a training can start or resume."""
     _decided(run, requested, data, initial, Sides())
 
 
@@ -122,7 +122,7 @@ def new_options(requested, sides):
 
 
 def check_new_model(requested, sides):
-    """Raise ValueError unless a new model can be made, before there are pairs to train on."""
+    """Raise ValueError unless a new model can be created, before pairs are known."""
     from keras_bahdanau.sources.text_source import source_of
     from keras_bahdanau.text.subwords import Subwords
     from keras_bahdanau.training.model import validated_model
@@ -137,7 +137,7 @@ def check_new_model(requested, sides):
 
 
 def _decided(run, requested, data, initial, sides, say=None):
-    """Dictionary of the options that are decided before the text of the pairs is read."""
+    """Dictionary of the options that are decided before the pairs are read."""
     decided = new_options(requested, sides) if initial is None else initial.inherited(requested)
     if run.exists():
         decided = {**decided, **_decided_before(run, decided)}
@@ -158,7 +158,7 @@ def _decided_before(run, decided):
     """Options that a run inferred from its pairs when it began."""
     before = run.options()
     names = inferred_names(decided, resolve(decided))
-    if "model_type" not in decided:  # those of vocabularies that the user gave
+    if "model_type" not in decided:  # of vocabularies that the user gave
         names += [name for name in _MODEL_TYPES if name not in decided]
     values = {name: getattr(before, name) for name in names}
     # an option that was off, such as sentences of a batch measured in tokens, is inferred again

@@ -1,4 +1,4 @@
-"""Progress of a training: the part that is done, and the end of it."""
+"""Progress of a training, and the reasons for its end."""
 
 import dataclasses
 import json
@@ -19,7 +19,7 @@ def _is_time(value):
     return _is_number(value) and 0 <= value < math.inf
 
 
-_RIGHT = {  # values that a field may have
+_RIGHT = {  # allowed values of a field
     "epoch": _is_count,
     "step": _is_count,
     "waited": _is_count,
@@ -43,7 +43,7 @@ def _ranks(*values):
 
 @dataclasses.dataclass
 class Progress:
-    """Position of a training, and the results of its epochs; part of a checkpoint.
+    """Position of a training and the results of its epochs; part of a checkpoint.
 
     Attributes:
         epoch: Integer, epochs that are complete and validated.
@@ -51,14 +51,14 @@ class Progress:
         best: Float, the lowest validation perplexity, or the value of another metric; None before
             the first validation.
         best_perplexity: Float, validation perplexity of the best epoch, which decides between
-            equal values of a metric; None like `best`, or in a run of an older version.
+            equal values of a metric; None like `best`, or if an older version began the run.
         waited: Integer, epochs since the best one.
         seconds: Float, total time of training and validation.
         start_seconds: Float, time of the first step, which compiles the model.
         first_seconds: Float, time of the first epoch, which also compiles the validation.
         epoch_seconds: Float, time of all complete epochs.
         stopped: Bool, True if one of the user's callbacks ended the training.
-        history: List of one dict an epoch, its logs.
+        history: List of dicts, the logs of each epoch.
     """
 
     epoch: int = 0
@@ -103,15 +103,15 @@ class Progress:
 
     @property
     def best_epoch(self):
-        """Number of the best epoch, from 1; 0 if none was better than the model before them."""
+        """Number of the best epoch, from 1; 0 if none was better than the initial model."""
         return self.epoch - self.waited
 
     def is_better(self, value, perplexity=math.inf):
-        """True if an epoch is better than each before: by its value, then by its perplexity.
+        """True if an epoch is better than all before: by its value, then by its perplexity.
 
         Lower is better. NaN is worse than any number.
         """
-        # an older version kept NaN as the best, which nothing is lower than
+        # an older version kept NaN as the best; no value is lower than NaN
         return _ranks(value, perplexity) < _ranks(self.best, self.best_perplexity)
 
     def keep_best(self, value, perplexity=math.inf):
@@ -137,7 +137,7 @@ class Progress:
         self.history.append(json_values(dict(logs)))
 
     def end(self, epochs, patience, minutes=None):
-        """Reason why the training is over, as a part of a sentence; None if it goes on."""
+        """Reason why the training is over, as part of a sentence; None if it continues."""
         if self.stopped:
             return "a callback ended it"
         if self.epoch >= epochs:
@@ -145,15 +145,15 @@ class Progress:
         if self.waited >= patience:
             return f"the last {self.waited} were not better"
         if self.step:
-            return None  # an epoch that is under way is completed in any case
+            return None  # a running epoch is always completed
         if self.epoch >= self.epochs_in(minutes):
             return f"another one would end after the {minutes:g} minutes"
         return None
 
     def epochs_in(self, minutes):
-        """Number of epochs that fit in so many minutes, at least 1; infinity for 0 or None.
+        """Number of epochs that fit into `minutes`, at least 1; infinity for 0 or None.
 
-        The first epoch counts without its first step, and only as long as it is alone.
+        The first epoch counts without its first step, and only until there is a second one.
         """
         if not minutes or not self.epoch:
             return math.inf

@@ -12,12 +12,12 @@ from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.text.folding import report_pairs, report_targets
 from keras_bahdanau.training.data import LONGEST_VALID, longest_source, longest_valid_source
 
-NAMED, LONGEST = 3, 40  # inputs that are named, and characters of each
+NAMED, LONGEST = 3, 40  # number of named inputs, and characters of each
 SECONDS = 30  # between two lines of progress
 
 
 def report_skipped(plan, batches, validation, say):
-    """Report the pairs that a training leaves out from the beginning."""
+    """Report the pairs that a training leaves out from the start."""
     source, data = plan.source, plan.data
     longest = longest_source(plan)
     limit = longest and (longest, source.unit)
@@ -50,7 +50,7 @@ def report_skipped_of(kind, batches, inputs, source, max_length, say, source_lim
 
 
 def report_texts(plan, say):
-    """Report texts of the validation that the vocabularies do not know, and unwritable targets."""
+    """Report validation texts with unknown characters, and targets that the model can't write."""
     in_memory = (part for part in plan.data.pairs.parts() if part.in_memory)
     targets = [target for part in in_memory for _, target in part]
     sides = plan.source, plan.target
@@ -62,7 +62,7 @@ def report_texts(plan, say):
 
 
 def report_judge(plan, say):
-    """Report that `best_by` can't judge by the targets of the validation pairs."""
+    """Report that `best_by` can't compare epochs on the validation targets."""
     options = plan.options
     if options.best_by != "perplexity":
         (judge,) = metrics_of([options.best_by], options.tokenize)
@@ -72,14 +72,14 @@ def report_judge(plan, say):
 
 
 def report_long_targets(plan, validation, pipeline, say):
-    """Report the validation targets that no output can equal, since it is cut."""
+    """Report the validation targets that are longer than any output."""
     line = long_references_of(validation, plan.data.valid_pairs, pipeline)
     if line:
         say(f"validation: {line}")
 
 
 def report_pairs_without_ctc_path(batches, model, say):
-    """Report the pairs from which the CTC loss learns nothing: they stay in the training."""
+    """Report the pairs from which the CTC loss can't learn; they are trained on nevertheless."""
     if not model.ctc_weight:
         return
     reduction = model.encoder.reduction
@@ -104,9 +104,9 @@ def _are(count):
 
 
 def _named(inputs, rows):
-    """End of a line: the first of some inputs, and a count of the others; "" for none.
+    """End of a line: the first inputs, and a count of the rest; "" for none.
 
-    A text is named by its beginning, since a pair may come from any line of several files.
+    Texts are named by their beginning, since pairs may come from any line of several files.
     """
     names = [str(inputs[row]) for row in rows if isinstance(inputs[row], str | os.PathLike)]
     if not names:
@@ -168,4 +168,4 @@ class ReportSteps(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         self.first_step = 0
-        self._reported = time.monotonic()  # Keras prints a line, too
+        self._reported = time.monotonic()  # Keras also prints a line

@@ -1,4 +1,4 @@
-"""The directory of one training: its files, and the checks before a training may use it."""
+"""The directory of one training: its files, and checks before a training uses it."""
 
 import contextlib
 import dataclasses
@@ -47,7 +47,7 @@ class Run:
         return self.card.is_file()
 
     def is_over(self):
-        """True if a training has ended here, by the options that it began with.
+        """True if a training has ended here, according to its initial options.
 
         Raises:
             ValueError: If `run.json` or the checkpoint is damaged.
@@ -59,9 +59,9 @@ class Run:
 
     @contextlib.contextmanager
     def owned(self, say=print):
-        """Own the directory within the block, without what a kill left in it.
+        """Own the directory within the block, cleared of drafts that a kill left.
 
-        A new directory is made, and removed if it stays empty.
+        Creates a new directory, and removes it if it stays empty.
 
         Raises:
             BlockingIOError: If another process trains here, or writes the translator.
@@ -71,7 +71,7 @@ class Run:
         with existing(self.directory), owned(self.translator, say):
             for pattern in (".unfinished-*", f".{self.translator.stem}.*.keras"):
                 for path in self.directory.glob(pattern):
-                    if path.is_file():  # the draft of an export is a directory
+                    if path.is_file():  # drafts of exports are directories
                         path.unlink()
             yield
 
@@ -151,7 +151,7 @@ class Run:
         )
 
     def check_resumes(self, plan, requested):
-        """Raise an error unless this run can go on with the options and data of a plan.
+        """Raise an error unless this run can continue with the options and data of a plan.
 
         `requested` are the `TrainingOptions` of the user.
 
@@ -184,7 +184,7 @@ class Run:
             )
 
     def check_workers(self, count):
-        """Raise ValueError if a run on shards, whose batches depend on it, had other workers."""
+        """Raise ValueError if a run on shards began with another number of workers."""
         before = self.read_card().get("workers", count) if self.exists() else count
         if before != count:
             raise ValueError(
@@ -204,7 +204,7 @@ class Run:
             )
 
     def damaged(self, path, error):
-        """The ValueError of a file that is not as a training wrote it."""
+        """The ValueError of a file that was changed since the training wrote it."""
         error = " ".join(str(error).split())[:200]
         return ValueError(
             f"A run's files must be whole. Received: path={str(path)!r} ({error}). "

@@ -13,7 +13,7 @@ from keras_bahdanau.training.model import validated_model
 from keras_bahdanau.training.presets.preset import is_hard
 
 # After the end of its source a hard alignment may repeat a symbol, and a mean over tokens then
-# ranks such a text above other right ones. A sum alone favours texts that end too early.
+# ranks such a text above right answers. A plain sum favours texts that end too early.
 HARD_EXPONENT = 0.5
 
 
@@ -34,7 +34,7 @@ def new_pipeline(plan, run, model, batches, say):
 def initial_search(plan, ctc_weight=0.0, batches=None, reduction=1, say=None):
     """The `SearchOptions` of the initial model, or of a new one.
 
-    The limits of its outputs fit the pairs of `batches`, unless the training has options for them.
+    The output limits fit the pairs of `batches`, unless the training has options for these.
     Unknown tokens are replaced if the model learns to copy them: from pairs with unknown
     characters, or as a pointer-generator of characters, where every export supports it.
     """
@@ -72,7 +72,7 @@ def _limited(search, plan, batches, reduction, say):
 
 
 def saved_search(path, say):
-    """The `SearchOptions` of the best pipeline of a run, which `tune` may have written since."""
+    """The `SearchOptions` of a run's best pipeline, which `tune` may have changed since."""
     card = read_card(path)
     if "calibration" in card:
         say(
@@ -83,7 +83,7 @@ def saved_search(path, say):
 
 
 def _metrics(plan):
-    """Names of the metrics of the pipeline, the judge first; None for those of its class."""
+    """Names of the pipeline's metrics, the deciding one first; None for its class's defaults."""
     judge, metrics = plan.options.best_by, kind_of(plan.source).metrics
     if plan.initial is not None and judge == "perplexity":
         return plan.initial["metrics"]

@@ -16,8 +16,8 @@ from keras_bahdanau.optimizers.rounded_weights import round_weights
 class ValidateAndSave(keras.callbacks.Callback):
     """Validate each epoch, save the results, and end the training in time.
 
-    Averaged weights are validated where there are some: those of `AveragingAdam`, or the mean of
-    the last epochs. The logs get "val_loss" and "val_perplexity" for later callbacks in the list.
+    Averaged weights are validated if there are any: from `AveragingAdam`, or the mean of the last
+    epochs. The logs get "val_loss" and "val_perplexity" for later callbacks in the list.
 
     Training ends with the last epoch, with patience or time, or when another callback sets
     `model.stop_training`: that epoch is validated unfinished, and the run does not resume. A result
@@ -54,7 +54,7 @@ class ValidateAndSave(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         progress = self.checkpoint.progress
         logs = {} if logs is None else logs
-        require_finite_state(self.model, progress)  # while it still says which batch it was
+        require_finite_state(self.model, progress)  # while it still tells which batch it was
         with self._saved_weights(epoch):
             logs.update(self._validate())
             names = ("loss", "val_loss", "val_perplexity")
@@ -93,7 +93,7 @@ class ValidateAndSave(keras.callbacks.Callback):
             )
 
     def _validate_first(self):
-        """Validate the model that the training begins with, and save it as the best one so far."""
+        """Validate the initial model, and save it as the best so far."""
         self._give_weights()
         logs = self._validate()
         value = self._judged(logs)
@@ -135,7 +135,7 @@ class ValidateAndSave(keras.callbacks.Callback):
     def _figures(self, logs):
         figures = f"validation perplexity {logs['val_perplexity']:.3f}"
         score = self.judge and logs[f"val_{self.judge.name}"]
-        # the history has no number for NaN
+        # JSON has no NaN
         return figures if score is None else f"{figures}, {self.judge.label} {score:.2f}"
 
     def _validate(self):

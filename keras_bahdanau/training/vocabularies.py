@@ -1,4 +1,4 @@
-"""Vocabularies of a training: those of its run, those given, or learned from the pairs."""
+"""Vocabularies of a training: from its run, given by the user, or learned from the pairs."""
 
 from keras_bahdanau.files.integrity import Damage
 from keras_bahdanau.sources.named_source import read_sides
@@ -8,11 +8,11 @@ from keras_bahdanau.text.host_text import HostText
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import UNKNOWN
 
-NAMED = 5  # most symbols that a message names
+NAMED = 5  # most symbols in a message
 
 
 def vocabularies(plan, run, old, texts, say):
-    """(source, target) of a run: those of its card, those given, or learned from the pairs.
+    """(source, target) of a run: from its card, given by the user, or learned from the pairs.
 
     `old` is the `Adaptation` of the initial model, or None; the texts update its vocabularies.
     """
@@ -23,7 +23,7 @@ def vocabularies(plan, run, old, texts, say):
         return source, target
     if old is not None:
         source, target = old.sides(plan, texts, say)
-        pairs = texts  # of which vocabularies that are replaced are learned
+        pairs = texts  # from which replaced vocabularies are learned
     if source is None and target is None and plan.options.joint:
         texts = [pair[side] for side in (0, 1) for pair in pairs]
         target = source = learned("joint", texts, plan, "source", say)
@@ -77,7 +77,7 @@ def _report_misplaced(source, pairs, say):
 
 
 def report_split(symbols, source, reason, say):
-    """Report the symbols that are no token of a source, and the reason or remedy."""
+    """Report the symbols that are not tokens of a source, with the reason or remedy."""
     subwords = source_of(source).subwords
     rows = [[]] * len(symbols) if subwords is None else subwords.encode([*symbols])
     # its token and the end token
@@ -92,7 +92,7 @@ def report_split(symbols, source, reason, say):
 
 
 def _report_rare(sides, vocabularies, count, say):
-    """Report, once, that a vocabulary that was learned has more subwords than there are pairs."""
+    """Report, once, that a learned vocabulary has more subwords than there are pairs."""
     for name, side, vocabulary in zip(("source", "target"), sides, vocabularies, strict=False):
         size = 0 if side is not None else getattr(vocabulary, "vocabulary_size", 0)
         if size > count and vocabulary.model_type in ("bpe", "unigram"):

@@ -22,10 +22,10 @@ _LOST = (
 def strategy_of_environment():
     """The strategy of a job whose TF_CONFIG names its workers; None without that variable.
 
-    One process trains on one device: of several GPUs that of its index on the machine.
+    One process trains on one device: among several GPUs, the one with its index on the machine.
 
     Raises:
-        ValueError: If TF_CONFIG is no JSON object with "cluster" and "task".
+        ValueError: If TF_CONFIG is not a JSON object with "cluster" and "task".
     """
     text = os.environ.get("TF_CONFIG", "")
     if not text:
@@ -36,7 +36,7 @@ def strategy_of_environment():
     except (AttributeError, KeyError, TypeError, ValueError):
         raise ValueError(
             'TF_CONFIG must be JSON with "cluster" and "task". '
-            f"Received: TF_CONFIG={text[:200]!r}. Set it as tf.distribute has it, or unset it."
+            f"Received: TF_CONFIG={text[:200]!r}. Set it as `tf.distribute` documents, or unset it."
         ) from None
     gpus = tf.config.list_physical_devices("GPU")
     if gpus and index >= len(gpus):
@@ -50,7 +50,7 @@ def strategy_of_environment():
 
 
 def _index_on_host(cluster, task):
-    """The number of workers before this one that have the same machine in their addresses."""
+    """The number of earlier workers with the same machine in their address."""
     hosts = {
         (kind, index): address.rpartition(":")[0]
         for kind in ("chief", "worker")
@@ -65,11 +65,11 @@ class Workers:
     """The processes of one training, and sums and values that they exchange.
 
     All call the same methods in the same order, and each call waits for the others. The first
-    worker is the chief, which alone owns the directory of the run.
+    worker is the chief; only the chief owns the directory of the run.
 
     Args:
         strategy: `tf.distribute.Strategy` with one device in each process, such as
-            `MultiWorkerMirroredStrategy`; None for one process alone.
+            `MultiWorkerMirroredStrategy`; None for a single process.
 
     Attributes:
         count: Integer, the number of workers.
@@ -86,7 +86,7 @@ class Workers:
     def __init__(self, strategy=None):
         self.strategy = strategy
         self.count, self.index = 1, 0
-        # of one trace for vectors of all lengths
+        # one trace for vectors of all lengths
         signature = [tf.TensorSpec([None], tf.float64)]
         self._summed = tf.function(lambda vector: self.sum([vector])[0], input_signature=signature)
         if strategy is None:
@@ -103,7 +103,7 @@ class Workers:
 
     @property
     def is_chief(self):
-        """True of the worker that writes files and reports."""
+        """True for the worker that writes files and reports."""
         return self.index == 0
 
     @contextlib.contextmanager
@@ -129,7 +129,7 @@ class Workers:
         return self.strategy.run(_all_reduced, args=(tensors,))
 
     def any(self, flag):
-        """True if the flag of any worker is."""
+        """True if any worker's flag is True."""
         return self.count > 1 and bool(self._sum_of([float(flag)])[0]) or bool(flag)
 
     def check_same(self, name, number):
@@ -142,14 +142,14 @@ class Workers:
             )
 
     def chiefs_values(self, numbers):
-        """The chief's numbers in place of one's own, as a float64 vector of the same length."""
+        """The chief's numbers instead of this worker's, as a float64 vector of the same length."""
         vector = np.asarray(numbers, "float64").reshape(-1)
         if self.count == 1:
             return vector
         return self._sum_of(vector if self.is_chief else np.zeros_like(vector))
 
     def chiefs_text(self, text=""):
-        """The chief's text in place of one's own."""
+        """The chief's text instead of this worker's."""
         if self.count == 1:
             return text
         codes = np.frombuffer(text.encode(), "uint8")
@@ -158,7 +158,7 @@ class Workers:
         return codes.astype("uint8").tobytes().decode()
 
     def follow_variables(self, variables):
-        """Give variables the chief's values."""
+        """Assign the chief's values to variables."""
         if self.count > 1:
             for variable in variables:
                 array = keras.ops.convert_to_numpy(variable)
@@ -166,19 +166,19 @@ class Workers:
                 variable.assign(values.astype(array.dtype))
 
     def follow_progress(self, progress):
-        """Give a `Progress` what the chief's has."""
+        """Copy the chief's progress into a `Progress`."""
         if self.count > 1:
             text = self.chiefs_text(progress.dumps())
             vars(progress).update(vars(Progress.loads(text)))
 
     def run_in(self, directory):
-        """The `Run` of a directory, for a worker that is not the chief without its files."""
+        """The `Run` of a directory; workers other than the chief see it without its files."""
         return Run(directory) if self.is_chief else _ChiefsRun(directory, self)
 
     def begin(self, run, model, progress):
-        """Begin to train together: all have the chief's weights and progress.
+        """Start training together, with the chief's weights and progress.
 
-        Dropout differs from worker to worker: their random states are numbered on.
+        Dropout differs between workers: their random states are offset by their numbers.
         """
         if self.count == 1:
             return
@@ -205,7 +205,7 @@ def _all_reduced(tensors):
 
 
 class _ChiefsRun(Run):
-    """The run of the chief as another worker knows it: by its card alone."""
+    """The run of the chief as another worker knows it: only by its card."""
 
     def __init__(self, directory, workers):
         super().__init__(directory)
@@ -230,7 +230,7 @@ class _ChiefsRun(Run):
 class FollowChief(keras.callbacks.Callback):
     """Keep all workers of a `fit` in step: the last callback of each.
 
-    After each batch they stop if one does. After each epoch they take the chief's weights,
+    After each batch all stop if one does. After each epoch they copy the chief's weights,
     optimizer state and progress, which its callbacks may have changed.
     """
 

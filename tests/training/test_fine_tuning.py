@@ -417,7 +417,7 @@ def test_a_number_of_new_pieces_needs_an_update(tmp_path, model_file):
 
 
 def test_options_of_an_adaptation_need_a_model(tmp_path):
-    with pytest.raises(ValueError, match="`freeze` is for a training that begins with a model"):
+    with pytest.raises(ValueError, match="`freeze` is for a training that starts from a model"):
         train(PAIRS, PAIRS, tmp_path / "new", TrainingOptions(freeze="encoder"))
     with pytest.raises(ValueError, match="155 vocabulary_pairs with update_vocabulary='none'"):
         train(PAIRS, PAIRS, tmp_path / "new", vocabulary_pairs=PAIRS)

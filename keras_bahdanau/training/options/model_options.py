@@ -24,7 +24,7 @@ model_field = functools.partial(training_field, heading="Model", is_model_option
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelOptions:
-    """The architecture, and what makes its training noisy."""
+    """The architecture, and the noise of its training."""
 
     share_embeddings: bool | None = model_field(
         flag(),
@@ -202,7 +202,7 @@ class ModelOptions:
 
 
 def check_model(settings):
-    """Raise ValueError if the options of a model do not go together, whatever its training."""
+    """Raise ValueError if the options of a model contradict each other."""
     for model_rules in (_size_rules, _cell_rules, _weight_rules):
         rules.check_rules(model_rules(settings), settings)
 

@@ -30,7 +30,7 @@ _JUDGE = one_of(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """Options of the training itself, which a model alone does not need."""
+    """Options of the training itself, which the model does not depend on."""
 
     freeze: str | None = adaptation_field(
         names(100),
@@ -245,7 +245,7 @@ def run_rules(settings):
 
 
 def hard_memory_rules(settings):
-    """Rules of exact hard alignments, whose batches have a limit of memory."""
+    """Rules of exact hard alignments, whose batches have a memory limit."""
     longest = max(settings.max_length, settings.max_source_length)
     positions = settings.batch_tokens or settings.batch_sentences * longest
     yield (

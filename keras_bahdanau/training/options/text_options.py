@@ -1,4 +1,4 @@
-"""Options of the text: its vocabularies, and how it is read in training."""
+"""Options of the text: its vocabularies, and how training reads it."""
 
 import dataclasses
 import functools
@@ -16,7 +16,7 @@ _NORMALIZATION = one_of(
 
 
 def training_field(check, help, default=None, heading="Training", **metadata):
-    """Field of a training option, None where the user leaves it out.
+    """Field of a training option; None if the user leaves it out.
 
     `default` is a value, or a function of the other options; the rest as in
     `settings.option.option`.

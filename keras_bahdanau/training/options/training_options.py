@@ -1,4 +1,4 @@
-"""`TrainingOptions`, what a user asks for, and `ResolvedOptions`, a value for each option."""
+"""`TrainingOptions`, the user's request, and `ResolvedOptions`, a value for each option."""
 
 import argparse
 import dataclasses
@@ -34,8 +34,8 @@ class _PresetOption:
 class TrainingOptions(RunOptions, ModelOptions, TextOptions, _PresetOption):
     """Settings of `train`, vocabulary and model included.
 
-    An instance holds what the user asks for: an option that is left out is None, and
-    `dataclasses.replace` changes it as the constructor would. `resolved()` gives a value for
+    An instance holds the user's request: an option that is left out is None, and
+    `dataclasses.replace` checks changes as the constructor does. `resolved()` gives a value for
     each option, from the preset and from the options on which others depend.
 
     Raises:
@@ -65,7 +65,7 @@ class TrainingOptions(RunOptions, ModelOptions, TextOptions, _PresetOption):
 
 
 def _check_together(options):
-    """Raise ValueError if options of a training do not go together."""
+    """Raise ValueError if options of a training contradict each other."""
     for rules in (run_rules, text_rules):
         check_rules(rules(options), options)
     check_model(options)
@@ -95,7 +95,10 @@ def fill(explicit):
     preset = PRESETS[explicit.get("preset", defaults["preset"])]
     values = {**defaults, **preset.settings, **explicit}
     options = SimpleNamespace(**values)
-    for name, value in values.items():  # in the order of the fields, after all that follows nothing
+    for (
+        name,
+        value,
+    ) in values.items():  # in the order of the fields, independent ones first
         if callable(value):
             setattr(options, name, value(options))
     return ResolvedOptions(**vars(options))
@@ -104,8 +107,8 @@ def fill(explicit):
 def changed_options(before, after, explicit):
     """Names of the options that explain how the options `after` differ from those `before`.
 
-    These are the explicit ones; if none of them differs, those that were left out, without what
-    follows from them. The command line always gives a preset, which counts as left out. All
+    These are the explicit options that differ; if none does, the omitted ones, without options that
+    depend on them. The command line always gives a preset, which counts as left out. All
     arguments are dictionaries.
     """
     names = [name for name, value in explicit.items() if before[name] != value]
@@ -133,7 +136,7 @@ DEFAULTS = fill({})
 
 
 def training_option(text):
-    """An option of a training from a string NAME=VALUE, for the `type` of `argparse`.
+    """A training option from a string NAME=VALUE, for `argparse`'s `type`.
 
     The value is in the spelling of JSON or Python, or a plain word.
 

@@ -1,7 +1,7 @@
-"""Models with a name: source and target in, an untrained model out, and settings of its training.
+"""Named models: from source and target to an untrained model and its training settings.
 
-`PRESETS` is data, which the command line reads before Keras is loaded. The functions `small`,
-`characters`, ... make the models.
+`PRESETS` is data that the command line reads before Keras is loaded. The functions `small`,
+`characters`, ... create the models.
 """
 
 from keras_bahdanau.settings.lazy import lazy_names

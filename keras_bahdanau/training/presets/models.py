@@ -24,7 +24,7 @@ from keras_bahdanau.training.presets.preset import is_hard
 
 _OVERRIDES = (*MODEL_OPTIONS, "max_length")
 _NONE_IS_A_CHOICE = ("attention", "coverage")
-_SHORTEST_CACHE = 128  # steps that self-attention keeps at least
+_SHORTEST_CACHE = 128  # least steps that self-attention keeps
 _RECURRENT = ("recurrent_kernel", "recurrent_projection/kernel", "candidate_projection/kernel")
 _ALIGNMENT = ("score/query_projection/kernel", "score/key_projection/kernel")
 
@@ -40,14 +40,14 @@ def new_model(preset, source, target, seed=None, **overrides):
         seed: Integer for the initial weights of the presets of Bahdanau et al. and Luong et al.;
             None for Keras' global seed.
         **overrides: `training.MODEL_OPTIONS`, such as `units=256`, and `max_length`: steps that a
-            decoder of self-attention keeps, 128 at least. For `attention` and `coverage` None
+            decoder of self-attention keeps, at least 128. For `attention` and `coverage` None
             means "none".
 
     Returns:
         A `Seq2Seq`, not yet compiled.
 
     Raises:
-        TypeError: If an override is no option of a model.
+        TypeError: If an override is not a model option.
         ValueError: If a value is out of range, or does not go with the others.
     """
     unknown = sorted(set(overrides) - set(_OVERRIDES))
@@ -72,7 +72,7 @@ def new_model(preset, source, target, seed=None, **overrides):
 def model_of(source, target, options, cached_steps):
     """The uncompiled, unbuilt model of `ResolvedOptions`, with its layers' initial weights.
 
-    A decoder of self-attention keeps `cached_steps`, 128 at least.
+    A decoder of self-attention keeps `cached_steps`, at least 128.
     """
     return Seq2Seq(
         _encoder(source, target, options),
@@ -86,7 +86,7 @@ def model_of(source, target, options, cached_steps):
 
 
 def draw_initial_weights(model, preset, seed=None):
-    """Draw the initial weights of a preset, where it has some of its own; the model comes back."""
+    """Draw the initial weights of a preset that defines its own; return the model."""
     name = PRESETS[preset].initial_weights
     return INITIAL_WEIGHTS[name](model, seed) if name else model
 
@@ -173,7 +173,7 @@ def _decoder_cell(source, options, cached_steps):
 def _cell(options, cached_steps):
     if options.cell != "self-attention":
         return options.cell
-    # the longest target of the training; the buffers of a hypothesis are that long
+    # the longest training target; the buffers of a hypothesis are this long
     length = max(_SHORTEST_CACHE, cached_steps)
     return SelfAttentionCell(options.units, heads=options.heads, length=length)
 
@@ -223,8 +223,8 @@ def draw_as_bahdanau(model, seed=None):
     """Draw all weights as Bahdanau et al. 2015, appendix B.1; return the model, built.
 
     Recurrent matrices are random orthogonal, gate by gate; W_a and U_a come from N(0, 0.001^2); v_a
-    and all biases are zero; other matrices come from N(0, 0.01^2). Gains stay. The path of a weight
-    identifies it. Without a `seed`, Keras' global seed.
+    and all biases are zero; other matrices come from N(0, 0.01^2). Gains are unchanged. Weights are
+    identified by path. Without `seed`, Keras' global seed is used.
     """
     return _draw(model, _bahdanau_initializer, seed)
 

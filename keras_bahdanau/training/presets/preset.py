@@ -1,11 +1,11 @@
-"""A preset: settings and equations of one model. `SMALL` is the default, and a base of others."""
+"""A preset: settings and equations of one model. `SMALL` is the default, and others build on it."""
 
 import dataclasses
 from collections.abc import Mapping
 
 from keras_bahdanau.layers.rules import UNDROPPED_CELLS
 
-AUTO = "auto"  # a value that is inferred from the pairs
+AUTO = "auto"  # value of an option that is inferred from the pairs
 LETTERS, SYMBOLS = ("char", "grapheme"), "word"  # model types
 
 
@@ -32,12 +32,12 @@ class Preset:
 
 
 def is_hard(options):
-    """True for exact hard alignments; attention that is still to be inferred is soft."""
+    """True for exact hard alignments; attention that is not inferred yet counts as soft."""
     return options.hard_alignment not in ("none", AUTO)
 
 
 def maps_letters_to_symbols(options):
-    """True for letters to symbols with spaces between, such as phonemes: these are in order."""
+    """True for letters to symbols separated by spaces, such as phonemes, in the same order."""
     return options.source_model_type in LETTERS and options.target_model_type == SYMBOLS
 
 
@@ -51,7 +51,7 @@ def can_be_joint(options):
 
 
 def readout_units(options):
-    """Width of the readout: that of the state if it is plain, else that of an embedding."""
+    """Width of the readout: the state's if it is plain, else the embedding's."""
     return options.units if options.readout == "plain" else options.embedding_units
 
 
@@ -102,7 +102,7 @@ SMALL = Preset(
         "attention_units": 256,
         "when": _time_of_attention,
         "tie_embeddings": lambda options: options.readout_units == options.embedding_units,
-        "dropout": 0.45,  # the other rates follow it, so that 0 means none of any kind
+        "dropout": 0.45,  # the other rates follow it: 0 switches all dropout off
         "embedding_dropout": share_of_dropout(2 / 3),
         "recurrent_dropout": _recurrent_dropout,
         "word_dropout": share_of_dropout(2 / 9),

@@ -1,4 +1,4 @@
-"""Presets for sources that are no text: images, handwriting, speech."""
+"""Presets for sources other than text: images, handwriting, speech."""
 
 from keras_bahdanau.training.presets.preset import SMALL, Preset, half_of_dropout, sentences
 

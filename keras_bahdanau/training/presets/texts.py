@@ -1,4 +1,4 @@
-"""Presets of this package for text: characters, and Transformers that read."""
+"""Presets of this package for text: characters, and Transformer encoders."""
 
 import math
 
@@ -19,7 +19,7 @@ CHARACTERS = Preset(
         "model_type": AUTO,  # phonemes and letters with spaces between, or characters
         "normalization": AUTO,  # Hangul in letters, else none: NFKC makes "th" of the aspirated tʰ
         "embedding_units": 128,
-        "units": 240,  # in 8 bits a file of less than a megabyte
+        "units": 240,  # a file of less than a megabyte in 8 bits
         "attention_units": 128,
         "hard_alignment": AUTO,  # monotonic from letters to phonemes, else soft
         "when": lambda options: "apart" if is_hard(options) else "before",
@@ -31,7 +31,7 @@ CHARACTERS = Preset(
         "learning_rate": 1e-3,
         "epochs": 40,
         "epoch_steps": 500,
-        "patience": 20,  # 10,000 batches at least
+        "patience": 20,  # at least 10,000 batches
         "best_by": "exact",
     },
     many_pairs={
