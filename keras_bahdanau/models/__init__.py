@@ -1,4 +1,4 @@
-"""Subclassed Keras models: encoder, decoder, both together, several of these, a forecaster.
+"""Subclassed Keras models: encoder, decoder, sequence-to-sequence, ensemble, forecaster.
 
 `attention_weights` reads the weights inside any Keras model.
 """

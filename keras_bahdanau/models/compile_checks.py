@@ -1,4 +1,4 @@
-"""Losses and metrics of `compile` that read probabilities, where a model gives logits."""
+"""Checks of `compile` for losses and metrics that expect probabilities instead of logits."""
 
 import keras
 
@@ -15,7 +15,7 @@ PROBABILITY_METRICS = (
 
 
 def check_logits(loss, *metrics):
-    """Raise ValueError if a loss or a metric of `compile` reads probabilities."""
+    """Raise ValueError if a loss or metric of `compile` expects probabilities."""
     for name, module, items, right in (
         (
             "loss",
@@ -46,14 +46,14 @@ def _reads_probabilities(item, module):
             return True
         try:
             item = module.get(item)
-        except ValueError:  # which `compile` refuses, or knows as an accuracy
+        except ValueError:  # which `compile` rejects, or recognizes as an accuracy
             return False
     if isinstance(item, type):
         item = item()
     if isinstance(item, PROBABILITY_METRICS):
         return True
     if isinstance(item, keras.losses.Loss | keras.metrics.Metric):
-        if type(item).__module__.startswith("keras."):  # a class of one's own may convert
+        if type(item).__module__.startswith("keras."):  # a custom class may convert logits
             from_logits = item.get_config().get("from_logits")
             function = getattr(item, "fn", None) or getattr(item, "_fn", None)
             reads = getattr(function, "__name__", "") in PROBABILITY_FUNCTIONS

@@ -4,7 +4,7 @@ from keras import ops
 
 from keras_bahdanau.layers.recurrence import loop
 
-LOG_ZERO = -1e6  # far below the logarithm of any path, and finite: so are its gradients
+LOG_ZERO = -1e6  # far below the logarithm of any path, and finite, so that gradients are finite
 
 
 def ctc_loss(logits, mask, labels):
@@ -26,7 +26,7 @@ def ctc_loss(logits, mask, labels):
     logits = ops.cast(logits, "float32")
     labels = ops.cast(labels, "int32")
     batch, _, vocabulary = ops.shape(logits)
-    # log p_t(k), one row a symbol: (batch, vocabulary, source_time)
+    # log p_t(k), one row per symbol: (batch, vocabulary, source_time)
     log_probs = ops.transpose(ops.log_softmax(logits, axis=-1), (0, 2, 1))
     rows = ops.expand_dims(ops.arange(batch, dtype="int32") * vocabulary, axis=1) + labels
     flat = ops.reshape(log_probs, (batch * vocabulary, -1))
@@ -47,7 +47,7 @@ def ctc_loss(logits, mask, labels):
         is_real = ops.expand_dims(is_real, axis=1)  # padding changes nothing
         return (), (ops.where(is_real, grown, alpha), ops.where(is_real, blanks, beta))
 
-    # (batch, target_time), (batch, target_time + 1), for nothing but the empty text
+    # (batch, target_time), (batch, target_time + 1), of the empty text
     alpha = ops.zeros_like(labels, "float32") + LOG_ZERO
     beta = ops.pad(alpha, [[0, 0], [1, 0]])
     # time first: (source_time, batch, target_time), (source_time, batch), (source_time, batch)
@@ -71,7 +71,7 @@ def batch_ctc_loss(logits, mask, targets, weights):
     """Weighted sum of the CTC losses of a batch, the mean of its passes: a float32 scalar.
 
     `logits` `(passes, batch, source_time, vocabulary)`; `targets` int `(batch, target_time)`, whose
-    end token is no label; the weight of a target is the largest of its tokens'.
+    end token is not a label; the weight of a target is the largest of its tokens'.
     """
     passes, _, time, vocabulary = logits.shape[0], *ops.shape(logits)[1:]
     following = ops.pad(targets[:, 1:], [[0, 0], [0, 1]])
@@ -86,7 +86,7 @@ def batch_ctc_loss(logits, mask, targets, weights):
 
 
 def log_sum(*terms):
-    """Logarithm of sum_i exp(x_i), element by element, of operations that every runtime has."""
+    """Elementwise logarithm of sum_i exp(x_i), from operations that every runtime has."""
     highest = terms[0]
     for term in terms[1:]:
         highest = ops.maximum(highest, term)

@@ -1,4 +1,4 @@
-"""From the teacher's tokens, or one token at a time, to logits."""
+"""Decoder: logits from the teacher's tokens, or from one token at a time."""
 
 from typing import Any, NamedTuple
 
@@ -40,7 +40,7 @@ class Decoder(CompositeLayer, keras.Model):
     logits = decoder(target_in, memory).logits
     ```
 
-    The cell decides what a target step does, its attention included:
+    The cell determines a target step, including its attention:
 
     ```python
     attention = keras_bahdanau.layers.BahdanauAttention(256, coverage="sum")
@@ -53,12 +53,12 @@ class Decoder(CompositeLayer, keras.Model):
         cell: A layer of `layers.DECODER_CELLS`: `DecoderCell` (Bahdanau), `InputFeedingCell`
             (Luong), `ConditionalCell`, `UnfedCell` or `BlockCell`; or None, with `units`.
         readout: "tanh", "maxout" (Bahdanau), "attentional" (Luong), or "plain": the cell's output.
-        readout_units: Positive integer. Width of the readout; by default that of an embedding, or
-            of the state for a plain readout.
+        readout_units: Positive integer. Width of the readout; by default the width of an embedding,
+            or of the state for a plain readout.
         dropout: Float in [0, 1). Dropout rate of embeddings and readout.
-        embedding_dropout: Rate of embeddings alone; `dropout` if None.
-        readout_dropout: Rate of the readout alone; `dropout` if None.
-        word_dropout: Float in [0, 1). Rate of the tokens whose embedding is dropped whole.
+        embedding_dropout: Rate of embeddings only; `dropout` if None.
+        readout_dropout: Rate of the readout only; `dropout` if None.
+        word_dropout: Float in [0, 1). Rate at which whole embeddings of tokens are dropped.
         tie_embeddings: Bool. True if the output layer is the embedding, transposed.
         copy: Bool. True to copy tokens of the source or generate them (See et al. 2017):
             see `log_mixture`. The `Encoder` needs `symbols`.
@@ -74,9 +74,9 @@ class Decoder(CompositeLayer, keras.Model):
         return_logits: Python bool. False to leave the logits out.
         training: Python bool.
 
-    A `cell` that is no decoder cell raises TypeError, another wrong argument ValueError; so do a
-    readout blind to the last token, a `HardAlignment`, which needs a `HardDecoder`, and copying
-    without an attention or without symbols.
+    A `cell` that is not a decoder cell raises TypeError, any other wrong argument ValueError; so do
+    a readout that ignores the last token, a `HardAlignment`, which needs a `HardDecoder`, and
+    copying without attention or symbols.
     """
 
     readouts = READOUTS
@@ -137,7 +137,7 @@ class Decoder(CompositeLayer, keras.Model):
         self.pointer = PointerGenerator(name="pointer", **policy) if copy else None
 
     def _check_cell(self, copy):
-        """Raise ValueError if the decoder has no use for the attention or output of its cell."""
+        """Raise ValueError if the decoder can't use the attention or output of its cell."""
         attention = self.cell.attention
         if attention.marginal:
             raise ValueError(
@@ -149,7 +149,7 @@ class Decoder(CompositeLayer, keras.Model):
         check_weights("copy", copy, attention)
 
     def _check_readout(self, readout_units, copy):
-        """Raise ValueError if the readout does not go with its cell, or with the output layer."""
+        """Raise ValueError if the readout does not fit its cell or the output layer."""
         settings = {
             "readout": self.readout_name,
             "readout_state": getattr(self.cell, "readout_state", "current"),
@@ -184,19 +184,19 @@ class Decoder(CompositeLayer, keras.Model):
             )
 
     def use_embedding(self, embedding):
-        """Take another model's embedding layer in place of its own, before it is built."""
+        """Replace the embedding by another model's layer, before the decoder is built."""
         if self.built:
             raise ValueError(
                 "Embeddings must be shared before the decoder is built. Received: a built "
                 f"decoder, name={self.name!r}. Make a new one."
             )
         untrack_sublayer(self, self.embedding)
-        del self.embedding  # or Keras would go on saving the replaced layer
+        del self.embedding  # or Keras would still save the replaced layer
         self.embedding = embedding
 
     def prepare(self, memory, alignment=(), training=None):
         """Project the memory, once per sentence, for all steps: `ProjectedMemory`."""
-        # a search calls no layer that would cast the memory of an encoder of another precision
+        # a search calls no layer that would cast the memory of an encoder with another precision
         floats = {
             name: ops.cast(getattr(memory, name), self.compute_dtype)
             for name in ("values", "summary", "last", "task")
@@ -215,7 +215,7 @@ class Decoder(CompositeLayer, keras.Model):
 
     @property
     def output_weights(self):
-        """(kernel, bias or None, whether it is an embedding, to be transposed); or None."""
+        """(kernel, bias or None, True for an embedding, which is transposed); or None."""
         layer = self.embedding if self.output_layer is None else self.output_layer
         if layer.quantization_mode is not None:
             self.quantize(layer.quantization_mode)
@@ -232,7 +232,7 @@ class Decoder(CompositeLayer, keras.Model):
         )
 
     def newest(self, state):
-        """s_i of a `DecoderState`: that of the highest recurrent cell."""
+        """s_i of a `DecoderState`, from the highest recurrent cell."""
         return self.cell.stack.cells[-1].newest(state.cell[-1])
 
     @property
@@ -253,7 +253,7 @@ class Decoder(CompositeLayer, keras.Model):
             # (..., embedding_units) x (embedding_units, vocabulary)
             logits = self.embedding(readout, reverse=True)
         else:
-            # one product of a matrix, to which TensorFlow can add the bias
+            # one matrix product, into which TensorFlow can fuse the bias
             rows = ops.reshape(readout, (-1, readout.shape[-1]))  # (..., units) -> (n, units)
             shape = (*ops.shape(readout)[:-1], self.vocabulary_size)
             logits = ops.reshape(self.output_layer(rows), shape)
@@ -328,13 +328,13 @@ def _checked_cell(cell):
     if not isinstance(cell, DecoderCellBase):
         raise TypeError(
             "`cell` must be a decoder cell, a layer of layers.DECODER_CELLS. "
-            f"Received: cell={cell!r}. Give such as layers.DecoderCell(512)."
+            f"Received: cell={cell!r}. Give, for example, layers.DecoderCell(512)."
         )
     return cell
 
 
 def _check_symbols(memory_shape):
-    """Raise ValueError if a memory has nothing to copy."""
+    """Raise ValueError if a memory has no symbols to copy."""
     if not memory_shape.symbols:
         raise ValueError(
             "A decoder copies the symbols of a memory. Received: copy=True with a memory without "

@@ -27,7 +27,7 @@ class Encoder(CompositeLayer, keras.Model):
     memory = encoder(source)          # .values (batch, source_time, 512), .mask, .summary
     ```
 
-    Front end and readers can be given whole:
+    Front end and readers can also be layers:
 
     ```python
     encoder = keras_bahdanau.Encoder(
@@ -47,7 +47,7 @@ class Encoder(CompositeLayer, keras.Model):
             each direction has a copy. Convolutions and self-attention have none.
         depth: Positive integer. Number of layers on top of each other.
         dropout: Float in [0, 1). Dropout rate of the vectors, between layers and of the values.
-        embedding_dropout: Rate of the vectors alone; `dropout` if None.
+        embedding_dropout: Rate of the vectors only; `dropout` if None.
         kind: "bidirectional", "unidirectional", "pyramidal" (each layer but the lowest
             halves the time), "rows" of a grid, "transformer" (self-attention, without a cell),
             "convolutional" (gated linear units) or "convolutional-tanh".
@@ -55,23 +55,23 @@ class Encoder(CompositeLayer, keras.Model):
             "backward", the backward direction's state at the first token (the paper's);
             "last", the state at the end of each direction.
         residual: Bool. True to add the input of a recurrent layer to its output, from the
-            second layer up, where both have one length; convolutions always do.
+            second layer up, where both have the same length; convolutions always do.
         recurrent_dropout: Float in [0, 1). Dropout rate of the state: see
             `BidirectionalRNN`.
-        word_dropout: Float in [0, 1). Rate of the vectors that are dropped whole.
+        word_dropout: Float in [0, 1). Rate at which whole vectors are dropped.
         front_end: A front end: see `layers.front_ends`.
         readers: List of readers, called one after another: see `layers.readers`.
         symbols: For a decoder that copies: sequence of `vocabulary_size` integers, the target id
-            that each source id is copied as, -1 for none, from `Source.symbols`; or None.
+            as which each source id is copied, -1 for none, from `Source.symbols`; or None.
 
-    The encoder's `reduction` is the product of those of front end and readers: position j of the
-    memory begins at `reduction * j` of the source.
+    The encoder's `reduction` is the product of the reductions of front end and readers: position j
+    of the memory begins at `reduction * j` of the source.
 
     Features of the source for the front end, for text an int tensor `(batch, source_time)`,
     right-padded with 0, give a `Memory`, zero for an empty source.
 
-    Arguments that are not as documented, or do not go together, raise ValueError; so do symbols of
-    a source without tokens, and a reader that reduces the time of tokens or of a grid.
+    Arguments that are not as documented, or contradict each other, raise ValueError; so do symbols
+    of a source without tokens, and a reader that reduces the time of tokens or of a grid.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Encoder(CompositeLayer, keras.Model):
         else:
             self.readers = list(checks.whole("readers", readers, arguments, Encoder))
             if not self.readers:
-                raise ValueError("`readers` must have a layer at least. Received: readers=[]")
+                raise ValueError("`readers` must have at least one layer. Received: readers=[]")
         for reader in self.readers:
             if getattr(reader, "grid_height", 0) is None:
                 reader.grid_height = getattr(self.front_end, "grid_height", 1)
@@ -132,7 +132,7 @@ class Encoder(CompositeLayer, keras.Model):
         self.symbols = None if symbols is None else self._checked_symbols(symbols)
 
     def _check_reduction(self):
-        """Raise ValueError if tokens would be joined, or positions left out of a grid."""
+        """Raise ValueError if tokens would be merged, or positions of a grid dropped."""
         if self.reduction > 1 and hasattr(self.front_end, "ids"):
             raise ValueError(
                 "An encoder of text keeps each token. Received: "
@@ -149,7 +149,7 @@ class Encoder(CompositeLayer, keras.Model):
             )
 
     def _checked_symbols(self, symbols):
-        """The symbols as a tuple, if each token of the source has one."""
+        """The symbols as a tuple, or ValueError unless each source token has one."""
         if not hasattr(self.front_end, "ids"):
             raise ValueError(
                 "Symbols are copied from a source of tokens. Received: symbols with "
@@ -160,8 +160,8 @@ class Encoder(CompositeLayer, keras.Model):
         if wrong or len(symbols) != self.source_size:
             raise ValueError(
                 "`symbols` must have an id of the target, or -1, for each id of the source. "
-                f"Received: {len(symbols)} symbols, {len(wrong)} of them no such ids, with "
-                f"vocabulary_size={self.source_size}. Take those of `Source.symbols`."
+                f"Received: {len(symbols)} symbols, {len(wrong)} of them invalid, with "
+                f"vocabulary_size={self.source_size}. Use `Source.symbols`."
             )
         return tuple(map(int, symbols))
 
@@ -172,7 +172,7 @@ class Encoder(CompositeLayer, keras.Model):
 
     @property
     def reduction(self):
-        """Number of positions of the source for one of the memory."""
+        """Number of source positions per position of the memory."""
         return math.prod(map(layer_reduction, [self.front_end, *self.readers]))
 
     @property
@@ -182,7 +182,7 @@ class Encoder(CompositeLayer, keras.Model):
 
     @property
     def memory_shape(self):
-        """The `Memory` of its shapes, batch and time unknown."""
+        """A `Memory` of shapes; batch and time are None."""
         return Memory(
             values=(None, None, self.values_units),
             mask=(None, None),
@@ -194,7 +194,7 @@ class Encoder(CompositeLayer, keras.Model):
 
     def build(self, features_shape=None):
         with outside_graphs():
-            self.front_end.build()  # the sizes of a front end do not depend on the input
+            self.front_end.build()  # the output width of a front end does not depend on the input
             width = self.front_end.units
             for reader in self.readers:
                 reader.build((None, None, width))
@@ -276,7 +276,7 @@ class Encoder(CompositeLayer, keras.Model):
 
 
 def layer_reduction(layer):
-    """Number of vectors that a front end or a reader makes one of: 1 unless it says more."""
+    """Number of vectors that a front end or reader merges into one; 1 by default."""
     return getattr(layer, "reduction", 1)
 
 

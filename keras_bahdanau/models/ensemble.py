@@ -12,23 +12,24 @@ from keras_bahdanau.models.training_output import TrainingOutput, is_tensor
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Ensemble(CompositeLayer, StepModel, keras.Model):
-    """Several `Seq2Seq` of the same vocabularies, which a search sees as one model.
+    """Several `Seq2Seq` with the same vocabularies, which a search uses as one model.
 
     p(y_i | y_1 ... y_{i-1}, x) = 1/n sum_k p_k(y_i | y_1 ... y_{i-1}, x)
     alpha_ij                    = 1/n sum_k alpha_kij
 
-    The mean is over probabilities: one sure member can veto a mean of logarithms. All members read
-    the token that is then chosen (Sutskever et al. 2014, table 1; Sennrich et al. 2016, the
-    Edinburgh systems for WMT16). An ensemble is for decoding: train its members by themselves.
+    The mean is over probabilities: in a mean of logarithms one member could veto a token. All
+    members read the token that is then chosen (Sutskever et al. 2014, table 1; Sennrich et al.
+    2016, the Edinburgh systems for WMT16). An ensemble is for decoding: train its members
+    separately.
 
     ```python
     ensemble = keras_bahdanau.Ensemble([first, second, third])
     translator = keras_bahdanau.Translator(source, ensemble, target)
     ```
 
-    Calls: as in `Seq2Seq`, but for the output: float32 log-probabilities, which are logits too. No
-    member, the same one twice, and other vocabularies or lengths of the memory raise ValueError;
-    what is no `Seq2Seq`, TypeError.
+    Calls: as in `Seq2Seq`, except for the output: float32 log-probabilities, which are also logits.
+    No members, repeated members, and different vocabularies or lengths of the memory raise
+    ValueError; other models than `Seq2Seq` raise TypeError.
     """
 
     def __init__(self, models, **kwargs):
@@ -50,7 +51,7 @@ class Ensemble(CompositeLayer, StepModel, keras.Model):
 
     @property
     def exportable(self):
-        """True if decoding needs nothing but the source."""
+        """True if decoding needs only the source."""
         return all(model.exportable for model in self.models)
 
     def build(self, inputs_shape=None):
@@ -100,7 +101,7 @@ class Ensemble(CompositeLayer, StepModel, keras.Model):
 
 
 def _prediction(model, inputs, training):
-    """(logits, weights) of a member, in training of its first pass."""
+    """(logits, weights) of a member; in training of its first pass."""
     output = model(inputs, return_attention_scores=True, training=training)
     if isinstance(output, TrainingOutput):
         return model.logits(output), output.weights[0]
@@ -108,15 +109,15 @@ def _prediction(model, inputs, training):
 
 
 def log_mean_exp(log_probs):
-    """The logarithm of the mean of probabilities whose logarithms are given, one tensor each."""
+    """Logarithm of the mean of probabilities, given as tensors of log-probabilities."""
     stacked = ops.stack(log_probs)  # -> (models, batch, [beam,] vocabulary)
-    largest = ops.max(stacked, axis=0, keepdims=True)  # so that not all are exp(-1000) = 0
+    largest = ops.max(stacked, axis=0, keepdims=True)  # prevents that all are exp(-1000) = 0
     mean = ops.mean(ops.exp(stacked - largest), axis=0)  # -> (batch, [beam,] vocabulary)
     return ops.log(mean) + ops.squeeze(largest, axis=0)
 
 
 def _member_config(model):
-    """The config of a member, without the optimizer that it was trained by."""
+    """The config of a member, without its optimizer."""
     config = keras.saving.serialize_keras_object(model)
     config.pop("compile_config", None)
     return config

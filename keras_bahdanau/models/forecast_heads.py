@@ -8,15 +8,15 @@ from keras import ops
 
 from keras_bahdanau.settings import checks
 
-SMALLEST_SCALE = 1e-3  # of a Gaussian, in scales of the window
+SMALLEST_SCALE = 1e-3  # least deviation of a Gaussian, in scales of the window
 
 
 class ForecastHead:
     """Base of the heads: parameters of the distribution of each value, loss and quantiles.
 
-    A head of your own, of a Student t distribution for example, is a subclass that Keras has
-    registered, with `size` and the methods below; `get_config` has the constructor's arguments.
-    All tensors are float32, and the last axis of `parameters` is of `size`.
+    A custom head, for a Student t distribution for example, is a subclass registered with Keras,
+    with `size` and the methods below; `get_config` returns the constructor's arguments. All tensors
+    are float32, and the last axis of `parameters` has length `size`.
     """
 
     size = 1  # parameters of a value
@@ -119,13 +119,15 @@ class QuantileHead(ForecastHead):
     loss = mean_k max(q_k d_k, (q_k - 1) d_k),   d_k = y - value_k
 
     Values never cross: softplus(output) is the distance of each to the next. The distribution is
-    uniform between two quantiles; a sample path draws beyond the outer ones as just within them.
+    uniform between two quantiles; beyond the outer quantiles, sample paths use the density just
+    within.
 
     Args:
-        quantiles: Rising floats in (0, 1), with 0.5, the forecast that the next step reads.
+        quantiles: Increasing floats in (0, 1), including 0.5, the forecast that the next step
+            reads.
 
     Raises:
-        ValueError: If the quantiles are others.
+        ValueError: If the quantiles are not as above.
     """
 
     def __init__(self, quantiles=(0.1, 0.5, 0.9)):
@@ -139,7 +141,7 @@ class QuantileHead(ForecastHead):
 
     @property
     def has_quantiles(self):
-        """False for the median alone."""
+        """False if the median is the only quantile."""
         return self.size > 1
 
     def parameters(self, outputs):
@@ -178,14 +180,14 @@ HEADS = {"point": PointHead, "gaussian": GaussianHead, "quantiles": QuantileHead
 
 
 def resolve_head(head):
-    """A head, or that of a name of `HEADS`; ValueError or TypeError for anything else."""
+    """A head, also by its name in `HEADS`; ValueError or TypeError for anything else."""
     if isinstance(head, str):
         return HEADS[checks.choice("head", head, HEADS)]()
     if isinstance(head, ForecastHead):
         return head
     raise TypeError(
         f"`head` must be one of {', '.join(map(repr, HEADS))}, or a ForecastHead. Received: "
-        f"head={head!r}. For quantiles of your own give models.QuantileHead(quantiles)."
+        f"head={head!r}. For other quantiles give models.QuantileHead(quantiles)."
     )
 
 

@@ -1,4 +1,4 @@
-"""Sample paths of a `Forecaster`, and the intervals that they give."""
+"""Sample paths of a `Forecaster`, and intervals from these."""
 
 import numpy as np
 from keras import ops
@@ -6,7 +6,7 @@ from keras import ops
 from keras_bahdanau.models.forecast_window import check_inputs, named_inputs
 from keras_bahdanau.settings import checks
 
-PATHS_OF_A_CALL = 4096  # sample paths that `predict_samples` computes at once
+PATHS_OF_A_CALL = 4096  # sample paths that `predict_samples` computes together
 
 
 class PathSampler:
@@ -16,7 +16,7 @@ class PathSampler:
     """
 
     def _expand_prediction(self, prediction):
-        """`(batch, horizon, channels, size)` of a prediction, which has no axis of size 1."""
+        """`(batch, horizon, channels, size)` of a prediction, which lacks an axis of size 1."""
         return prediction if self.head.size > 1 else ops.expand_dims(prediction, -1)
 
     def quantile(self, prediction, level=0.5):
@@ -33,9 +33,9 @@ class PathSampler:
         """Draw sample paths: a float32 array `(batch, samples, horizon, channels)`.
 
         Each value of a path is drawn from the distribution that the model predicts after the
-        values drawn before, independently for each channel. `x` is as in `predict`, with one row at
-        least; `seed` an integer, or None for other paths each time. A head without a distribution
-        raises ValueError.
+        values drawn before, independently for each channel. `x` is as in `predict`, with at least
+        one row; `seed` is an integer, or None for different paths each time. A head without a
+        distribution raises ValueError.
         """
         samples = checks.positive_integer("samples", "the number of paths", samples)
         if not self.head.has_quantiles:
@@ -58,11 +58,11 @@ class PathSampler:
         return np.concatenate(paths)
 
     def predict_interval(self, x, coverage=0.9, samples=200, seed=0):
-        """Bounds between which the share `coverage` of future values lies, by the model.
+        """Bounds that contain the share `coverage` of future values, according to the model.
 
-        They are quantiles of sample paths, since a distribution that is learned with teacher
-        forcing is that of one step. With `samples=0` they are the quantiles of `predict`: right for
-        a model that is trained with `teacher_forcing=0`, and without random numbers.
+        They are quantiles of sample paths, since teacher forcing learns the distribution of a
+        single step. With `samples=0` they are the quantiles of `predict`, without random numbers:
+        correct for a model trained with `teacher_forcing=0`.
 
         Args:
             x: Inputs, as in `predict`.

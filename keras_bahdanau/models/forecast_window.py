@@ -1,4 +1,4 @@
-"""Inputs of a `Forecaster`: names, shapes, and the past scaled, without its missing values."""
+"""Inputs of a `Forecaster`: names, shapes, and the scaled past with missing values filled."""
 
 from typing import Any, NamedTuple
 
@@ -7,15 +7,15 @@ from keras import ops
 from keras_bahdanau.layers.attention.arguments import may_equal
 
 INPUTS = ("past", "past_covariates", "future_covariates", "mask", "levels")
-SERIES = INPUTS[:3]  # of a width that weights depend on
+SERIES = INPUTS[:3]  # inputs whose width determines weights
 SCALINGS = ("standard", "mean", None)
-SMALLEST_VARIANCE = 1e-14  # of values whose mean magnitude is 1: less is rounding in float32
+SMALLEST_VARIANCE = 1e-14  # for values of mean magnitude 1: float32's rounding
 
 
 def named_inputs(inputs):
-    """Dictionary from the names of `INPUTS` to tensors or shapes; those that are None are left out.
+    """Dictionary from the names of `INPUTS` to tensors or shapes, without None.
 
-    A name that is unknown, or a missing past, raises ValueError.
+    Unknown names, or a missing past, raise ValueError.
     """
     if not isinstance(inputs, dict):
         return {"past": inputs}
@@ -43,7 +43,7 @@ def check_inputs(inputs, horizon, widths=None):
     past = shapes["past"]
     if len(past) != 3 or past[1] == 0:
         raise ValueError(
-            "The past must be (batch, time, channels), of one step at least. Received: "
+            "The past must be (batch, time, channels), with at least one step. Received: "
             f"past.shape={past}. Give one series as x[..., np.newaxis]."
         )
     batch, time, channels = past
@@ -62,7 +62,7 @@ def check_inputs(inputs, horizon, widths=None):
     received = {name: shapes[name][-1] for name in SERIES if name in shapes}
     if widths is not None and received != widths:
         raise ValueError(
-            f"The last axes must be those of the first call, {dict(widths)}. Received: {received}."
+            f"The last axes must be as in the first call, {dict(widths)}. Received: {received}."
         )
 
 
@@ -124,7 +124,7 @@ def read_window(past, mask, covariates, scaling, size=1):
 def _scale(values, observed, scaling):
     """Location and scale `(batch, 1, channels)` of observed values; others are 0.
 
-    "standard": mean and standard deviation; "mean": 0 and the mean magnitude, as of DeepAR. The
+    "standard": mean and standard deviation; "mean": 0 and the mean magnitude, as in DeepAR. The
     scale of a constant window is its magnitude, and 1 where that is 0.
     """
     count = ops.maximum(ops.sum(ops.cast(observed, "float32"), axis=1, keepdims=True), 1.0)
@@ -140,7 +140,7 @@ def _scale(values, observed, scaling):
     if scaling == "mean":
         return zeros, magnitude
     center = mean(values)
-    ratios = (values - center) / magnitude  # so that no square overflows
+    ratios = (values - center) / magnitude  # prevents overflow of squares
     rounding = mean(ratios)  # the error of the center
     variance = mean(ops.square(ratios - rounding))
     varies = variance > SMALLEST_VARIANCE
@@ -151,7 +151,7 @@ def _scale(values, observed, scaling):
 def _recent(values, observed, steps, size):
     """Values `(batch, size, channels)` of the last real steps; 0 where there is none.
 
-    The last of them is the last observed value of each channel.
+    The last one is the last observed value of each channel.
     """
     last = ops.expand_dims(_last_observed(values, observed), axis=1)
     if size == 1:

@@ -36,12 +36,12 @@ class EncodedWindow(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Forecaster(PathSampler, CompositeLayer, keras.Model):
-    """Forecast of series of numbers, with attention to the past at each future step.
+    """Forecast of series of numbers, attending to the past at each future step.
 
     An encoder reads the past. At each step of the horizon the decoder reads the value of the step
     before and attends to the past, the encoder's outputs with the past values themselves (Bahdanau
-    et al. 2015, eq. 4 to 6, with numbers in place of tokens). A dense layer makes the parameters of
-    the next value of the decoder's output, the input of the step and the context (A.2.2).
+    et al. 2015, eq. 4 to 6, with numbers in place of tokens). A dense layer maps the decoder's
+    output, the step's input and the context to the parameters of the next value (A.2.2).
 
     ```python
     model = keras_bahdanau.Forecaster(12, head="gaussian")
@@ -53,7 +53,7 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
     ```
 
     In `fit` the decoder reads the values of `y`, in `predict` its own: the mean of a point or
-    Gaussian head, the median of quantiles. `evaluate` and validation have the loss of `predict`.
+    Gaussian head, the median of quantiles. `evaluate` and validation report the loss of `predict`.
 
     Args:
         horizon: Positive integer. Number of steps to forecast.
@@ -61,8 +61,8 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
             gets a mask if its call has the argument `mask`. None for a bidirectional GRU.
         decoder: `layers.AttentionRNN`. None for one with a `layers.DecoderCell`, additive attention
             whose query is the state with the input of the step, and s_0 = tanh(W mean_j h_j + b).
-        head: What is predicted of each value: "point", its mean; "gaussian", mean and standard
-            deviation; "quantiles", those of 0.1, 0.5 and 0.9; or a `ForecastHead`, such as
+        head: What is predicted for each value: "point", its mean; "gaussian", mean and standard
+            deviation; "quantiles", 0.1, 0.5 and 0.9; or a `ForecastHead`, such as
             `models.QuantileHead((0.05, 0.5, 0.95))`. Each has its own loss.
         scaling: How each row and channel is scaled by its observed past: "standard", (value - mean)
             / standard deviation; "mean", value / mean magnitude; or None. Loss and weights see
@@ -72,13 +72,13 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
         units: Positive integer. Width of the default encoder's directions and of the default
             decoder.
         season: Positive integer, the steps of a season, or None. With a season the decoder also
-            reads the value of a season before each step, and the head's parameters are of the
-            change from it: before training `predict` repeats the last season. With 1 they are of
-            the change from the step before (Martinez et al. 2017, residual decoder).
+            reads the value one season before each step, and the head predicts the change from
+            it: before training `predict` repeats the last season. With 1 it predicts the change
+            from the step before (Martinez et al. 2017, residual decoder).
 
     Call arguments:
         inputs: Float tensor `(batch, time, channels)`, the past; or a dictionary with this as
-            "past" and any of these, the widths being those of the first call:
+            "past" and any of these, with the widths of the first call:
             "past_covariates" `(batch, time, width)`, other numbers of the past steps;
             "future_covariates" `(batch, horizon, width)`, known numbers of the future steps;
             "mask", bool `(batch, time)`, False where a row has no step (padding), or
@@ -89,7 +89,7 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
         return_attention_scores: Python bool. True to return the weights, too.
         training: Python bool. True for an `EncodedWindow`, for `compute_loss`.
 
-    NaN is a missing value. It counts neither in the scale nor in the loss. The encoder reads 0, in
+    NaN is a missing value. It is left out of the scale and the loss. The encoder reads 0, in
     scales of the window, and a flag, so that a season keeps its length. Steps before the first
     observed value of a row are padding: they have no weight and change no state.
 
@@ -100,7 +100,7 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
 
     Raises:
         ValueError: If an argument is out of range, or a shape does not fit.
-        TypeError: If a part or the inputs are of a wrong kind.
+        TypeError: If a part or an input has a wrong type.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
         self.season = season
         policy = {"dtype": self.dtype_policy}
         if encoder is None:
-            # cuDNN refuses padding on the left, and a file that has it fails on a CPU
+            # cuDNN rejects padding on the left, and a file with cuDNN fails on a CPU
             gru = keras.layers.GRU(units, return_sequences=True, use_cudnn=False, **policy)
             encoder = keras.layers.Bidirectional(gru, name="encoder", **policy)
         if decoder is None:
@@ -172,7 +172,7 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
         weighted_metrics=None,
         **kwargs,
     ):
-        """Prepare for `fit`, as of Keras; ValueError for a loss, which the head has."""
+        """Configure training, as in Keras; ValueError for a loss: the head has its own."""
         if loss is not None or loss_weights is not None:
             name = getattr(loss, "__name__", None) or repr(loss)
             raise ValueError(
@@ -182,7 +182,7 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
         super().compile(optimizer, None, None, metrics, weighted_metrics, **kwargs)
 
     def compile_from_config(self, config):
-        """Compile a loaded model, as Keras does it, with what it was saved with."""
+        """Compile a loaded model as Keras does, with its saved arguments."""
         self.compile(**keras.saving.deserialize_keras_object(config))
         if self.built:
             self.optimizer.build(self.trainable_variables)
@@ -200,7 +200,7 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
         return super().predict(x, *args, **kwargs)
 
     def _check_data(self, x, y=None):
-        """Check arrays before Keras traces a graph, which a wrong shape would leave half made."""
+        """Check arrays before Keras traces a graph: wrong shapes would leave it incomplete."""
         if not (isinstance(x, dict) or hasattr(x, "shape")):
             return  # a dataset
         inputs = named_inputs(x)
@@ -234,8 +234,8 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
     def _encode(self, inputs, mask, training=None):
         """Values `(batch, time, units)` to attend to: the encoder's output, then its inputs.
 
-        So the context has the weighted mean of past values itself. Another shape of the encoder's
-        output raises ValueError.
+        So the context contains the weighted mean of past values. ValueError if the encoder's output
+        has another shape.
         """
         takes_mask = "mask" in inspect.signature(self.encoder.call).parameters
         values = self.encoder(inputs, training=training, **({"mask": mask} if takes_mask else {}))
@@ -251,8 +251,8 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
     def _decode(self, encoded, y=None, levels=(), training=None):
         """Parameters `(batch, horizon, channels, size)`, scaled, and weights of all steps, or ().
 
-        There are no weights with `y`, whose loss does not read them. A step reads the value of `y`
-        before it, scaled, where there is one; else the model's own, at the level of the step.
+        With `y` there are no weights, since the loss does not need them. A step reads the previous
+        value of `y`, scaled, if observed; else the model's own, at the level of the step.
         """
         window, prepared, future = encoded
         batch, channels = ops.shape(window.recent)[0], self.widths["past"]
@@ -339,7 +339,7 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
         return super().compute_metrics(x, y, point, sample_weight)
 
     def compute_mask(self, inputs, mask=None):
-        return None  # the steps of the horizon are all real
+        return None  # all steps of the horizon are real
 
     def compute_output_spec(self, inputs, mask=None, return_attention_scores=False, training=None):
         batch, time, channels = named_inputs(inputs)["past"].shape

@@ -34,16 +34,16 @@ class HardState(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class HardDecoder(Decoder):
-    """Decoder whose tokens come from one position of the source each, unknown in training.
+    """Decoder whose tokens each come from one source position, which training does not know.
 
     s_i = f(s_{i-1}, y_{i-1})
     p(y_i | y_<i, x) = sum_j f_i(j) p(y_i | s_i, h_j, y_{i-1})
 
     f_i: `HardAlignment`, of any order, monotonic or not; p: `Emission`. The product over i is
     the exact likelihood of the target, summed over all alignments (Wu et al. 2018; Wu and
-    Cotterell 2019), so it trains as any other decoder does. A search learns the position of a token
-    in the step after it. A step predicts the vocabulary from each position: use it for characters,
-    phonemes and other small vocabularies.
+    Cotterell 2019), so it trains like any other decoder. A search knows the position of a token one
+    step later. A step predicts the vocabulary from each position: use it for characters, phonemes
+    and other small vocabularies.
 
     ```python
     attention = keras_bahdanau.layers.HardAlignment("additive", 128, order=1, monotonic=True)
@@ -88,12 +88,12 @@ class HardDecoder(Decoder):
         )
 
     def logits(self, readout, copying=()):
-        """The readout: log-probabilities are logits."""
+        """The readout: log-probabilities serve as logits."""
         return readout
 
     @property
     def output_weights(self):
-        """None: the logits of a mixture are no product."""
+        """None: the logits of a mixture are not a product."""
         return None
 
     def prepare(self, memory, alignment=(), training=None):
@@ -122,7 +122,7 @@ class HardDecoder(Decoder):
         return kernel if tied else ops.transpose(kernel), ops.cast(bias, "float32")
 
     def _step(self, inputs, state, prepared, output, training=None):
-        """(log-probabilities, `Step`, the next state): the only place of the mathematics."""
+        """(log-probabilities, `Step`, the next state): the equations of the class."""
         tokens, embedded, projected, dropout_masks = inputs
         attention, (decoder_state, emitted) = self.cell.attention, state
         if attention.remembers:
@@ -150,7 +150,7 @@ class HardDecoder(Decoder):
         state, output = self.initial_state(prepared), self._output()
         dropout_masks = self._dropout_masks(embedded, training)
         if dropout_masks and self.cell.attention.remembers:
-            first = tuple(mask[:, 0] for mask in dropout_masks)  # nothing is read of it, either
+            first = tuple(mask[:, 0] for mask in dropout_masks)  # it is unused, too
             state = state._replace(emitted=state.emitted._replace(dropout_masks=first))
 
         def step(state, inputs):
@@ -167,7 +167,7 @@ class HardDecoder(Decoder):
         return log_probs, weights, ()
 
     def _dropout_masks(self, embedded, training):
-        """A tuple of the readout's mask for all steps, the same for all places; () for none."""
+        """A tuple with the readout's mask for all steps, shared by all positions; () for none."""
         if not (training and self.readout.dropout):
             return ()
         ones = ops.ones((*ops.shape(embedded)[:2], self.readout.units), embedded.dtype)

@@ -22,9 +22,9 @@ def attention_weights(model, x, batch_size=32):
 
     An attention layer is any layer whose `call` has the argument `return_attention_scores`:
     `BahdanauAttention`, `AttentionPooling` and the others here; `AdditiveAttention`, `Attention`
-    and `MultiHeadAttention` of Keras; layers of your own. It may be in a Functional, Sequential or
-    subclassed model, in a model inside the model, or in a wrapper such as `TimeDistributed`. Of an
-    attention layer inside another attention layer only the outer one counts. `Seq2Seq`, `Decoder`,
+    and `MultiHeadAttention` of Keras; custom layers. It may be in a Functional, Sequential or
+    subclassed model, in a nested model, or in a wrapper such as `TimeDistributed`. Of nested
+    attention layers only the outer one counts. `Seq2Seq`, `Decoder`,
     `Forecaster` and `Ensemble` count as one layer each, since they attend step by step.
 
     ```python
@@ -32,9 +32,8 @@ def attention_weights(model, x, batch_size=32):
     keras_bahdanau.plot_weights(weights[0], words)
     ```
 
-    The model runs eagerly, as for inference, and isn't changed: while it runs, the `call` of each
-    attention layer is replaced by one that asks for the weights. So no other thread may use the
-    same model meanwhile.
+    The model runs eagerly, in inference mode. During the run the `call` of each attention layer is
+    replaced by one that requests the weights, so no other thread may use the model at that time.
 
     Args:
         model: `keras.Model`, trained or loaded.
@@ -42,16 +41,16 @@ def attention_weights(model, x, batch_size=32):
         batch_size: Positive integer. Inputs of one call of the model.
 
     Returns:
-        Dictionary from the name of each layer that was called, "model/layer" inside of a nested
+        Dictionary from the name of each layer that was called, "model/layer" inside a nested
         model, to its weights: a float32 array `(batch, ...)` as the layer returns them, such as
         `(batch, [target_time,] source_time)`, or `(batch, heads, target_time, source_time)` of
-        `keras.layers.MultiHeadAttention`. Of a layer that is called several times it is a list of
+        `keras.layers.MultiHeadAttention`. A layer that is called several times has a list of
         arrays, in the order of the calls.
 
     Raises:
         TypeError: If `model` is not a Keras model, or `x` has no numbers or texts.
         ValueError: If no attention layer is in the model or was called, if a layer returns no
-            weights or runs inside of a compiled function, or if `x` is empty.
+            weights or runs inside a compiled function, or if `x` is empty.
     """
     if not isinstance(model, keras.Model):
         raise TypeError(
@@ -62,7 +61,7 @@ def attention_weights(model, x, batch_size=32):
     x = _arrays(x)
     examples = _count_examples(x)
     if not model.built:
-        model(_rows(x, 0, 1), training=False)  # layers may be made by the first call
+        model(_rows(x, 0, 1), training=False)  # layers may be created by the first call
     layers = attention_layers(model)
     if not layers:
         names = (type(layer).__name__ for layer in _sublayers(model))
@@ -85,7 +84,7 @@ def _arrays(x):
         return {name: _arrays(array) for name, array in x.items()}
     if any(hasattr(leaf, "shape") for leaf in tree.flatten(x)):
         return x
-    with contextlib.suppress(ValueError):  # rows of several lengths
+    with contextlib.suppress(ValueError):  # rows of different lengths
         array = np.asarray(x)
         if array.dtype != object:
             return array
@@ -101,7 +100,7 @@ def _count_examples(x):
     lengths = {shape[:1] for shape in shapes}
     if len(lengths) != 1 or not all(*lengths) or lengths == {()}:
         raise ValueError(
-            "`x` must have one batch axis, of one example at least. Received: arrays of the "
+            "`x` must have one batch axis, with at least one example. Received: arrays of the "
             f"shapes {shapes}."
         )
     return shapes[0][0]
@@ -116,7 +115,7 @@ def _sublayers(layer):
 
 
 def attention_layers(model):
-    """Dictionary from the name of each attention layer, with those of its parents, to the layer."""
+    """Dictionary from the path of each attention layer, such as "model/layer", to the layer."""
     names, layers, visited = {}, {}, set()
 
     def visit(layer, prefix):
@@ -158,7 +157,7 @@ def recording(layers, read=lambda name, weights: ops.cast(weights, "float32")):
 
 @contextlib.contextmanager
 def replaced_methods(method, functions):
-    """Replace a method of layers inside of the block: pairs (layer, function)."""
+    """Replace a method of layers inside the block: pairs (layer, function)."""
     previous = [(layer, vars(layer).get(method)) for layer, _ in functions]
     try:
         for layer, function in functions:

@@ -29,8 +29,8 @@ class TokenCrossentropy(keras.losses.Loss):
     loss = (1 - smoothing) * -log p(y) + smoothing * mean_k -log p(k)
 
     (Szegedy et al. 2016, section 7.) The mean is over real tokens: `keras_bahdanau.data.batches`
-    gives padding a sample weight of 0. `label_smoothing`, in [0, 1), is the share of all tokens
-    alike.
+    gives padding a sample weight of 0. `label_smoothing`, in [0, 1), is spread evenly over all
+    tokens.
 
     Call arguments:
         y_true: Int tensor `(batch, target_time)`.
@@ -57,7 +57,7 @@ class TokenCrossentropy(keras.losses.Loss):
 
     @property
     def sums_tokens(self):
-        """True for a loss with a reduction whose `call` no subclass overrides: no logits needed."""
+        """True for a loss with a reduction and the class's own `call`: it needs no logits."""
         is_plain = type(self).call is TokenCrossentropy.call
         return is_plain and self.reduction in self._reductions_of_total
 
@@ -80,7 +80,7 @@ class TokenCrossentropy(keras.losses.Loss):
         return batch_mean(ops.divide_no_nan(total, self.count(sample_weight)))
 
     def count(self, sample_weight):
-        """Denominator of a batch's mean, a float32 scalar, which weights the means of parts."""
+        """Denominator of a batch's mean, a float32 scalar; weights the means of parts."""
         return ops.sum(ops.cast(sample_weight, "float32"))
 
     def get_config(self):
@@ -88,12 +88,12 @@ class TokenCrossentropy(keras.losses.Loss):
 
 
 def layer_losses(model):
-    """Losses that layers and weights add: float32 scalars, each counted once for all replicas."""
+    """Losses added by layers and weights: float32 scalars, each counted once over all replicas."""
     return [batch_mean(ops.sum(loss)) for loss in model.losses]
 
 
 def batch_mean(value):
-    """The mean of a batch, divided by the number of replicas that train, as Keras does it."""
+    """The mean of a batch, divided by the number of replicas, as in Keras."""
     return _Identity(name="identity", dtype="float32")(ops.zeros((1,)), ops.reshape(value, (1,)))
 
 
@@ -110,8 +110,8 @@ class SentenceCrossentropy(TokenCrossentropy):
 
     loss = 1/N sum_n sum_i -log p(y_ni)          (Cho et al. 2014, eq. 4)
 
-    Its gradient is larger than that of the mean over tokens, by the number of tokens of a sentence.
-    A sentence of padding alone does not count. Arguments: as in `TokenCrossentropy`.
+    Its gradient is larger than that of the mean over tokens, by the number of tokens per sentence.
+    A sentence of only padding does not count. Arguments: as in `TokenCrossentropy`.
     """
 
     _reductions_of_total = ("sum",)
@@ -136,7 +136,7 @@ class SentenceCrossentropy(TokenCrossentropy):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class GuidedAlignment(keras.losses.Loss):
-    """Cross-entropy that pulls attention weights towards given ones.
+    """Cross-entropy that pulls attention weights towards known alignments.
 
     loss = -1/|rows| sum_i sum_j given_ij log alpha_ij
 
@@ -175,10 +175,10 @@ class WordDistillation:
 
     loss_i = -sum_k q(k | y_1 ... y_{i-1}, x) log p(k | y_1 ... y_{i-1}, x)
 
-    with q of the teacher and p of the student, which both read the true tokens (Kim and Rush
-    2016, section 3.1, L_WORD-KD). The teacher, a `Seq2Seq` or `Ensemble` of the same vocabularies,
-    or ValueError, has no dropout and is not trained. The student's loss is (1 - share) of its own
-    loss of tokens, and this share, from 0 to 1, of the teacher's.
+    where q is the teacher's, p the student's, and both read the true tokens (Kim and Rush
+    2016, section 3.1, L_WORD-KD). The teacher, a `Seq2Seq` or `Ensemble` with the same
+    vocabularies, or ValueError, has no dropout and is not trained. The student's loss is
+    (1 - share) times its token loss plus `share`, from 0 to 1, times this loss.
 
     Example:
         >>> student.word_distillation = WordDistillation(teacher, 0.8)

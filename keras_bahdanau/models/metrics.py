@@ -26,10 +26,10 @@ class Perplexity(keras.metrics.Mean):
         return self.update_from_losses(losses, sample_weight)
 
     def update_from_losses(self, losses, sample_weight=None):
-        """Update from -log p(y), `(batch, target_time)`, where no logits are kept."""
+        """Update from -log p(y), `(batch, target_time)`, if no logits are kept."""
         if sample_weight is not None:
             sample_weight = ops.reshape(sample_weight, (-1,))  # -> (batch * target_time,)
-        # flat, since of rows Keras' mean counts each alike, however many tokens it has
+        # flat, since Keras' mean would weight all rows equally, whatever their number of tokens
         return keras.metrics.Mean.update_state(
             self, ops.reshape(losses, (-1,)), sample_weight=sample_weight
         )
@@ -39,7 +39,7 @@ class Perplexity(keras.metrics.Mean):
 
 
 def build_compiled(metrics, targets, vocabulary_size):
-    """Make the metrics of `compile` and their variables, if they are not made yet."""
+    """Create the metrics of `compile` and their variables, unless they exist."""
     if not metrics.built:
         shape = (*targets.shape, vocabulary_size)
         metrics.build(targets, keras.KerasTensor(shape, "float32"))

@@ -1,4 +1,4 @@
-"""The output layer and its loss in one, a few rows at a time: no logits are kept."""
+"""The output layer fused with its loss, a few rows at a time: no logits are kept."""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from keras_bahdanau.layers.recurrence import loop
 from keras_bahdanau.models.r_drop import divergence_of_rows
 
 LOGITS_AT_A_TIME = 2**21  # 8 MB of float32: they stay in a processor's cache
-FEWEST_ROWS = 128  # or adding up the kernel's gradient would take longer than its products
+FEWEST_ROWS = 128  # fewer rows: summing the kernel's gradient outweighs its products
 
 
 class OutputLoss(NamedTuple):
@@ -24,8 +24,8 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0,
     total = sum_i w_i ((1 - smoothing) (log Z_i - l_iy) + smoothing (log Z_i - mean_k l_ik))
 
     with l_i the logits of row i and log Z_i = log sum_k exp(l_ik): the sum of `TokenCrossentropy`.
-    The gradient of the logits, w (softmax - (1 - smoothing) onehot - smoothing / V), is taken at
-    once, together with its two products: both stay in the cache (Grave et al. 2017).
+    The gradient of the logits, w (softmax - (1 - smoothing) onehot - smoothing / V), is computed
+    in the same pass as its two products: all stay in the cache (Grave et al. 2017).
 
     With `r_drop` there are two passes over each sentence, p and q, and
 
@@ -36,7 +36,7 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0,
     `(vocabulary, units)`; `targets` int, `weights` float `(batch, time)`.
     """
     dtype, shape = read.dtype, ops.shape(targets)
-    # copies are tensors: a gradient of one's own takes no variables
+    # copies are tensors: a custom gradient accepts no variables
     variables = [ops.copy(variable) for variable in (kernel, bias) if variable is not None]
     targets = ops.cast(ops.reshape(targets, (-1,)), "int32")  # -> (batch * time,)
     weights = ops.cast(ops.reshape(weights, (-1,)), "float32")
@@ -48,8 +48,8 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0,
         total, log_probs, gradients = _chunked_loss(step, read, targets, weights)
 
         def gradient(*args, upstream=None):
-            # upstream: (1 + batch * time,), of which total has the first
-            upstream = (args[0] if upstream is None else upstream)[0]  # Torch gives it by name
+            # upstream: (1 + batch * time,); the first is that of total
+            upstream = (args[0] if upstream is None else upstream)[0]  # Torch passes it by name
             return tuple(
                 ops.cast(ops.cast(upstream, slope.dtype) * slope, tensor.dtype)
                 for slope, tensor in zip(gradients, (read, kernel, bias), strict=True)
@@ -87,7 +87,7 @@ class _Rows:
         logits = ops.cast(logits, "float32")
         if self.bias is not None:
             logits = logits + ops.cast(self.bias, "float32")
-        # the largest l_ik of a row is 0: the softmax stays, and no exp overflows
+        # makes the largest l_ik of a row 0: same softmax, no overflow of exp
         logits = logits - ops.max(logits, axis=-1, keepdims=True)
         # (row, target) each: (rows * passes, 2)
         indices = ops.stack([ops.arange(ops.shape(targets)[0], dtype="int32"), targets], axis=-1)
@@ -128,21 +128,21 @@ class _Rows:
     def _gradients(self, read, slopes):
         low = ops.cast(slopes, read.dtype)
         back = self.kernel if self.tied else ops.transpose(self.kernel)  # -> (vocabulary, units)
-        # their product is of the shape of the kernel
+        # their product has the shape of the kernel
         pair = (ops.transpose(low), read) if self.tied else (ops.transpose(read), low)
         bias_slopes = () if self.bias is None else ops.sum(slopes, axis=0)  # -> (vocabulary,)
         return ops.matmul(low, back), ops.cast(ops.matmul(*pair), "float32"), bias_slopes
 
 
 def _chunked_loss(step, read, targets, weights):
-    """(total, negative log-probabilities, gradients), from so many rows at a time."""
+    """(total, negative log-probabilities, gradients), computed by chunks of rows."""
     rows, passes = ops.shape(read)[0], read.shape[1]
     # `count` chunks of `size` rows
     count = passes * rows // max(FEWEST_ROWS, LOGITS_AT_A_TIME // step.vocabulary) + 1
     size = -(-rows // count)
     order = ops.arange(count * size, dtype="int32")
     real = ops.cast(order < rows, "float32")
-    order = ops.minimum(order, rows - 1)  # the last rows again, without weight
+    order = ops.minimum(order, rows - 1)  # the last rows, repeated without weight
 
     def chunked(rows):
         picked = ops.take(rows, order, axis=0)

@@ -1,4 +1,4 @@
-"""A model in bfloat16: faster to search, on a processor that has products of such numbers."""
+"""A model in bfloat16: faster search on processors with bfloat16 products."""
 
 import contextlib
 
@@ -10,14 +10,14 @@ from keras_bahdanau.settings.limits import PRECISIONS
 
 
 def precision_of(model):
-    """The dtype of a model's products: "float32" unless one of its layers has another one."""
+    """The dtype of a model's products: "float32" unless one of its layers has another."""
     dtypes = {layer.compute_dtype for layer in model._flatten_layers()} - {"float32", None}
     return min(dtypes, default="float32")
 
 
 @contextlib.contextmanager
 def computing_in(policy):
-    """Layers that are made in this block have this dtype policy, unless they are given one."""
+    """Layers created in this block have this dtype policy by default."""
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(policy)
     try:
@@ -29,9 +29,9 @@ def computing_in(policy):
 def cast_model(model, precision):
     """The same model with weights and products in "float32" or "bfloat16".
 
-    Softmax, scores and the encoder's mean stay in float32. All layers get the precision, and so do,
-    while the model is built, layers of other threads. A bfloat16 has the range of float32 and 8
-    significant bits (Kalamkar et al. 2019).
+    Softmax, scores and the encoder's mean stay in float32. All layers get the precision; so do
+    layers that other threads create while the model is built. A bfloat16 has the range of float32
+    and 8 significant bits (Kalamkar et al. 2019).
 
     `model` is a built `Seq2Seq` or `Ensemble`; the result has copies of the weights, or is `model`
     itself if it has the precision. Another precision raises ValueError.
@@ -45,7 +45,7 @@ def cast_model(model, precision):
     changed = replace_policy(config, precision)
     if changed == config:
         return model
-    with computing_in(precision), replaced_at_once():  # layers that a constructor makes, too
+    with computing_in(precision), replaced_at_once():  # includes layers that a constructor creates
         twin = type(model).from_config(changed)
         twin.build()
     twin.set_weights(model.get_weights())
@@ -67,7 +67,7 @@ def replace_policy(config, policy):
     return config
 
 
-_ORTHOGONAL = {  # in place of that of Keras, which can't be drawn in bfloat16
+_ORTHOGONAL = {  # instead of Keras' own, which can't be drawn in bfloat16
     "module": "keras_bahdanau.layers.initializers",
     "registered_name": ORTHOGONAL,
 }

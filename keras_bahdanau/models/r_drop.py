@@ -1,4 +1,4 @@
-"""R-Drop: two passes with different dropout that shall agree (Wu et al. 2021)."""
+"""R-Drop: two passes with different dropout that should agree (Wu et al. 2021)."""
 
 from keras import ops, tree
 
@@ -6,7 +6,7 @@ from keras_bahdanau.models.training_output import TrainingOutput, is_tensor
 
 
 def repeat_inputs(inputs, passes):
-    """Each sentence of a batch once for each pass, all sentences of a pass side by side."""
+    """Repeat the sentences of a batch for each pass, one pass after another."""
     if passes == 1:
         return inputs
     # (batch, ...) -> (passes * batch, ...)
@@ -16,7 +16,7 @@ def repeat_inputs(inputs, passes):
 
 
 def split_passes(output, passes):
-    """`TrainingOutput` with an axis of passes, from one whose batches follow each other."""
+    """`TrainingOutput` with an axis of passes, from one with consecutive passes."""
 
     def split(tensor):
         return ops.reshape(tensor, (passes, -1, *ops.shape(tensor)[1:]))

@@ -1,4 +1,4 @@
-"""Encoder and decoder as one model: `fit` for training, the step protocol for search."""
+"""Encoder and decoder as one model, with `fit` for training and the step protocol for search."""
 
 import keras
 from keras import ops, tree
@@ -29,7 +29,7 @@ from keras_bahdanau.settings.removed import drop_removed
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Seq2Seq(CompositeLayer, StepModel, keras.Model):
-    """An attention encoder-decoder that Keras trains as it is.
+    """An attention encoder-decoder for `fit`.
 
     ```python
     model = keras_bahdanau.Seq2Seq(encoder, decoder)
@@ -43,7 +43,7 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
     Args:
         encoder: An `Encoder`.
         decoder: A `Decoder`.
-        share_embeddings: Bool. True if both languages, of one vocabulary, share one embedding;
+        share_embeddings: Bool. True if both sides, with a joint vocabulary, share one embedding;
             with the decoder's `tie_embeddings` the output layer shares it, too.
         guided_alignment: Float. Weight of a training loss that pulls the attention towards
             the alignments given as the third input: see `losses.guided_alignment`.
@@ -52,7 +52,7 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
             as one batch of twice the size.
         ctc_weight: Float in [0, 1]. Share w of a CTC loss on the encoder's values in
             training, (1 - w) attention + w CTC (Watanabe et al. 2017); 0 for no CTC layer. It
-            teaches the encoder an alignment in order, which attention alone finds late in long
+            teaches the encoder a monotonic alignment, which attention by itself finds late in long
             sources such as speech. A target with more tokens than the memory has positions has no
             CTC loss. A search may use its probabilities: `SearchOptions(ctc_weight=)`.
 
@@ -107,7 +107,7 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
 
     @property
     def word_distillation(self):
-        """`WordDistillation` of the next `fit`, or None; no config has it."""
+        """`WordDistillation` of the next `fit`, or None; not part of the config."""
         return self._word_distillation
 
     @word_distillation.setter
@@ -115,7 +115,7 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
         if distillation is not None:
             distillation.check(self)
         self._word_distillation = distillation
-        self.train_function = None  # which an earlier `fit` has traced without it
+        self.train_function = None  # an earlier `fit` has traced it without the teacher
 
     @property
     def source_limits(self):
@@ -130,7 +130,7 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
 
     @property
     def exportable(self):
-        """True if decoding needs nothing but the source."""
+        """True if decoding needs only the source."""
         return self.decoder.cell.attention.exportable
 
     def build(self, inputs_shape=None):
@@ -152,18 +152,18 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
         weighted_metrics=None,
         **kwargs,
     ):
-        """Prepare for `fit`, as of Keras; ValueError for losses and metrics of probabilities."""
+        """Configure training, as in Keras; ValueError for losses and metrics of probabilities."""
         check_logits(loss, metrics, weighted_metrics)
         super().compile(optimizer, loss, loss_weights, metrics, weighted_metrics, **kwargs)
 
     def compile_from_config(self, config):
-        """Compile a loaded model, as Keras does it, with what it was saved with."""
+        """Compile a loaded model as Keras does, with its saved arguments."""
         super().compile(**keras.saving.deserialize_keras_object(config))
         if self.built:
             self.optimizer.build(self.trainable_variables)
 
     def encode(self, features, alignment=(), training=None):
-        """`Prepared` of the features of a source: what the decoder projects of its memory."""
+        """`Prepared` of a source's features: the memory with the decoder's projections."""
         if not self.built:
             self.build()
         projected = self.decoder.prepare(self.encoder(features, training=training), alignment)
@@ -220,10 +220,11 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """The loss of a batch with all training losses of the model: a float32 scalar.
 
-        From a `TrainingOutput`, one of the package's own losses is taken without logits
-        `(batch, target_time, vocabulary)`: see `models.output_loss`. Any other loss, one with
-        `loss_weights`, and that of a decoder that copies, gets logits. Compiled metrics are updated
-        here, where the token losses are known; on JAX Keras' `compute_metrics` has no weights.
+        With a `TrainingOutput`, the package's own losses are computed without logits
+        `(batch, target_time, vocabulary)`: see `models.output_loss`. Any other loss, a loss
+        with `loss_weights`, and the loss of a decoder that copies get logits. Compiled metrics are
+        updated here, where the token losses are known; on JAX Keras' `compute_metrics` has no
+        weights.
 
         `x` are the inputs, for `word_distillation`, `y` int targets `(batch, target_time)`,
         `y_pred` a `TrainingOutput` or logits, `sample_weight` float `(batch, target_time)`, 0 at
@@ -235,7 +236,7 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
             if training and (any(weights) or self.word_distillation is not None):
                 refuse_logits(y_pred)
             return super().compute_loss(x, y, y_pred, sample_weight, training)
-        weighted = getattr(self._compile_loss, "_user_loss_weights", None)  # which Keras applies
+        weighted = getattr(self._compile_loss, "_user_loss_weights", None)  # applied by Keras
         from_readout = self.decoder.output_weights and not y_pred.copying
         if from_readout and weighted is None and getattr(self.loss, "sums_tokens", False):
             loss = self._loss_from_readout(y, y_pred, sample_weight)
@@ -244,7 +245,7 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
         return add_training_losses(self, loss, x, y, y_pred, sample_weight)
 
     def _loss_from_readout(self, y, output, sample_weight):
-        """One of the package's own losses: no logits are kept."""
+        """Loss of the package's own losses, which keep no logits."""
         weight = weight_of(y, sample_weight)
         result = output_loss(
             output.readout,
@@ -261,7 +262,7 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
         return ops.sum(ops.stack(losses))
 
     def _loss_from_logits(self, x, y, output, sample_weight):
-        """Any other loss; with R-Drop half of eq. 3 of Wu et al. 2021, as for one pass."""
+        """Loss from logits; with R-Drop half of eq. 3 of Wu et al. 2021, as for one pass."""
         passes = output.readout.shape[0]
         # `passes` of (batch, target_time, vocabulary)
         logits = [self.logits(output, index) for index in range(passes)]
@@ -277,7 +278,7 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
         return ops.sum(ops.stack(losses)) / passes
 
     def build_metrics(self):
-        """Make the variables of the compiled metrics, which `fit` makes in its first batch."""
+        """Create the variables of the compiled metrics, as `fit` does in its first batch."""
         if self._compile_metrics is not None:
             targets = keras.KerasTensor((None, None), "int32")
             build_compiled(self._compile_metrics, targets, self.target_vocabulary_size)
@@ -288,7 +289,7 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
             update_compiled(self._compile_metrics, y, sample_weight, size, logits, token_losses)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        """The metrics so far; those of a `TrainingOutput` are updated by `compute_loss`."""
+        """The metrics so far; `compute_loss` has updated those of a `TrainingOutput`."""
         if isinstance(y_pred, TrainingOutput):
             return self.get_metrics_result()
         return super().compute_metrics(x, y, y_pred, token_weights(y, sample_weight))
@@ -319,7 +320,7 @@ def _parts(inputs):
         raise TypeError(
             "The inputs must be (features, target_in), or (features, target_in, alignment). "
             f"Received: inputs of type {type(inputs).__name__}{names}. Give "
-            "fit((source, target_in), target_out), or what `data.batches` makes."
+            "fit((source, target_in), target_out), or the output of `data.batches`."
         )
     return tuple(inputs) if len(inputs) == 3 else (*inputs, ())
 

@@ -1,4 +1,4 @@
-"""The step protocol: all that a search, a pipeline and an exporter ask of a model."""
+"""The step protocol: the interface of models for searches, pipelines and exporters."""
 
 import abc
 from typing import Any, NamedTuple
@@ -21,14 +21,14 @@ class SourceLimits(NamedTuple):
     """The sources that a model reads, and the length of their memory."""
 
     size: int  # ids of a vocabulary, or values of a frame
-    reduction: int = 1  # positions of a source for one of the memory
+    reduction: int = 1  # source positions per position of the memory
     has_ctc: bool = False  # True if `Prepared` has log-probabilities of CTC
 
 
 class StepModel(abc.ABC):
     """A model that predicts a target one token at a time, given the tokens before.
 
-    A search reads these six members alone, of `Seq2Seq`, `Ensemble` or your own subclass:
+    A search uses only these six members of `Seq2Seq`, `Ensemble` or a custom subclass:
 
     ```python
     prepared = model.encode(features)
@@ -47,7 +47,7 @@ class StepModel(abc.ABC):
 
     @abc.abstractmethod
     def decode_step(self, tokens, state, prepared):
-        """The next token, given the last ones: (distribution, weights, next state).
+        """Predict the next token from the last one: (distribution, weights, next state).
 
         `tokens` int `(batch, [beam])`, and a state with the same axes, give a `Distribution` over
         `(batch, [beam,] vocabulary)`, or float32 log-probabilities; and float32 weights
@@ -67,7 +67,7 @@ class StepModel(abc.ABC):
     @property
     @abc.abstractmethod
     def exportable(self):
-        """True if decoding needs nothing but the source."""
+        """True if decoding needs only the source."""
 
 
 def step_log_probs(distribution):

@@ -136,8 +136,8 @@ def test_an_ensemble_may_have_members_that_copy_and_others(model):
     [
         ({"symbols": None}, "vocabulary_size=6, and an encoder of the highest symbol None. Give"),
         ({"vocabulary_size": 5}, "copy=True, vocabulary_size=5, and .* highest symbol 5. Give"),
-        ({"symbols": SYMBOLS[1:]}, "6 symbols, 0 of them no such ids, with vocabulary_size=7"),
-        ({"symbols": (-2, 0.5, "a", *SYMBOLS[3:])}, "Received: 7 symbols, 3 of them no such ids"),
+        ({"symbols": SYMBOLS[1:]}, "6 symbols, 0 of them invalid, with vocabulary_size=7"),
+        ({"symbols": (-2, 0.5, "a", *SYMBOLS[3:])}, "Received: 7 symbols, 3 of them invalid"),
         ({"attention": None}, "copy=True, attention=FixedContext"),
     ],
 )

@@ -234,7 +234,7 @@ class Unused(keras.Model):
     [
         (lambda: "model.keras", IDS, TypeError, "`model` must be a keras.Model. Received: str"),
         (Unused, IDS, ValueError, "calls none of pooling"),
-        (pooled_classifier, IDS[:0], ValueError, "one example at least"),
+        (pooled_classifier, IDS[:0], ValueError, "at least one example"),
         (pooled_classifier, [[1], [1, 2]], TypeError, "Pad rows to one length"),
         (pooled_classifier, {"a": IDS, "b": IDS[:1]}, ValueError, "one batch axis"),
     ],
