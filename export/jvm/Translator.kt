@@ -243,6 +243,6 @@ private fun encoded(vocabulary: SentencePiece, text: String): IntArray =
     } catch (error: CharacterCodingException) {
         throw InputError(
             "A text must be one that UTF-8 can encode, without surrogates. Received: " +
-                "${quoted(shortened(text))}. Decode its bytes anew."
+                "${quoted(shortened(text))}. Decode its bytes again."
         )
     }

@@ -1,4 +1,4 @@
-"""Beam search: the best few hypotheses side by side, the finished ones frozen."""
+"""Beam search: the best hypotheses grow in parallel, finished ones are frozen."""
 
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ class BeamState(NamedTuple):
 
     t: Any  # int32 scalar, the step
     tokens: Any  # int32 (batch, beam), chosen last
-    alive: Any  # bool (batch, beam), still going on
+    alive: Any  # bool (batch, beam), still growing
     finished: Any  # bool (batch, beam), ended by the end token
     lengths: Any  # int32 (batch, beam)
     log_probs: Any  # float32 (batch, beam), of the whole hypothesis
@@ -36,12 +36,12 @@ class BeamState(NamedTuple):
 
 
 def beam_search(step, state, limits, options, *, start, end, time, source_time, visit=None):
-    """Keep the `options.beam_width` best hypotheses of each sentence: `SearchResult` of that beam.
+    """Keep the `options.beam_width` best hypotheses of each sentence: a `SearchResult`.
 
-    A hypothesis that ends stays in the beam with its score until better ones push it out. Where
-    fewer exist, the rest are empty, with scores of -1e9. `visit` is a function of the `BeamState`
-    after each step, such as a `TreeRecorder`; the search then runs eagerly. `step` may be a
-    `RowStep`. Other arguments: as in `search`.
+    A hypothesis that ends stays in the beam with its score until better ones push it out. If there
+    are fewer hypotheses than the beam is wide, the rest are empty, with scores of -1e9. `visit` is
+    a function of the `BeamState` after each step, such as a `TreeRecorder`; the search then runs
+    eagerly. `step` may be a `RowStep`. Other arguments: as in `search`.
     """
     first = _first(state, limits, options.beam_width, start, time, source_time)
     limit_at = ops.expand_dims(limits, axis=1)
@@ -60,7 +60,7 @@ def beam_search(step, state, limits, options, *, start, end, time, source_time, 
 
 
 def _first(state, limits, beam, start, time, source_time):
-    """One real hypothesis a sentence; the rest of the beam waits, frozen, for its children."""
+    """One real hypothesis per sentence; the rest of the beam is frozen until it has children."""
     batch = ops.shape(limits)[0]
     below_limit = ops.expand_dims(ops.greater(limits, 0), axis=1)  # -> (batch, 1)
     identity = ops.arange(beam, dtype="int32")
@@ -83,7 +83,7 @@ def _first(state, limits, beam, start, time, source_time):
 
 
 def _advance(step, state, limit_at, options, end):
-    """Every hypothesis grows by its best tokens; the best `beam` of all live on."""
+    """Extend every hypothesis by its best tokens; keep the best `beam` of all."""
     # output of (batch, beam, vocabulary), weights (batch, beam, source_time)
     output, weights, model = step(state.tokens, state.model)
     distribution = as_distribution(output)
@@ -92,7 +92,7 @@ def _advance(step, state, limit_at, options, end):
     children = min(beam, distribution.logits.shape[-1])
     token_log_probs, tokens = best_tokens(distribution, children)  # -> (batch, beam, children)
 
-    # a frozen hypothesis has one child, itself: padding, at no cost
+    # a frozen hypothesis has one child: itself with padding, at no cost
     alive = ops.expand_dims(state.alive, axis=-1)  # -> (batch, beam, 1)
     # -> (batch, beam, children)
     is_candidate = ops.logical_or(alive, ops.equal(ops.arange(children), 0))
@@ -135,7 +135,7 @@ def _advance(step, state, limit_at, options, end):
 
 
 def _finish(state, options):
-    """Finished hypotheses first, best first, each read back along its parents."""
+    """The hypotheses, finished ones first, best first, traced back along their parents."""
     scores = normalized(state.log_probs, state.lengths, options)
     order = finished_first(state.finished)  # the beam is sorted by score already
 

@@ -16,7 +16,7 @@ from keras_bahdanau.search.stepping import map_step
 
 
 def constraints_of(options, *, end, time, prefix=None, symbols=()):
-    """The constraints that `SearchOptions` ask for, the strongest first."""
+    """The constraints that `SearchOptions` request, the strongest first."""
     constraints = []
     if prefix is not None:
         constraints.append(ForcedPrefix(prefix))
@@ -63,7 +63,7 @@ def _constrained_step(step, constraints, unwritten):
 
 
 def _without(step, unwritten):
-    """A step whose tokens are never these, where no other constraint holds."""
+    """A step that never chooses these tokens, for searches without other constraints."""
 
     def step_without(tokens, state):
         output, weights, state = step(tokens, state)
@@ -79,7 +79,7 @@ def _are(tokens, vocabulary):
 
 
 def _both(allowed, next_allowed):
-    """Tokens that both allow, or the first alone where they have none in common."""
+    """Tokens that both allow, or only the first if they have none in common."""
     common = ops.logical_and(allowed, next_allowed)
     return ops.where(ops.any(common, axis=-1, keepdims=True), common, allowed)
 
@@ -102,7 +102,7 @@ class ForcedPrefix:
 
 
 class NoSymbols:
-    """No hypothesis has one of `symbols`, tokens that only sources have, such as a feature."""
+    """No hypothesis contains any of `symbols`, tokens only of sources, such as features."""
 
     def __init__(self, symbols):
         self.symbols = sorted({int(symbol) for symbol in symbols})
@@ -132,7 +132,7 @@ class MinLength:
 
 
 class NoRepeatedNgram:
-    """No hypothesis has `size` tokens in a row twice, but for the end (Paulus et al. 2018)."""
+    """No hypothesis repeats an n-gram of `size` tokens, except for the end (Paulus et al. 2018)."""
 
     def __init__(self, size, end, time):
         self.size = size
@@ -140,7 +140,7 @@ class NoRepeatedNgram:
         self.time = time
 
     def first(self, batch):
-        """The tokens before, the last one at the end; -1 where there was none."""
+        """The previous tokens, the latest at the end; -1 for none."""
         return ops.full((batch, self.time + self.size), -1, "int32")
 
     def __call__(self, tokens, before, vocabulary):
@@ -148,7 +148,7 @@ class NoRepeatedNgram:
         before = ops.concatenate([before[..., 1:], ops.expand_dims(tokens, axis=-1)], axis=-1)
         context = self.size - 1
         followers = before[..., context:]  # -> (batch, [beam,] time + 1)
-        met = ops.ones_like(followers, "bool")  # True where the context was the present one
+        met = ops.ones_like(followers, "bool")  # True where the context equals the current one
         for step in range(context):
             now = before[..., step - context :][..., :1]  # -> (batch, [beam,] 1)
             met = ops.logical_and(met, ops.equal(before[..., step : step - context], now))
@@ -170,7 +170,7 @@ def _among(tokens, counted, vocabulary):
 
 
 def limits_of(lengths, options, prefix=None, time=None):
-    """The most tokens of each translation, int32 `(batch,)`; 0 for a sentence without a token.
+    """Most tokens of each translation, int32 `(batch,)`; 0 for a sentence without tokens.
 
     There is room for the shortest allowed translation, and for the end token after a prefix.
     """

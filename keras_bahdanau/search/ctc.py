@@ -1,4 +1,4 @@
-"""CTC in a search: the probability that a source's paths give to each prefix of its text."""
+"""CTC in a search: the probability of each prefix of a text under the paths of its source."""
 
 from typing import Any, NamedTuple
 
@@ -10,12 +10,12 @@ from keras_bahdanau.models.ctc_loss import LOG_ZERO, log_sum
 from keras_bahdanau.search.result import take_beams
 from keras_bahdanau.search.stepping import map_step, take_rows
 
-LEAST = 1e-37  # of a token's probability, in parts of the largest: about the least of float32
+LEAST = 1e-37  # least probability of a token relative to the largest: about float32's minimum
 NONE = -1  # in place of a last token
 
 
 class PrefixState(NamedTuple):
-    """Paths that give a prefix g and nothing else, to each place t = 0, 1, ..., source_time."""
+    """Probabilities of paths to each position t = 0, 1, ..., source_time that give prefix g."""
 
     # float32 (batch, [beam,] source_time + 1)
     log_n: Any  # log r_t^n(g): they end with g's last token
@@ -24,7 +24,7 @@ class PrefixState(NamedTuple):
 
 
 def add_ctc(step, state, log_probs, mask, weight, end):
-    """The pair (step, initial state) of a step function whose scores have a share w of CTC.
+    """The pair (step, initial state) of a step function with a share w of CTC in its scores.
 
     score(c | g) = (1 - w) log p(c | g) + w (log psi(g c) - log psi(g))
 
@@ -76,9 +76,9 @@ class CtcPrefixes:
     psi(g end) = r_T^n(g) + r_T^b(g)
                                         (Watanabe et al. 2017, algorithm 2)
 
-    So psi of all tokens is one matrix product, and r, needed for the chosen token alone, comes in
-    the step after, as logarithm. The product has phi in parts of its maximum m, and psi is at least
-    1e-37 m: finite, and a token less probable, or the blank, is never chosen.
+    So psi of all tokens is one matrix product, and r, needed only for the chosen token, is computed
+    in the next step, as a logarithm. The product has phi relative to its maximum m, and psi is at
+    least 1e-37 m: finite; a less probable token, or the blank, is never chosen.
     """
 
     def __init__(self, log_probs, mask, end):
@@ -129,7 +129,7 @@ class CtcPrefixes:
         psi = ops.sum(ops.exp(log_phi - highest) * ops.exp(emitted), axis=-1, keepdims=True)
         log_psi = highest + ops.log(ops.maximum(psi, LEAST))  # -> (batch, beam, 1)
 
-        # from place to place, log r_0 = log 0: (batch, beam, source_time)
+        # from position to position, log r_0 = log 0: (batch, beam, source_time)
         log_n = summed_products(ops.where(self.mask, emitted, 0.0), emitted + log_phi)
         log_n = _pad_first(log_n)  # -> (batch, beam, source_time + 1)
         blank = ops.where(self.mask, self.log_blank + log_n[..., :-1], LOG_ZERO)
@@ -160,12 +160,12 @@ class CtcPrefixes:
 
 
 def _pad_first(log_r):
-    """The same with log 0 at place 0, before the first one."""
+    """The same with log 0 prepended, for position 0."""
     return ops.pad(log_r, [[0, 0], [0, 0], [1, 0]], constant_values=LOG_ZERO)
 
 
 def summed_products(log_a, log_b):
-    """Logarithms of x_t = a_t x_{t-1} + b_t, x_{-1} = 0, for all t at once: float32 `(..., time)`.
+    """Logarithms of x_t = a_t x_{t-1} + b_t, x_{-1} = 0, for all t together: float32 `(..., time)`.
 
     x_t = sum_{k <= t} b_k prod_{k < l <= t} a_l, of 1, 2, 4, ... terms (Hillis and Steele 1986)
     """

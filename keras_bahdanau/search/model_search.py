@@ -1,4 +1,4 @@
-"""Search of a model: constraints around its step, a method, penalties at the end."""
+"""Search with a model: constraints around its step, a method, penalties at the end."""
 
 from keras import ops
 
@@ -26,7 +26,7 @@ def search_model(
     visit=None,
     drop_ended=False,
 ):
-    """Search for the targets of a model that has no vocabulary, such as a migrated one.
+    """Search for the targets of a model without a vocabulary, such as a migrated one.
 
     ```python
     options = kb.SearchOptions(beam_width=5, max_length=50)
@@ -36,8 +36,8 @@ def search_model(
 
     `model` is a `StepModel`, such as a `Seq2Seq`, and `features` its input: of text int32
     `(batch, source_time)`, right-padded with 0. The options bound each target by its own source;
-    static buffers need `time`. With `drop_ended`, steps leave out ended sources, in a graph for any
-    batch size: faster, but the rounding of a row depends on the other rows. Other arguments and
+    static buffers need `time`. With `drop_ended`, steps skip ended sources, in a graph for any
+    batch size: faster, but the rounding of a row then depends on other rows. Other arguments and
     result: as in `search`.
     """
     require_ctc(model, options)
@@ -89,7 +89,7 @@ def search(
     unwritten=(),
     visit=None,
 ):
-    """Search, or draw at random, as the options ask: `SearchResult` of `options.beam_width`.
+    """Search, or draw at random, as the options say: a `SearchResult` of `options.beam_width`.
 
     Args:
         step: Function `(tokens, state) -> (log_probs, weights, state)` with

@@ -1,4 +1,4 @@
-"""Search results: their buffers, their scores, their order, and the best tokens of a step."""
+"""Search results: buffers, scores, order, and the best tokens of a step."""
 
 from typing import Any, NamedTuple
 
@@ -75,12 +75,12 @@ def best_first(result):
 def finished_first(finished):
     """Int32 `(batch, beam)`: the beams that are True, then the others, each in their order."""
     beam = finished.shape[1]
-    # no two keys are equal, for `top_k` of PyTorch keeps no order of equals
+    # no two keys are equal, since PyTorch's `top_k` is not stable
     keys = beam * ops.cast(finished, "float32") - ops.arange(beam, dtype="float32")
     return ops.cast(ops.top_k(keys, beam)[1], "int32")
 
 
-UNSEEN = 1e-7  # of attention, the least that a source token counts as having got
+UNSEEN = 1e-7  # least attention counted for a source token
 
 
 def coverage_penalty(alignment, source_mask=None):
@@ -115,7 +115,7 @@ def best_tokens(distribution, count):
 def top_k_tokens(log_probs, count, unwritten=()):
     """`ops.top_k` over the last axis, faster for a large vocabulary: (values, int32 ids).
 
-    Only the `count` blocks with the largest maxima are ranked; equal values come in their order.
+    Only the `count` blocks with the largest maxima are ranked; equal values keep their order.
     `unwritten` tokens are left out.
     """
     vocabulary = log_probs.shape[-1]

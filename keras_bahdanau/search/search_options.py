@@ -1,4 +1,4 @@
-"""Settings of a search: frozen, checked once, recorded with every export."""
+"""Settings of a search: frozen, checked once, recorded in every export."""
 
 import dataclasses
 import functools
@@ -172,7 +172,7 @@ class SearchOptions:
 
 
 def require_ctc(model, options):
-    """Raise ValueError if a search asks for CTC of a model without it."""
+    """Raise ValueError if a search requests CTC from a model without it."""
     if options.ctc_weight and not model.source_limits.has_ctc:
         raise ValueError(
             "Only a model that was trained with ctc_weight has probabilities of CTC. Received: "
@@ -181,7 +181,7 @@ def require_ctc(model, options):
 
 
 def require_deterministic(options):
-    """Raise ValueError if a search draws at random, which no export may."""
+    """Raise ValueError if a search draws at random, which exports must not."""
     if options.random:
         raise ValueError(
             "An exported translator must give the same answer each time, so its search must not "

@@ -1,4 +1,4 @@
-"""Search trees: all hypotheses of a beam search, dropped ones included."""
+"""Search trees: all hypotheses of a beam search, including dropped ones."""
 
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ ROOT = -1
 
 
 class SearchTree(NamedTuple):
-    """Hypotheses of one input as a tree, a node for each, in the order of the search.
+    """Hypotheses of one input as a tree, one node each, in the order of the search.
 
     A node is its parent's hypothesis with one more token. A branch without a `kept` node is pruned:
     better hypotheses have pushed it out of the beam.
@@ -34,7 +34,7 @@ class SearchTree(NamedTuple):
     kept: Any
 
     def path(self, tokens):
-        """Numbers of the nodes of a hypothesis, given by its tokens, up to the last one found."""
+        """Numbers of the nodes of a hypothesis, given by tokens, as far as the tree has them."""
         children = {
             key: node for node, key in enumerate(zip(self.parents, self.tokens, strict=True))
         }

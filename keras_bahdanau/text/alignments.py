@@ -12,7 +12,7 @@ WORD_START = "▁"
 def join_subwords(tokens):
     """Join SentencePiece pieces to words: (words without the mark, positions of their pieces).
 
-    A piece with the mark `▁` starts a word, and so does the first piece. A mark alone belongs to
+    A piece with the mark `▁` starts a word, and so does the first piece. A bare mark belongs to
     the next word, and so does padding, "". A piece that ends with it, such as the symbol `<PST>▁`
     of a text of characters, ends its word. The end token and an unknown token are words.
 
@@ -88,7 +88,7 @@ def word_links(source_tokens, target_tokens, alignment):
     """Link the words of a translation, for Pharaoh output: a frozenset, see `span_links`.
 
     Positions are those of `text.split()` where the text was made of these tokens. `span_links` with
-    `Subwords.words` knows more of a given text. Arguments and errors: as in `join_alignment`.
+    `Subwords.words` is more exact for a known text. Arguments and errors: as in `join_alignment`.
     """
     alignment = check_alignment(alignment, source_tokens, target_tokens)
     return span_links(word_spans(source_tokens), word_spans(target_tokens), alignment)
@@ -97,8 +97,8 @@ def word_links(source_tokens, target_tokens, alignment):
 def word_spans(tokens):
     """The first and the last word of each token, int `(time, 2)`, as `Subwords.words` gives them.
 
-    They differ for a token with a mark in its middle. The last row, of the end token, there or not,
-    is the number of words.
+    They differ for a token with a mark in its middle. The last row is the end token's, present or
+    not: the number of words.
     """
     words, groups = join_subwords(tokens)
     spans, count = [], 0
@@ -159,10 +159,10 @@ def span_links(source_words, target_words, alignment):
 
 
 def token_alignment(links, source_words, target_words):
-    """Spread links between words over their tokens: weights to learn from, float32.
+    """Spread links between words over their tokens: float32 weights for training.
 
-    A link joins every token of its source word to every token of its target word, the end token the
-    end token. Each row of `(target_time, source_time)` sums to 1, or is all zero without a link.
+    A link joins every token of its source word to every token of its target word; the end tokens
+    are linked. Each row of `(target_time, source_time)` sums to 1, or is all zero without a link.
     The words are those of `word_weights`. ValueError if a link is to a missing word.
 
     Example:

@@ -16,12 +16,12 @@ _GRAPH_SPACE = r"[▁\t\n\f\r\p{Z}]"
 
 
 def are_characters(source, target):
-    """True if two `Subwords` are of characters: what is copied is then one of them, and no word."""
+    """True if two `Subwords` are of characters: then single characters are copied, not words."""
     return source.model_type == target.model_type == "char"
 
 
 def are_plain_characters(source, target):
-    """As `are_characters`, without vocabularies of decomposed letters, as of Hangul."""
+    """As `are_characters`, but False for vocabularies of decomposed letters, such as Hangul."""
     return are_characters(source, target) and not target.composes
 
 
@@ -31,14 +31,14 @@ def decode_copying(target, ids, copies, characters=False):
     unknown = real & (ids == UNKNOWN)
     if not unknown.any():
         return target.decode([ids])[0]
-    # as objects: NumPy's own strings lose a NUL at their end
+    # as objects: NumPy's strings lose a trailing NUL
     copies = np.array(copies, dtype=object)
     pieces = np.where(unknown, copies if characters else "▁" + copies, target.tokens(ids))
     return target.composed(re.sub("▁+", " ", "".join(pieces[real])).strip(_ASCII_SPACE))
 
 
 def copied_tokens(tokens, copies, characters=False):
-    """Tokens with copies for unknown ones: "<unk>" and "Zorblax Qux" give "▁Zorblax▁Qux"."""
+    """Tokens with copies of unknown ones: "<unk>" and "Zorblax Qux" give "▁Zorblax▁Qux"."""
     pairs = zip(tokens, copies, strict=True)
     mark = "" if characters else "▁"
     return [f"{mark}{copy}".replace(" ", "▁") if token == NAME else token for token, copy in pairs]
@@ -49,8 +49,8 @@ def attended_words(source, sentence, alignment, characters=False):
 
     The word is taken from the source sentence, all of its tokens together (Jean et al. 2015,
     section 3.3; Luong et al. 2015), at most 512 bytes; "⁇" for none. A run of unknown words or
-    characters, one token, is taken as a whole. If the sentence has unknown characters, only those
-    are taken: a model can write the others itself. `alignment` is float
+    characters is one token and copied as a whole. If the sentence has unknown characters, only
+    these are copied: the model can write the others itself. `alignment` is float
     `(target_time, source_time)`.
     """
     words, together = _words(source, sentence, alignment.shape[1], characters)
@@ -63,7 +63,7 @@ def _words(source, sentence, source_time, characters):
     """The word `(source_time,)` of each source token, and the tokens that share one.
 
     Tokens share a word where `together`, float32 `(source_time, source_time)`, is 1; the end token,
-    padding, and characters that must not be copied with none.
+    padding, and characters that must not be copied share none.
     """
     content = sentence if isinstance(sentence, bytes) else sentence.encode()
     pieces = source.pieces(sentence)[: source_time - 1]  # the end token follows them
@@ -109,7 +109,7 @@ def graph_attended_words(source, text, alignment, characters=False):
     import tensorflow as tf
 
     words, together = _graph_words(source, text, *tf.unstack(tf.shape(alignment))[::3], characters)
-    # -> (batch, beam, target_time, source_time), for each token what its whole word got
+    # -> (batch, beam, target_time, source_time), for each token the weight of its whole word
     weights = tf.matmul(alignment, tf.expand_dims(together, axis=1))
     token = tf.argmax(weights, axis=-1, output_type=tf.int32)  # -> (batch, beam, target_time)
     attended = tf.gather(words, token, batch_dims=1)
@@ -148,7 +148,7 @@ def _graph_words(source, text, batch, source_time, characters):
     # one byte more than the limit shows that there is more
     words = tf.strings.substr(text, first, tf.minimum(last - first, WORD + 1))
     words = tf.reshape(graph_cut_to_bytes(tf.reshape(words, [-1]), WORD)[0], shape)
-    words = tf.strings.unicode_transcode(words, "UTF-8", "UTF-8")  # any bytes may have come
+    words = tf.strings.unicode_transcode(words, "UTF-8", "UTF-8")  # the bytes may be invalid
     words = tf.strings.strip(tf.strings.regex_replace(words, f"{_GRAPH_SPACE}+", " "))
     if characters:
         unknown = real & (ids == UNKNOWN)  # (batch, source_time)
@@ -187,8 +187,8 @@ def _begins_word(strings):
 def copied_ids(source, target):
     """Target ids of the equal tokens of a source, -1 for none: `source.vocabulary_size` integers.
 
-    Between characters and symbols with spaces between, such as phonemes, the mark `▁` counts for
-    nothing: the letter "a" is copied as the symbol "▁a". In all other vocabularies the mark is part
+    From characters to symbols separated by spaces, such as phonemes, the mark `▁` is
+    ignored: the letter "a" is copied as the symbol "▁a". In all other vocabularies the mark is part
     of the token: BPE's "hat" ends a word, and "▁hat" begins one.
     """
     tokens, targets = (
@@ -198,7 +198,7 @@ def copied_ids(source, target):
     ids = [id_of.get(token, -1) for token in tokens]
     if {source.model_type, target.model_type} != {"char", "word"}:
         return ids
-    # special tokens are no text: "<unk>" is not the symbol "▁<unk>"
+    # special tokens are not text: "<unk>" is not the symbol "▁<unk>"
     id_of = {
         token.removeprefix(WORD_START): number
         for number, token in enumerate(targets)

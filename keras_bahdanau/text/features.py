@@ -9,9 +9,9 @@ import itertools
 import re
 
 FIRST, LAST = POSITIONS = "first", "last"
-MOST_NAMED = 50  # symbols of a vocabulary, in an error
-_SHAPE = re.compile(r"<\S+>")  # of a feature, known to a vocabulary or new
-# first and last code points of what shows nothing: controls, Unicode's White_Space, and its
+MOST_NAMED = 50  # number of symbols in an error
+_SHAPE = re.compile(r"<\S+>")  # a feature, in a vocabulary or new
+# first and last code points of invisible characters: controls, Unicode's White_Space, and its
 # Default_Ignorable_Code_Point of the first plane, such as a zero-width space and a BOM
 INVISIBLE = (
     *((0x00, 0x20), (0x7F, 0xA0), (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C)),
@@ -40,7 +40,7 @@ def position_in_card(card):
 
 
 def infer_position(sources, symbols):
-    """Infer the position of features and tags: "first" if a symbol begins some and ends none."""
+    """Infer the position of features and tags: "first" if symbols begin some texts and end none."""
     known, position = {*symbols}, LAST
     for words in map(str.split, sources if known else ()):
         if words and words[-1] in known:
@@ -126,7 +126,7 @@ def _counts(source, symbols, position):
 
 
 def _run(words, is_symbol):
-    """Number of words before the first one that is no symbol."""
+    """Number of words before the first one that is not a symbol."""
     return sum(1 for _ in itertools.takewhile(is_symbol, words))
 
 
@@ -136,7 +136,7 @@ def _visible():
 
 
 def is_blank(text):
-    """True for a text, string or bytes, of white space and invisible characters alone, or none."""
+    """True for a text, string or bytes, without visible characters."""
     text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
     return _visible().search(text) is None
 
@@ -147,13 +147,13 @@ def check_tag(tag, name):
 
     if not is_symbol(tag):
         raise ValueError(
-            "A tag must be one word in UTF-8 without `▁`, and no name of a special token. "
+            "A tag must be one word in UTF-8 without `▁`, and not the name of a special token. "
             f"Received: tag={tag!r} of corpus {name!r}. Use one such as <2de>."
         )
 
 
 def tagged(tag, text):
-    """A text after a tag; a blank one stays as it is. TypeError if it is no text."""
+    """A text with a tag before it; blank text is unchanged. TypeError if it is not text."""
     if not isinstance(text, str):
         raise TypeError(
             "A tag stands before text. "
@@ -163,12 +163,12 @@ def tagged(tag, text):
 
 
 def untagged(tag, text):
-    """A text without the tag before it: "A man." of "<2de> A man."."""
+    """A text without the tag before it: "A man." from "<2de> A man."."""
     return text.removeprefix(f"{tag} ")
 
 
 def is_token(tag, source):
-    """True if a tag is one token of a source, which is text: see `require_token`."""
+    """True if a tag is one token of a source of text: see `require_token`."""
     from keras_bahdanau.text.vocabulary import UNKNOWN  # which takes its time
 
     ids = _ids(tag, source)

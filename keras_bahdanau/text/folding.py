@@ -1,8 +1,8 @@
-"""Targets that a vocabulary changes: which normalization keeps them, and a report of the others.
+"""Targets that a vocabulary changes: the normalization that keeps them, and a report of the rest.
 
 A normalization such as NFKC folds characters: a fullwidth comma becomes a comma, `m²` becomes `m2`,
-a zero-width non-joiner a space. That helps to read a source. A folded target can't be written
-again: no output equals it.
+a zero-width non-joiner a space. That helps when reading a source, but the model can never write
+a target that was folded.
 """
 
 import difflib
@@ -13,21 +13,21 @@ from keras_bahdanau.text.unknown_parts import name_of_part, report_unknown
 
 FOLD = "fold"  # the normalization that `fold_normalizations` resolves
 FOLDED, KEPT = "nmt_nfkc", "identity"
-MOST = 100_000  # texts that are written again, spread evenly
-SHOWN = 40  # characters of a text that are named
+MOST = 100_000  # number of texts to check, spread evenly
+SHOWN = 40  # number of characters to name
 _MARK = "\u2581"  # SentencePiece's own mark of a space
 
 
 def spaced(text):
-    """A text with single spaces between its words, and none at its ends."""
+    """A text with single spaces between its words and no spaces at its ends."""
     return " ".join(text.split())
 
 
 def fold_normalizations(targets, joint):
     """Resolve "fold": (normalization of the source, of the target, report or "").
 
-    A source with a vocabulary of its own is folded, its target never. A joint vocabulary has one
-    normalization: it folds if that changes none of the targets, white space apart.
+    A separate source vocabulary folds, a separate target vocabulary never does. A joint vocabulary
+    has one normalization: it folds if that changes no target, except for white space.
     """
     if not joint:
         return FOLDED, KEPT, ""
@@ -42,7 +42,7 @@ def fold_normalizations(targets, joint):
 
 
 def _folded(texts):
-    """Pairs (text, text as "nmt_nfkc" has it) of the texts that this normalization changes."""
+    """Pairs (text, text under "nmt_nfkc") of the texts that this normalization changes."""
     import sentencepiece
 
     texts = [text for text in texts if isinstance(text, str)]
@@ -53,7 +53,7 @@ def _folded(texts):
 
 
 def report_pairs(pairs, source, target, part="", lowercase=False):
-    """Lines about texts of pairs that a vocabulary does not know, or can't write.
+    """Report lines about texts of pairs that a vocabulary does not know, or can't write.
 
     `part` follows the name of a side; `lowercase` ignores the case of targets.
     """
@@ -64,7 +64,7 @@ def report_pairs(pairs, source, target, part="", lowercase=False):
 
 
 def report_targets(texts, target, part="", lowercase=False):
-    """The same lines about targets alone, of at most `MOST` that are spread evenly."""
+    """The same lines about targets only, from at most `MOST` spread evenly."""
     texts = [text for text in texts if isinstance(text, str)]
     texts, kind = texts[:: 1 + len(texts) // MOST], f"targets{part}"
     lines = report_unknown(kind, texts, target), report_unwritten(kind, texts, target, lowercase)
@@ -72,10 +72,10 @@ def report_targets(texts, target, part="", lowercase=False):
 
 
 def report_unwritten(kind, texts, subwords, lowercase=False):
-    """One line about texts that a vocabulary writes otherwise than they are; "" for none.
+    """One line about texts that a vocabulary writes differently; "" for none.
 
-    Texts with unknown parts do not count: see `report_unknown`. Neither do spaces that
-    `Subwords.spaced` leaves out, nor case with `lowercase`.
+    Ignores texts with unknown parts (see `report_unknown`), spaces that `Subwords.spaced` leaves
+    out, and case with `lowercase`.
     """
     from keras_bahdanau.text.vocabulary import UNKNOWN  # which takes its time
 

@@ -1,4 +1,4 @@
-"""Subwords in a TensorFlow graph, for artefacts that take text: by tensorflow-text."""
+"""Subwords in a TensorFlow graph, for exports that read text; uses tensorflow-text."""
 
 import hashlib
 
@@ -14,20 +14,20 @@ try:
     from tensorflow_text.python.ops import sentencepiece_tokenizer
 except ImportError as error:
     raise ImportError(
-        "Splitting text inside of a graph, as a SavedModel for text does, needs the package "
+        "Splitting text inside a graph, as a SavedModel for text does, needs the package "
         f"tensorflow-text, which has no wheel for Windows. Received: {error}. Install it, or "
         "export with ids in place of text: --format saved-model-ids, or litert."
     ) from None
 
 
 class GraphSubwords(tf.Module):
-    """`Subwords` inside a TensorFlow graph, of any bytes and any shape: `model` is serialized."""
+    """`Subwords` inside a TensorFlow graph, for any bytes and shapes; `model` is serialized."""
 
     def __init__(self, model: bytes):
         super().__init__(name="subwords")
         self.vocabulary_size = check_model(model, "model")
         self._composes = composes(model)
-        # outlives the graph that is being traced, if any
+        # outlives a graph that is being traced
         with tf.init_scope(), without_greetings():
             self._tokenizer = tensorflow_text.SentencepieceTokenizer(model)
             self._tokenizer._model_resource = _Vocabulary(model)
@@ -71,8 +71,8 @@ class GraphSubwords(tf.Module):
 class _Vocabulary(tf.saved_model.experimental.TrackableResource):
     """A SentencePiece model as a resource that its name keeps alive.
 
-    Without a name it belongs to the kernel that made it, and is gone after `tf.random.set_seed`. A
-    loaded SavedModel confuses resources of one name (tensorflow/text#1304).
+    Without a name it belongs to the kernel that created it, and vanishes with `tf.random.set_seed`.
+    A loaded SavedModel confuses resources with the same name (tensorflow/text#1304).
     """
 
     def __init__(self, model):

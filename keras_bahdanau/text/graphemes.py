@@ -1,4 +1,4 @@
-"""Grapheme clusters, a reader's characters, and characters decomposed, such as Hangul syllables."""
+"""Grapheme clusters (a reader's characters), and decomposed characters, as of Hangul."""
 
 import collections
 import functools
@@ -10,14 +10,14 @@ from pathlib import Path
 import sentencepiece
 
 DECOMPOSED, COMPOSED = "nfd", "nfc"  # names of Unicode's canonical forms
-_LONGEST = 16  # code points; a letter may have marks without end
+_LONGEST = 16  # code points; the number of a letter's marks is unbounded
 
 
 def frequent_clusters(sentences, normalization="identity"):
     """The clusters of 2 to 16 code points in sentences, the most frequent first.
 
     An extended grapheme cluster of Unicode (UAX #29) is a letter and its combining marks, a Khmer
-    or Devanagari syllable, an emoji with its modifiers. Ties are in the order of code points.
+    or Devanagari syllable, an emoji with its modifiers. Ties are ordered by code points.
     """
     if normalization != "identity":
         normalizer = sentencepiece.SentencePieceNormalizer(rule_name=normalization)
@@ -52,12 +52,12 @@ def decomposed(text):
 
 
 def composed(text):
-    """Compose the parts of a text to characters where there are some (Unicode's form NFC)."""
+    """Compose the parts of a text to characters where possible (Unicode's form NFC)."""
     return unicodedata.normalize("NFC", text)
 
 
 def add_decomposition(model: bytes, parts) -> bytes:
-    """Return a model that decomposes the text that it reads, and composes the text that it writes.
+    """Return a model that decomposes text when it reads and composes text when it writes.
 
     There is a rule for each character whose `parts` the model knows; every other character stays
     one unknown token. The rules for all Hangul syllables take some 170 kB, and 120 kB to compose
@@ -71,14 +71,14 @@ def add_decomposition(model: bytes, parts) -> bytes:
     reading, writing = proto.normalizer_spec, proto.denormalizer_spec
     reading.name, reading.precompiled_charsmap = DECOMPOSED, _charsmap(rules)
     writing.name, writing.precompiled_charsmap = COMPOSED, _charsmap(inverse)
-    # white space stays as it is: a text that is written has it already
+    # white space is unchanged: written text already has it
     writing.add_dummy_prefix = writing.remove_extra_whitespaces = False
     writing.escape_whitespaces = False
     return proto.SerializeToString(deterministic=True)
 
 
 def extend_decomposition(model: bytes, pieces) -> bytes:
-    """Add the rules for the characters of further decomposed pieces to a model that has some."""
+    """Add rules for characters of further decomposed pieces to a model with such rules."""
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     rules = _decompositions()
     read = processor.normalize([character for character, _ in rules])
@@ -97,19 +97,19 @@ def composes(model: bytes) -> bool:
 
 @functools.cache
 def _decompositions():
-    """List of (character, its parts), of all characters of Unicode that have some: 13,000."""
+    """List of (character, its parts) for the 13,000 characters of Unicode that have parts."""
     characters = map(chr, range(sys.maxunicode + 1))
     return [(c, decomposed(c)) for c in characters if decomposed(c) != c]
 
 
 def _charsmap(rules):
-    """SentencePiece's compiled form of rules (text, other text); b"" of none."""
+    """SentencePiece's compiled form of rules (text, replacement); b"" if there are none."""
     from sentencepiece import sentencepiece_model_pb2
 
     if not rules:
         return b""
     lines = ["\t".join(map(_points, rule)) for rule in rules]
-    with tempfile.TemporaryDirectory() as directory:  # rules are read from a file only
+    with tempfile.TemporaryDirectory() as directory:  # SentencePiece reads rules only from a file
         path = Path(directory) / "rules.tsv"
         path.write_text("\n".join([*lines, ""]), encoding="ascii")
         sentencepiece.set_min_log_level(3)

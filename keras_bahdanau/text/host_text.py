@@ -32,7 +32,7 @@ class HostText:
         return self.subwords.counted_in
 
     def arranged(self, sentence):
-        """A sentence with its features first, if the model reads them there; "" for a blank one."""
+        """A sentence with its features where the model reads them; "" if it is blank."""
         if is_blank(sentence):
             return sentence[:0]
         if self.feature_place != FIRST or not self._symbols:
@@ -40,7 +40,7 @@ class HostText:
         return arrange(sentence, self._symbols, FIRST)
 
     def misplaced(self, sentence):
-        """A sentence as the model learned to read it, if it has features elsewhere; or None."""
+        """The sentence as the model reads it, if its features are elsewhere; else None."""
         if self.feature_place != LAST or not self._symbols:
             return None
         moved = arrange(sentence, self._symbols, LAST)
@@ -54,7 +54,7 @@ class HostText:
         return IdRows.encoded(self.subwords, [*map(self.arranged, inputs)], end_of_empty=False)
 
     def truncate(self, sentence, longest):
-        """A sentence without the bytes far after `longest` tokens; the same object if whole."""
+        """A sentence without the bytes far after `longest` tokens; the same object if not cut."""
         arranged = self.arranged(sentence)
         short = cut_to_bytes(arranged, byte_limit(longest))
         return sentence if short is arranged else short
@@ -89,7 +89,7 @@ class HostText:
         return attended_words(self.subwords, self.arranged(sentence), alignment, characters)
 
     def picture(self, sentence, longest=None):
-        """None: a text has no picture."""
+        """None: text has no picture."""
 
 
 def check_strings(name, strings):
@@ -107,12 +107,12 @@ def check_strings(name, strings):
         if isinstance(string, str) and not _has_code(string):
             raise ValueError(
                 f"`{name}` must hold text that UTF-8 can encode, without surrogates. "
-                f"Received: {name}[{number}]={string!r:.80}. Decode its bytes anew."
+                f"Received: {name}[{number}]={string!r:.80}. Decode its bytes again."
             )
 
 
 def _has_code(string):
-    """True if UTF-8 has a code for each character."""
+    """True if UTF-8 can encode each character."""
     try:
         string.encode()
     except UnicodeEncodeError:

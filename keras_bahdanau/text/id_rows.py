@@ -8,9 +8,9 @@ from keras_bahdanau.text.features import is_blank
 from keras_bahdanau.text.ids import byte_limit, cut_to_bytes
 from keras_bahdanau.text.vocabulary import END, PAD
 
-_CHUNK = 8192  # sentences that are split at once
-MOST_WORDS = 2**19  # that a process remembers of a vocabulary: some 150 MB
-_SPACE = "\u2581"  # ▁, as SentencePiece writes a space
+_CHUNK = 8192  # sentences per call of SentencePiece
+MOST_WORDS = 2**19  # words that a process caches for a vocabulary: some 150 MB
+_SPACE = "\u2581"  # ▁, SentencePiece's space
 
 
 class IdRows:
@@ -50,7 +50,7 @@ class IdRows:
     def flat(self):
         """The ids of all rows in their order: int32 `(ids of all rows,)`."""
         ends = np.cumsum(self.lengths, dtype=np.int64)
-        # (rows,), from where a row begins there to where it begins here
+        # (rows,), offset from a row's start there to its start here
         moved = self._starts - (ends - self.lengths)
         if (moved == moved[:1]).all():  # one after the other
             return self._values[int(moved[:1].sum()) :][: int(ends[-1:].sum())]
@@ -63,7 +63,7 @@ class IdRows:
         starts = ends - self.lengths
         repeated = np.zeros(len(flat), bool)
         repeated[1:] = flat[1:] == flat[:-1]
-        repeated[starts[self.lengths > 0]] = False  # the one before is of another row
+        repeated[starts[self.lengths > 0]] = False  # the previous id belongs to another row
         before = np.concatenate([[0], np.cumsum(repeated)])  # (ids of all rows + 1,)
         return before[ends] - before[starts]
 
@@ -71,11 +71,11 @@ class IdRows:
         return {"ids": self.flat(), "lengths": self.lengths}
 
     def at(self, numbers):
-        """The rows of these numbers, an int array that may repeat some."""
+        """The rows with these numbers, an int array that may repeat rows."""
         return IdRows(self._values, self.lengths[numbers], self._starts[numbers])
 
     def part(self, first, end):
-        """The rows from `first` up to, but without, `end`."""
+        """The rows from `first` to before `end`."""
         return IdRows(self._values, self.lengths[first:end], self._starts[first:end])
 
     def prepended(self, token):
@@ -86,7 +86,7 @@ class IdRows:
         return IdRows(values, self.lengths + longer)
 
     def replaced(self, where, substitutes):
-        """These rows, with the rows of substitutes where a bool array `(rows,)` is True."""
+        """These rows, replaced by those of `substitutes` where a bool array `(rows,)` is True."""
         return IdRows(
             np.concatenate([self._values, substitutes._values]),
             np.where(where, substitutes.lengths, self.lengths),
@@ -125,7 +125,7 @@ def cut_rows(subwords, texts, longest, end_of_empty=True):
 
 
 def prefix_rows(subwords, prefixes, longest):
-    """`IdRows` of beginnings of texts, strings or ids, cut to `longest` and without end tokens."""
+    """`IdRows` of prefixes, strings or ids, cut to `longest`, without end tokens."""
     if not are_ids(prefixes):
         short = [cut_to_bytes(prefix, byte_limit(longest)) for prefix in prefixes]
         prefixes = [row[:-1] for row in subwords.encode(short)]
@@ -133,17 +133,17 @@ def prefix_rows(subwords, prefixes, longest):
 
 
 def are_ids(prefixes):
-    """True for a list with rows of ids, lists or arrays, in place of strings."""
+    """True for a list of rows of ids (lists or arrays) instead of strings."""
     rows = list | np.ndarray
     return isinstance(prefixes, list) and any(isinstance(prefix, rows) for prefix in prefixes)
 
 
 def rows_by_word(subwords, sentences, end_of_empty=True):
-    """As `IdRows.encoded`, twice as fast for BPE, whose tokens have no space: each word once."""
+    """As `IdRows.encoded`, but splits each word once: twice as fast, for BPE without spaces."""
     if not sentences or not _splits_words(subwords.model):
         return IdRows.encoded(subwords, sentences, end_of_empty)
     rows = _words_of(subwords).rows(sentences, end_of_empty)
-    # ▁ in a text is no space to the normalization, and one to BPE
+    # the normalization does not take ▁ in a text for a space, BPE does
     whole = np.fromiter((_SPACE in sentence for sentence in sentences), bool, len(sentences))
     if not whole.any():
         return rows
@@ -152,7 +152,7 @@ def rows_by_word(subwords, sentences, end_of_empty=True):
 
 
 class _Words(dict):
-    """Numbers of words in the order in which they came first, and their ids."""
+    """Words numbered in order of first occurrence, and their ids."""
 
     def __init__(self, subwords):
         super().__init__()
@@ -173,7 +173,7 @@ class _Words(dict):
         self._split_new()
         rows = self._known.at(numbers)
         counts = np.fromiter((text.count(" ") + 1 for text in sentences), np.int64, len(sentences))
-        # (sentences,): ids of a sentence, which has a word, be it an empty one
+        # (sentences,): ids of a sentence, which has at least one, maybe empty, word
         lengths = np.add.reduceat(rows.lengths, np.cumsum(counts) - counts)
         ended = (lengths > 0) | end_of_empty
         ids = np.insert(rows.flat(), np.cumsum(lengths)[ended], END)
@@ -197,7 +197,7 @@ def _words_of(subwords):
 
 @functools.lru_cache(8)
 def _splits_words(model):
-    """True for a model by which a word has the same ids in every sentence."""
+    """True for a model that gives a word the same ids in every sentence."""
     from sentencepiece import sentencepiece_model_pb2  # which takes its time
 
     proto = sentencepiece_model_pb2.ModelProto.FromString(model)

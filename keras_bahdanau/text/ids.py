@@ -1,4 +1,4 @@
-"""Ids, bytes and words of sentences: valid, padded, cut and numbered, also in a graph."""
+"""Ids, bytes and words of sentences: validate, pad, cut and number them, also in a graph."""
 
 import numpy as np
 
@@ -7,13 +7,13 @@ from keras_bahdanau.text.alignments import UNKNOWN as UNKNOWN_TOKEN
 from keras_bahdanau.text.alignments import WORD_START
 from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN
 
-WORD = 512  # most bytes of a source word that is copied, perhaps once a token, to a translation
+WORD = 512  # most bytes of a copied source word, which may be copied once per token
 
-# Part that a token has in the words of a text:
-BETWEEN = 0  # none by itself: a mark alone, the end, padding
-INSIDE = 1  # goes on with the word before, if there is one
+# Role of a token in the words of a text:
+BETWEEN = 0  # none: a bare mark, the end, padding
+INSIDE = 1  # continues the previous word, if there is one
 FIRST = 2  # begins a word
-ALONE = 3  # begins a word and ends it
+ALONE = 3  # is a whole word
 LAST = 4  # ends a word
 
 
@@ -32,7 +32,7 @@ def cut_to_bytes(text, most):
     content = text.encode() if isinstance(text, str) else text
     if len(content) <= most:
         return text
-    inside = 0  # bytes of a character that begins before the limit
+    inside = 0  # bytes of a character that starts before the limit
     while inside < 4 and content[most - inside] & 0xC0 == 0x80:
         inside += 1
     content = content[: most - inside % 4]
@@ -45,7 +45,7 @@ def graph_cut_to_bytes(text, most):
 
     longer = tf.strings.length(text) > most
     first = tf.where(longer, most - 3, 0)
-    # (batch, 4), the bytes up to the first one that is left out, that one first
+    # (batch, 4), the last bytes up to the first one left out, in reverse
     window = tf.strings.substr(text, first, tf.fill(tf.shape(first), 4))
     bytes = tf.io.decode_raw(window, tf.uint8, fixed_length=4)[:, ::-1]
     within = tf.cast((bytes >= 0x80) & (bytes < 0xC0), tf.int32)
@@ -56,12 +56,12 @@ def graph_cut_to_bytes(text, most):
 
 
 def is_text(ids) -> np.ndarray:
-    """True for ids `(..., time)` of text: before the end token, no padding, no start token."""
+    """True for ids `(..., time)` of text: before the end token, neither padding nor start token."""
     return (np.cumsum(ids == END, axis=-1) == 0) & (ids != PAD) & (ids != START)
 
 
 def known_ids(ids, vocabulary_size):
-    """Ids as int32, outside the vocabulary the unknown token."""
+    """Ids as int32; ids outside the vocabulary become the unknown token."""
     import tensorflow as tf
 
     ids = tf.convert_to_tensor(ids)
@@ -78,7 +78,7 @@ def graph_is_text(ids):
 
 
 def at_least_one(ids):
-    """Ids `(batch, time)`, padded to one column if they have none."""
+    """Ids `(batch, time)`, padded to at least one column."""
     import tensorflow as tf
 
     missing = tf.maximum(1 - tf.shape(ids)[1], 0)
@@ -104,14 +104,14 @@ def graph_cut_ids(ids, longest):
 
 
 def word_parts(tokens):
-    """Part of each token, a string, in words: int8 array `(vocabulary_size,)`."""
+    """Role of each token, a string, in words: int8 array `(vocabulary_size,)`."""
     return np.array([_part(token) for token in tokens], np.int8)
 
 
 def graph_word_numbers(ids, parts, copies=None):
-    """Number of the word of each token, int32 `(..., time)`, by operations that LiteRT has, too.
+    """Number of each token's word, int32 `(..., time)`, by operations that LiteRT also has.
 
-    Words are those of `Translation.words`: a mark `▁` alone belongs to the word after it. Letters
+    Words are those of `Translation.words`: a bare mark `▁` belongs to the word after it. Letters
     after a copy are of the same word, and a copy of several words has the number of its first one.
     The end token, padding, and marks without a word have -1. `parts` is int8, from `word_parts`.
     """
@@ -130,7 +130,7 @@ def graph_word_numbers(ids, parts, copies=None):
     # of its own word, or of the next one
     numbers = started - tf.cast(written, tf.int32)
     inside = numbers < words
-    if copies is not None:  # further words of the copies before
+    if copies is not None:  # additional words of earlier copies
         spaces = tf.strings.length(tf.strings.regex_replace(copies, "[^ ]+", ""))
         more = tf.where(ids == UNKNOWN, spaces, 0)  # -> (..., time)
         numbers += tf.cumsum(more, axis=-1, exclusive=True)
@@ -138,7 +138,7 @@ def graph_word_numbers(ids, parts, copies=None):
 
 
 def _part(token):
-    """The part of one token: see `join_subwords`."""
+    """The role of one token: see `join_subwords`."""
     if token == END_TOKEN or not token.replace(WORD_START, ""):
         return BETWEEN
     begins = token == UNKNOWN_TOKEN or token.startswith(WORD_START)

@@ -1,4 +1,4 @@
-"""Sentences split into subwords by chance, the same in every process for the same seed."""
+"""Sentences split into subwords at random, reproducibly in every process for one seed."""
 
 import bisect
 import functools
@@ -14,8 +14,8 @@ from sentencepiece import sentencepiece_model_pb2
 
 from keras_bahdanau.text.vocabulary import PAD, UNKNOWN
 
-WORDS_CACHED, LONGEST_CACHED = 2**14, 32  # words, characters: what a sampler keeps in memory
-_UNKNOWN_PENALTY = 10.0  # of SentencePiece: what an unknown character scores below all pieces
+WORDS_CACHED, LONGEST_CACHED = 2**14, 32  # most words and characters that a sampler caches
+_UNKNOWN_PENALTY = 10.0  # SentencePiece's distance of an unknown character's score below all pieces
 
 
 class SubwordSampler:
@@ -47,13 +47,13 @@ class SubwordSampler:
         self._symbols = symbols
 
     def sample(self, sentences, seed) -> list:
-        """Lists of ids, without an end token: each follows from its sentence and the seed alone."""
+        """Lists of ids, without end tokens; each depends only on its sentence and the seed."""
         seed = [int(part) for part in seed] if isinstance(seed, Iterable) else int(seed)
         return [self._row(text, seed) for text in self._processor.normalize(list(sentences))]
 
     def _row(self, text, seed):
-        """Ids of a normalized sentence, each of whose parts is split on its own."""
-        # of a string, Python promises the same numbers in every process and version
+        """Ids of a normalized sentence, whose parts are split separately."""
+        # seeded by a string, Python's numbers are the same in every process and version
         split = self._draws.splitter(random.Random(f"{seed} {text}").random)
         row = []
         for part in self._parts.findall(text):
@@ -95,10 +95,10 @@ class BpeDropout:
         """Function from a word to its pieces, which draws from `random()`, a float in [0, 1)."""
 
         def gap():
-            """Merges until the next one that is left out: geometric, by its inverse."""
+            """Number of merges until the next one is dropped: geometric, by inversion."""
             return int(min(math.log(1 - random()) / self._log_retained, 2**62))
 
-        remaining = gap()  # over the merges of all words in turn: most need no number of their own
+        remaining = gap()  # counts over the merges of all words: most merges draw no number
 
         def leave_out():
             nonlocal remaining
@@ -121,7 +121,7 @@ class BpeDropout:
 
     def _merged(self, word, leave_out=lambda: False):
         """The pieces of a word: list of strings."""
-        # by the positions in the word: the end of the piece that begins there, and the reverse
+        # by position in the word: the end of the piece that starts there, and the reverse
         ends, begins = [*range(1, len(word) + 1)], [*range(-1, len(word))]
         pairs = []
 
@@ -135,7 +135,7 @@ class BpeDropout:
         while pairs:
             _, begin, middle, end = heapq.heappop(pairs)
             if ends[begin] != middle or ends[middle] != end or leave_out():
-                continue  # one of the two has been merged with another, or by chance
+                continue  # one of the two was merged with another piece, or the merge is dropped
             ends[begin], ends[middle], begins[end] = end, None, begin
             if begin:
                 add(begins[begin], begin, end)
@@ -148,8 +148,8 @@ class BpeDropout:
 class UnigramDraws:
     """Segmentations x of a word with p(x) ~ exp(alpha * sum of the scores of its pieces).
 
-    Forward filtering, backward sampling (Kudo 2018): sums over all splits of a prefix, once a word;
-    then pieces are drawn from the end.
+    Forward filtering, backward sampling (Kudo 2018): sums over all splits of a prefix, once per
+    word; then pieces are drawn from the end.
     """
 
     def __init__(self, scores, alpha):
@@ -174,7 +174,7 @@ class UnigramDraws:
         return split
 
     def _lattice(self, word):
-        """For each end of a piece: where it can begin, and the bounds between their shares."""
+        """For each end of a piece: its possible starts, and the bounds between their shares."""
         total, lattice = [0.0], [([], [])]  # total: log of the sum over all ways to get there
         for end in range(1, len(word) + 1):
             begins, weights = [], []

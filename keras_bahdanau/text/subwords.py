@@ -35,7 +35,7 @@ class Subwords:
 
     Raises:
         TypeError: If the model is not `bytes`.
-        ValueError: If it is no SentencePiece model, or one with other special ids.
+        ValueError: If it is not a SentencePiece model, or has other special ids.
 
     Example:
         >>> german = Subwords.train(sentences, vocabulary_size=6000)
@@ -63,11 +63,11 @@ class Subwords:
         exact: bool = True,
         name: str = "text",
     ) -> "Subwords":
-        """Learn the vocabulary of some sentences, always the same from the same arguments.
+        """Learn the vocabulary of sentences; deterministic.
 
         Args:
             sentences: Iterable of strings. Empty sentences are skipped.
-            vocabulary_size: Integer, number of ids, the four special ones included.
+            vocabulary_size: Integer, number of ids, including the four special ones.
             model_type: `"bpe"`, `"unigram"`, `"char"`, `"grapheme"` (a letter and its combining
                 marks are one token) or `"word"`: the text between spaces, such as a phoneme.
             character_coverage: Float from 0.98 to 1, share of the characters of the text that the
@@ -77,11 +77,11 @@ class Subwords:
                 changes only white space; `"none"`, with which the model types "char" and "grapheme"
                 keep that too; or `"nfd"`: as "none", with each character decomposed, such as Hangul
                 syllables into letters, and composed again in text of ids (NFC).
-            symbols: Strings that always are one token, such as the language tokens
-                `("<2de>", "<2fr>")` of Johnson et al. 2017. Each takes two ids: at the beginning of
+            symbols: Strings that are always one token, such as the language tokens
+                `("<2de>", "<2fr>")` of Johnson et al. 2017. Each has two ids: at the beginning of
                 a word, and inside a word (not in a word model).
-            exact: True to refuse a text that supports no vocabulary of that size; False to take the
-                largest one that it supports.
+            exact: True to reject text that does not support a vocabulary of that size; False to use
+                the largest size that it supports.
             name: Name of the text in errors.
 
         Raises:
@@ -132,7 +132,7 @@ class Subwords:
 
     def split(self, texts) -> tuple:
         """(ids, lengths) of short texts without end tokens: int32 `(all ids,)`, int `(texts,)`."""
-        # one thread: whoever splits that much has a process for each core
+        # one thread: callers that split much text have a process for each core
         rows = self._processor.encode(list(texts), out_type=int, num_threads=1)
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
         return np.fromiter(chain.from_iterable(rows), np.int32, int(lengths.sum())), lengths
@@ -141,14 +141,14 @@ class Subwords:
         """Texts of rows of ids up to the first end token; ids out of range count as unknown."""
         if not len(rows):
             return []
-        # rows of one length are looked at together: a search has many
+        # rows of one length are processed together: a search has many
         rows = self.known(rows) if isinstance(rows, np.ndarray) else [*map(self.known, rows)]
         written = is_text(rows) if isinstance(rows, np.ndarray) else map(is_text, rows)
         ids = [row[text].tolist() for row, text in zip(rows, written, strict=True)]
         return self._processor.decode(ids)
 
     def known(self, ids) -> np.ndarray:
-        """Ids as int32, outside the vocabulary the unknown token."""
+        """Ids as int32; ids outside the vocabulary become the unknown token."""
         ids = np.asarray(ids)
         inside = (ids >= 0) & (ids < self.vocabulary_size)
         return np.where(inside, ids, UNKNOWN).astype(np.int32)
@@ -173,7 +173,7 @@ class Subwords:
     def words(self, sentences, end_of_empty: bool = True, longest: int | None = None) -> list:
         """The words of `sentence.split()` that each token covers: int32 arrays `(time, 2)`.
 
-        White space of the given text counts, whatever the normalization makes of it. The first and
+        Words are separated by white space of the text before normalization. The first and
         the last word of a token differ for a run of unknown words, one token of a word model. The
         end token has the number of words. `longest` bounds the tokens, the end token included.
 
@@ -199,11 +199,11 @@ class Subwords:
 
     @functools.cached_property
     def composes(self) -> bool:
-        """True if tokens are parts of characters, which texts have composed."""
+        """True if tokens are parts of characters, which decoded text composes."""
         return composes(self.model)
 
     def spaced(self, text) -> str:
-        """A text as references and outputs are compared.
+        """The form of a text in which references and outputs are compared.
 
         A vocabulary that joins its words by single spaces can't write others, so spaces don't
         count: each run of white space is one space. A vocabulary that keeps spaces keeps the text.
@@ -255,7 +255,7 @@ class Subwords:
         return "symbols" if self.model_type == "char" else "words"
 
     def sizes(self, sentences) -> list:
-        """Lengths of sentences in this unit, as integers: a symbol is a token."""
+        """Integer lengths of sentences in this unit; a symbol is a token."""
         if self.counted_in == "symbols":
             return [len(row) - 1 for row in self.encode(sentences)]  # without the end token
         return [len(sentence.split()) for sentence in sentences]
@@ -272,7 +272,7 @@ class Subwords:
         return list(self._processor.encode(sentence, out_type="proto").pieces)
 
     def unknown(self, sentences) -> list:
-        """The parts of sentences without an id, each once: characters; words of a word model."""
+        """The distinct parts of sentences without an id: characters, or words of a word model."""
         rows = self._processor.encode(list(sentences), out_type="numpy")
         return [
             self._unknown(sentence) if (row == UNKNOWN).any() else []

@@ -1,20 +1,20 @@
-"""Reports of texts that have parts for which a vocabulary has no id."""
+"""Reports of texts with parts that are not in a vocabulary."""
 
 import unicodedata
 
-NAMED, LONGEST = 6, 40  # parts that are named, and characters of each
+NAMED, LONGEST = 6, 40  # number of named parts, and characters of each
 _FORMS = ("NFC", "NFD")
 
 
 def name_of_part(part):
-    """A part of a text; its code points, such as "U+0020", where it is invisible or a mark."""
+    """A part of a text; or its code points, such as "U+0020", if it is invisible or a mark."""
     part = part[:LONGEST]
     visible = part.isprintable() and not part.isspace() and not unicodedata.combining(part[0])
     return part if visible else " ".join(f"U+{ord(character):04X}" for character in part)
 
 
 def report_unknown(kind, texts, subwords):
-    """One line about parts of texts that a vocabulary does not know; "" if it knows all."""
+    """One line about parts of texts that are not in a vocabulary; "" if there are none."""
     unknown = subwords.unknown(texts) if subwords else []
     count = sum(map(bool, unknown))
     if not count:
@@ -31,7 +31,7 @@ def report_unknown(kind, texts, subwords):
 
 
 def better_form(texts, subwords, count):
-    """Name "NFC" or "NFD" if fewer than `count` texts then have unknown parts, otherwise None."""
+    """Form "NFC" or "NFD" that leaves fewer than `count` texts with unknown parts; or None."""
     for form in _FORMS:
         normalized = [unicodedata.normalize(form, text) for text in texts]
         if normalized != texts and sum(map(bool, subwords.unknown(normalized))) < count:

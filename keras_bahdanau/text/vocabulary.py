@@ -1,4 +1,4 @@
-"""SentencePiece models: learning one from sentences, and whether a given one is usable."""
+"""SentencePiece models: learn one from sentences, check a given one."""
 
 import io
 import re
@@ -10,20 +10,20 @@ from keras_bahdanau.settings.limits import MOST_TOKENS
 from keras_bahdanau.text.graphemes import DECOMPOSED, add_decomposition, composes, decomposed
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
-NO_WORD = "\u2047"  # ⁇, as SentencePiece writes an unknown token
+NO_WORD = "\u2047"  # ⁇, SentencePiece's text of an unknown token
 
 _RESERVED = ("<pad>", "<unk>", "<s>", "</s>")
 _MODEL_TYPES = ("bpe", "unigram", "char", "grapheme", "word")
 _NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity", "none", DECOMPOSED)
 # settings that leave a text of characters unchanged, every space included
 _KEEPS_SPACES = {"add_dummy_prefix": False, "remove_extra_whitespaces": False}
-_LONGEST_SENTENCE = 2**30  # bytes; SentencePiece drops longer sentences, and allows no more
+_LONGEST_SENTENCE = 2**30  # bytes; SentencePiece's limit: it drops longer sentences
 
 
 def training_settings(
     vocabulary_size, model_type, character_coverage, normalization, symbols
 ) -> dict:
-    """The checked settings of `Subwords.train` as SentencePiece names them."""
+    """The checked settings of `Subwords.train` under SentencePiece's names."""
     _check_choice("model_type", model_type, _MODEL_TYPES)
     _check_choice("normalization", normalization, _NORMALIZATIONS)
     if not isinstance(vocabulary_size, int) or not END + 1 < vocabulary_size <= MOST_TOKENS:
@@ -59,16 +59,16 @@ def checked_symbols(symbols) -> list:
 
 
 def is_symbol(value) -> bool:
-    """True for a string that can be a symbol of a vocabulary: one word, and no special token."""
+    """True for a string that can be a symbol of a vocabulary: one word, not a special token."""
     if not isinstance(value, str) or value in _RESERVED:
         return False
-    if value != value.encode(errors="ignore").decode():  # bytes of a command line, not UTF-8
+    if value != value.encode(errors="ignore").decode():  # undecodable bytes of a command line
         return False
     return value.split() == [value] and "▁" not in value
 
 
 def symbol_forms(symbols, model_type, keeps_spaces):
-    """Each symbol as SentencePiece meets it: inside a word, and where a word begins.
+    """The two forms of a symbol in SentencePiece: inside a word, and at its start.
 
     Without the second form the mark `▁` before a symbol would be its own token. With `keeps_spaces`
     the space after a symbol belongs to it.
@@ -81,7 +81,7 @@ def symbol_forms(symbols, model_type, keeps_spaces):
 
 
 def train_model(sentences, name: str, settings: dict, exact: bool = True) -> bytes:
-    """Train a SentencePiece model and return its bytes, with fewer tokens where not `exact`."""
+    """Train a SentencePiece model and return its bytes; it may have fewer tokens unless `exact`."""
     sentences = list(sentences)
     wrong = [sentence for sentence in sentences if not isinstance(sentence, str | bytes)]
     if wrong:
@@ -113,7 +113,7 @@ def train_model(sentences, name: str, settings: dict, exact: bool = True) -> byt
         largest = int(too_large[1])
         model = None if exact else _trained(sentences, {**settings, "vocab_size": largest})
     else:
-        largest = check_model(model, "model")  # char raises no error of its own
+        largest = check_model(model, "model")  # SentencePiece raises no error for char
     if exact and largest < settings["vocab_size"]:
         raise _size_error("at most", largest, name, settings)
     return model
@@ -138,7 +138,7 @@ def _trained(sentences, settings):
 
 
 def _add_clusters(sentences, settings):
-    """(sentences, settings) with frequent clusters as symbols, and others as their characters."""
+    """(sentences, settings) with frequent clusters as symbols, other clusters as characters."""
     from keras_bahdanau.text.graphemes import frequent_clusters  # which loads regex
 
     symbols = settings["user_defined_symbols"]
@@ -187,7 +187,7 @@ def check_model(model: bytes, name: str) -> int:
     if not loaded:
         raise ValueError(
             f"`{name}` must be a whole serialized SentencePiece model. "
-            f"Received: {len(model)} bytes that are none. Train one with Subwords.train."
+            f"Received: {len(model)} bytes of something else. Train one with Subwords.train."
         )
     ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
     if ids != (PAD, UNKNOWN, START, END):
@@ -200,7 +200,7 @@ def check_model(model: bytes, name: str) -> int:
 
 
 def drop_normalization(model: bytes) -> bytes:
-    """Remove the table of Unicode characters, some 240 kB, from a model that reads no text."""
+    """Remove the Unicode table, some 240 kB, from a model that only writes text."""
     from sentencepiece import sentencepiece_model_pb2  # which loads protobuf
 
     proto = sentencepiece_model_pb2.ModelProto.FromString(model)
@@ -210,7 +210,7 @@ def drop_normalization(model: bytes) -> bytes:
 
 
 def drop_composition(model: bytes) -> bytes:
-    """Remove the table for written texts, some 120 kB of Hangul, from a model."""
+    """Remove the table that composes written text, some 120 kB for Hangul, from a model."""
     from sentencepiece import sentencepiece_model_pb2
 
     if not composes(model):

@@ -1,4 +1,4 @@
-"""Vocabulary of a trained model for new text: pieces appended, whose parts are old pieces."""
+"""Vocabulary of a trained model, extended for new text by pieces made of old pieces."""
 
 import collections
 import heapq
@@ -12,8 +12,8 @@ from keras_bahdanau.text.graphemes import composes, decomposed, extend_decomposi
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, UNKNOWN, symbol_forms
 
-LEAST = 2  # occurrences of a pair that is merged
-LONGEST = 16  # code points of a piece, as SentencePiece has it
+LEAST = 2  # least occurrences of a pair to merge
+LONGEST = 16  # code points of a piece, as in SentencePiece
 MARGIN = 0.01  # score of a new unigram piece above that of its parts
 _WORDS = re.compile(r"▁[^▁]*|[^▁]+")
 
@@ -25,10 +25,10 @@ def appended(subwords, texts, most, symbols=()):
     BPE and unigram models then get merges of neighbouring pieces, learned as BPE is (Sennrich et
     al. 2016, algorithm 1) from the text as the vocabulary splits it. A new merge has a lower score
     than all old ones, so BPE tries it last. A new unigram piece has the score of the split that it
-    replaces and a small margin: it wins there, and moves no other border by more.
+    replaces plus a small margin: it wins there, and affects other splits by no more.
 
-    `most` limits the appended pieces, `symbols` (see `Subwords.train`) aside. Returns the same
-    object if nothing is missing.
+    `most` limits the appended pieces, not counting `symbols` (see `Subwords.train`). Returns the
+    same object if nothing is missing.
     """
     in_parts = composes(subwords.model)
     if in_parts:
@@ -39,7 +39,7 @@ def appended(subwords, texts, most, symbols=()):
     lowest = min((piece.score for piece in proto.pieces if piece.type == piece.NORMAL), default=0.0)
     before = len(proto.pieces)
     keeps_spaces = not proto.normalizer_spec.add_dummy_prefix
-    # SentencePiece adds the second form of a word model's symbol itself, in training only
+    # only in training does SentencePiece add the second form of a word model's symbol
     for form in symbol_forms(symbols, kind.replace("word", "bpe"), keeps_spaces):
         if form not in known:
             _add(proto, form, 0.0, "USER_DEFINED")
@@ -60,10 +60,10 @@ def appended(subwords, texts, most, symbols=()):
 
 
 def parts_of(old, new):
-    """Ids of an old vocabulary from which each token of a new one can take its first values.
+    """Ids of an old vocabulary from which each token of a new one can be initialized.
 
-    A piece of both has its old id, a new piece the ids that the old vocabulary splits it into,
-    without unknown parts; [] for a piece without a known part.
+    A common piece has its old id, a new piece the ids of its split by the old vocabulary, without
+    unknown parts; [] for a piece without a known part.
     """
     ids = {piece.piece: number for number, piece in enumerate(_proto(old.model).pieces)}
     split = _splitter(old.model)
@@ -83,7 +83,7 @@ def _append_merges(proto, counts, kind, most):
     split = _splitter(_model_of(proto))
     normal = {
         number: piece.piece for number, piece in enumerate(proto.pieces) if piece.type == 1
-    }  # no symbols, no bytes, no special ones: these are never merged
+    }  # neither symbols nor bytes nor special pieces, which are never merged
     scores = {piece.piece: piece.score for piece in proto.pieces}
     words = [([*map(normal.get, split(word))], count) for word, count in counts.items()]
     rank, new = min(scores.values()), []
@@ -94,12 +94,12 @@ def _append_merges(proto, counts, kind, most):
         new.append(left + right)
     used = {piece for pieces, _ in words for piece in pieces}
     for piece in new:
-        if kind == "bpe" or piece in used:  # a unigram piece needs no other on its way
+        if kind == "bpe" or piece in used:  # a unigram piece needs no intermediate pieces
             _add(proto, piece, scores[piece])
 
 
 def _merges(words, known):
-    """Yield the most frequent pair of neighbours again and again, each time merged everywhere."""
+    """Yield the most frequent pair of neighbours, merge it everywhere, and repeat."""
     counts, numbers_of = collections.Counter(), collections.defaultdict(set)
 
     def count(number, sign):
@@ -114,7 +114,7 @@ def _merges(words, known):
     heapq.heapify(heap)
     while heap:
         times, pair = heapq.heappop(heap)
-        if counts[pair] != -times:  # the pair has changed since: see what it is now
+        if counts[pair] != -times:  # the pair's count has changed since: reinsert it
             if counts[pair] >= LEAST:
                 heapq.heappush(heap, (-counts[pair], pair))
             continue
@@ -147,7 +147,7 @@ def _merged(pieces, pair):
 
 
 def _may_be_merged(pair):
-    """True for two pieces that are short, and letters both or neither, as SentencePiece has it."""
+    """True for two short pieces that are both letters, or both not, as in SentencePiece."""
     if None in pair or len(pair[0]) + len(pair[1]) > LONGEST:
         return False
     letters = {unicodedata.category(c)[0] in "LM" for c in "".join(pair).replace("▁", "")}
@@ -155,7 +155,7 @@ def _may_be_merged(pair):
 
 
 def _counted(subwords, texts):
-    """Counter of the words of texts as the model normalizes them, symbols left out."""
+    """Counter of the words of texts as the model normalizes them, without symbols."""
     proto = _proto(subwords.model)
     forms = [piece.piece for piece in proto.pieces if piece.type == piece.USER_DEFINED]
     forms.sort(key=len, reverse=True)  # the longest is found first, as SentencePiece does

@@ -1,23 +1,23 @@
-"""Attention weights between words: from the tokens of one model, for those of another."""
+"""Attention weights between words: from one model's tokens, to another model's tokens."""
 
 import re
 
 import numpy as np
 
-SMALLEST = 0.001  # weights below are not written
-MOST_WEIGHTS = 10**8  # of a line: 400 MB, of two texts of 10,000 words
+SMALLEST = 0.001  # smaller weights are not written
+MOST_WEIGHTS = 10**8  # most weights of a line: 400 MB, two texts of 10,000 words
 
 
 def word_weights(source_words, target_words, alignment):
-    """Weights between words, float `(target words + 1, source words + 1)`, from those of tokens.
+    """Weights between words, float `(target words + 1, source words + 1)`, from tokens' weights.
 
     a_ts = 1/|t| sum_{i in t} sum_{j in s} alpha_ij: summed over the tokens of a source word, since
-    attention is shared out among them, averaged over those of a target word.
+    these share its attention, and averaged over the tokens of a target word.
 
     Args:
         source_words: Int array `(source_time, 2)`, the first and the last word that each token
             covers, with the end token's as the last row: see `Subwords.words`.
-        target_words: Int array `(target_time, 2)`, the same of the target.
+        target_words: Int array `(target_time, 2)`, the same for the target.
         alignment: Float array `(target_time, source_time)`; it may lack the row or the column of an
             end token that was not written.
 
@@ -30,16 +30,16 @@ def word_weights(source_words, target_words, alignment):
     source, target = _members(source_words), _members(target_words)
     weights = np.zeros((len(target), len(source)))  # (target_time, source_time)
     weights[: len(alignment), : np.shape(alignment)[1]] = alignment
-    # a token of several words is shared out among them
+    # the weight of a token of several words is split among the words
     source = source / source.sum(axis=1, keepdims=True)
     return _mean(target.T) @ weights @ source
 
 
 def token_weights(weights, source_words, target_words):
-    """Spread weights between words over tokens, as weights to learn from.
+    """Spread weights between words over tokens, for training.
 
-    A source word's weight is shared out evenly among its tokens; each token of a target word has
-    the weights of the word. A row of the result, float32 `(target_time, source_time)`, sums to 1,
+    A source word's weight is split evenly among its tokens; each token of a target word has the
+    word's weights. A row of the result, float32 `(target_time, source_time)`, sums to 1,
     or is all zero if its word attends to nothing. ValueError for weights of other words.
     """
     check_words(weights, source_words, target_words)
@@ -53,7 +53,7 @@ def token_weights(weights, source_words, target_words):
 
 
 def check_words(weights, source_words, target_words, name="alignment"):
-    """Raise ValueError unless weights, called `name`, are those of so many words, or empty."""
+    """Raise ValueError unless weights, called `name`, fit the numbers of words, or are empty."""
     wanted = tuple(int(words[-1][1]) + 1 for words in (target_words, source_words) if len(words))
     if weights.size and weights.shape != wanted:
         raise ValueError(
@@ -71,7 +71,7 @@ def _members(words):
 
 
 def _mean(members):
-    """The members of each row as parts of 1; zeros for a row without any."""
+    """Rows of members normalized to a sum of 1; zeros for a row without members."""
     return members / np.maximum(members.sum(axis=1, keepdims=True), 1)
 
 

@@ -91,7 +91,7 @@ def test_the_tags_that_a_source_has_are_named_where_another_is_refused():
         ({"weight": float("inf")}, "Received: weight=inf"),
         ({"weight": "0.5"}, "Received: weight='0.5'"),
         ({"tag": "to German"}, "one word .* Received: tag='to German' of corpus 'de'"),
-        ({"tag": "<s>"}, "no name of a special token. Received: tag='<s>'"),
+        ({"tag": "<s>"}, "not the name of a special token. Received: tag='<s>'"),
         ({"tag": ""}, "Received: tag=''"),
     ],
 )

@@ -23,7 +23,7 @@ def encoded(vocabulary, text):
     except UnicodeEncodeError:
         raise ValueError(
             "A text must be one that UTF-8 can encode, without surrogates. "
-            f"Received: {text[:80]!r}. Decode its bytes anew."
+            f"Received: {text[:80]!r}. Decode its bytes again."
         ) from None
 
 
