@@ -1,4 +1,4 @@
-"""A `Pipeline`, such as a `Translator`, or a Keras model as an artefact that runs without Keras."""
+"""Exports of a `Pipeline`, such as a `Translator`, or a Keras model: artefacts without Keras."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

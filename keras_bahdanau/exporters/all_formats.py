@@ -1,4 +1,4 @@
-"""The list of export formats, and all of them at once, compared with Keras in one table."""
+"""The export formats, and an export to all of them, compared with Keras in one table."""
 
 from pathlib import Path
 
@@ -14,8 +14,8 @@ from keras_bahdanau.exporters.saved_model.saved_model_exporter import SavedModel
 from keras_bahdanau.files.integrity import Damage
 from keras_bahdanau.settings.guesses import check_keywords
 
-# By the name on the command line, in the order of the table. Of the formats that recognize an
-# artefact the last one is taken: LiteRT recognizes any file, and a page is a directory.
+# By the name on the command line, in the order of the table. The last format that recognizes an
+# artefact is used: LiteRT recognizes any file, and a page is a directory.
 FORMATS = {
     "saved-model": SavedModelExporter,
     "saved-model-ids": IdsSavedModelExporter,
@@ -45,13 +45,14 @@ def export_all(
 ):
     """Write all variants of all formats of `FORMATS`, and one table that compares them with Keras.
 
-    These are `1/` for TensorFlow Serving and `model.float32.tflite`, `model.float16.tflite` and
-    `model.int8.tflite`. `parity.json` and each card hold the table of size, agreement, speed and,
-    with references, metrics such as BLEU. No artefact gets its name before all pass their checks.
+    The variants are `1/` for TensorFlow Serving and `model.float32.tflite`, `model.float16.tflite`
+    and `model.int8.tflite`. `parity.json` and each card hold the table of size, agreement, speed
+    and, with references, metrics such as BLEU. No artefact gets its name before all pass their
+    checks.
 
-    `directory` is new, or has numbered versions only, else FileExistsError. `max_source_length` is
-    64 in the LiteRT files, and that of the pipeline's search in the SavedModel, by default;
-    `max_target_length` is for the LiteRT files. Each format takes the `signatures` that it has.
+    `directory` must be new, or hold only numbered versions, or FileExistsError. `max_source_length`
+    is 64 in the LiteRT files, and that of the pipeline's search in the SavedModel, by default;
+    `max_target_length` is for the LiteRT files. Each format uses the `signatures` that it knows.
     Other arguments and errors: as in `export_saved_model` and `export_litert`. Returns the paths,
     in the order of `FORMATS`.
     """
@@ -89,7 +90,7 @@ def exporter_of(path):
             "An artefact must be an export of a model. "
             f"Received: path={str(path)!r}, a model itself. It is checked whenever it is loaded."
         )
-    # the first SavedModel format takes any directory that no other one takes
+    # the first SavedModel format accepts any directory that no other format accepts
     for format in reversed([*FORMATS.values(), *MODEL_FORMATS.values()]):
         if format.recognizes(path):
             return format
@@ -100,7 +101,7 @@ def exporter_of(path):
 
 
 def check(path):
-    """Search an artefact for damage and for what its runtimes would refuse, without running it.
+    """Check an artefact for damage and for parts that its runtimes reject, without running it.
 
     ```python
     for finding in check("models/en-de"):
@@ -117,7 +118,7 @@ def check(path):
 
 
 def describe(path):
-    """The card and metadata of an undamaged artefact, in lines; ValueError for another card."""
+    """The card and metadata of an undamaged artefact, in lines; ValueError for an invalid card."""
     try:
         text = exporter_of(path)().describe(Path(path))
     except (Damage, KeyError, OverflowError) as error:
@@ -128,4 +129,4 @@ def describe(path):
     return "".join(
         char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
         for char in text
-    )  # a card may hold what moves the cursor of a terminal
+    )  # a card may hold control sequences of a terminal

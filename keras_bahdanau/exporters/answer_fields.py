@@ -1,4 +1,4 @@
-"""Fields of an answer, that SavedModel and LiteRT share.
+"""Fields of an answer that SavedModel and LiteRT share.
 
 Each hypothesis has its `confidence`, float32 in [0, 1]: see `Translation`. With the tokens come
 `token_log_probs` and `token_entropies`, float32 of the same shape, in nats, 0 after the last
@@ -29,11 +29,11 @@ def confidences(pipeline, result, features):
 
 
 def token_fields(pipeline, result, copies=None):
-    """The fields of a result's tokens, but for their ids; `copies` are from `graph_copies`."""
+    """The fields of a result's tokens, without ids; `copies` are from `graph_copies`."""
     target = pipeline.target
     parts = word_parts(target.tokens(range(target.vocabulary_size)))
     if pipeline.search.replace_unknown and pipeline.copies_characters:
-        parts[UNKNOWN], copies = INSIDE, None  # one that is copied is like any other
+        parts[UNKNOWN], copies = INSIDE, None  # a copied token is like any other
     return {
         "token_log_probs": result.token_log_probs,
         "token_entropies": result.token_entropies,
@@ -50,7 +50,7 @@ def copied_fields(pipeline, result, features):
 
 
 def best_ids(pipeline, result, features):
-    """The fields of the best hypotheses, but for their alignments."""
+    """The fields of the best hypotheses, without alignments."""
     best = best_of(result)
     return {
         "ids": best.ids,
@@ -64,7 +64,7 @@ def best_ids(pipeline, result, features):
 
 
 def all_ids(pipeline, result, features):
-    """The fields of all hypotheses, but for their alignments."""
+    """The fields of all hypotheses, without alignments."""
     return {
         "ids": result.ids,
         "lengths": result.lengths,
@@ -77,7 +77,7 @@ def all_ids(pipeline, result, features):
 
 
 def graph_confidence(result, source_lengths, calibration=None):
-    """Confidence of each hypothesis, float32 `(batch, beam)`; 1 for the text of an empty input."""
+    """Confidence of each hypothesis, float32 `(batch, beam)`; 1 for an empty input."""
     lengths = tf.cast(tf.maximum(result.lengths, 1), tf.float32)  # (batch, beam)
     log_probs = tf.reduce_sum(result.token_log_probs, axis=-1)
     if calibration is None:

@@ -1,4 +1,4 @@
-"""Cards: the JSON files in which artefacts say of themselves what people want to know."""
+"""Cards: JSON files that describe artefacts."""
 
 import dataclasses
 import hashlib
@@ -38,13 +38,13 @@ _FORMS = {
 
 
 def card_of(pipeline):
-    """Dictionary that the cards of all formats hold: versions, search, vocabularies and source.
+    """Content of the cards of all formats: versions, search, vocabularies and source.
 
     `reduction` is the number of source positions for each column of an alignment. `precision` is
-    that of weights and products, unless float32. `source` has the settings of a source without
-    assets, so that a host makes the same features.
+    the dtype of weights and products, unless float32. `source` has the settings of a source without
+    assets, from which a host computes the same features.
     """
-    import keras  # a card is read without them
+    import keras  # needless to read a card
     import tensorflow as tf
 
     from keras_bahdanau.models.precision import precision_of
@@ -72,7 +72,7 @@ def card_of(pipeline):
 
 
 def _described(source):
-    """The settings of a source, unless its assets say it all."""
+    """The settings of a source, unless its assets contain them."""
     import keras
 
     return {} if source.assets else {"source": keras.saving.serialize_keras_object(source)}
@@ -97,14 +97,14 @@ def _trained(options):
 
 
 def read_card(content):
-    """Dictionary of a card, whose fields have the types of an export; else raises `Damage`."""
+    """Dictionary of a card; raises `Damage` unless its fields have the right types."""
     card = parse_card(content)
     check_fields(card, {name: form for name, form in _FORMS.items() if name in card})
     return card
 
 
 def read_packed_card(path):
-    """Read the card of a .tflite file alone; ValueError if it holds none."""
+    """Read only the card of a .tflite file; ValueError if it holds none."""
     try:
         with open_regular(path) as file, opened(file) as archive:
             if CARD not in archive.namelist():
@@ -118,7 +118,7 @@ def read_packed_card(path):
 
 
 def vocabulary_files(pipeline):
-    """(files, vocabularies): name -> bytes, and side -> name; equal sides share a file."""
+    """(files, vocabularies): name -> bytes, and side -> name; equal vocabularies share a file."""
     files = dict(pipeline.source.assets)
     vocabularies = {name.partition(".")[0]: name for name in files}
     equal = [name for name, content in files.items() if content == pipeline.target.model]
@@ -142,7 +142,7 @@ def describe_search(card):
 
 
 def describe_source(card):
-    """List of one line of text with the source of a card; of none if it describes none."""
+    """List with a line of text on the source of a card; empty if the card describes none."""
     if "source" not in card:
         return []
     settings = card["source"].get("config")
@@ -152,7 +152,7 @@ def describe_source(card):
 
 
 def describe_parity(card):
-    """Lines of text with a card's table of parity; `Damage` if its rows have another form."""
+    """Lines of text with a card's parity table; `Damage` if its rows are invalid."""
     names = {field.name for field in dataclasses.fields(Parity)}
     try:
         rows = [

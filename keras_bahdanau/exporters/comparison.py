@@ -1,4 +1,4 @@
-"""The same sentences to Keras and to the artefacts made from it: one `Parity` each."""
+"""Comparison of artefacts with Keras on the same sentences: one `Parity` each."""
 
 import dataclasses
 import statistics
@@ -18,10 +18,10 @@ from keras_bahdanau.exporters.rounding import add_roundings
 
 
 class Comparison:
-    """Answers of Keras to edge cases of the source and to `sentences`, to compare artefacts with.
+    """Answers of Keras to edge cases of the source and to `sentences`, for comparing artefacts.
 
-    Each input is a request of its own, and timed. Keras answers once, on as many threads as
-    TensorFlow is set to; the artefacts run on one. `keras` is the `Parity` of Keras itself.
+    Each input is a separate, timed request. Keras answers once, on TensorFlow's configured number
+    of threads; the artefacts run on one thread. `keras` is the `Parity` of Keras itself.
     """
 
     table = staticmethod(table)
@@ -48,7 +48,7 @@ class Comparison:
         )
 
     def row(self, exporter, path):
-        """`Parity` of an artefact; sentences that are too long for it are counted."""
+        """`Parity` of an artefact; counts sentences that are too long for the artefact."""
         from keras_bahdanau.models.precision import precision_of
 
         self._begin(exporter.artefact)
@@ -63,7 +63,7 @@ class Comparison:
             megabytes=_megabytes(_size(Path(path))),
             **self._agreement(answers, rows, exact),
             **self._measured(
-                {row: answers.received[row][0] for row in rows},  # the answer to it alone
+                {row: answers.received[row][0] for row in rows},  # the answer to the single input
                 {row: answers.seconds[row] for row in rows},
             ),
         )
@@ -120,7 +120,7 @@ class Comparison:
         return dataclasses.replace(options, **limits)
 
     def _within(self, answers):
-        """Answers of Keras under the limits of an artefact that gave these `Answers`."""
+        """Answers of Keras under the limits of the artefact with these `Answers`."""
         options, within = self.pipeline.search, self._limited(answers)
         expected = list(self._answers)
         longest = within.max_length
@@ -146,10 +146,10 @@ class Comparison:
             references = [*map(spaced, self._references)]
             measured["quality"] = {}
             for metric in metrics_of(self.pipeline.metrics):
-                if metric.nbest > 1:  # an answer is one text here
+                if metric.nbest > 1:  # here an answer is one text
                     continue
                 score = metric.corpus_score(texts, references)
-                if metric.name in ("bleu", "chrf"):  # with fields of their own
+                if metric.name in ("bleu", "chrf"):  # these have their own fields
                     measured[metric.name] = score
                 else:
                     measured["quality"][metric.label] = score
@@ -157,7 +157,7 @@ class Comparison:
 
 
 def _check_references(sentences, references):
-    """Raise ValueError if there are references, but not one for each sentence."""
+    """Raise ValueError unless there is one reference for each sentence, or none at all."""
     if references is not None and len(references) != len(sentences):
         raise ValueError(
             "Each sentence must have one reference. "
@@ -166,7 +166,7 @@ def _check_references(sentences, references):
 
 
 def _timed(function, items):
-    """Results of a function for each item, and the seconds that each took."""
+    """Results of a function for each item, and the seconds of each call."""
     results, seconds = [], []
     for item in items:
         began = time.perf_counter()

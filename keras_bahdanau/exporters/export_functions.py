@@ -1,4 +1,4 @@
-"""`export_litert`, `export_onnx`, `export_saved_model`: of a `Pipeline`, or a built Keras model."""
+"""`export_litert`, `export_onnx`, `export_saved_model`, for a `Pipeline` or a built Keras model."""
 
 import dataclasses
 import os
@@ -17,22 +17,22 @@ _COMPARED = "sentences", "references"  # of pipelines
 
 
 def export_litert(model, path, quantization=None, allow_differences=False, say=None, **settings):
-    """Write a file that phones run, with built-in operations only.
+    """Write a LiteRT file for phones, with built-in operations only.
 
-    A **Keras model**, Functional, Sequential or subclassed, keeps its inputs and outputs with their
-    names, as the signature `serving_default`; each tensor is float32, int32, uint8 or int8. Ids
-    that an `Embedding` does not have are its nearest ones. The file is compared with Keras on
-    `examples`, or on drawn inputs: in float32 each output must be within 1e-5 of its largest value
-    (or of 1), or as near as Keras is to itself with weights rounded otherwise.
+    A **Keras model**, Functional, Sequential or subclassed, keeps its inputs and outputs under
+    their names, as the signature `serving_default`; each tensor is float32, int32, uint8 or int8.
+    Ids out of an `Embedding`'s range are clipped. The file is compared with Keras on `examples`, or
+    on drawn inputs: in float32 each output must be within 1e-5 of its largest value (or of 1), or
+    as close as Keras is to itself with differently rounded weights.
     `keras_bahdanau.runners.ArrayModel` runs the file, without TensorFlow.
 
     ```python
     export_litert(keras_model, "mine.tflite", quantization="int8", length=40)
     ```
 
-    The main signature of a **Pipeline** is `decode`, of a `Translator` `translate`. It takes the
+    The main signature of a **Pipeline** is `decode`, of a `Translator` `translate`. It maps the
     features of one input, for text `source` int32 `(1, max_source_length)`, right-padded with 0,
-    and gives the outputs of `device_signatures.decode_on_device`. All shapes are fixed, and every
+    to the outputs of `device_signatures.decode_on_device`. All shapes are fixed, and every
     tensor is float32 or int32: `finished` and masks are 0 or 1. The SentencePiece models are packed
     after the model.
 
@@ -44,47 +44,47 @@ def export_litert(model, path, quantization=None, allow_differences=False, say=N
         path: Path of the file, which must not exist.
         quantization: None for float32, "float16" for weights of 16 bits, or
             "int8" for weights of 8 bits and activations in float32 (dynamic range): a matrix
-            product rounds each row of its input to 8 bits, a convolution none. "int4" is the same
-            with matrices of 4 bits and a scale for each output: see `four_bits`. It costs some
-            answers, fewer of a pipeline trained with `quantization_aware` and
+            product rounds each row of its input to 8 bits, a convolution does not. "int4" is the
+            same with matrices of 4 bits and a scale for each output: see `four_bits`. It changes
+            some answers, fewer for a pipeline trained with `quantization_aware` and
             `quantization="int4"`, and needs TensorFlow Lite 2.17 or LiteRT.
-        allow_differences: True to write a float32 file that does not answer as Keras does; a
-            quantized one may always differ.
+        allow_differences: True to write a float32 file even if its answers differ from Keras'; a
+            quantized file may always differ.
         say: Function of one string, which reports the comparison; None for none.
         **settings: Those of the kind of model, below.
 
     Settings of a Keras model:
         batch_size: Positive integer, 1 by default; None for any number of rows, which recurrent
-            layers can't have.
+            layers do not support.
         length: Positive integer, the size of each axis that the model leaves open; or a dictionary
-            from names of inputs to such. Without it these stay open: then LiteRT's Interpreter
-            runs the file, but not its CompiledModel. A subclassed model has the lengths of its
-            first call; "dynamic" opens them.
-        real_length: True for a further input `length`, int32 `(batch,)`: the steps after it are
+            from names of inputs to sizes. By default these axes stay open: then LiteRT's
+            Interpreter runs the file, but its CompiledModel does not. A subclassed model has the
+            lengths of its first call; "dynamic" leaves them open.
+        real_length: True for an additional input `length`, int32 `(batch,)`: the steps after it are
             padding, which changes no answer.
-        signatures: Tuple of "serving_default", the model; "step", one time step a call with all
-            states as inputs and outputs; "weights", those of the attention layers beside the
+        signatures: Tuple of "serving_default", the model; "step", one time step per call with
+            all states as inputs and outputs; "weights", the attention weights in addition to the
             outputs; and "train", which adds `infer`, `train` and `initial_state` for
             `keras_bahdanau.runners.Learner`: some layers learn, all others are frozen.
         trainable: List of the names of the layers that learn; the last `Dense` by default. They
-            must be after the recurrent ones. In training, too, dropout is off.
-        loss: As for `model.compile`; that of the model by default, or the crossentropy of its
+            must come after the recurrent layers. Dropout is off, in training as well.
+        loss: As for `model.compile`; by default the model's own, or the crossentropy of its
             classes.
-        optimizer: "sgd", "adam", or a plain `keras.optimizers.SGD` or `Adam`; that of the model by
-            default, SGD if it is not compiled.
-        learning_rate: Positive float, by default that of the optimizer.
+        optimizer: "sgd", "adam", or a plain `keras.optimizers.SGD` or `Adam`; by default the
+            model's own, or SGD if it is not compiled.
+        learning_rate: Positive float, by default the optimizer's.
         labels: List of the names of its classes, for the card.
-        examples: Inputs to compare on, as in `model.predict`; or a list of dictionaries from names
-            to arrays `(batch, ...)`, which may differ in length.
+        examples: Inputs for the comparison, as in `model.predict`; or a list of dictionaries from
+            names to arrays `(batch, ...)`, which may differ in length.
 
     Settings of a pipeline:
-        max_source_length: Positive integer. Most positions of a source, the end token of a text
-            included; by default the source's own, 64 tokens of a text.
-        max_target_length: Positive integer. Most target tokens, the end token included; 64 by
+        max_source_length: Positive integer. Most positions of a source, including the end token of
+            a text; by default the source's own limit, 64 tokens for text.
+        max_target_length: Positive integer. Most target tokens, including the end token; 64 by
             default.
-        sentences: List of inputs of the source to compare on, after its edge cases.
+        sentences: List of inputs of the source for the comparison, after its edge cases.
         references: List of their translations, or texts, for the pipeline's metrics.
-        signatures: Tuple of the further signatures: "greedy" for `translate_greedy`, a beam of 1;
+        signatures: Tuple of additional signatures: "greedy" for `translate_greedy`, a beam of 1;
             "nbest" for `translate_nbest` and "prefix" for `translate_prefix`, the best few texts,
             and those that begin with a prefix, by `device_signatures.decode_nbest_on_device`;
             "steps" for `encode` and `decode_step`, of hosts that drive the loop themselves. Each
@@ -108,10 +108,10 @@ def export_litert(model, path, quantization=None, allow_differences=False, say=N
 
 
 def export_onnx(model, path, quantization=None, allow_differences=False, say=None, **settings):
-    """Write an ONNX file in ONNX's standard operations alone: one graph, for any number of rows.
+    """Write an ONNX file with only ONNX's standard operations: one graph, for any number of rows.
 
     A **Keras model** keeps its inputs and outputs with their names; an output with the name of an
-    input gets `_out` after it. Dtypes and the comparison are those of `export_litert`.
+    input gets the suffix `_out`. Dtypes and comparison are as in `export_litert`.
     `keras_bahdanau.runners.ArrayModel` runs the file, without TensorFlow.
 
     ```python
@@ -127,9 +127,9 @@ def export_onnx(model, path, quantization=None, allow_differences=False, say=Non
     Args:
         model: A `Pipeline`, whose search options are frozen in the graph; or a built `keras.Model`.
         path: Path of the file, which must not exist.
-        quantization: None for float32, or "int8" for the weights of matrix products in 8 bits, by
-            ONNX Runtime's dynamic quantizer: a product rounds its input to 8 bits, too. Its
-            differences from Keras are reported, and do not stop the export.
+        quantization: None for float32, or "int8" for weights of matrix products in 8 bits, by
+            ONNX Runtime's dynamic quantizer: products round their inputs to 8 bits, too.
+            Differences from Keras are reported, but do not stop the export.
         allow_differences: As in `export_litert`.
         say: As in `export_litert`.
         **settings: Those of the kind of model, below.
@@ -149,7 +149,7 @@ def export_onnx(model, path, quantization=None, allow_differences=False, say=Non
         references: As in `export_litert`.
         signatures: ("prefix",) for a graph with two more inputs: the ids that each text begins
             with, and how many of them count, 0 for a free text.
-        greedy: True for the best token at each step in place of the pipeline's beam.
+        greedy: True to choose the best token at each step instead of the pipeline's beam search.
 
     Returns:
         Path of the file.
@@ -168,7 +168,7 @@ def export_onnx(model, path, quantization=None, allow_differences=False, say=Non
 
 
 def export_saved_model(model, directory, allow_differences=False, say=None, **settings):
-    """Write the next version of a model for TensorFlow Serving, once it is known to be good.
+    """Write the next version of a model for TensorFlow Serving, after checks.
 
     A **Keras model** keeps its inputs and outputs with their names, as the signature
     `serving_default`, with any batch. With a `source` and `labels` it reads strings, images or
@@ -179,10 +179,11 @@ def export_saved_model(model, directory, allow_differences=False, say=None, **se
     ```
 
     A **Pipeline** answers the signatures of `served_signatures.served`, up to 64 rows at a time. A
-    row that is too long is cut for itself alone, and marked in the output `truncated`.
+    row that is too long is cut without affecting others, and marked in the output `truncated`.
 
-    The version is checked for what a server would refuse, loaded with the server's C++ loader in a
-    clean process, compared with Keras, its warm-up replayed, and only then renamed to its number.
+    The version is checked for anything that a server would reject, loaded with the server's C++
+    loader in a clean process, and compared with Keras; its warm-up is replayed. Only then is it
+    renamed to its number.
 
     Args:
         model: A `Pipeline`, whose search options are frozen in the graph; or a built `keras.Model`.
@@ -200,8 +201,8 @@ def export_saved_model(model, directory, allow_differences=False, say=None, **se
             is cut, and marked in the output `truncated`.
         labels: List of the names of the classes of its only output, two of them for a single
             number. The answer is `label`, `probability` and `probabilities`.
-        from_logits: True if the output is no probability yet; by default the activation of the last
-            layer says so.
+        from_logits: True if the output is logits; by default the activation of the last layer
+            tells.
         max_batch_size: Positive integer, 1024 by default. Most rows of a request.
         examples: As in `export_litert`; with a `source` a list of raw inputs.
 
@@ -213,13 +214,13 @@ def export_saved_model(model, directory, allow_differences=False, say=None, **se
         references: As in `export_litert`.
         signatures: Tuple of further signatures: "prefix" for `translate_prefix`, the best few texts
             that begin with a given one; "alignments" for `translate_nbest_with_alignment` and,
-            beside "prefix", `translate_prefix_with_alignment`: their tokens and alignments, too, in
+            with "prefix", `translate_prefix_with_alignment`: their tokens and alignments, too, in
             answers that are many times as large.
 
     Returns the path of the new version.
 
     Raises:
-        FileExistsError: If `directory` holds something else than versions.
+        FileExistsError: If `directory` holds anything other than versions.
         TypeError: If `model` is neither, or a setting does not fit it.
         ValueError: If a setting is out of range, or `references` are not as many as `sentences`; if
             the version would be refused by a server, or answers differently and `allow_differences`

@@ -1,7 +1,7 @@
 """The protocol of export formats: subclasses of `Exporter` in `exporters.all_formats.FORMATS`.
 
-See `docs/adding_one.md`, and `PhraseBook` in `tests/exporters/test_exporter.py` for the smallest
-one. Methods import TensorFlow or LiteRT, since the command line reads the list first.
+See `docs/adding_one.md`, and `PhraseBook` in `tests/exporters/test_exporter.py` for a minimal one.
+Methods, not modules, import TensorFlow or LiteRT, since the command line lists the formats.
 """
 
 import abc
@@ -16,7 +16,7 @@ MOST_LISTED = 64  # inputs whose lists of hypotheses are compared
 
 
 class Finding(NamedTuple):
-    """One fault of an artefact that would fail where it is deployed; as a string, one sentence.
+    """One fault of an artefact that would make it fail in deployment; as a string, one sentence.
 
     Attributes:
         runtime: Program that would fail, such as "TensorFlow Serving".
@@ -35,7 +35,7 @@ class Finding(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """One hypothesis of an artefact for one input; a field that was not requested is None."""
+    """One hypothesis of an artefact for one input; fields that were not requested are None."""
 
     text: str
     score: float
@@ -49,26 +49,26 @@ class Listed(NamedTuple):
     """All hypotheses of an artefact for one input."""
 
     row: int  # index of the input
-    prefix: str  # that each text was to begin with; "" for none
+    prefix: str  # requested beginning of each text; "" for none
     hypotheses: list  # of `Answer`, best first
 
 
 class Answers(NamedTuple):
-    """Answers of an artefact to some inputs: in `received` and `seconds` an entry for each."""
+    """Answers of an artefact to inputs; `received` and `seconds` have one entry per input."""
 
-    received: list  # lists of `Answer`, that to the input alone first; empty for one too long
-    seconds: list  # for the input alone; None for one that is too long
+    received: list  # lists of `Answer`, first to the single input; empty if it is too long
+    seconds: list  # of the single input; None if it is too long
     longest: int | None = None  # most target tokens; None without such a limit
     longest_source: int | None = None  # most source positions; None for the pipeline's own
-    lists: Sequence = ()  # of `Listed`; empty for an artefact that gives one text alone
+    lists: Sequence = ()  # of `Listed`; empty for an artefact that gives only one text
 
 
 class Exporter(abc.ABC):
     """One export format, with the settings of an export.
 
     An export calls, in this order, `require`, `place`, `compared`, `write`, `damage`,
-    `check`, `answers`, `add_parity` and `publish`. Before `publish` nothing exists at the path that
-    the user named.
+    `check`, `answers`, `add_parity` and `publish`. Before `publish` nothing exists at the user's
+    path.
 
     A format with settings is a dataclass, whose fields the command line fills, and its
     `variants` accepts the settings of `export_all`.
@@ -103,19 +103,19 @@ class Exporter(abc.ABC):
     @staticmethod
     @abc.abstractmethod
     def recognizes(path):
-        """True if something that exists at a path can be an artefact of this format."""
+        """True if the file or directory at a path may be an artefact of this format."""
 
     def require(self, pipeline):
         """Raise ValueError or ImportError, before any work, if a pipeline does not fit."""
         require_exportable(pipeline)
 
     def compared(self, pipeline):
-        """The pipeline whose answers an artefact gives by itself, without the work of clients."""
+        """The pipeline whose answers the artefact gives without work by clients."""
         return pipeline
 
     @classmethod
     def check_name(cls, path, name="path"):
-        """Raise ValueError unless the name of a file ends as those of this format do."""
+        """Raise ValueError unless the name of a file has this format's suffix."""
         if cls.suffix and path.suffix != cls.suffix:
             raise ValueError(
                 f"The name of this file must end in {cls.suffix}. "
@@ -128,15 +128,15 @@ class Exporter(abc.ABC):
 
     @abc.abstractmethod
     def write(self, pipeline, path):
-        """Write a whole artefact, without its comparison, to a draft that is named like it."""
+        """Write a complete artefact, without its comparison, to a draft of the same name."""
 
     def damage(self, path):
-        """List of `Finding`: what has changed since the export, by the card, without TensorFlow."""
+        """List of `Finding`: changes since the export, by the card, without TensorFlow."""
         return []
 
     @abc.abstractmethod
     def check(self, path):
-        """List of `Finding`: what the runtimes would refuse, if `damage` finds nothing."""
+        """List of `Finding`: parts that the runtimes would reject, if `damage` finds nothing."""
 
     @abc.abstractmethod
     def answers(self, path, pipeline, inputs):
@@ -151,10 +151,10 @@ class Exporter(abc.ABC):
 
     @abc.abstractmethod
     def describe(self, path):
-        """String of several lines: the card of an artefact, or a line that it has none."""
+        """String of several lines: the card of an artefact, or a note that it has none."""
 
     def publish(self, written, path):
-        """Rename a written artefact, after all of it has reached the disk; returns its path."""
+        """Sync a written artefact to disk and rename it; return its path."""
         return publish(written, path)
 
 
@@ -174,7 +174,7 @@ class FileExporter(Exporter):
 
 
 def require_exportable(pipeline):
-    """Raise ValueError for inputs beside the source, random draws, or infinite weights."""
+    """Raise ValueError for inputs besides the source, random draws, or infinite weights."""
     if not pipeline.model.exportable:
         raise ValueError(
             "An exported translator must need nothing but the source sentence, and no request "
@@ -186,7 +186,7 @@ def require_exportable(pipeline):
 
 
 def require_plain_copies(pipeline, artefact):
-    """Raise ValueError if clients of ids could not copy the parts that replace unknown tokens."""
+    """Raise ValueError if clients of ids can't copy the parts that replace unknown tokens."""
     from keras_bahdanau.text.copies import are_plain_characters
 
     sides = pipeline.source.subwords, pipeline.target
@@ -199,6 +199,6 @@ def require_plain_copies(pipeline, artefact):
 
 
 def text_beginnings(pipeline, inputs):
-    """A prefix for each input, as somebody types it: half of the last hypothesis of Keras."""
+    """A prefix for each input, as if typed: half of Keras' last hypothesis."""
     texts = [hypotheses[-1].text for hypotheses in pipeline.decode_nbest(inputs)]
     return [text[: (len(text) + 1) // 2] for text in texts]

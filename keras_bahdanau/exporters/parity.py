@@ -3,15 +3,15 @@
 import dataclasses
 from typing import NamedTuple
 
-TOLERANCE = 1e-4  # of all figures: nobody sees less, and it is not looked into
-LISTED = 0.9  # of hypotheses: the last of a beam depend on what it left out on the way
+TOLERANCE = 1e-4  # of all figures: smaller differences are invisible and not examined
+LISTED = 0.9  # share of hypotheses: the last ones of a beam depend on pruned ones
 _FIGURES = {
     "score": "the score",
     "alignment": "the alignment",
     "tokens": "a probability or entropy of the tokens",
 }
-_SHOWN = 200  # characters of an input in an error
-_MOST_SHOWN = 3  # misses in an error
+_SHOWN = 200  # characters of an input shown in an error
+_MOST_SHOWN = 3  # misses shown in an error
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -22,23 +22,23 @@ class Parity:
     sentences: int
     refused: int = 0  # too long for it
     equal: float = 1.0  # share of the rest with the same text
-    ties: int = 0  # of these, another text of equal score or of another `rounding`
-    unstable: int = 0  # another text alone than in a batch, or than in another one
+    ties: int = 0  # of these, texts that differ with equal score or by another `rounding`
+    unstable: int = 0  # texts that depend on the batch
     nbest: float | None = None  # share of hypotheses in lists that are among those of Keras
     score: float = 0.0  # largest difference of a score, where the texts are equal
-    alignment: float = 0.0  # likewise of a weight
-    tokens: float | None = None  # likewise of log p or entropy of a token, or a confidence
-    megabytes: float | None = None  # 10^6 bytes; of Keras, those of its weights
+    alignment: float = 0.0  # largest difference of a weight
+    tokens: float | None = None  # largest difference of a token's log p or entropy, or confidence
+    megabytes: float | None = None  # 10^6 bytes; for Keras, of its weights
     milliseconds: float | None = None  # median of one sentence at a time
     bleu: float | None = None  # if it is one of the pipeline's own metrics
     chrf: float | None = None
     quality: dict = dataclasses.field(default_factory=dict)  # other metrics: label -> score
-    exact: bool = True  # must give the same texts; False with fewer bits
+    exact: bool = True  # must give the same texts; False if quantized
     misses: tuple = ()  # strings: inputs and differences that rounding does not explain
 
     @property
     def holds(self):
-        """True if nothing differs that must not."""
+        """True if only permitted differences were found."""
         return not self.exact or not self.misses
 
     def __str__(self):
@@ -54,10 +54,10 @@ class Parity:
 
 
 class Case(NamedTuple):
-    """Answers to one request: by Keras, by an artefact, and by Keras with its weights rounded."""
+    """Answers to one request: by Keras, by an artefact, and by Keras with rounded weights."""
 
     source: object  # the input
-    expected: list  # of `Translation` of Keras: the best one, or all, best first
+    expected: list  # of Keras' `Translation`s: the best one, or all, best first
     received: list  # of `Answer`: the best text from several batches, or one list of hypotheses
     prefix: str | None = None  # that each text of a list begins with; None for best texts
     rounded: tuple = ()  # lists like `expected`, one for each rounding; empty before `rounding`
@@ -71,7 +71,7 @@ class Case(NamedTuple):
         return pairs, [answer for answer in self.received if not _equal(best, answer)]
 
     def bounds(self):
-        """Dictionary from a figure to the most that it may differ by."""
+        """Dictionary from a figure to its largest allowed difference."""
         largest = dict.fromkeys(_FIGURES, TOLERANCE)
         for hypotheses in self.rounded:
             moved = figures(_paired(self.expected, hypotheses)[0])
@@ -79,21 +79,21 @@ class Case(NamedTuple):
         return largest
 
     def is_suspect(self):
-        """True if anything differs by more than the tolerance: then rounding may explain it."""
+        """True if anything differs by more than the tolerance, so that rounding must explain it."""
         pairs, different = self.compared()
         return bool(different) or any(
             (value or 0.0) > TOLERANCE for value in figures(pairs).values()
         )
 
     def is_steady(self):
-        """True if Keras keeps to its text, or texts, with other roundings."""
+        """True if Keras gives the same texts with other roundings."""
         if self.prefix is None:
             return len({hypotheses[0].text for hypotheses in self.rounded}) <= 2
         least = LISTED * len(self.expected)
         return all(len(_paired(self.expected, texts)[0]) >= least for texts in self.rounded)
 
     def is_tie(self, answer):
-        """True for a text of equal score or of another rounding, or if all roundings differ."""
+        """True for a text with equal score or from another rounding, or if all roundings differ."""
         if not self.is_steady():
             return True
         bound = self.bounds()["score"]
@@ -148,7 +148,7 @@ def list_summary(cases):
 
 
 def figures(pairs):
-    """Largest differences of score, alignment and tokens; None for what no pair has."""
+    """Largest differences of score, alignment and tokens; None if no pair has them."""
     import numpy as np  # which takes time
 
     names = "token_log_probs", "token_entropies", "confidence"
@@ -188,7 +188,7 @@ def _paired(hypotheses, answers):
 
 
 def require(parity, allow_differences):
-    """Raise ValueError if a comparison failed that must not, unless `allow_differences`."""
+    """Raise ValueError if a required comparison failed, unless `allow_differences`."""
     if not parity.holds and not allow_differences:
         more = len(parity.misses) - _MOST_SHOWN
         misses = "; ".join(parity.misses[:_MOST_SHOWN]) + (f"; and {more} more" if more > 0 else "")

@@ -1,4 +1,4 @@
-"""An export from start to end: nothing gets its name before it is known to be good."""
+"""An export from start to end: artefacts get their names only after all checks."""
 
 import contextlib
 import errno
@@ -14,7 +14,7 @@ from keras_bahdanau.files.ownership import existing, lock_of, owned
 
 
 def require_pipeline(pipeline):
-    """Raise TypeError for a path and for a Keras model, which users try."""
+    """Raise TypeError for a path or a Keras model, common mistakes."""
     if isinstance(pipeline, str | os.PathLike):
         raise TypeError(
             f"`pipeline` must be a Pipeline. Received: pipeline={os.fspath(pipeline)!r}. "
@@ -36,9 +36,9 @@ def export(
     allow_differences=False,
     say=None,
 ):
-    """Write a pipeline in one format, once it is known to be good: the path of the artefact.
+    """Write and check a pipeline in one format; return the path of the artefact.
 
-    `path` is the one that the user named. Other arguments: as in `export_litert`.
+    `path` is the user's. Other arguments: as in `export_litert`.
     """
     from keras_bahdanau.exporters.comparison import Comparison  # which loads NumPy
 
@@ -53,7 +53,7 @@ def export(
 
 
 def export_together(artefacts, pipeline, comparison, draft, allow_differences, table_path=None):
-    """Write artefacts of one pipeline, compare all, and only then name each; a list of final paths.
+    """Write artefacts of one pipeline, compare all, then name them; return the final paths.
 
     `artefacts` maps the path of each artefact to its `Exporter`, in the order of the table; the
     first is named last. `comparison` is a `Comparison` with Keras, `table_path` that of a JSON file
@@ -63,7 +63,7 @@ def export_together(artefacts, pipeline, comparison, draft, allow_differences, t
     with unfinished(draft) as directory:
         written = {
             path: directory / path.absolute().parent.name / path.name for path in artefacts
-        }  # the last two names are those of the place: a SavedModel is called by them
+        }  # the last two names of the path are final: a SavedModel is called by them
         for path, exporter in artefacts.items():
             written[path].parent.mkdir(parents=True, exist_ok=True)
             exporter.write(pipeline, written[path])
@@ -92,7 +92,7 @@ def export_together(artefacts, pipeline, comparison, draft, allow_differences, t
 
 
 def require_clean(exporter, path):
-    """Raise ValueError if a format finds anything wrong at a path."""
+    """Raise ValueError if a format finds faults at a path."""
     findings = exporter.damage(path) or exporter.check(path)
     if findings:
         raise ValueError(
@@ -104,7 +104,7 @@ def require_clean(exporter, path):
 def publish(written, path):
     """Rename a whole file or directory, after all of it has reached the disk; returns the path."""
     for part in [*written.rglob("*"), written]:
-        if part.is_dir() and os.name == "nt":  # Windows opens no directory
+        if part.is_dir() and os.name == "nt":  # Windows can't open directories
             continue
         descriptor = os.open(part, os.O_RDONLY if part.is_dir() else os.O_RDWR)
         os.fsync(descriptor)
@@ -114,7 +114,7 @@ def publish(written, path):
 
 
 def publish_version(written, directory):
-    """Rename a whole version to the next number, whatever else is exported; returns its path."""
+    """Rename a whole version to the next free number; return its path."""
     while True:
         target = _after_the_newest(directory)
         try:
@@ -141,8 +141,8 @@ def next_version(directory):
     foreign = [name for name in names if not name.isdecimal() and not name.startswith(".")]
     if foreign:
         raise FileExistsError(
-            "A SavedModel goes into a new directory, or into one that holds numbered versions "
-            f"only. Received: directory={str(directory)!r}, which holds other things. "
+            "A SavedModel goes into a new directory, or into one that holds only numbered "
+            f"versions. Received: directory={str(directory)!r}, which holds other things. "
             "Choose another name."
         )
     return _after_the_newest(directory)
@@ -164,17 +164,17 @@ def newest_version(directory):
     return newest if newest and (newest / "saved_model.pb").is_file() else None
 
 
-_DRAFT = "draft"  # name that is owned in a directory that is not finished
+_DRAFT = "draft"  # name that is owned in an unfinished directory
 
 
 @contextlib.contextmanager
 def unfinished(path):
-    """Make a draft directory to write to first and to rename from; it is removed in the end."""
+    """Make a draft directory to write to and to rename from; removed at the end of the block."""
     around = path.parent
-    # no number and a dot first: a server does not take it for a version
+    # not a number, and hidden: a server does not take it for a version
     draft = path.with_name(f".unfinished-{os.getpid()}-{secrets.token_hex(4)}-{path.name}")
     with existing(around), contextlib.ExitStack() as block:
-        # one process at a time makes a draft, or looks for those without an owner
+        # one process at a time makes a draft, or looks for abandoned ones
         with owned(around / "unfinished", wait=True):
             _remove_abandoned(around)
             draft.mkdir()
@@ -184,14 +184,14 @@ def unfinished(path):
 
 
 def _remove_abandoned(directory):
-    """Remove what exports that were killed have left in a directory."""
+    """Remove files that killed exports have left in a directory."""
     for draft in directory.glob(".unfinished-*"):
         if not lock_of(draft / _DRAFT).exists():
-            continue  # which is no draft of an export
+            continue  # not a draft of an export
         try:
             with owned(draft / _DRAFT) as locked:
                 pass
-        except OSError:  # it has an owner, or is no directory of this user
+        except OSError:  # it has an owner, or belongs to another user
             continue
         if locked:
             shutil.rmtree(draft, ignore_errors=True)

@@ -1,21 +1,22 @@
-"""Answers of Keras with other roundings: how far float32 alone may move an answer.
+"""Answers of Keras with other roundings: how far float32 rounding may move an answer.
 
 Runtimes add the terms of a product in another order, and compute exp and tanh by other polynomials.
 A product of n float32 terms loses about sqrt(n) units in the last place, 64 for n = 4,096, as if
-its weights had been off by so much (backward error; Wilkinson 1963). So Keras is asked again with
-weights perturbed by up to 64 units, each by a random part, and an artefact may be as far from
-Keras as Keras then is from itself. Weights of 8 bits are off by 32,000 units, those of 16 by 4,000.
+its weights were off by this much (backward error; Wilkinson 1963). So Keras answers again with
+weights that are randomly perturbed by up to 64 units, and an artefact may be as far from Keras as
+these answers are from the first ones. Weights of 8 bits are off by 32,000 units, those of 16 by
+4,000.
 """
 
 import numpy as np
 
-DRAWS = 8  # two answers that are as good change places in each with a chance of one half
-SIZE = 2.0**-18  # of a weight: 64 units in the last place of float32
-MOST = 64  # requests that are looked into; more than these do not differ by rounding
+DRAWS = 8  # two equally good answers change places in each with a chance of one half
+SIZE = 2.0**-18  # relative change of a weight: 64 units in the last place of float32
+MOST = 64  # most requests to examine; if more differ, rounding is not the reason
 
 
 def add_roundings(cases, pipeline, search):
-    """Add Keras' answers with weights rounded otherwise to each `Case` that differs visibly."""
+    """Add Keras' answers with differently rounded weights to each `Case` that differs visibly."""
     suspects = [number for number, case in enumerate(cases) if case.is_suspect()][:MOST]
     if not suspects:
         return cases
@@ -33,7 +34,7 @@ def add_roundings(cases, pipeline, search):
 
 
 def roundings(model):
-    """Yield once unchanged and `DRAWS` times with other weights, then restore them."""
+    """Yield once with unchanged and `DRAWS` times with perturbed weights, then restore these."""
     values = [weight.numpy() for weight in model.weights]
     random = np.random.default_rng(0)
     yield

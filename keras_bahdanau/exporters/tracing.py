@@ -1,4 +1,4 @@
-"""Graphs of the functions that answer, their variables, and both on the disk."""
+"""Graphs of signature functions and their variables, in memory and on disk."""
 
 import contextlib
 
@@ -24,9 +24,9 @@ def traced(pipeline, function, arguments, most_rows=None):
 
 
 def _guarded(tensors, specs, most_rows):
-    """Check shapes and equal, limited rows, before a server merges a request with others."""
+    """Check shapes, and that rows are equal and limited, before a server merges requests."""
     with tf.name_scope(GUARD):
-        # which looks at the tensor that came, not at what the graph was promised
+        # it checks the actual tensor, not the promised shape
         tensors = {
             name: tf.ensure_shape(tensor, specs[name].shape) for name, tensor in tensors.items()
         }
@@ -40,18 +40,18 @@ def _guarded(tensors, specs, most_rows):
 
 
 def portable(model):
-    """Traces inside the block hold no cuDNN op, which no CPU and no phone could run."""
+    """Traces inside the block hold no cuDNN ops, which CPUs and phones can't run."""
     return switched(model, "use_cudnn", False)
 
 
 def single_row(model):
-    """Traces inside the block are for one row alone: they read no padding after it."""
+    """Traces inside the block are for a single row without padding."""
     return switched(model, "stops_early", True)
 
 
 @contextlib.contextmanager
 def switched(model, name, value):
-    """The layers that have an attribute of this name have this value there, inside the block."""
+    """Inside the block, layers with an attribute of this name have this value."""
     layers = [layer for layer in model._flatten_layers() if hasattr(layer, name)]
     before = [getattr(layer, name) for layer in layers]
     for layer in layers:
@@ -64,7 +64,7 @@ def switched(model, name, value):
 
 
 class SearchedOnce:
-    """A `Pipeline` whose signatures, but one for a prefix, call one graph of its search."""
+    """A `Pipeline` whose signatures, except for prefixes, share one graph of its search."""
 
     def __init__(self, pipeline):
         self._pipeline = pipeline
@@ -85,7 +85,7 @@ class SearchedOnce:
 
 
 def weights_of(pipeline, resources=()):
-    """A `tf.Module` with the variables, nothing of Keras, and the resources that graphs read."""
+    """A `tf.Module` with the variables, without Keras objects, and the resources of graphs."""
     module = tf.Module()
     module.weights = [weight.value for weight in pipeline.model.weights]
     module.resources = list(resources)

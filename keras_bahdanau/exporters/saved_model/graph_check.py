@@ -1,4 +1,4 @@
-"""Check of a SavedModel for what TensorFlow Serving would refuse, in its stock image on a CPU."""
+"""Check of a SavedModel for parts that TensorFlow Serving's stock CPU image rejects."""
 
 import re
 from pathlib import Path
@@ -65,7 +65,7 @@ def _graph_findings(graph):
     signatures = {
         name: signature
         for name, signature in graph.signature_def.items()
-        if not name.startswith("__saved_model_")  # those run at the start, for no request
+        if not name.startswith("__saved_model_")  # these run at the start, not for requests
     }
     if not signatures:
         yield Finding(
@@ -120,7 +120,7 @@ def _tensor_findings(kind, tensor, subject):
         )
 
 
-GUARD = "rows_of_a_request"  # scope of what refuses a request before any of its rows is read
+GUARD = "rows_of_a_request"  # scope of operations that reject a request before reading its rows
 _MARK = "_XlaMustCompile"  # of a function traced with `jit_compile=True`
 # The operations that tensorflow-text registers; the server links the same library.
 _TEXT = """
@@ -136,7 +136,7 @@ TFText>PhraseDetokenize TFText>RoundRobinGenerateMasks TFText>RoundRobinTrim
 TFText>Utf8Binarize TFText>WhitespaceTokenizeWithOffsetsV2 TokenizerFromLogits
 UnicodeScriptTokenizeWithOffsets WhitespaceTokenizeWithOffsets WordpieceTokenizeWithOffsets
 """
-# `tf.raw_ops` has TensorFlow's own operations only, whatever else this process has loaded.
+# `tf.raw_ops` has only TensorFlow's own operations, even if this process has loaded others.
 KNOWN = frozenset(dir(tf.raw_ops)) | frozenset(_TEXT.split())
 
 
@@ -193,13 +193,13 @@ _HARMFUL = {
 
 
 def harm_of(operation):
-    """The `Harm` that an operation does in a signature, or None."""
+    """The `Harm` of an operation in a signature, or None."""
     harms = (harm for names, harm in _HARMFUL.items() if re.fullmatch(names, operation))
     return next(harms, None)
 
 
 def all_operations(graph):
-    """The names of all operations of a `GraphDef` and its functions, without its own functions."""
+    """The names of all operations of a `GraphDef` and its functions, without calls of these."""
     functions = graph.library.function
     nodes = [*graph.node, *(node for function in functions for node in function.node_def)]
     return {node.op for node in nodes} - {function.signature.name for function in functions}
@@ -233,7 +233,7 @@ def _tensor_names(tensor):
 
 
 def _ancestors(nodes, tensors):
-    """List of the nodes that these tensors come from."""
+    """List of the nodes that these tensors depend on."""
     unseen = {node.name: node for node in nodes}
     waiting, ancestors = list(tensors), []
     while waiting:
@@ -245,7 +245,7 @@ def _ancestors(nodes, tensors):
 
 
 def calls(node):
-    """The names that may be of functions that a node calls."""
+    """Names of the functions that a node may call."""
     values = node.attr.values()
     lists = [function.name for value in values for function in value.list.func]
     return {node.op, *lists, *(value.func.name for value in values)}

@@ -1,4 +1,4 @@
-"""The memory and the work of a graph, from the shapes of its tensors: bounds on any machine."""
+"""Memory and work of a graph, from the shapes of its tensors: bounds for any machine."""
 
 import functools
 import math
@@ -8,14 +8,14 @@ import tensorflow as tf
 
 from keras_bahdanau.exporters.saved_model.graph_check import calls
 
-_BYTES = 4  # of a number; float32 and int32
+_BYTES = 4  # bytes of a float32 or int32
 _LOOPS = {"StatelessWhile", "While"}
-# operations that run each of their functions once at most
+# operations that run each of their functions at most once
 _CALLS = {
     *("Case", "If", "PartitionedCall"),
     *("StatefulPartitionedCall", "StatelessCase", "StatelessIf"),
 }
-# operations that give a tensor another name or shape, or hand it on
+# operations that rename, reshape or pass on a tensor
 _NOTHING_NEW = {
     *("ExpandDims", "Identity", "IdentityN", "Reshape", "Squeeze", "StopGradient"),
     *_LOOPS,
@@ -23,7 +23,7 @@ _NOTHING_NEW = {
 }
 _NO_WORK = {*_NOTHING_NEW, "Const", "Placeholder"}
 _READ_A_PART = re.compile("(Resource)?Gather.*|(Strided)?Slice|Shape|Size|TensorListGetItem")
-# the axes of the second factor that are summed over: turned by a flag, and not
+# the summed axis of the second factor, transposed or not
 _PRODUCTS = {
     "MatMul": ("transpose_b", slice(1, 2), slice(0, 1)),
     **dict.fromkeys(
@@ -34,7 +34,7 @@ _PRODUCTS = {
     "DepthwiseConv2dNative": ("", None, slice(0, 2)),
 }
 _STEPS = {"FusedBatchNormV3": 4, "LogSoftmax": 5, "Softmax": 5}
-# more work than their numbers tell, where it is not said above
+# operations with more work than their numbers suggest
 _UNKNOWN = re.compile(
     r"MatMul|Conv(\d[Dd]|$)|Dilation2D|FFT|Pool|Solve|Cholesky|Determinant|Inverse|Svd|Eig|Qr$|"
     "^Lu$|^Matrix(Exponential|Logarithm|SquareRoot)|^Xla"
@@ -42,20 +42,20 @@ _UNKNOWN = re.compile(
 
 
 class Unbounded(ValueError):
-    """Work that has no bound which the shapes of a graph give."""
+    """Work without a bound that follows from the shapes of a graph."""
 
 
 def graph_bytes(graph, unknown):
-    """Bytes of all tensors of a graph; a loop's body counts for one round, its lists for all."""
+    """Bytes of all tensors of a graph; a loop's body counts once, its lists for all iterations."""
     return _total(graph, unknown, _bytes, lambda *_: 1)
 
 
 def graph_operations(graph, unknown):
-    """Operations on one number that a graph takes at most; `Unbounded` if there is no known bound.
+    """Most scalar operations of a graph; `Unbounded` without a known bound.
 
     A matrix product or convolution counts its multiplications and additions; any other operation
     one for each number of its inputs or outputs, whichever are more; a softmax, a normalization, a
-    sort and a Fourier transform some steps each. Loops take as many rounds as they can.
+    sort and a Fourier transform some steps each. Loops run their most iterations.
     """
     return _total(graph, unknown, _operations, _runs)
 
@@ -93,7 +93,7 @@ class _Part:
         argument_shapes = {name: [shape] for name, shape in zip(arguments, shapes, strict=True)}
         self._shapes = {
             name: [
-                None  # of any number of axes
+                None  # unknown rank
                 if shape.unknown_rank
                 else tuple(unknown if axis.size < 0 else axis.size for axis in shape.dim)
                 for shape in shapes
@@ -110,7 +110,7 @@ class _Part:
         return [self._shapes[name][index] for name, index in _tensors(node)]
 
     def constant(self, tensor):
-        """Value of a tensor that is made of constants alone; None of any other one."""
+        """Value of a tensor that is computed from constants only; None for any other."""
         name, index = _tensor(tensor)
         waiting, made_of = [name], {}
         while waiting:
@@ -150,7 +150,7 @@ def _bytes(part, node):
 
 
 def _runs(parts, part, node, called):
-    """Most times that a node runs a function: a loop its body once a round."""
+    """Most times that a node runs a function: a loop runs its body once per iteration."""
     if node.op in _CALLS or node.op == called:
         return 1
     if node.op in _LOOPS:
@@ -166,7 +166,7 @@ def _runs(parts, part, node, called):
 
 
 def _has_limit(condition):
-    """True if a loop's condition compares its first arguments: the round and the most rounds."""
+    """True if a loop's condition compares its first arguments: iteration and their limit."""
     return any(
         node.op == "Less" and list(node.input) == condition.arguments[:2]
         for node in condition.nodes.values()

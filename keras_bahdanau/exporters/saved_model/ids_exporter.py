@@ -23,7 +23,7 @@ class IdsSavedModelExporter(SavedModelExporter):
     purpose = "clients that split text themselves"
     artefact = "SavedModel of ids"
     text_operations = False
-    pads_requests = True  # so that clients may send rows of any width
+    pads_requests = True  # lets clients send rows of any width
     target_length = "length"
 
     @classmethod
@@ -45,7 +45,7 @@ class IdsSavedModelExporter(SavedModelExporter):
 
     def compared(self, pipeline):
         search = pipeline.search
-        writes = search.write_unknown or search.replace_unknown  # copies stay unknown tokens here
+        writes = search.write_unknown or search.replace_unknown  # clients copy, not the graph
         search = dataclasses.replace(search, replace_unknown=False, write_unknown=writes)
         return pipeline.searching(search)
 

@@ -30,11 +30,11 @@ from keras_bahdanau.exporters.saved_model.version_card import (
 )
 from keras_bahdanau.search import SearchOptions
 
-SIGNATURES = ("prefix", "alignments")  # beside those that every version has
+SIGNATURES = ("prefix", "alignments")  # in addition to those of every version
 
 
 class VersionFormat(Exporter):
-    """SavedModels of pipelines and of Keras models: one of several numbered versions."""
+    """Base of SavedModels of pipelines and of Keras models: numbered versions."""
 
     purpose = "TensorFlow Serving"
     artefact = "SavedModel"
@@ -83,16 +83,16 @@ class SavedModelExporter(VersionFormat):
     max_source_length: int | None = None
     signatures: tuple = ()
 
-    text_operations = True  # of tensorflow-text, in the graph
-    pads_requests = False  # a server that pads ends at two requests of different rank
-    target_length = "target_length"  # name of an output beside the alignment
+    text_operations = True  # the graph has operations of tensorflow-text
+    pads_requests = False  # a padding server crashes on two requests of different rank
+    target_length = "target_length"  # name of an output with the alignment
 
     def __post_init__(self):
         SearchOptions(max_source_length=self.max_source_length)  # which checks it
         if not set(self.signatures) <= set(SIGNATURES):
             raise ValueError(
                 f"`signatures` of a SavedModel must be some of {', '.join(map(repr, SIGNATURES))}, "
-                f"beside those that all have. Received: signatures={self.signatures!r}"
+                f"besides those that all have. Received: signatures={self.signatures!r}"
             )
 
     @classmethod
@@ -102,7 +102,7 @@ class SavedModelExporter(VersionFormat):
 
     def require(self, pipeline):
         super().require(pipeline)
-        self.resources(pipeline)  # or say now that tensorflow-text is not installed
+        self.resources(pipeline)  # or fail now if tensorflow-text is not installed
 
     def served(self, pipeline):
         """Signatures: dictionary from a name to (function, its arguments)."""
@@ -125,7 +125,7 @@ class SavedModelExporter(VersionFormat):
         return [*pipeline.source.resources, pipeline.target.graph]
 
     def extra_files(self, pipeline):
-        """Dictionary from a name in `assets.extra` to the bytes of a further file."""
+        """Dictionary from a name in `assets.extra` to the bytes of an additional file."""
         return {}
 
     def write(self, pipeline, path):
@@ -137,13 +137,13 @@ class SavedModelExporter(VersionFormat):
         write_version(self, pipeline.searching(options), path)
 
     def answers(self, path, pipeline, inputs):
-        """Answers to each input alone, in a batch of 64, and in another order; and lists."""
+        """Answers to single inputs, in batches of 64, and in another order; and lists."""
         from keras_bahdanau.exporters.cpp_loader import timed_in_clean_process
         from keras_bahdanau.exporters.saved_model.version import warmup_requests
 
         requested = self._requests(pipeline, inputs)
         warmup = warmup_requests(self, pipeline)
-        requests = (  # made one by one: files are large
+        requests = (  # created one by one: files are large
             (name, self.request(pipeline, [inputs[row] for row in rows], prefixes))
             for name, rows, prefixes in requested
         )
@@ -165,7 +165,7 @@ class SavedModelExporter(VersionFormat):
         return Answers(received, alone, longest_source=self.max_source_length, lists=lists)
 
     def _requests(self, pipeline, inputs):
-        """List of (name of a signature, row numbers, their prefixes or None), one a request."""
+        """List of (name of a signature, row numbers, their prefixes or None), one per request."""
         aligned, nbest, prefix = (
             self.signature(pipeline, kind) for kind in ("with_alignment", "nbest", "prefix")
         )
@@ -185,7 +185,7 @@ class SavedModelExporter(VersionFormat):
         return f"{pipeline.verb}_{kind}"
 
     def request(self, pipeline, inputs, prefixes=None):
-        """Arguments of a request of some inputs, and of the beginnings of their texts."""
+        """Arguments of a request: inputs, and prefixes of their texts."""
         request = pipeline.source.requests(inputs)
         if prefixes is not None:
             request["prefix"] = [prefix.encode() for prefix in prefixes]
@@ -203,7 +203,7 @@ class SavedModelExporter(VersionFormat):
         return [text.decode("utf-8", "replace") for text in result[pipeline.noun]]
 
     def read_lists(self, pipeline, result):
-        """A list of `Answer` for each row of a result: all but the empty places after the last."""
+        """A list of `Answer` for each row of a result, without the empty entries at its end."""
         from keras_bahdanau.search.beam import IMPOSSIBLE
 
         lists = self.listed_texts(pipeline, result), result["scores"], result["confidences"]
@@ -252,7 +252,7 @@ def _describe_files(card):
 
 
 def describe_limits(card):
-    """Lines of text with what a request may be, if the card says so: those of 0.1.0 do not."""
+    """Lines of text with the limits of a request, if the card has them (not in 0.1.0)."""
     if "max_rows" not in card:
         return
     work = "no known number of"
@@ -278,6 +278,6 @@ def _token_fields(result, length, row, *rank):
 
 
 def _batches(count, step):
-    """Row numbers in batches of `BATCH`, the last one filled with the first rows again."""
+    """Row numbers in batches of `BATCH`, the last batch filled up with the first rows."""
     rows = itertools.cycle(range(count)[::step])
     return [list(itertools.islice(rows, BATCH)) for _ in range(-(-count // BATCH))]

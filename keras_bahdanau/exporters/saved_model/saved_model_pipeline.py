@@ -1,4 +1,4 @@
-"""A SavedModel in place of a `Pipeline`: many inputs in batches, without Python TensorFlow."""
+"""A SavedModel used as a `Pipeline`: many inputs in batches, without Python TensorFlow."""
 
 from pathlib import Path
 
@@ -12,12 +12,13 @@ from keras_bahdanau.pipelines.translation import Translation
 
 
 class SavedModelPipeline:
-    """A version that `export_saved_model` wrote, in TensorFlow's C++ loader, as a server runs it.
+    """A version by `export_saved_model` in TensorFlow's C++ loader, as in a server.
 
     Only for a process that has not imported `tensorflow`: see `SavedModelSession`. Inputs are
     texts, or the content of files; the search is that of the export. Threads may share it, and run
-    at once. Raises `Damage` if its card is none; RuntimeError if Python TensorFlow is imported, or
-    the version can't be loaded; ValueError without a card or a signature of one tensor of strings.
+    concurrently. Raises `Damage` if its card is invalid; RuntimeError if Python TensorFlow is
+    imported, or the version can't be loaded; ValueError without a card or a signature of one tensor
+    of strings.
     """
 
     def __init__(self, path):
@@ -36,12 +37,12 @@ class SavedModelPipeline:
         (self._text,) = _TEXTS & {*signature.outputs}
 
     def check(self, name, inputs):
-        """Raise an error unless all are texts, bytes or paths of readable files; no FLAC."""
+        """Raise an error unless all are texts, bytes or paths of readable files other than FLAC."""
         reads_files = self.card.get("inputs") == "files"
         for content in inputs:
             if not isinstance(content, str | bytes | Path):
                 raise TypeError(
-                    f"`{name}` must hold texts, or files. Received: one of type "
+                    f"`{name}` must hold texts, or files. Received: an item of type "
                     f"{type(content).__name__}."
                 )
             if reads_files and content_of(content, len(_FLAC)) == _FLAC:
@@ -81,7 +82,7 @@ class SavedModelPipeline:
         )
 
     def _probabilities(self, row, target_time):
-        """The fields that versions by 0.1.0 lack."""
+        """The fields that versions of 0.1.0 lack."""
         if "confidence" not in row:
             return {}
         return {
@@ -92,7 +93,7 @@ class SavedModelPipeline:
         }
 
 
-_FLAC = b"fLaC"  # with which its files begin
+_FLAC = b"fLaC"  # first bytes of its files
 _TEXTS = {"translation", "text"}  # names of the text, by the kind of the source
 
 

@@ -1,8 +1,8 @@
-"""Answers of a SavedModel: functions of a `Pipeline`, ready to be traced.
+"""Signatures of a SavedModel: functions of a `Pipeline`, ready to be traced.
 
-Every output's first axis is the batch, and every function is total: any bytes and any numbers in, a
-well-formed answer out, since one failing row would fail all the requests that a server merged into
-its batch. So a row that is too long is cut, for itself alone, and marked in the output `truncated`,
+Every output's first axis is the batch, and every function is total: any bytes or numbers give a
+well-formed answer, since one failing row would fail all requests that a server has merged into the
+batch. So a row that is too long is cut, by itself, and marked in the output `truncated`,
 bool `(batch,)`: an input of more than `max_source_length` positions, or a target or prefix of more
 than `max_length` tokens. `answer_fields` describes the other outputs.
 """
@@ -50,7 +50,7 @@ def decode(pipeline, **inputs):
 
 
 def decode_with_alignment(pipeline, **inputs):
-    """The outputs of `decode`, and those of an alignment.
+    """The outputs of `decode`, and an alignment.
 
     `source_tokens` `(batch, source_time)` and `target_tokens` `(batch, target_time)` strings, ""
     after `source_length` and `target_length`; `finished` bool `(batch,)`; `alignment` float32
@@ -90,7 +90,7 @@ def decode_nbest(pipeline, aligned=False, **inputs):
 
 
 def decode_prefix(pipeline, prefix, aligned=False, **inputs):
-    """The same of the texts that begin with `prefix`, strings `(batch,)`; "" for a free one."""
+    """The same for texts that begin with `prefix`, strings `(batch,)`; "" for any text."""
     inputs, features, truncated = _cut(pipeline, inputs)
     ids, longer = _split_prefix(pipeline, prefix)
     result = pipeline.search_features(features, prefix=ids)
@@ -100,7 +100,7 @@ def decode_prefix(pipeline, prefix, aligned=False, **inputs):
 def score_pair(pipeline, target, **inputs):
     """The score of a given text `target`: `score` float32, `length` int32, all `(batch,)`.
 
-    Beside it the `confidence`, and of each token `target_tokens` strings, `token_log_probs`,
+    Also the `confidence`, and for each token `target_tokens` strings, `token_log_probs`,
     `token_entropies` and `token_words` `(batch, target_time)`, of which `length` count.
     """
     _, features, truncated = _cut(pipeline, inputs)
@@ -115,7 +115,7 @@ def decode_ids(pipeline, **inputs):
 
     Gives `ids` `(batch, target_time)`, `length`, `score`, `finished`, ... `(batch,)`. For text the
     features are `source` int32 `(batch, source_time)` and `source_length` int32 `(batch,)`, since a
-    server pads with a row's first id. Ids outside of the vocabulary count as unknown.
+    server pads with a row's first id. Ids outside the vocabulary count as unknown.
     """
     features, truncated = _cut_features(pipeline, inputs)
     result = pipeline.search_features(features)
@@ -188,7 +188,7 @@ def served(pipeline, signatures=()):
 
 
 def served_ids(pipeline, signatures=()):
-    """Signatures of an ids-only SavedModel: likewise."""
+    """Signatures of an ids-only SavedModel, in the same form."""
     inputs = pipeline.source.feature_inputs
     prefix_inputs = {**inputs, "prefix": IDS, "prefix_length": LENGTH}
     lists = {
@@ -206,12 +206,12 @@ def served_ids(pipeline, signatures=()):
 
 
 def _aligned(signature):
-    """The same function, with alignments in its lists."""
+    """The function with alignments in its lists."""
     return functools.partial(signature, aligned=True)
 
 
 def _requested(optional, signatures):
-    """The signatures for which an export has asked: those with a prefix, an alignment, or both."""
+    """The signatures that an export requested: with a prefix, an alignment, or both."""
     return {
         name: signature
         for name, signature in optional.items()
@@ -242,7 +242,7 @@ def _split_prefix(pipeline, prefix):
 
 
 def _cut_prefix(pipeline, ids):
-    """(ids, longer): at most `max_length` columns, and bool `(batch,)`, which rows had more."""
+    """(ids, longer): at most `max_length` columns; bool `(batch,)`, True for rows that had more."""
     longest = pipeline.search.max_length
     return ids[:, :longest], tf.reduce_any(ids[:, longest:] != PAD, axis=1)
 

@@ -1,4 +1,4 @@
-"""One version of a SavedModel on the disk: the graph, and what a server reads beside it.
+"""One version of a SavedModel on disk: the graph, and the other files that a server reads.
 
 TensorFlow Serving replays `assets.extra/tf_serving_warmup_requests`, a TFRecord of
 `tensorflow.serving.PredictionLog`, and refuses a version if one fails. The card bounds the memory
@@ -37,7 +37,7 @@ pad_variable_length_inputs: {pads}
 """
 
 # Field numbers of tensorflow_serving/apis: prediction_log.proto, predict.proto, model.proto.
-# Written by hand, since the package that has these messages is for clients.
+# Written by hand, since the package with these messages is for clients.
 _PREDICT_LOG, _REQUEST = 6, 1
 _MODEL_SPEC, _INPUTS = 1, 2
 _NAME, _SIGNATURE_NAME = 1, 3

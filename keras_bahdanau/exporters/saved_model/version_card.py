@@ -7,7 +7,7 @@ from keras_bahdanau.exporters.card import CARD, read_card, sha256
 from keras_bahdanau.exporters.exporter import Finding
 from keras_bahdanau.files.integrity import LONGEST_CARD, Damage, sha256_of
 
-BATCH = 64  # most rows that the settings of a version let a server put into one batch
+BATCH = 64  # most rows of a server's batch under the settings of a version
 CARD_PATH = Path("assets.extra", CARD)
 SEAL_PATH = Path("assets.extra", f"{CARD}.sha256")
 _SERVER = "TensorFlow Serving"
@@ -15,7 +15,7 @@ _COPY_AGAIN = "Copy the version again, or export the translator again."
 
 
 def write_card(path, card):
-    """Write the card of a version, where an operator finds it, after all of its other files."""
+    """Write the card of a version, after all its other files."""
     card = {**card, "sha256": _hashes_of(path)}
     content = json.dumps(card, indent=1, ensure_ascii=False).encode()
     (path / CARD_PATH).write_bytes(content)
@@ -23,14 +23,14 @@ def write_card(path, card):
 
 
 def load_card(path):
-    """The card of a version, a dictionary, or None without one; `Damage` if it is no card."""
+    """The card of a version, a dictionary, or None without one; `Damage` if it is invalid."""
     if not (path / CARD_PATH).is_file():
         return None
     return read_card(_head_of(path / CARD_PATH))
 
 
 def find_damage(path):
-    """The files of a version that have changed since the export: a list of `Finding`."""
+    """Find files of a version that have changed since the export: a list of `Finding`."""
     try:
         card = load_card(path)
     except Damage as error:
@@ -64,7 +64,7 @@ def _card_findings(path):
 
 
 def _hashes_of(path):
-    """The sha256 of each file but the card and its seal, by its path; "" if it is not regular."""
+    """The sha256 of each file except card and seal, by path; "" if it is not a regular file."""
     hashes = {}
     for file in sorted(path.rglob("*")):
         name = file.relative_to(path)
@@ -85,6 +85,6 @@ def _seal_of(content):
 
 
 def _head_of(path):
-    """The content of a file, cut where `parse_card` refuses it."""
+    """The content of a file, up to the limit of `parse_card`."""
     with open(path, "rb") as file:
         return file.read(LONGEST_CARD + 1)
