@@ -88,7 +88,7 @@ class TfliteFile(val path: String, content: ByteBuffer, private val use: Use = U
 
     private fun checkVocabularies() {
         val names = card["vocabularies"] as? Map<*, *>
-        require(card["verb"] is String && names != null) { "its card.json does not say how to run it" }
+        require(card["verb"] is String && names != null) { "its card.json does not tell how to run it" }
         require(card["max_source_length"] is Long) { "its card.json states no max_source_length" }
         require("target" in names) { "it lacks the vocabulary of the target" }
         require(names.values.all { it in files }) { "it lacks a vocabulary that its card.json names" }

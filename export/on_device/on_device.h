@@ -93,7 +93,7 @@ class Pipeline {
     const auto words = Optional<int32_t>("token_words");
     const auto copied = Optional<int32_t>("copied_from");
     if (copies() && !copied) {
-      throw InputError("A file that copies characters must say which: by the output copied_from. "
+      throw InputError("A file that copies characters must have the output copied_from. "
                        "Received: path=" + Quoted(file_.path()) +
                        " without it. Export it again.");
     }

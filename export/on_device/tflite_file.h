@@ -129,7 +129,7 @@ class TfliteFile {
 inline void CheckPipeline(const TfliteFile& file) {
   const json::Value& card = file.card();
   const auto* names = card["vocabularies"].As<json::Object>();
-  file.Require(card["verb"].As<std::string>() && names, "its card.json does not say how to run it");
+  file.Require(card["verb"].As<std::string>() && names, "its card.json does not tell how to run it");
   file.Require(card["max_source_length"].As<int64_t>(),
                "its card.json states no max_source_length");
   file.Require(names->contains("target"), "it lacks the vocabulary of the target");

@@ -1,1 +1,1 @@
-"""A `Translator` as a page that runs in a browser, without a server that computes."""
+"""A `Translator` as a page that runs in a browser, from a static server."""

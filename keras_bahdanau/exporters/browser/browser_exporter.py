@@ -21,7 +21,7 @@ from keras_bahdanau.settings.option import Check, check_value
 MODEL, SITE, PAGE, SCRIPT = "model.tflite", "site.json", "index.html", "start.js"
 BROWSER = "The page"
 MODULES = Path(__file__).parent / "page"
-LICENSE = Path(__file__).parent / "apache_license.txt"  # that of LiteRT.js, whose packages lack it
+LICENSE = Path(__file__).parent / "apache_license.txt"  # of LiteRT.js, whose packages lack it
 _LONGEST_TITLE = 200  # characters
 _FORMS = {"bytes": {str: int}, "sha256": {str: str}, "model": str, "title": str}
 # of LiteRT.js: its modules, and its programs for browsers with relaxed SIMD and for those without
@@ -42,13 +42,13 @@ _LITERT = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BrowserExporter(LiteRTExporter):
-    """A page that runs a model where it is read, later without a network.
+    """A page that runs a model in the visitor's browser, after the first visit also offline.
 
-    A visitor types a text; draws or chooses an image; records sound or chooses a file; or writes by
-    pen: whatever the source of the model is. The directory holds `index.html` with its modules, the
-    model as `export_litert` writes it, LiteRT.js, and `site.json` with the size and the sha256 of
-    each file, and its own. Any static web server serves it. The signatures "nbest" and "prefix" add
-    suggestions and a prefix.
+    Depending on the model's source, a visitor types a text, draws or chooses an image, records
+    sound or chooses a file, or writes by pen. The directory holds `index.html` with its modules,
+    the model as `export_litert` writes it, LiteRT.js, and `site.json` with the size and the sha256
+    of each file, and its own. Any static web server serves it. The signatures "nbest" and "prefix"
+    add suggestions and a prefix.
 
     Args:
         litert_js: Path of the directory that holds `node_modules` with `@litertjs/core`.
@@ -88,11 +88,11 @@ class BrowserExporter(LiteRTExporter):
         return (path / SITE).is_file() and (path / PAGE).is_file()
 
     def require(self, pipeline):
-        self._packages()  # or say now that they are not installed
+        self._packages()  # or fail now if they are not installed
         super().require(pipeline)
         source = pipeline.source
         _, vocabularies = vocabulary_files(pipeline)
-        # a module makes the features of the very class that names it
+        # a module computes the features of exactly the class that names it
         entered = vars(type(source)).get("page_entry") and (MODULES / source.page_entry).is_file()
         if "source" not in vocabularies and not entered:
             raise ValueError(
@@ -165,7 +165,7 @@ class BrowserExporter(LiteRTExporter):
         return super().check(path / MODEL)
 
     def answers(self, path, pipeline, inputs):
-        """The answers of its model by LiteRT for Python, which the page's own equal."""
+        """The answers of its model by LiteRT for Python, which equal the page's."""
         return super().answers(path / MODEL, pipeline, inputs)
 
     def add_parity(self, path, rows):
@@ -180,7 +180,7 @@ class BrowserExporter(LiteRTExporter):
 
 
 def _write_page(path):
-    """Write the source of the model, and the hash of the script that checks all, into the page."""
+    """Write the model's source and the hash of the checking script into the page."""
     name = read_packed_card(path / MODEL).get("source", {}).get("class_name")
     digest = base64.b64encode(bytes.fromhex(_hash(path / SCRIPT))).decode()
     page = (path / PAGE).read_text("utf-8")
@@ -197,7 +197,7 @@ def _is_title(value):
 
 
 def _import_by_path(module):
-    """Let a module of LiteRT.js import the other one by its place: workers have no import maps."""
+    """Let a module of LiteRT.js import the other one by path: workers have no import maps."""
     name, module_path = f'"{_PACKAGES["wasm-utils"]}"', '"../../wasm-utils/dist/index.js"'
     notice = f"// Changed by keras_bahdanau: imports {module_path[1:-1]} by its path.\n"
     content = module.read_text("utf-8")
@@ -210,7 +210,7 @@ def _import_by_path(module):
 
 
 def _read_site(path):
-    """The list of the files of a site; raises `Damage` if it is none."""
+    """The list of the files of a site; raises `Damage` if it is invalid."""
     site = read_sealed_json(path / SITE)
     check_fields(site, _FORMS)
     return site

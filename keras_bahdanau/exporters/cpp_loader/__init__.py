@@ -1,6 +1,6 @@
-"""A SavedModel as TensorFlow Serving runs it: in its C++ loader, without Python TensorFlow.
+"""A SavedModel in TensorFlow's C++ loader, as in TensorFlow Serving, without Python TensorFlow.
 
-`run_in_clean_process` starts a process that needs the standard library and NumPy alone. That
+`run_in_clean_process` starts a process that needs only the standard library and NumPy. That
 process is this package as a program:
 
     python -m keras_bahdanau.exporters.cpp_loader SAVED_MODEL < REQUESTS > ANSWERS

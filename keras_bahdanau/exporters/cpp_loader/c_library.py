@@ -11,7 +11,7 @@ import numpy as np
 
 
 class Buffer(ctypes.Structure):
-    """`TF_Buffer`, as far as it is read: another field follows these."""
+    """The first fields of `TF_Buffer`, which has one more."""
 
     _fields_ = [("data", ctypes.c_void_p), ("length", ctypes.c_size_t)]
 
@@ -98,7 +98,7 @@ def load_library():
 
 @functools.cache
 def load_text_operations():
-    """Register the operations of tensorflow-text, where it is installed."""
+    """Register the operations of tensorflow-text, if it is installed."""
     library, text = load_library(), _find_package("tensorflow_text")
     for operations in sorted(text.glob("python/*/_*.so")) if text else []:
         handle = call(library, "TF_LoadLibrary", os.fsencode(operations))
@@ -118,7 +118,7 @@ def find_library():
 
 
 def _find_package(name):
-    spec = importlib.util.find_spec(name)  # which does not import it
+    spec = importlib.util.find_spec(name)  # without importing it
     return spec and pathlib.Path(spec.submodule_search_locations[0])
 
 
@@ -181,14 +181,14 @@ def to_numpy(value):
 def _encoded(string):
     if not isinstance(string, (str, bytes)):
         raise TypeError(
-            "An input must be a NumPy array of numbers, or hold nothing but `str` and `bytes`. "
+            "An input must be a NumPy array of numbers, or hold only `str` and `bytes`. "
             f"Received: {string!r}"
         )
     return string.encode() if isinstance(string, str) else string
 
 
 def object_array(items, shape):
-    """Return a flat list of anything as an object array of that shape."""
+    """Return a flat list of any objects as an object array of a shape."""
     array = np.empty(len(items), dtype=object)
     array[:] = items
     return array.reshape(shape)

@@ -29,10 +29,9 @@ def run_in_clean_process(directory, requests, python=None):
 
     Args:
         directory: Path of the SavedModel, the directory that holds `saved_model.pb`.
-        requests: Iterable of `(signature, {argument: array})`, as `SavedModelSession.run` takes
-            them. One or two of them are in memory at a time.
-        python: Path of the Python whose TensorFlow is used, for another release of it; None for
-            the one that runs this.
+        requests: Iterable of `(signature, {argument: array})`, as for `SavedModelSession.run`.
+            One or two are in memory at a time.
+        python: Path of a Python with another release of TensorFlow; None for the running one.
 
     Returns a list of dictionaries from a result's name to its array. Raises RuntimeError if loading
     the model or any request fails, with the last output of the process.
@@ -50,7 +49,7 @@ def run_in_clean_process(directory, requests, python=None):
 def timed_in_clean_process(directory, requests, python=None, threads=None, text_operations=True):
     """(answers, seconds of each request) of `run_in_clean_process`, by default on all threads."""
     limits = {} if threads is None else dict.fromkeys(_THREADS, str(threads))
-    # files without a name: nothing is left of them, however this process ends
+    # unnamed files: they vanish however this process ends
     with tempfile.TemporaryFile() as answered, tempfile.TemporaryFile() as log:
         child = subprocess.Popen(
             module_command(python or sys.executable, _MODULE, os.fspath(directory))
@@ -65,7 +64,7 @@ def timed_in_clean_process(directory, requests, python=None, threads=None, text_
             stdout=answered,
             stderr=log,
         )
-        # it ends when its standard input does; if it does so first, its last line says why
+        # it ends with its standard input; if earlier, its last line tells why
         with contextlib.suppress(BrokenPipeError), child:
             for signature, arrays in requests:
                 _write(child.stdin, signature, arrays)
@@ -85,7 +84,7 @@ def timed_in_clean_process(directory, requests, python=None, threads=None, text_
 
 
 def _write(file, signature, arrays, seconds=0.0):
-    """Write a call without pickle, its size first: the file may be a pipe that stays open."""
+    """Write a call without pickle, preceded by its size: the file may be an open pipe."""
     fields = {"signature": np.array(signature), "seconds": np.array(seconds, np.float64)}
     for name, value in arrays.items():
         array = to_numpy(value)
@@ -101,7 +100,7 @@ def _write(file, signature, arrays, seconds=0.0):
 
 
 def _write_end(file):
-    """Say that no further call follows."""
+    """Mark the end of the calls."""
     file.write(_SIZE.pack(0))
     file.flush()
 
@@ -138,12 +137,12 @@ def main():
     )
     options = parser.parse_args()
     answered = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # TensorFlow's own prints are no answer
+    os.dup2(2, 1)  # TensorFlow's own output is not an answer
     try:
         with SavedModelSession(options.saved_model, text_operations=not options.no_text) as session:
             requests = itertools.chain(_calls(sys.stdin.buffer), [None])
             for (name, inputs, _), following in itertools.pairwise(requests):
-                if following is None:  # all is read: what follows is the end of the input
+                if following is None:  # all is read: only the end of the input follows
                     end_with_input()
                 began = time.perf_counter()
                 answer = session.run(name, **inputs)

@@ -11,7 +11,7 @@ class TensorSpec(NamedTuple):
     """One argument or result of a signature."""
 
     tensor: str  # name in the graph, such as "serving_default_text:0"
-    dtype: np.dtype | None  # object for strings; None if this module can't carry the type
+    dtype: np.dtype | None  # object for strings; None for unsupported types
     shape: tuple[int | None, ...] | None  # None for an unknown dimension, or rank
 
 

@@ -1,4 +1,4 @@
-"""A SavedModel in TensorFlow's C++ loader, one signature after the other."""
+"""A SavedModel in TensorFlow's C++ loader, with its signatures as calls."""
 
 import contextlib
 import ctypes
@@ -111,7 +111,7 @@ class SavedModelSession:
         return arrays.values()
 
     def _find(self, specs):
-        """Return the graph's outputs that stand for arguments or results."""
+        """Return the graph's outputs of arguments or results."""
         outputs = (Output * len(specs))()
         for output, (name, spec) in zip(outputs, specs.items(), strict=True):
             operation, _, index = spec.tensor.rpartition(":")

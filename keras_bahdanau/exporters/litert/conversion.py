@@ -22,7 +22,7 @@ from keras_bahdanau.text.vocabulary import drop_composition, drop_normalization
 def packed(pipeline, model, precision, signatures_beside, max_source_length, max_target_length):
     """The bytes of the whole file: the model with its metadata, vocabularies and card."""
     files, vocabularies = vocabulary_files(pipeline)
-    if TARGET in files and "prefix" not in signatures_beside:  # then it reads no text
+    if TARGET in files and "prefix" not in signatures_beside:  # then the file reads no text
         files[TARGET] = drop_normalization(files[TARGET])
     if TARGET in files and pipeline.source.subwords is not None:  # that of the source writes none
         files[vocabularies["source"]] = drop_composition(files[vocabularies["source"]])
@@ -51,7 +51,7 @@ def convert(pipeline, quantization, signatures_beside, source_time, target_time,
 def converted(weights, functions, quantization, around):
     """The bytes of a model with these signatures, concrete functions by name, over its weights."""
     with tempfile.TemporaryDirectory(dir=around) as directory:
-        # a SavedModel on the way: only from there the file gets its signatures' names
+        # by way of a SavedModel: only then does the file get its signatures' names
         write_graph(weights, directory, functions)
         converter = tf.lite.TFLiteConverter.from_saved_model(
             directory, signature_keys=list(functions)
@@ -59,7 +59,7 @@ def converted(weights, functions, quantization, around):
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
         if quantization not in (None, "int4"):
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
-        # one scale a matrix: then the lookup and the product of a tied embedding share its bytes
+        # one scale per matrix: the lookup and the product of a tied embedding then share its bytes
         converter._experimental_disable_per_channel_quantization_for_dense_layers = True
         if quantization == "float16":
             converter.target_spec.supported_types = [tf.float16]
@@ -96,7 +96,7 @@ def _functions(pipeline, signatures, source_time, target_time):
 
 
 def _steps(pipeline, features):
-    """The signatures of hosts that choose each token themselves."""
+    """The signatures for hosts that choose each token themselves."""
     encode = traced(pipeline, device_signatures.encode, features)
     step = {"tokens": tf.TensorSpec((1,), tf.int32)} | {
         name: tf.TensorSpec(tensor.shape, tensor.dtype)

@@ -102,7 +102,7 @@ def _trained(card):
 
 
 def subgraphs(model, descriptions, inputs, outputs, used):
-    """Yield one record a subgraph, up to the last that a signature names.
+    """Yield one record per subgraph, up to the last one named by a signature.
 
     `inputs` and `outputs` map names of tensors to pairs (description, names of axes), `used` to the
     `AssociatedFile`s of their values.
@@ -120,13 +120,13 @@ def subgraphs(model, descriptions, inputs, outputs, used):
             name=name,
             description=descriptions[name],
             input_tensor_metadata=_tensors(signature, graph, "Inputs", inputs, used),
-            # some outputs have the name of an input, such as `lengths`
+            # outputs may have the name of an input, such as `lengths`
             output_tensor_metadata=_tensors(signature, graph, "Outputs", outputs, used),
         )
 
 
 def _tensors(signature, graph, kind, tensors, used):
-    """A tuple of records in the order of the subgraph, which need not be the signature's."""
+    """A tuple of records in the order of the subgraph, which may differ from the signature's."""
     names = {}
     for part in entries_of(signature, kind):
         names.setdefault(part.TensorIndex(), []).append(part.Name().decode())

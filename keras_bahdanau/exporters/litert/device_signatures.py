@@ -1,4 +1,4 @@
-"""Answers of a LiteRT file: functions of a `Pipeline`, ready to be traced.
+"""Signatures of a LiteRT file: functions of a `Pipeline`, ready to be traced.
 
 All are for one input, with fixed shapes, and have int32 and float32 inputs and outputs.
 """
@@ -66,7 +66,7 @@ def decode_step(pipeline, tokens, **fields):
     `state_0`, `state_1`, ...
     """
     model = pipeline.model
-    with tf.init_scope():  # outside of the graph: only their structure and dtypes count
+    with tf.init_scope():  # outside the graph: only their structure and dtypes matter
         prepared = model.encode(_zeros(pipeline.source.batch_spec(1, 1)))
         state = model.initial_state(prepared)
     projected = _collected("prepared", prepared.projected, fields)
@@ -83,13 +83,13 @@ def _known(pipeline, features):
 
 
 def _numbered(name, structure):
-    """The leaves of a structure, by name, as they cross the border of a LiteRT file."""
+    """The leaves of a structure, by name, as inputs or outputs of a LiteRT file."""
     leaves = keras.tree.flatten(structure)
     return {f"{name}_{index}": _at_border(leaf) for index, leaf in enumerate(leaves)}
 
 
 def _collected(name, example, fields):
-    """The structure that `_numbered` took apart, in the dtypes of one that is like it."""
+    """The structure that `_numbered` flattened, with the dtypes of a structure like it."""
     leaves = [
         tf.cast(fields[f"{name}_{index}"], leaf.dtype)
         for index, leaf in enumerate(keras.tree.flatten(example))
@@ -98,7 +98,7 @@ def _collected(name, example, fields):
 
 
 def _at_border(tensor):
-    """A tensor as int32 or float32: a browser's runtime refuses a file with any other one."""
+    """A tensor as int32 or float32: a browser's runtime rejects files with other dtypes."""
     floating = tf.as_dtype(tensor.dtype).is_floating
     return tf.cast(tensor, tf.float32 if floating else tf.int32)
 

@@ -16,9 +16,9 @@ from keras_bahdanau.settings.greetings import without_greetings
 
 
 def answers_of(path, pipeline, inputs):
-    """`Answers` of a file, one request an input, with lists of the first inputs."""
+    """`Answers` of a file, one request per input, with lists of the first inputs."""
     on_device = OnDevicePipeline(path)
-    with without_greetings():  # of the first call, which is slow, and does not count
+    with without_greetings():  # a first call, which is slow and not counted
         _timed_answer(on_device, pipeline, inputs[0])
     timed = [_timed_answer(on_device, pipeline, source) for source in inputs]
     return Answers(
@@ -41,7 +41,7 @@ def _timed_answer(on_device, pipeline, source):
 
 
 def _features(pipeline, source, on_device):
-    """Arguments by which a file decodes an input; None if the input is too long."""
+    """Arguments with which a file decodes an input; None if the input is too long."""
     longest = on_device.card["max_source_length"]
     rows = pipeline.source.rows([source])
     if rows.lengths[0] > longest:
@@ -58,7 +58,7 @@ def _answer(result):
 
 
 def _lists(on_device, pipeline, inputs):
-    """List of `Listed`: hypotheses of each input, without and with a prefix, as far as it can."""
+    """List of `Listed`: hypotheses of each input, with and without a prefix if the file can."""
     if on_device.most == 1 and not on_device.longest_prefix:
         return []
     lists = []

@@ -1,4 +1,4 @@
-"""Check of a LiteRT file for what a phone or a browser would refuse, and for damage."""
+"""Check of a LiteRT file for parts that phones or browsers reject, and for damage."""
 
 import struct
 from pathlib import Path
@@ -52,7 +52,7 @@ def check_litert(path, fixed=True):
 
 
 def find_damage(path):
-    """The parts of a LiteRT file that have changed since its export: a list of `Finding`."""
+    """Find the parts of a LiteRT file that have changed since its export: a list of `Finding`."""
     contents = _read_packing(Path(path).read_bytes())
     if CARD not in contents.files:
         return []  # and no hash to compare with
@@ -98,7 +98,7 @@ def _operation_findings(model, schema):
 
 
 def _operations(model, schema):
-    """The names of the operations, other than what runs once to fill variables and tables."""
+    """The names of the operations, without those that run once to fill variables and tables."""
     names = {
         number: name for name, number in vars(schema.BuiltinOperator).items() if name.isupper()
     }
@@ -107,7 +107,7 @@ def _operations(model, schema):
         operations[index] = set()
         for operator in entries_of(graph, "Operators"):
             code = model.OperatorCodes(operator.OpcodeIndex())
-            # files from before 127 operations keep the number in the old field
+            # older files keep the number, up to 127, in the old field
             name = names[max(code.BuiltinCode(), code.DeprecatedBuiltinCode())]
             operations[index].add(code.CustomCode().decode() if name == "CUSTOM" else name)
             if name == "CALL_ONCE":
@@ -118,7 +118,7 @@ def _operations(model, schema):
 
 
 def _verb_findings(model, verb):
-    if verb is not None and verb not in _signatures(model):  # a card without one is found itself
+    if verb is not None and verb not in _signatures(model):  # a missing card is reported anyway
         yield Finding(HOST, "the file", f"has no signature {verb!r}", EXPORT_AGAIN)
 
 
@@ -165,7 +165,7 @@ def _tensor_findings(subject, tensor, dtype, fixed):
 
 
 def _read_packing(content):
-    """The `Contents` of a file's bytes; without files if there are none that can be read."""
+    """The `Contents` of a file's bytes; without files if they can't be read."""
     try:
         return unpack(content)
     except Damage:
@@ -226,7 +226,7 @@ def _compression_findings(contents):
 
 
 def _card(contents):
-    """The card, or an empty one if there is none that can be read."""
+    """The card, or an empty one if it can't be read."""
     try:
         return read_card(contents.files.get(CARD, b""))
     except Damage:

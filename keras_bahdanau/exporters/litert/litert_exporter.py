@@ -1,4 +1,4 @@
-"""LiteRT (TFLite) files as a format: ids in, ids out, the vocabulary inside."""
+"""LiteRT (TFLite) files as a format: ids in, ids out, with the vocabulary."""
 
 import dataclasses
 import json
@@ -17,8 +17,8 @@ from keras_bahdanau.settings.limits import FIXED_LENGTH
 from keras_bahdanau.settings.option import check_value, optional
 
 QUANTIZATIONS = (None, "float16", "int8", "int4")
-OF_ALL_FORMATS = QUANTIZATIONS[:3]  # int4 must be asked for, as it costs some answers
-SIGNATURES = ("greedy", "nbest", "prefix", "steps")  # beside the main one
+OF_ALL_FORMATS = QUANTIZATIONS[:3]  # int4 must be requested, since it changes some answers
+SIGNATURES = ("greedy", "nbest", "prefix", "steps")  # besides the main one
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class LiteRTFormat(FileExporter):
         from keras_bahdanau.exporters.litert.tflite_file import load_schema
 
         super().require(model)
-        load_schema()  # or say now that it is not installed
+        load_schema()  # or fail now if it is not installed
 
     def damage(self, path):
         from keras_bahdanau.exporters.litert.file_check import find_damage
@@ -98,7 +98,7 @@ class LiteRTExporter(LiteRTFormat):
     def variants(cls, **settings):
         """One file for each precision."""
         fields = {name: value for name, value in settings.items() if value is not None}
-        if "signatures" in fields:  # a list of a file has alignments, whatever is asked for
+        if "signatures" in fields:  # lists of a file always have alignments
             fields["signatures"] = tuple(
                 name for name in fields["signatures"] if name != "alignments"
             )

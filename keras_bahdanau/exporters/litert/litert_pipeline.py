@@ -1,4 +1,4 @@
-"""LiteRT files in place of a `Pipeline` or a `Translator`: the same methods, without a model."""
+"""LiteRT files used as a `Pipeline` or `Translator`: the same methods, without a Keras model."""
 
 import contextlib
 
@@ -20,10 +20,10 @@ from keras_bahdanau.text.subwords import Subwords
 class LiteRTPipeline:
     """A .tflite file that `export_litert` wrote, with the methods of a `Pipeline`.
 
-    The file reads one input at a time, with its own search. An input that is too long for it is
-    cut, and `truncated` says so. The source that its card describes makes the features, as in
-    training; that loads TensorFlow. The file of a text does without: see `LiteRTTranslator`.
-    Any number of threads may share it: they take turns in the model, an input at a time.
+    The file reads one input at a time, with its own search. An input that is too long is cut, and
+    marked by `truncated`. The source in its card computes the features, as in training, which
+    loads TensorFlow; a file for text does not need it: see `LiteRTTranslator`. Any number of
+    threads may share the object: they take turns, one input at a time.
 
     ```python
     reader = LiteRTPipeline("formulas.tflite")
@@ -70,10 +70,10 @@ class LiteRTPipeline:
             self.source = self._read_source(card, files)
             # cards of older versions have none
             self.metrics = tuple(card.get("metrics") or self.metrics)
-            self._decode(self.source.examples[0])  # so that a model that can't run fails now
+            self._decode(self.source.examples[0])  # a model that can't run fails now
 
     def _read_source(self, card, files):
-        """The source of a card; the class of pipelines for it says the metrics."""
+        """The source of a card; its class of pipelines has the metrics."""
         from keras_bahdanau.pipelines.file import read_source
         from keras_bahdanau.pipelines.tasks import kind_of
 
@@ -84,7 +84,7 @@ class LiteRTPipeline:
             )
         try:
             source = read_source(card["source"])
-        except Exception as error:  # Keras has no kind of its own for what it can't read
+        except Exception as error:  # Keras raises various errors for configs that it can't read
             raise ValueError(
                 f"{self.opened.form} that reads no text must describe a source that this version "
                 f"knows. Received: path={str(self._path)!r}, {type(error).__name__}. Import the "
@@ -107,17 +107,17 @@ class LiteRTPipeline:
         return self._runner.copies
 
     def longest(self, search=None):
-        """Most positions of an input, the end token of a text included."""
+        """Most positions of an input, including the end token of a text."""
         return self._longest
 
     def decode(self, inputs, batch_size=1, search=None, prefixes=None, say=None):
         """The best text for each input: a list of `Translation`.
 
-        `inputs` are read one at a time: `batch_size` is ignored. `search` is None: the file has its
-        own. `prefixes` are strings, one an input: the beginning of its text; "" for a free one.
-        `say`, a function of one string, reports progress. Raises TypeError if `inputs` is not a
-        list of inputs; ValueError if `search` is given, an input is not valid, there are not as
-        many prefixes as inputs, one is too long for the file, or the file has not the signature.
+        `inputs` are read one at a time: `batch_size` is ignored. `search` must be None: the file
+        has its own. `prefixes` are strings, one per input: the beginning of its text, or "". `say`,
+        a function of one string, reports progress. Raises TypeError if `inputs` is not a list of
+        inputs; ValueError if `search` is given, an input is not valid, there are not as many
+        prefixes as inputs, one is too long for the file, or the file lacks the signature.
         """
         return [best for (best,) in self.decode_nbest(inputs, 1, 1, search, prefixes, say)]
 
@@ -128,7 +128,7 @@ class LiteRTPipeline:
         left the signatures out; else ValueError. Other arguments and errors: as in `decode`.
         """
         check_fixed(self.opened.form, search=search)
-        if not hasattr(inputs, "__len__"):  # an iterator, which gives them once
+        if not hasattr(inputs, "__len__"):  # an iterator, which can be read only once
             inputs = list(inputs)
         self.source.check(self.plural, inputs)
         nbest = self._runner.most if nbest is None else nbest
@@ -148,11 +148,11 @@ class LiteRTPipeline:
         return results
 
     def check_nbest(self, nbest):
-        """Raise ValueError unless the file gives so many texts for an input."""
+        """Raise ValueError unless the file gives `nbest` texts for an input."""
         self._runner.check_nbest(nbest)
 
     def picture(self, source, search=None):
-        """Picture of an input as far as it is read: see `Pipeline.picture`."""
+        """Picture of the part of an input that is read: see `Pipeline.picture`."""
         picture = self.source.picture(source, self._longest)
         return picture and picture._replace(reduction=self._reduction)
 
@@ -176,12 +176,12 @@ class LiteRTPipeline:
         ]
 
     def _padded_length(self, rows):
-        """Number of positions in which the file gets an input."""
+        """Number of positions to which the file pads an input."""
         return self._longest
 
     @contextlib.contextmanager
     def _failing_in_one_line(self):
-        """Give the runtime's own errors, which have several lines, the form of this package's."""
+        """Turn the runtime's errors of several lines into this package's one-line form."""
         try:
             yield
         except (RuntimeError, ValueError) as error:
@@ -195,7 +195,7 @@ class LiteRTPipeline:
 
 
 def check_fixed(form=OnDevicePipeline.form, **options):
-    """Raise ValueError unless all options, which the export has fixed, are None."""
+    """Raise ValueError unless all options that the export has fixed are None."""
     forbidden = ", ".join(
         f"{name}={value!r}" for name, value in options.items() if value is not None
     )
@@ -209,16 +209,16 @@ def check_fixed(form=OnDevicePipeline.form, **options):
 class LiteRTTranslator(LiteRTPipeline):
     """A .tflite file that `export_litert` wrote, with the methods of a `Translator`.
 
-    The file translates one sentence at a time, with its own search. A sentence that is too long for
-    it is cut, its end token kept, and `truncated` says so.
+    The file translates one sentence at a time, with its own search. A sentence that is too long is
+    cut before its end token, and marked by `truncated`.
 
     ```python
     translator = LiteRTTranslator("en-de.tflite")
     print(translator.translate(["A man in an orange hat."])[0].text)
     ```
 
-    Arguments, attributes and errors: as in `LiteRTPipeline`; the source needs no TensorFlow, and a
-    file without a translator raises ValueError.
+    Arguments, attributes and errors: as in `LiteRTPipeline`; the source needs no TensorFlow. A file
+    that is not a translator raises ValueError.
     """
 
     verb = "translate"
@@ -230,12 +230,12 @@ class LiteRTTranslator(LiteRTPipeline):
 
     @property
     def copies_characters(self):
-        """True if what is copied is a character, and not a whole word."""
+        """True if characters are copied, not whole words."""
         return are_characters(self.source.subwords, self.target)
 
     def _read_source(self, card, files):
         if "source" not in card["vocabularies"]:
-            raise ValueError("it has no vocabulary of the source: it is no translator")
+            raise ValueError("it has no vocabulary of the source: it is not a translator")
         return _Text(Subwords(files[card["vocabularies"]["source"]]), position_in_card(card))
 
 
@@ -251,7 +251,7 @@ def open_litert(path):
 
 
 class _Text(HostText):
-    """The source side, as `TextSource` has it, which loads TensorFlow."""
+    """The source side like `TextSource`, which would load TensorFlow."""
 
     examples = [""]
 

@@ -1,4 +1,4 @@
-"""LiteRT's model metadata: tables in use of `metadata_schema.fbs` 1.1.0 of TFLite Support."""
+"""LiteRT's model metadata: the tables of TFLite Support's `metadata_schema.fbs` 1.1.0 in use."""
 
 from typing import NamedTuple
 
@@ -8,10 +8,10 @@ from flatbuffers.table import Table
 
 ENTRY = "TFLITE_METADATA"
 IDENTIFIER = b"M001"
-PARSER_VERSION = "1.0.1"  # the first with all fields that are written here: VOCABULARY is of 1.0.1
+PARSER_VERSION = "1.0.1"  # the first with all fields written here: VOCABULARY came with 1.0.1
 DESCRIPTIONS, AXIS_LABELS, VOCABULARY = 1, 2, 5  # AssociatedFileType
-MOST_BYTES = 2**24  # of all strings and records together, where a file is read
-_RECORD = 64  # bytes that an entry of a vector counts for
+MOST_BYTES = 2**24  # limit of all strings and records together when a file is read
+_RECORD = 64  # bytes counted for an entry of a vector
 
 
 class AssociatedFile(NamedTuple):
@@ -41,7 +41,7 @@ class SubGraphMetadata(NamedTuple):
 
 
 class ModelMetadata(NamedTuple):
-    """The whole, with the subgraphs in the order of the model."""
+    """The whole metadata, with the subgraphs in the order of the model."""
 
     name: str = ""
     description: str = ""
@@ -51,7 +51,7 @@ class ModelMetadata(NamedTuple):
     min_parser_version: str = PARSER_VERSION  # version of the schema that a reader must know
 
 
-# the number of each field in its table of the schema, and what it holds
+# number of each field in its table of the schema, and its content
 _FIELDS = {
     AssociatedFile: {"name": (0, str), "description": (1, str), "type": (2, int)},
     TensorMetadata: {
@@ -85,7 +85,7 @@ def encode_metadata(metadata):
 
 
 def decode_metadata(content):
-    """The `ModelMetadata` of a FlatBuffer; ValueError if it is none, or more than an export's."""
+    """The `ModelMetadata` of a FlatBuffer; ValueError if invalid or larger than an export's."""
     content = bytes(content)
     if len(content) < 8 or not flatbuffers.util.BufferHasIdentifier(content, 0, IDENTIFIER):
         raise ValueError(
@@ -97,15 +97,15 @@ def decode_metadata(content):
 
 
 class _Writer:
-    """Writes equal strings, vectors and tables once: signatures have many in common."""
+    """Writes equal strings, vectors and tables once: signatures share many."""
 
     def __init__(self):
         self.builder = flatbuffers.Builder()
         self._written = {}
 
     def write(self, value):
-        """Write a string, tuple or table, and what it points at before it; return its offset."""
-        key = type(value), value  # tables of two kinds may hold the same
+        """Write a string, tuple or table, after everything that it points to; return its offset."""
+        key = type(value), value  # tables of two kinds may have equal content
         if key not in self._written:
             self._written[key] = self._write(value)
         return self._written[key]
@@ -140,13 +140,13 @@ class _Writer:
 
 
 class _Reader:
-    """Reads records, whose tables and strings may be shared, and so may be many in a small file."""
+    """Reads records; shared tables and strings can make many of these in a small file."""
 
     def __init__(self):
         self._left = MOST_BYTES
 
     def read(self, kind, table):
-        """The record of a table; what it does not have stays at its default."""
+        """The record of a table; missing fields have their defaults."""
         values = {}
         for name, (number, content) in _FIELDS[kind].items():
             offset = table.Offset(4 + 2 * number)  # two numbers come first in a table's index
@@ -176,6 +176,6 @@ class _Reader:
         self._left -= size
         if self._left < 0:
             raise ValueError(
-                f"Model metadata must unfold to {MOST_BYTES:,} bytes at most. Received: more. "
+                f"Model metadata must expand to at most {MOST_BYTES:,} bytes. Received: more. "
                 "Export the translator again."
             )

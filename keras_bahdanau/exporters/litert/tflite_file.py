@@ -19,7 +19,7 @@ from keras_bahdanau.files.integrity import SEAL, opened, seal_of
 _VERSION, _BUFFERS, _METADATA, _FIELDS = 0, 4, 6, 10
 _DATA = 0
 _NAME, _BUFFER = 0, 1
-ALIGNMENT = 16  # of what the model's buffers hold
+ALIGNMENT = 16  # bytes to which buffers are aligned
 IDENTIFIER = b"TFL3"
 
 
@@ -53,10 +53,10 @@ def pack(model, files, card):
     buffer.write(model)
     with zipfile.ZipFile(buffer, "a") as archive:
         for name, content in {CARD: card.encode(), **files}.items():
-            entry = zipfile.ZipInfo(name)  # of 1980: the same translator gives the same bytes
+            entry = zipfile.ZipInfo(name)  # date of 1980: equal translators give equal bytes
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, content)
-        archive.comment = bytes(SEAL)  # its length stands before it
+        archive.comment = bytes(SEAL)  # the length precedes it
     sealed = buffer.getvalue()[:-SEAL]
     return sealed + seal_of(sealed)
 
@@ -81,10 +81,10 @@ def add_metadata(model, name, content):
     old = _root(model)
     builder = flatbuffers.Builder(len(model) + 2**16)
     builder.CreateByteVector(model)
-    builder.Prep(ALIGNMENT, 0)  # so that the old model begins at a multiple of it
+    builder.Prep(ALIGNMENT, 0)  # the old model begins at a multiple of it
 
     def offset_of(position):
-        return len(model) - position  # a builder counts from the end
+        return len(model) - position  # builders count from the end
 
     data = builder.CreateByteVector(content)
     builder.StartObject(1)

@@ -28,8 +28,8 @@ class TensorFact(NamedTuple):
     """An input or output."""
 
     name: str
-    dtype: str  # as NumPy calls it; "" for another type than a tensor
-    shape: tuple  # of integers, and of strings for axes of any length, "" for one without a name
+    dtype: str  # NumPy's name; "" for types other than tensors
+    shape: tuple  # integers; strings for axes of any length, "" for an unnamed axis
 
     def __str__(self):
         axes = ", ".join(str(axis) if axis != "" else "?" for axis in self.shape)
@@ -40,7 +40,7 @@ class GraphFacts(NamedTuple):
     """Versions and operations of a model."""
 
     ir_version: int
-    opsets: dict  # from a domain, "" for ONNX's own, to the version of its operations
+    opsets: dict  # domain ("" is ONNX's own) -> version of its operations
     operations: collections.Counter  # of (domain, operation), in all graphs
     inputs: list  # of `TensorFact`
     outputs: list
@@ -61,7 +61,7 @@ class GraphFacts(NamedTuple):
 
 
 def read_facts(model):
-    """The `GraphFacts` of a model's bytes; `Damage` if they are no ONNX model."""
+    """The `GraphFacts` of a model's bytes; `Damage` if they are not an ONNX model."""
     reader = _Reader(model)
     facts: dict[str, Any] = {"ir_version": 0, "graph": None}
     opsets, functions = {}, []
@@ -76,7 +76,7 @@ def read_facts(model):
         elif field:
             facts[field] = value
     if facts["graph"] is None or not opsets:
-        raise Damage("it has no graph, or no version of its operations: it is no ONNX file")
+        raise Damage("it has no graph, or no version of its operations: it is not an ONNX file")
     for span in functions:
         reader.read_function(span)
     inputs, outputs = reader.read_graph(facts["graph"])
@@ -93,7 +93,7 @@ class _Reader:
 
     def fields(self, span):
         if not isinstance(span, tuple):
-            raise Damage("it is no message of ONNX's format")
+            raise Damage("it is not a valid ONNX message")
         return fields_of(self.content, *span)
 
     def read_graph(self, span, depth=0):
@@ -157,7 +157,7 @@ class _Reader:
         return TensorFact(name, dtype, tuple(shape))
 
     def _read_type(self, span):
-        """(name of the dtype, list of axes) of a type, if that is of a tensor."""
+        """(name of the dtype, list of axes) of a type; empty unless it is a tensor's."""
         dtype, shape = "", []
         for _, number, tensor in self.fields(span):
             if number != 1:

@@ -18,9 +18,9 @@ ROWS = 16  # of a batch
 
 
 def onnx_answers(path, pipeline, inputs):
-    """`Answers` of a file to each input alone and in a batch, and lists of the first inputs."""
+    """`Answers` of a file to single inputs and to batches, and lists of the first inputs."""
     runner = OnnxRunner(path)
-    with without_greetings():  # of the first call, which is slow, and does not count
+    with without_greetings():  # a first call, which is slow and not counted
         _answers(runner, pipeline, inputs[:1])
     received, seconds, lists = [[] for _ in inputs], [], []
     for row, source in enumerate(inputs):
@@ -30,7 +30,7 @@ def onnx_answers(path, pipeline, inputs):
         received[row].append(hypotheses[0])
         if row < MOST_LISTED:
             lists.append(Listed(row, "", hypotheses))
-    order = [*range(len(inputs))][::-1]  # so that an input has other neighbours than in the list
+    order = [*range(len(inputs))][::-1]  # gives an input other neighbours than in the list
     for first in range(0, len(inputs), ROWS):
         rows = order[first : first + ROWS]
         batch = _answers(runner, pipeline, [inputs[row] for row in rows])

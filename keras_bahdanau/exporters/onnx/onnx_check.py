@@ -1,4 +1,4 @@
-"""Check of an ONNX file for what runtimes would refuse, and for damage; without TensorFlow."""
+"""Check of an ONNX file for parts that runtimes reject, and for damage; without TensorFlow."""
 
 from keras_bahdanau.exporters.card import CARD, sha256
 from keras_bahdanau.exporters.exporter import Finding
@@ -18,7 +18,7 @@ _RANDOM = {
 
 
 def find_onnx_damage(path):
-    """The parts of an ONNX file that have changed since its export: a list of `Finding`."""
+    """Find the parts of an ONNX file that have changed since its export: a list of `Finding`."""
     try:
         contents = unpack(read_onnx(path))
         if CARD not in contents.files and not contents.is_sealed:

@@ -6,29 +6,29 @@ from pathlib import Path
 
 from keras_bahdanau.exporters.onnx.operation_handlers import handlers
 
-OUT = "_out"  # end of the name of an output that has the name of an input
+OUT = "_out"  # suffix of an output with the name of an input
 OPSET = 17  # ONNX Runtime 1.12 (2022), OpenVINO 2023, Triton 22.08 and later
 DOMAINS = ("", "ai.onnx")  # of the operations that all runtimes know
 _NO_STANDARD = {"Attention", "EmbedLayerNormalization", "LSTM"}  # in 8 bits
 _RECURRENT = {"GRU", "LSTM", "RNN"}
-_LOGGERS = ("", "tf2onnx", "tensorflow")  # "" is the root, which the quantizer writes to
-_PARTS_OF_NAMES = 2  # of an operation's path in the graph that an error shows
+_LOGGERS = ("", "tf2onnx", "tensorflow")  # "" is the root logger, used by the quantizer
+_PARTS_OF_NAMES = 2  # parts of an operation's path in an error
 
 
 def convert(saved_model, signature, path=None, *, opset=OPSET, axes=None):
-    """Convert a signature of a SavedModel to an ONNX model, in its standard operations alone.
+    """Convert a signature of a SavedModel to an ONNX model with only standard operations.
 
     Args:
         saved_model: Path of the directory of a SavedModel.
         signature: String, the name of the signature.
         path: Path of a file to write, or None.
         opset: Integer, the version of ONNX's operations.
-        axes: Dictionary from an input's or output's name to the names of its axes, which an axis of
-            unknown length gets, or integers, their lengths: `{"ids": ("batch", 5, "time")}`.
+        axes: Dictionary from an input's or output's name to the names of its axes (for axes of
+            unknown length) or their lengths: `{"ids": ("batch", 5, "time")}`.
 
     Returns:
         The `onnx.ModelProto`. Inputs and outputs have the names of the signature; an output that
-        shares its name with an input gets `_out` after it.
+        shares its name with an input gets the suffix `_out`.
 
     Raises:
         ImportError: If `tf2onnx` is not installed.
@@ -48,7 +48,7 @@ def convert(saved_model, signature, path=None, *, opset=OPSET, axes=None):
         )
         input_names = {names[tensor] for tensor in inputs}
         for tensor in outputs:
-            if names[tensor] in input_names:  # tf2onnx loses one of two tensors of one name
+            if names[tensor] in input_names:  # tf2onnx loses one of two tensors with the same name
                 names[tensor] = _unused(names[tensor] + OUT, names.values())
         model, _ = tf2onnx.convert.from_graph_def(
             graph,
@@ -92,9 +92,9 @@ def quantized(model, directory):
 
 
 def _round_recurrent_weights(graph):
-    """Store the matrices of recurrent operations in 8 bits, a scale for each of their rows.
+    """Store the matrices of recurrent operations in 8 bits, with one scale per row.
 
-    `DequantizeLinear` makes floats of them: ONNX has no recurrent operation of integers.
+    `DequantizeLinear` restores floats: ONNX has no recurrent operation for integers.
     """
     import numpy as np
     from onnx import helper, numpy_helper
@@ -115,7 +115,7 @@ def _round_recurrent_weights(graph):
 
 
 def packed(model, files, card):
-    """The bytes of a file with an `onnx.ModelProto`, whose own metadata is left out."""
+    """The bytes of a file with an `onnx.ModelProto`, without the model's own metadata."""
     from keras_bahdanau.exporters.onnx.onnx_file import pack
 
     del model.metadata_props[:]
@@ -153,12 +153,12 @@ def nodes_of(graph):
 
 @contextlib.contextmanager
 def quiet():
-    """Hold back the log lines of tf2onnx and TensorFlow: what fails is raised, or found later."""
+    """Suppress log lines of tf2onnx and TensorFlow: failures are raised, or found later."""
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)
-    # or the first line of the root's log adds a handler for all lines of this process
+    # else the root logger's first line adds a handler for all lines of this process
     logging.getLogger().addHandler(handler := logging.NullHandler())
     try:
         yield
@@ -169,7 +169,7 @@ def quiet():
 
 
 def _require_known(model, opset):
-    """Raise ValueError if an operation of TensorFlow is left."""
+    """Raise ValueError if an operation of TensorFlow remains."""
     from onnx import defs
 
     unknown = {
@@ -179,8 +179,8 @@ def _require_known(model, opset):
     }
     if unknown:
         raise ValueError(
-            f"An ONNX file holds operations of ONNX's opset {opset} alone, and tf2onnx must know "
-            f"how to write each operation of TensorFlow in them. Received: "
+            f"An ONNX file holds only operations of ONNX's opset {opset}, and tf2onnx must know "
+            f"how to convert each operation of TensorFlow to these. Received: "
             f"{', '.join(sorted(unknown))}. Write that step with other operations, or export to "
             "LiteRT or as a SavedModel."
         )
@@ -194,9 +194,9 @@ def _drop_unused_domains(model):
 
 
 def hoist_invariants(graph):
-    """Read weights in a loop from outside of it, where tf2onnx hands them from step to step.
+    """Let loops read weights from outside, which tf2onnx passes from step to step.
 
-    Then a runtime copies none at each step, and may arrange or quantize them beforehand.
+    Then a runtime does not copy weights at each step, and may prepack or quantize them.
     """
     kept = {value.name for value in graph.output}
     for node in graph.node:
@@ -210,7 +210,7 @@ def hoist_invariants(graph):
 
 
 def _hoist(loop, body, kept):
-    """Remove the values that a loop hands on unchanged, but for outputs of the graph around it.
+    """Remove the values that a loop passes on unchanged, except for outputs of the outer graph.
 
     Yields (name after the loop, name before it) of each; the body reads it by the latter.
     """
@@ -237,7 +237,7 @@ def _hoist(loop, body, kept):
 
 
 def _rename(graph, name, other):
-    """Let the nodes of a graph, and of the graphs in them, read another tensor."""
+    """Let the nodes of a graph and its subgraphs read another tensor."""
     for node in nodes_of(graph):
         for position, read in enumerate(node.input):
             if read == name:
@@ -245,9 +245,9 @@ def _rename(graph, name, other):
 
 
 def _allow_empty_shapes(graph):
-    """Let 0 in a computed shape of `Reshape` mean no element, not the size that was there before.
+    """Let 0 in a computed shape of `Reshape` mean an empty axis, not the previous size.
 
-    Constants with 0 or -1 are those of tf2onnx, which knows what they mean.
+    Constants with 0 or -1 come from tf2onnx, which means ONNX's reading.
     """
     from onnx import helper, numpy_helper
 
@@ -260,10 +260,10 @@ def _allow_empty_shapes(graph):
         makers |= dict.fromkeys(node.output, node)
 
     def sizes(name):
-        """The sizes of a shape that are known, and None for others."""
+        """The sizes of a shape; None where unknown."""
         maker = makers.get(name)
         if name in constants or maker is None:
-            return constants.get(name, [0])  # a constant of several sizes is left alone
+            return constants.get(name, [0])  # a constant of several sizes is unchanged
         if maker.op_type in ("Cast", "Unsqueeze"):
             return sizes(maker.input[0])
         if maker.op_type == "Concat":
@@ -276,7 +276,7 @@ def _allow_empty_shapes(graph):
 
 
 def _name_axes(graph, axes):
-    """Name the axes of unknown length, or set their length; those without one get no name."""
+    """Name the axes of unknown length, or set their length; other axes get no name."""
     for value in (*graph.input, *graph.output):
         names = axes.get(value.name, ())
         for number, axis in enumerate(value.type.tensor_type.shape.dim):

@@ -1,4 +1,4 @@
-"""ONNX files as a format: features in, hypotheses with alignments out, the vocabulary inside."""
+"""ONNX files as a format: features in, hypotheses with alignments out, with the vocabulary."""
 
 import dataclasses
 
@@ -57,7 +57,7 @@ class OnnxFormat(FileExporter):
     def require(self, model):
         from keras_bahdanau.exporters.onnx.onnx_conversion import load_tf2onnx
 
-        load_tf2onnx()  # or say now that it is not installed
+        load_tf2onnx()  # or fail now if it is not installed
         super().require(model)
 
     def damage(self, path):

@@ -1,7 +1,7 @@
 """An ONNX file as it is shipped: a model, and after it the card and files in its metadata.
 
-ONNX's format is a protocol buffer message, to which fields may be appended: each entry of
-`metadata_props` is one. `card.json` has the text of the card, `file:NAME` the base64 of a file. The
+ONNX's format is a protocol buffer message, to which fields may be appended, such as the entries
+of `metadata_props`. `card.json` has the text of the card, `file:NAME` the base64 of a file. The
 last entry, `seal`, has the sha256 of every byte before it, and ends the file. This module needs
 neither the package onnx nor a runtime.
 """
@@ -52,7 +52,7 @@ def pack(model, files, card):
 
 
 def repack(content, **fields):
-    """The bytes of a file with other values of some fields of its card."""
+    """The bytes of a file with changed fields of its card."""
     contents = unpack(content)
     files = dict(contents.files)
     card = json.loads(files.pop(CARD))
@@ -60,7 +60,7 @@ def repack(content, **fields):
 
 
 def unpack(content):
-    """The `OnnxContents` of a file's bytes; `Damage` if they are no protocol buffer message."""
+    """The `OnnxContents` of a file's bytes; `Damage` if they are not a protocol buffer message."""
     files, end = {}, len(content)
     for start, number, value in fields_of(content):
         if number != _METADATA:
@@ -86,7 +86,7 @@ def read_onnx(path):
 
 
 def open_sealed(path):
-    """The bytes of a file and its `OnnxContents`, if all is as it was exported.
+    """The bytes of an unchanged file and its `OnnxContents`.
 
     Raises ValueError, with the path, if a byte has changed, or if it has no card.
     """
@@ -106,7 +106,7 @@ def open_sealed(path):
 
 
 def fields_of(content, first=0, last=None):
-    """Yield (position, number, value) of each field of a message; `Damage` if it is none.
+    """Yield (position, number, value) of each field of a message; `Damage` if it is invalid.
 
     The value of a varint is an integer, that of bytes a pair (first, last) of positions, and that
     of a number of a fixed size None.
@@ -126,16 +126,16 @@ def fields_of(content, first=0, last=None):
         elif kind in (_FIXED32, _FIXED64):
             first += 4 if kind == _FIXED32 else 8
         else:
-            raise Damage("it is no message of ONNX's format")
+            raise Damage("it is not a valid ONNX message")
         if not number or first > last:
-            raise Damage("it is no message of ONNX's format, or is cut off")
+            raise Damage("it is not a valid ONNX message, or is cut off")
         yield start, number, value
 
 
 def text_in(content, span):
-    """A string of a message, whatever its bytes are."""
+    """A string of a message, which may be invalid UTF-8."""
     if not isinstance(span, tuple):
-        raise Damage("it is no message of ONNX's format")
+        raise Damage("it is not a valid ONNX message")
     return content[slice(*span)].decode("utf-8", "replace")
 
 
@@ -153,7 +153,7 @@ def _read_entry(content, span):
 
 
 def _decode(entry):
-    """(name, bytes) of a packed file; another tool's entry stays as it is."""
+    """(name, bytes) of a packed file; entries of other tools are unchanged."""
     name, content = entry
     if not name.startswith(_FILE):
         return entry
@@ -187,4 +187,4 @@ def _varint(content, first, last):
         value |= (content[position] & 127) << 7 * (position - first)
         if content[position] < 128:
             return value, position + 1
-    raise Damage("it is no message of ONNX's format, or is cut off")
+    raise Damage("it is not a valid ONNX message, or is cut off")

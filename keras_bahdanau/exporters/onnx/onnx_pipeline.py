@@ -1,4 +1,4 @@
-"""ONNX files in place of a `Pipeline` or a `Translator`: the same methods, without a model."""
+"""ONNX files used as a `Pipeline` or `Translator`: the same methods, without a Keras model."""
 
 from keras_bahdanau.exporters.litert.litert_pipeline import LiteRTPipeline, LiteRTTranslator
 from keras_bahdanau.exporters.onnx.onnx_runner import OnnxRunner
@@ -7,7 +7,7 @@ from keras_bahdanau.exporters.onnx.onnx_runner import OnnxRunner
 class OnnxPipeline(LiteRTPipeline):
     """An .onnx file that `export_onnx` wrote, with the methods of a `Pipeline`.
 
-    Arguments, attributes and errors: as of `LiteRTPipeline`, whose place ONNX Runtime takes.
+    Arguments, attributes and errors: as in `LiteRTPipeline`, with ONNX Runtime instead.
 
     ```python
     reader = OnnxPipeline("formulas.onnx")

@@ -15,7 +15,7 @@ _QUIET = 4  # the level of ONNX Runtime's log at which it prints nothing
 class OnnxRunner(OnDevicePipeline):
     """An .onnx file that `export_onnx` wrote, as `OnDevicePipeline` is for a .tflite file.
 
-    Threads may share it, and run at once.
+    Threads may share the object, and run concurrently.
     """
 
     form, runtime, package = "An .onnx file", "ONNX Runtime", "onnxruntime"
@@ -27,7 +27,7 @@ class OnnxRunner(OnDevicePipeline):
         return card, contents.files
 
     def _open(self):
-        """Make the session of this process."""
+        """Create the session of this process."""
         session = open_session(self._content, self._threads)
         self._run, self._process = session, os.getpid()
         self._inputs = {value.name: value for value in session.get_inputs()}
@@ -72,7 +72,7 @@ class OnnxRunner(OnDevicePipeline):
         return super()._prefix(prefix)
 
     def run(self, tensors):
-        """The outputs of the graph by name, for arrays with a batch; ValueError if it refuses."""
+        """The outputs of the graph by name, for arrays with a batch; ValueError if it fails."""
         try:
             results = self._run.run(None, tensors)
         except Exception as error:  # its classes have no base of their own
@@ -105,7 +105,7 @@ def open_session(content, threads=1):
 
 
 def _batch_of_one(features, inputs):
-    """Arrays with a batch of 1 for the inputs of a graph; lengths that are missing are counted."""
+    """Arrays with a batch of 1 for the inputs of a graph; missing lengths are filled in."""
     tensors = {}
     for name, value in inputs.items():
         array = features.get(name)
@@ -116,7 +116,7 @@ def _batch_of_one(features, inputs):
 
 
 def _checked(name, array, value):
-    """An array with a batch of 1, if a graph takes it; else ValueError."""
+    """An array with a batch of 1 that suits a graph's input; else ValueError."""
     shape, dtype = value.shape[1:], dtype_of(value)
     fits = array.ndim == len(shape) and all(
         not isinstance(axis, int) or axis == size
@@ -140,7 +140,7 @@ _DTYPES = {
 
 
 def dtype_of(value):
-    """The NumPy dtype of an input or output of a session; KeyError for one of no export."""
+    """The NumPy dtype of an input or output of a session; KeyError for dtypes not exported."""
     return np.dtype(_DTYPES[value.type])
 
 

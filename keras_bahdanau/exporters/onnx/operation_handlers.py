@@ -1,4 +1,4 @@
-"""Handlers of tf2onnx for operations that it converts otherwise than TensorFlow computes them.
+"""Handlers of tf2onnx for operations whose conversion differs from TensorFlow.
 
 Its `Select` multiplies by a mask, which keeps NaN; its `FloorDiv` and `FloorMod` of integers round
 towards zero; its `Pad` of bytes is no valid graph; its `RFFT` has no real and imaginary part. It
@@ -30,7 +30,7 @@ def _is_integer(context, tensor):
 
 
 def _replace(context, node, kind, inputs, **settings):
-    """Put a node with the same output in the place of another one."""
+    """Replace a node by one with the same output."""
     shapes, dtypes = node.output_shapes, node.output_dtypes
     name, outputs = node.name, node.output
     context.remove_node(name)
@@ -93,7 +93,7 @@ def _floor_div(context, node, name, arguments):
 
 
 def _select(context, node, name, arguments):
-    """`Where` for all that it takes; of the rest, which can't be NaN, tf2onnx's sum of products."""
+    """`Where` for its dtypes; for the others, which can't be NaN, tf2onnx's sum of products."""
     from onnx import TensorProto
     from tf2onnx.onnx_opset.controlflow import Select
 
@@ -107,7 +107,7 @@ def _select(context, node, name, arguments):
 
 
 def _pad(context, node, name, arguments):
-    """`Pad` whose value has the dtype to which tf2onnx casts what is padded."""
+    """`Pad` whose value has the dtype to which tf2onnx casts the padded tensor."""
     from onnx import TensorProto
     from tf2onnx.onnx_opset.nn import Pad
 
@@ -148,7 +148,7 @@ def _rfft(context, node, name, arguments):
 
 
 def _part_of_complex(index):
-    """Handler of `Real` (0) or `Imag` (1) of what `_rfft` gives: `(..., 2)` -> `(...)`."""
+    """Handler of `Real` (0) or `Imag` (1) of the result of `_rfft`: `(..., 2)` -> `(...)`."""
 
     def handler(context, node, name, arguments):
         part = context.make_const(f"{name}__part", _integers(index)).output[0]

@@ -3,8 +3,8 @@
 Inputs: the tensors of `Source.feature_inputs`, such as `source` int32 `(batch, source_time)` and
 `source_length` int32 `(batch,)`; of a file with prefixes also `prefix` int32 `(batch, prefix_time)`
 without end token, of which `prefix_length` int32 `(batch,)` count, 0 for a free text. Outputs: the
-hypotheses, best first, `(batch, beam, ...)`. Any numbers give a well-formed answer; no row gives
-none.
+hypotheses, best first, `(batch, beam, ...)`. Any numbers give a well-formed answer; an empty
+batch gives an empty one.
 """
 
 import tempfile
@@ -23,7 +23,7 @@ from keras_bahdanau.exporters.saved_model.served_signatures import (
 from keras_bahdanau.exporters.tracing import traced, weights_of, write_graph
 
 SIGNATURE = "serving_default"
-_OUTPUTS = {  # names of `served_signatures` that inputs of some sources have, too
+_OUTPUTS = {  # names of `served_signatures` that inputs of some sources also have
     "lengths": "target_lengths",
     "source_length": "alignment_length",
 }
@@ -51,7 +51,7 @@ def _traced(exporter, pipeline):
     def answer(pipeline, **tensors):
         rows = tf.shape(tensors[next(iter(pipeline.source.feature_inputs))])[0]
         for name, tensor in tensors.items():
-            if len(tensor.shape) == 1:  # a length a row: fewer of them are an error
+            if len(tensor.shape) == 1:  # one length per row: fewer are an error
                 tensor = tf.reshape(tensor, [rows])
             tensors[name] = _filled(tensor, rows)
         fields = function(pipeline, aligned=True, **tensors)
@@ -61,20 +61,20 @@ def _traced(exporter, pipeline):
 
 
 def _filled(tensor, rows):
-    """A tensor with a row of zeros if it has none: convolutions of no row fail in runtimes."""
+    """A tensor with a row of zeros if it is empty: runtimes fail on convolutions of no rows."""
     missing = tf.maximum(1 - rows, 0)
     shape = tf.concat([[missing], tf.shape(tensor)[1:]], axis=0)
     return tf.concat([tensor, tf.zeros(shape, tensor.dtype)], axis=0)
 
 
 class _NeverEmpty:
-    """A `Pipeline` whose texts have room for a token: old runtimes can't add up an empty axis."""
+    """A `Pipeline` whose texts have at least one token: old runtimes can't sum an empty axis."""
 
     def __init__(self, pipeline):
         self._pipeline = pipeline
 
     def search_features(self, features, prefix=None):
-        """The `SearchResult` of `Pipeline.search_features`, with one target position at least."""
+        """The `SearchResult` of `Pipeline.search_features`, with at least one target position."""
         result = self._pipeline.search_features(features, prefix=prefix)
         missing = tf.maximum(1 - tf.shape(result.ids)[2], 0)
 

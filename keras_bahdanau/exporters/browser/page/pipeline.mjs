@@ -123,7 +123,7 @@ export class Pipeline {
     const [logProbs, entropies, words] = ["token_log_probs", "token_entropies", "token_words"].map(given);
     const copied = given("copied_from");
     if (surfaces.length && !copied) {
-      throw new InputError("A file that copies characters must say which: by the output copied_from. " +
+      throw new InputError("A file that copies characters must have the output copied_from. " +
         "Received: a file without it. Export it again.");
     }
     const time = rows.length / lengths.length;

@@ -1,1 +1,1 @@
-"""Smaller .tflite models: fewer bits for the weights, and each equal part written once."""
+"""Smaller .tflite models: fewer bits for the weights, equal parts written only once."""

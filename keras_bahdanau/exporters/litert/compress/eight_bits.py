@@ -1,12 +1,12 @@
 """Filters of convolutions and large tables in 8 bits, in a model of floats.
 
 With 8 bits, the converter lets a convolution round its input at run time, by one scale for all
-positions: a far value anywhere makes all others coarse. So filters of 8 bits are made floats when
-the model is loaded, and so are large tables that are added, which the converter leaves in 32 bits.
+positions: an outlier anywhere makes all others coarse. So 8-bit filters are dequantized when the
+model is loaded; so are large tables that are added, which the converter leaves in 32 bits.
 
-A matrix product rounds each row of its input, too, in 255 equal steps from its minimum to its
-maximum. Of joined vectors, such as [s; c; y], the widest decides the steps of all. So each has a
-product of its own here, and so have its positive and its negative numbers:
+A matrix product also rounds each row of its input, in 255 equal steps from its minimum to its
+maximum. In joined vectors, such as [s; c; y], the widest one determines the steps of all. So here
+each vector has its own product, and so do its positive and its negative numbers:
 
 W [s; c; y] = W_s max(s, 0) + W_s min(s, 0) + W_c max(c, 0) + ...
 """
@@ -28,11 +28,11 @@ from keras_bahdanau.exporters.litert.compress.model_tree import (
     users_of,
 )
 
-_LEAST_ROUNDED = 16384  # bytes of a table that is worth an operation
+_LEAST_ROUNDED = 16384  # least bytes of a table that is worth an operation
 
 
 def use_float_filters(tree, graph, schema):
-    """Put an operation that makes floats of a filter before each convolution of floats."""
+    """Insert a dequantization of the filter before each convolution of floats."""
     floats = {}
     types = schema.TensorType
     for operator in list(graph.operators):
@@ -49,7 +49,7 @@ def use_float_filters(tree, graph, schema):
 
 
 def round_tables(tree, schema):
-    """Round large tables that are only added to 8 bits, with a scale for each last index."""
+    """Round large tables that are only added to 8 bits, with one scale per last index."""
     uses = {}  # names of the operations that take a buffer
     for graph in tree.subgraphs:
         for operator in graph.operators:
@@ -95,7 +95,7 @@ def split_joined_inputs(tree, schema):
 
 
 def _parts_of(tree, graph, product, schema):
-    """The vectors that a product's input is joined of; none where it is no such product."""
+    """The vectors that are joined to a product's input; none for other products."""
     if name_of(tree, product, schema) != "FULLY_CONNECTED":
         return []
     joined, matrix = (graph.tensors[index] for index in product.inputs[:2])
@@ -114,7 +114,7 @@ def _parts_of(tree, graph, product, schema):
 
 
 def _factors(tree, graph, matrix, parts, columns, schema):
-    """The tensors of a matrix's columns for each part; the first takes the matrix' place."""
+    """The tensors of a matrix's columns for each part; the first replaces the matrix."""
     whole = graph.tensors[matrix]
     widths = [int(graph.tensors[part].shape[-1]) for part in parts]
     key = (whole.buffer, *widths)

@@ -2,12 +2,12 @@
 
 W = diag(s) N,   N = round(diag(s)^-1 W) in -7 ... 7
 
-where s_i is, of the parts of max_j |W_ij| / 7 from 1 down to a half, that with the least squared
-error of a row, as in `training.rounded_weights`. Each row of the input is rounded to 8 bits at run
-time. The converter has no such precision: it leaves floats, which are rounded here.
+where s_i is max_j |W_ij| / 7 times the factor between 1 and a half with the least squared error of
+the row, as in `training.rounded_weights`. Each row of the input is rounded to 8 bits at run
+time. The converter lacks this precision: it leaves floats, which are rounded here.
 
-A large table that is looked up is such a matrix: one operation looks up rows of N, a second one
-their scales.
+A large lookup table is such a matrix: one operation looks up rows of N, a second one their
+scales.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ _PLACES = {"FULLY_CONNECTED": 1, "GATHER": 0} | dict.fromkeys(_CHANNELS, 1)  # o
 
 
 def round_weights(tree, schema):
-    """Round the large weights of a model of floats, 4 bits in a byte until `join_pairs`."""
+    """Round the large weights of a model of floats; each byte holds 4 bits until `join_pairs`."""
     uses = {}  # from a weight, as the number of its graph and its own, to (operation, name)
     for number, graph in enumerate(tree.subgraphs):
         for operator in graph.operators:
@@ -76,7 +76,7 @@ def round_weights(tree, schema):
 
 
 def join_pairs(tree, schema):
-    """Put two numbers of 4 bits into each byte, the first one into its lower half."""
+    """Pack two 4-bit numbers into each byte, the first into its lower half."""
     joined = set()
     for graph in tree.subgraphs:
         for tensor in graph.tensors:
@@ -91,13 +91,13 @@ def join_pairs(tree, schema):
 
 
 def _is_large(tree, graph, index, schema):
-    """True for a constant of so many floats that it is rounded."""
+    """True for a constant with enough floats to be rounded."""
     is_float = graph.tensors[index].type == schema.TensorType.FLOAT32
     return is_float and len(constant_of(tree, graph, index)) >= LEAST * 4
 
 
 def _round(tree, tensor, rounded, schema, axis=None, quantization="int8"):
-    """Give a constant numbers in the place of its floats, and their scales."""
+    """Replace the floats of a constant by rounded numbers and their scales."""
     key, levels = (tensor.buffer, axis, quantization), LEVELS[quantization]
     if key not in rounded:
         content = tree.buffers[tensor.buffer].data.tobytes()
@@ -114,7 +114,7 @@ def _round(tree, tensor, rounded, schema, axis=None, quantization="int8"):
 
 
 def _scales(values, axis, quantization):
-    """The scale of all numbers, or those of the places of an axis; each axis is still there."""
+    """The scale of all numbers, or of each index of an axis; keeps all axes."""
     axes = None if axis is None else tuple({*range(values.ndim)} - {axis})
     levels = LEVELS[quantization]
     largest = np.abs(values).max(axis=axes, keepdims=True)
@@ -138,7 +138,7 @@ def _multiply(tree, graph, operator, matrix, schema):
 
 
 def _look_up(tree, graph, operator, table, schema):
-    """Let an operation take rows of a table of 8 bits, which another one makes floats."""
+    """Let an operation look up rows of an 8-bit table, and another dequantize them."""
     (rows,) = operator.outputs
     numbers = add_tensor(graph, schema, graph.tensors[rows].shape, schema.TensorType.INT8)
     graph.tensors[numbers].quantization = table.quantization
@@ -149,7 +149,7 @@ def _look_up(tree, graph, operator, table, schema):
 
 
 def _look_up_halves(tree, graph, operator, table, schema):
-    """Let an operation take rows of a table of 4 bits, and others make floats of them."""
+    """Let an operation look up rows of a 4-bit table, and others dequantize them."""
     (rows,), (_, indices) = operator.outputs, operator.inputs
     types, shape = schema.TensorType, graph.tensors[rows].shape
     scales = table.quantization.scale

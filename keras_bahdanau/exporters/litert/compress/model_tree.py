@@ -8,7 +8,7 @@ _RUNTIME = "min_runtime_version"
 
 
 class Kind(NamedTuple):
-    """An operation that is put in: its name, version, and TensorFlow Lite's first with it."""
+    """An operation to insert: its name, version, and the first TensorFlow Lite with it."""
 
     name: str
     version: int
@@ -33,7 +33,7 @@ ROWS_OF_8_BITS = Kind("GATHER", 2, "1.14.0")
 
 
 def name_of(tree, operator, schema):
-    """The name of an operation, "" of one that is none of those treated here."""
+    """The name of an operation, "" for operations not treated here."""
     code = tree.operatorCodes[operator.opcodeIndex]
     number = max(code.builtinCode, code.deprecatedBuiltinCode)
     return next((name for name in _TREATED if getattr(schema.BuiltinOperator, name) == number), "")
@@ -45,25 +45,25 @@ def operands_of(operator):
 
 
 def constant_of(tree, graph, index):
-    """The bytes of a constant; b"" of what is none."""
+    """The bytes of a constant; b"" for other tensors."""
     data = tree.buffers[graph.tensors[index].buffer].data if index >= 0 else None
     return b"" if data is None else data.tobytes()
 
 
 def users_of(graph, index):
-    """The operations that take a tensor, and the graph itself if it gives that one."""
+    """The operations that read a tensor, and the graph itself if it outputs the tensor."""
     users = [operator for operator in graph.operators if index in operands_of(operator)]
     return users + [graph] * (index in graph.outputs)
 
 
 def add_tensor(graph, schema, shape, dtype):
-    """The index of a new tensor, which holds nothing yet."""
+    """The index of a new, empty tensor."""
     graph.tensors.append(schema.TensorT(shape=np.array(shape, np.int32), type=dtype, hasRank=True))
     return len(graph.tensors) - 1
 
 
 def add_operator(tree, graph, schema, kind, inputs, output, position=0):
-    """Put an operation before another one of a graph, the first if `place` is left out."""
+    """Insert an operation before another one of a graph, or at its start without `place`."""
     number = getattr(schema.BuiltinOperator, kind.name)
     operator = schema.OperatorT(
         opcodeIndex=_code(tree, schema, number, kind.version),
@@ -79,13 +79,13 @@ def add_operator(tree, graph, schema, kind, inputs, output, position=0):
 
 
 def raise_version(tree, schema, kind):
-    """Raise the version of an operation that the model has, to that of a kind at least."""
+    """Raise the version of an operation in the model to at least that of a kind."""
     _code(tree, schema, getattr(schema.BuiltinOperator, kind.name), kind.version)
     _require_runtime(tree, kind.runtime)
 
 
 def _code(tree, schema, number, version):
-    """The index of an operation in the model's list, of this version at least."""
+    """The index of an operation, of at least this version, in the model's list."""
     for index, code in enumerate(tree.operatorCodes):
         if max(code.builtinCode, code.deprecatedBuiltinCode) == number:
             code.version = max(code.version, version)

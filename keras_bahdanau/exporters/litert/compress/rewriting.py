@@ -1,9 +1,9 @@
-"""A converted model with fewer bytes: without names, and each equal part written once.
+"""A converted model with fewer bytes: without names, equal parts written only once.
 
 The converter gives each tensor a name and a buffer, a third of the file of 300,000 weights. It also
-writes the encoder and the search anew for each signature: where the loops of two are equal, both
-run the first. The runtime gives each subgraph one piece of memory, so a loop never shares with one
-within it. Outside of loops, tensors are numbered in the order of their use, so that equal
+repeats the encoder and the search for each signature: signatures with equal loops now run the same
+one. The runtime gives each subgraph one piece of memory, so a loop never shares with a loop inside
+it. Outside of loops, tensors are numbered in the order of their use, so that equal
 operations are equal tables.
 """
 
@@ -29,16 +29,16 @@ from keras_bahdanau.exporters.litert.compress.model_tree import (
 )
 from keras_bahdanau.exporters.litert.tflite_file import ALIGNMENT, IDENTIFIER, load_schema
 
-_MOST_SHARED = 2**20  # bytes of a vector that is looked up among those written
-_LEAST_FILLED = 512  # bytes of a constant that is worth two operands and an operation
+_MOST_SHARED = 2**20  # most bytes of a vector that is compared with written ones
+_LEAST_FILLED = 512  # least bytes of a constant that is worth two operands and an operation
 
 
 def rewritten(model, quantization=None):
     """Rewrite the bytes of a converted model to fewer bytes.
 
-    With `quantization` None or "float16" the model answers the same, bit for bit. "int8" rounds
-    large tables, too, and brings products closer to floats; "int4" rounds the weights of a model of
-    floats.
+    With `quantization` None or "float16" the model answers the same, bit for bit. "int8" also
+    rounds large tables, and brings products closer to floats; "int4" rounds the weights of a model
+    of floats.
     """
     schema = load_schema()
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
@@ -61,7 +61,7 @@ def rewritten(model, quantization=None):
 
 
 def _fill_constants(tree, graph, schema):
-    """Make the large constants of one value, which loops begin with, at run time."""
+    """Create large constants of a single value, the initial values of loops, at run time."""
     users = {}
     for operator in graph.operators:
         for index in operands_of(operator):
@@ -86,7 +86,7 @@ def _fill_constants(tree, graph, schema):
 
 
 def _forget_names(tree):
-    """Keep the names of what a signature takes and gives, and of no other tensor."""
+    """Keep only the names of the inputs and outputs of signatures."""
     public = {signature.subgraphIndex for signature in tree.signatureDefs or []}
     for number, graph in enumerate(tree.subgraphs):
         public_tensors = {*graph.inputs, *graph.outputs} if number in public else set()
@@ -94,11 +94,11 @@ def _forget_names(tree):
             if index not in public_tensors:
                 tensor.name = None
             if tensor.quantization is not None and tensor.quantization.scale is None:
-                tensor.quantization = None  # a table that says nothing
+                tensor.quantization = None  # a table without content
 
 
 def _forget_empty_buffers(tree):
-    """Let all tensors that hold nothing share the first buffer, as the schema demands it."""
+    """Let all empty tensors share the first buffer, as the schema demands."""
     holders = [tensor for graph in tree.subgraphs for tensor in graph.tensors]
     holders += tree.metadata or []
     buffers, numbers = tree.buffers[:1], {}
@@ -115,7 +115,7 @@ def _forget_empty_buffers(tree):
 
 
 class _SharingBuilder(flatbuffers.Builder):
-    """A builder that writes equal short vectors and tables once, and aligns what buffers hold."""
+    """A builder that writes equal short vectors and tables once, and aligns buffers."""
 
     def __init__(self, size):
         super().__init__(size)
@@ -155,7 +155,11 @@ class _SharingBuilder(flatbuffers.Builder):
         return super().CreateNumpyVector(x)
 
 
-_TENSORS = ("inputs", "outputs", "intermediates")  # of an operation, and of a graph but the last
+_TENSORS = (
+    "inputs",
+    "outputs",
+    "intermediates",
+)  # of operations, and of graphs except the last
 
 
 def share_loops(tree):
@@ -175,9 +179,9 @@ def share_loops(tree):
 
 
 def _depths(tree):
-    """Number of loops around each subgraph: 0 of a signature's own, which is never merged."""
+    """Number of loops around each subgraph: 0 for a signature's own, which is never merged."""
     depths = [0] * len(tree.subgraphs)
-    for _ in tree.subgraphs:  # as often as loops may stand within each other
+    for _ in tree.subgraphs:  # as often as loops may be nested
         for graph, depth in zip(tree.subgraphs, tuple(depths), strict=True):
             for options, name in _references(graph):
                 depths[getattr(options, name)] = depth + 1
@@ -194,7 +198,7 @@ def _references(graph):
 
 
 def _share_buffers(tree):
-    """Let the tensors of all subgraphs whose buffers hold the same have the first of those."""
+    """Let tensors with equal buffers share the first of these, in all subgraphs."""
     firsts = {}
     firsts_of = [
         firsts.setdefault(b"" if buffer.data is None else buffer.data.tobytes(), index)
@@ -206,12 +210,12 @@ def _share_buffers(tree):
 
 
 def _number_by_use(tree, number):
-    """Number the tensors of a subgraph in the order of their use, without unused ones."""
+    """Renumber the used tensors of a subgraph in the order of their use."""
     graph = tree.subgraphs[number]
     operators = graph.operators or []
     used = [index for operator in operators for name in _TENSORS for index in _list(operator, name)]
     order = dict.fromkeys([*graph.inputs, *used, *graph.outputs])
-    order.pop(-1, None)  # an operand that is left out
+    order.pop(-1, None)  # an omitted operand
     numbers = {index: number for number, index in enumerate(order)} | {-1: -1}
     graph.tensors = [graph.tensors[index] for index in order]
     for holder, name in itertools.product((graph, *operators), _TENSORS):
@@ -224,13 +228,13 @@ def _number_by_use(tree, number):
 
 
 def _list(holder, name):
-    """A vector of the schema as a list, which is empty where there is none."""
+    """A vector of the schema as a list; empty if missing."""
     vector = getattr(holder, name, None)
     return [] if vector is None else [*vector]
 
 
 def _content(graph):
-    """The bytes of a subgraph, but for its name."""
+    """The bytes of a subgraph, without its name."""
     copied = copy.copy(graph)
     copied.name = None
     builder = flatbuffers.Builder()
@@ -239,7 +243,7 @@ def _content(graph):
 
 
 def _keep(tree, remaining, firsts_of):
-    """Leave out the subgraphs that are not kept; `place` has the equal one of each."""
+    """Drop the subgraphs that are not kept; `place` maps each to its equal."""
     numbers = {index: number for number, index in enumerate(remaining)}
     new = {index: numbers[first] for index, first in firsts_of.items()}
     for graph in tree.subgraphs:

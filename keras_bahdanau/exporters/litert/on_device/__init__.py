@@ -1,4 +1,4 @@
-"""An exported LiteRT file at work, without TensorFlow or the rest of this package."""
+"""A runner of exported LiteRT files, without TensorFlow or the rest of this package."""
 
 from .on_device_pipeline import OnDevicePipeline, OnDeviceTranslation
 from .on_device_translator import OnDeviceTranslator

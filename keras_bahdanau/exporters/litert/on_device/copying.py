@@ -3,12 +3,12 @@
 import re
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
-_COPY = 512  # bytes of an unknown token that are copied
-_NO_COPY = "\u2047"  # ⁇, as SentencePiece writes an unknown token
+_COPY = 512  # most bytes copied for an unknown token
+_NO_COPY = "\u2047"  # ⁇, SentencePiece's text of an unknown token
 # the mark of a word's beginning, white space of ASCII, and Unicode's separators
 _SPACE = re.compile("[▁\t\n\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _ASCII_SPACE = " \t\n\v\f\r"
-# controls, white space, and what Unicode calls ignorable, such as a zero-width space and a BOM
+# controls, white space, and Unicode's ignorable characters, such as a zero-width space and a BOM
 _INVISIBLE = (
     "\0- \x7f-\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f"
     "\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0"
@@ -28,13 +28,13 @@ def encoded(vocabulary, text):
 
 
 def is_blank(text):
-    """True for a text, string or bytes, of white space and invisible characters alone, or none."""
+    """True for a text, string or bytes, without visible characters."""
     text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
     return _VISIBLE.search(text) is None
 
 
 def surfaces_of(vocabulary, text):
-    """The part of a text for each of its tokens, as an unknown token copies it."""
+    """The part of a text for each of its tokens, which an unknown token may copy."""
     content = text.encode() if isinstance(text, str) else text
     pieces = vocabulary.encode(content, out_type="proto").pieces
     parts = (_cut(content[piece.begin : piece.end]).decode(errors="replace") for piece in pieces)
@@ -58,12 +58,12 @@ def _cut(content):
     """The first bytes of a text, without half a character at the end."""
     if len(content) <= _COPY:
         return content
-    inside = 0  # bytes of a character that begins before the limit
+    inside = 0  # bytes of a character that starts before the limit
     while inside < 4 and content[_COPY - inside] & 0xC0 == 0x80:
         inside += 1
     return content[: _COPY - inside % 4]
 
 
 def _copy(position, surfaces):
-    """The surface at a position; ⁇ if that is a space, or there is none."""
+    """The surface at a position; ⁇ for a space, or without a position."""
     return (surfaces[position] if 0 <= position < len(surfaces) else "") or _NO_COPY

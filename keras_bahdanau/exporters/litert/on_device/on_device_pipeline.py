@@ -38,22 +38,23 @@ class OnDevicePipeline:
     print(pipeline.decode(features, [str(number) for number in range(len(frames))]).text)
     ```
 
-    Any number of threads may share it: they take turns in the model, an input at a time. An object
-    for each thread needs memory for each. A process that is forked opens the file anew.
+    Any number of threads may share the object: they take turns, one input at a time. One object per
+    thread runs in parallel, and needs memory for each. A forked process reopens the file.
 
     Args:
         path: Path of the file.
         threads: Positive integer. Processor threads to use.
-        greedy: True for the best token at each step in `decode`, instead of the file's search.
+        greedy: True to choose the best token at each step in `decode`, instead of the file's
+            search.
 
     Attributes:
         path: String, the path.
         card: Dictionary, the card of the file.
         files: Dictionary from the names of the packed files to their bytes.
         most: Integer, the most texts of `decode_nbest`: the beam width of the file's search, or 1
-            without its signature.
-        longest_prefix: Integer, the most tokens of a prefix; 0 without its signature.
-        copies: Bool. True if its texts have characters of the source for unknown tokens.
+            if the file lacks its signature.
+        longest_prefix: Integer, the most tokens of a prefix; 0 if the file lacks its signature.
+        copies: Bool. True if characters of the source replace unknown tokens.
         reduction: Integer, the number of source positions for each column of an alignment.
 
     Raises:
@@ -82,7 +83,7 @@ class OnDevicePipeline:
             ) from None
         if self.copies and self._run and "copied_from" not in outputs:
             raise ValueError(
-                "A file that copies characters must say which: by the output copied_from. "
+                "A file that copies characters must have the output copied_from. "
                 f"Received: path={self.path!r} without it. Export it again."
             )
         if self._run is None:
@@ -103,7 +104,7 @@ class OnDevicePipeline:
         return most, int(prefix or 0), self._run.get_output_details() if self._run else ()
 
     def _open(self):
-        """Make the interpreter of this process, and the runners of its signatures."""
+        """Create the interpreter of this process, and the runners of its signatures."""
         try:
             from ai_edge_litert.interpreter import Interpreter
         except ImportError:
@@ -124,9 +125,9 @@ class OnDevicePipeline:
         self._turn, self._process = threading.Lock(), os.getpid()
 
     def _open_after_fork(self):
-        """Open the file anew in a forked process, which has no threads and perhaps a held lock."""
+        """Reopen the file in a forked process, which has no threads and maybe a locked lock."""
         if self._process != os.getpid():
-            self._inherited = self._run, self._listing, self._completing  # to free them may hang
+            self._inherited = self._run, self._listing, self._completing  # freeing them may hang
             self._open()
 
     def __reduce__(self):
@@ -152,7 +153,7 @@ class OnDevicePipeline:
             ) from None
 
     def surfaces(self, text):
-        """The part of a text for each of its tokens; () if the search copies none."""
+        """The part of a text for each of its tokens; () if the search does not copy."""
         return () if self._copied_from is None else surfaces_of(self._copied_from, text)
 
     def decode(self, features, labels, surfaces=()):
@@ -180,11 +181,11 @@ class OnDevicePipeline:
         into subwords and stays as it is; a character that the vocabulary lacks counts as unknown.
         An empty input has one empty text, whatever the prefix. Other arguments: as in `decode`.
         Raises ValueError as in `decode`; or if `nbest` is out of range, the prefix has too many
-        tokens for the file, or the file has not the signature.
+        tokens for the file, or the file lacks the signature.
         """
         nbest = self.most if nbest is None else nbest
         self.check_nbest(nbest)
-        if nbest == 1 and not prefix:  # for which every file has a signature
+        if nbest == 1 and not prefix:  # every file has a signature for this
             return [self.decode(features, labels, surfaces)]
         self._open_after_fork()
         run, prefix_inputs = self._listing, {}
@@ -206,7 +207,7 @@ class OnDevicePipeline:
             )
 
     def check_prefix(self, prefix):
-        """Raise ValueError if texts of this file can't begin with that; "" is no prefix."""
+        """Raise ValueError if texts of this file can't begin with `prefix`; "" is always valid."""
         if prefix:
             self._prefix(prefix)
 

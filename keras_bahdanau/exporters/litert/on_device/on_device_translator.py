@@ -12,7 +12,7 @@ class OnDeviceTranslator(OnDevicePipeline):
     print(translator.translate(["A man in an orange hat."])[0].text)
     ```
 
-    Arguments, errors, and what threads may do: see `OnDevicePipeline`.
+    Arguments, errors and threads: see `OnDevicePipeline`.
     """
 
     def __init__(self, path, threads=1, greedy=False):
@@ -32,7 +32,7 @@ class OnDeviceTranslator(OnDevicePipeline):
     def translate_nbest(self, sentences, nbest=None, prefixes=None):
         """The best few translations of each sentence, best first: a list of lists.
 
-        `prefixes`, one a sentence, are the beginnings of its translations, "" for a free one.
+        `prefixes`, one per sentence, are the beginnings of its translations, or "".
         `nbest` and errors: as in `decode_nbest`.
         """
         prefixes = [""] * len(sentences) if prefixes is None else prefixes
@@ -51,7 +51,7 @@ class OnDeviceTranslator(OnDevicePipeline):
         return [self._source.id_to_piece(token) for token in self._ids(sentence)]
 
     def pieces(self, sentence):
-        """SentencePiece's pieces of a sentence, with their places in it, without the end token."""
+        """SentencePiece's pieces of a sentence with their positions, without the end token."""
         return self._source.encode(
             sentence[:0] if is_blank(sentence) else sentence, out_type="proto"
         ).pieces

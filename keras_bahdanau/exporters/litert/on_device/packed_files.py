@@ -1,4 +1,4 @@
-"""The files packed in a .tflite file, card and vocabularies, if all is as it was exported."""
+"""The files packed in a .tflite file, card and vocabularies, checked against their hashes."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ _UNREADABLE = (  # errors of `zipfile` and `json` on damaged content
 
 
 def unpack(path):
-    """The card of a file and the files packed after the model, if all is as it was exported."""
+    """The card of a file and the files packed after the model; ValueError if any has changed."""
     with open(path, "rb") as file:
         try:
             return _read(file)
@@ -48,12 +48,12 @@ def _read(file):
 
 
 def _check_card(card, files):
-    """Raise ValueError unless the card says how to run the model, and with which vocabularies."""
+    """Raise ValueError unless the card tells how to run the model, and names its vocabularies."""
     if not isinstance(card, dict):
-        raise ValueError("it has no card.json, or one that is no object")
+        raise ValueError("it has no card.json, or one that is not an object")
     names = card.get("vocabularies")
     if not isinstance(card.get("verb"), str) or not isinstance(names, dict):
-        raise ValueError("its card.json does not say how to run it")
+        raise ValueError("its card.json does not tell how to run it")
     if "target" not in names or not all(isinstance(name, str) for name in names.values()):
         raise ValueError("its card.json does not name its vocabularies")
     if not {*names.values()} <= files.keys():
