@@ -8,8 +8,8 @@ from keras_bahdanau.text.alignments import alignment_error_rate, check_links, sp
 def attention_entropy(translations):
     """Mean entropy of the attention over the target tokens of `Translation`s: (nats, share).
 
-    -sum_j alpha_ij log alpha_ij is 0 for a token that attends to one position; the share is that of
-    its maximum, log n, over sources of n >= 2 positions. None without attention.
+    -sum_j alpha_ij log alpha_ij is 0 for a token that attends to one position; the share is
+    relative to its maximum, log n, over sources of n >= 2 positions. None without attention.
     """
     entropies, shares = [], []
     for translation in translations:
@@ -29,11 +29,11 @@ def row_entropies(weights):
 
 
 def alignment_error(translator, pairs, sure, possible, batch_size=64, search=None):
-    """Alignment error rate of the attention, in [0, 1], read on given translations.
+    """Alignment error rate of the attention on known translations, in [0, 1].
 
     `pairs` are (source, target) strings; `sure` and `possible` have a set of links between words
     for each (`read_alignments`), else ValueError. `search` replaces the translator's own, for its
-    longest lengths. See `alignments.alignment_error_rate`.
+    length limits. See `alignments.alignment_error_rate`.
     """
     sources, targets = ([pair[side] for pair in pairs] for side in (0, 1))
     words = [*zip(translator.source.words(sources), translator.target.words(targets), strict=True)]
@@ -42,7 +42,7 @@ def alignment_error(translator, pairs, sure, possible, batch_size=64, search=Non
         for number, (pair_links, spans) in enumerate(zip(links, words, strict=False)):
             check_links(pair_links, *spans, name=f"alignments[{number}]")
     results = translator.align(pairs, batch_size, search)
-    words = zip(  # of the part of each text that was read
+    words = zip(  # only for the part of each text that was read
         translator.words(sources, translator.longest(search)),
         translator.target.words(targets, longest=(search or translator.search).max_length),
         strict=True,

@@ -21,11 +21,11 @@ from keras_bahdanau.settings.limits import PERCENT
 from keras_bahdanau.settings.option import check_value
 
 FOLDS = 5
-FEWEST = 10  # right texts, and wrong ones
+FEWEST = 10  # least number of right texts, and of wrong ones
 CHRF, EXACT = 40.0, 100.0  # least scores of a right text
 ROUNDS, HALVINGS = 100, 30
-SAME = 1e-5  # a feature that varies less is taken for the rounding of one number
-CLOSE = 1e-10  # of the gradient to 0, in parts of a case
+SAME = 1e-5  # a feature that varies less counts as constant up to rounding
+CLOSE = 1e-10  # largest gradient at the solution, per case
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,16 +49,16 @@ def calibrate(translator, pairs, batch_size=64, metric=None, threshold=None, say
     Args:
         translator: A `Translator`, or other `Pipeline`.
         pairs: List of (input of the source, target string): held-out pairs, never the test's.
-        batch_size: Positive integer. Inputs decoded at once.
+        batch_size: Positive integer. Inputs decoded together.
         metric: "chrf" or "exact"; by default "chrf" for a pipeline of BLEU and chrF.
-        threshold: Float in percent, the least score of a right text; 40 of chrF when left out.
+        threshold: Float in percent, the least score of a right text; 40 for chrF when left out.
         say: Function of one string, which reports progress, or None.
 
     Returns:
-        `Calibrated`. Give its `calibration` to the pipeline, and save it.
+        `Calibrated`. Assign its `calibration` to the pipeline, and save the pipeline.
 
     Raises:
-        ValueError: If the search draws at random, the metric is another one, the threshold is out
+        ValueError: If the search draws at random, the metric is unknown, the threshold is out
             of range, or there are fewer than 10 right or wrong texts.
 
     Example:
@@ -102,7 +102,7 @@ def calibrate(translator, pairs, batch_size=64, metric=None, threshold=None, say
 
 
 def right_words(words, references):
-    """Bools: which words occur in the nearest reference, aligned by the fewest edits.
+    """Bools: True for words that occur in the nearest reference, aligned by the fewest edits.
 
     >>> right_words(["a", "big", "man"], ["a man", "no"])
     [True, False, True]
@@ -117,11 +117,11 @@ def right_words(words, references):
 
 
 def _rule(translator, metric, threshold):
-    """(metric, threshold) that say what is right."""
+    """(metric, threshold) that define a right text."""
     if translator.search.random:
         raise ValueError(
-            "A calibration needs a search that gives the same each time. Received: "
-            f"search={translator.search!r}. Give a translator whose search draws nothing."
+            "A calibration needs a deterministic search. Received: "
+            f"search={translator.search!r}. Give a translator whose search does not draw."
         )
     if metric is None:
         metric = "chrf" if {*translator.metrics} <= {"bleu", "chrf", "ter"} else "exact"
@@ -139,7 +139,7 @@ def _check_labels(labels, metric, threshold):
     right = sum(labels)
     if min(right, len(labels) - right) < FEWEST:
         raise ValueError(
-            f"A calibration needs {FEWEST} right texts and {FEWEST} wrong ones at least. Received: "
+            f"A calibration needs at least {FEWEST} right texts and {FEWEST} wrong ones. Received: "
             f"{right:,} right of {len(labels):,} at {metric} >= {threshold:g}. Give more pairs, or "
             "another threshold."
         )
@@ -161,7 +161,7 @@ def fit_logistic(features, labels, penalty=1.0):
     sum_n log(1 + exp(-y_n z_n)) + penalty/2 |w|^2 is minimal, with y_n = 1 or -1 and z = w x + b,
     of features x with mean 0 and standard deviation 1 (Newton's method), as in scikit-learn's
     `LogisticRegression(C=1 / penalty)`. Constant features have weight 0; with equal labels all
-    have.
+    features do.
     """
     features, labels = np.asarray(features, float), np.asarray(labels, float)
     count = len(labels)
@@ -189,7 +189,7 @@ def fit_logistic(features, labels, penalty=1.0):
 
 
 def _lower(inputs, labels, penalties, weights, step):
-    """Weights with a lower loss, after the step or the half, the quarter, ... of it."""
+    """Weights with a lower loss, after the step, or half, a quarter, ... of it."""
     before = _loss(inputs, labels, penalties, weights)
     for halvings in range(HALVINGS):
         after = weights - step / 2**halvings
@@ -208,7 +208,7 @@ def _logistic(z):
 
 
 def cross_validated(features, labels, folds, penalty=1.0):
-    """Probabilities `(cases,)` of cases by regressions that were fitted without their fold."""
+    """Probabilities `(cases,)` of cases from regressions fitted without their fold."""
     features, labels, folds = np.asarray(features, float), np.asarray(labels, bool), np.array(folds)
     probabilities = np.zeros(len(labels))
     for fold in np.unique(folds):
@@ -219,7 +219,7 @@ def cross_validated(features, labels, folds, penalty=1.0):
 
 
 def folds_of(labels, count, seed=0):
-    """Random folds `(cases,)`, from 0 to `count - 1`, with as many right and wrong cases each."""
+    """Random folds `(cases,)`, from 0 to `count - 1`, each with its share of right cases."""
     labels = np.asarray(labels, bool)
     order = np.random.default_rng(seed).permutation(len(labels))
     order = order[np.argsort(labels[order], kind="stable")]

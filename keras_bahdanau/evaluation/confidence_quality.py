@@ -1,4 +1,4 @@
-"""Quality of confidences: does what is called 80 % sure happen in 80 % of the cases?"""
+"""Quality of confidences: are texts with confidence 80 % right in 80 % of the cases?"""
 
 import dataclasses
 
@@ -9,12 +9,12 @@ BINS = 10
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Reliability:
-    """Quality of two confidences of the same texts, or of their words.
+    """Quality of raw and calibrated confidences of the same texts, or words.
 
     Attributes:
         labels: Bool array `(cases,)`, True for a right text or word.
         raw: Float array `(cases,)`, geometric means of the probabilities of tokens.
-        calibrated: Float array `(cases,)`, probabilities by regressions on the other folds.
+        calibrated: Float array `(cases,)`, probabilities from regressions on the other folds.
     """
 
     labels: np.ndarray
@@ -31,7 +31,7 @@ class Reliability:
 def roc_auc(labels, scores):
     """Area under the ROC curve; ValueError without both right and wrong cases.
 
-    The probability that a right case has a higher score than a wrong one, a tie counting half
+    The probability that a right case has a higher score than a wrong one, with ties counted half
     (Mann and Whitney 1947): 0.5 for random scores, 1 for a perfect order.
 
     Example:
@@ -48,7 +48,7 @@ def roc_auc(labels, scores):
         )
     _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
-    ranks = (last - (counts - 1) / 2)[inverse.reshape(-1)]  # from 1, the mean of equals
+    ranks = (last - (counts - 1) / 2)[inverse.reshape(-1)]  # from 1; ties get their mean
     return float((ranks[labels].sum() - right * (right + 1) / 2) / (right * wrong))
 
 
@@ -88,7 +88,7 @@ def _checked(labels, scores):
     labels, scores = np.asarray(labels, bool), np.asarray(scores, float)
     if labels.ndim != 1 or labels.shape != scores.shape or not len(labels):
         raise ValueError(
-            "There must be one score for each label, and one of each at least. "
+            "There must be one score for each label, and at least one label. "
             f"Received: labels of the shape {labels.shape}, scores of {scores.shape}."
         )
     return labels, scores

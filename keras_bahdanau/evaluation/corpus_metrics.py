@@ -1,4 +1,4 @@
-"""Metrics of a corpus, by name: texts against their references, in percent."""
+"""Metrics of a corpus, by name: texts compared with references, in percent."""
 
 import dataclasses
 import itertools
@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from keras_bahdanau.settings.guesses import nearest
 
-SAMPLE = 500  # references that a metric is tried on, before all of them
+SAMPLE = 500  # references on which a metric is tried first
 UNSPACED = "zh", "char"  # of BLEU, for texts without spaces
-FEW = 0.1  # share of references with four tokens
+FEW = 0.1  # least share of references with four tokens
 
 
 class MetricKind(NamedTuple):
@@ -35,7 +35,7 @@ def _top(most):
 
 
 def _exprate(most):
-    label = f"ExpRate{f' <={most}' if most else ''}"  # sacreBLEU's bootstrap tells metrics by it
+    label = f"ExpRate{f' <={most}' if most else ''}"  # sacreBLEU's bootstrap needs it
     return MetricKind(
         label,
         True,
@@ -46,7 +46,7 @@ def _exprate(most):
 
 
 METRICS = {
-    # force: no warning of tokenized text, as many corpora have it
+    # force: no warning about tokenized text, which is common
     "bleu": MetricKind(
         "BLEU", True, lambda rates, tok, lc: rates.BLEU(tokenize=tok, lowercase=lc, force=True)
     ),
@@ -102,8 +102,8 @@ class CorpusMetric:
     def corpus_score(self, hypotheses, references):
         """Score of all sentences together, at least 0; error rates may exceed 100.
 
-        `hypotheses` are strings; or lists of strings, the best first, of which one counts, or as
-        many as `nbest`. `references` are as many strings; or lists of right answers. Raises
+        `hypotheses` are strings; or lists of strings, the best first, of which the first `nbest`
+        count. `references` are as many strings; or lists of right answers. Raises
         ValueError if the lists differ in length, or are empty.
         """
         return float(self.scorer.corpus_score(*self._lines(hypotheses, references)).score)
@@ -120,12 +120,12 @@ class CorpusMetric:
         return float(self.scorer._compute_score_from_stats(statistics).score)
 
     def loss_of(self, score):
-        """A score, lower is better; infinity for NaN."""
+        """A score as a loss, lower is better; infinity for NaN."""
         loss = -score if self.higher_is_better else score
         return math.inf if math.isnan(loss) else loss
 
     def tells(self, texts):
-        """True if a list of texts has a better score against itself than empty texts have."""
+        """True if texts score better against themselves than empty texts do."""
         texts = [text for text in texts if text.strip()]
         for part in (texts[:: 1 + len(texts) // SAMPLE], texts):
             if part:
@@ -137,21 +137,21 @@ class CorpusMetric:
         return False
 
     def _lines(self, hypotheses, references):
-        """The arguments of sacreBLEU: one line a sentence, and streams of references."""
+        """The arguments of sacreBLEU: one line per sentence, and streams of references."""
         if len(hypotheses) != len(references) or not hypotheses:
             raise ValueError(
-                "There must be one reference for each hypothesis, and one of each at least. "
+                "There must be one reference for each hypothesis, and at least one hypothesis. "
                 f"Received: len(hypotheses)={len(hypotheses)}, len(references)={len(references)}. "
                 "Give the references of the sentences that were translated."
             )
         separator = getattr(self.scorer, "separator", "")
         lines = [separator.join(_listed(texts)[: self.nbest]) for texts in hypotheses]
-        streams = itertools.zip_longest(*map(_listed, references))  # None where there is none
+        streams = itertools.zip_longest(*map(_listed, references))  # None for missing references
         return lines, [*map(list, streams)]
 
     @property
     def nbest(self):
-        """Integer, texts of a hypothesis that count: 1 of all but top-k accuracy."""
+        """Integer, texts of a hypothesis that count; 1 except for top-k accuracy."""
         return getattr(self.scorer, "nbest", 1)
 
     @property
@@ -161,7 +161,7 @@ class CorpusMetric:
 
     @property
     def counts_texts(self):
-        """True if each text is right or wrong, and the score is the share of them."""
+        """True if each text is right or wrong, and the score is the share of either."""
         return getattr(self.scorer, "counts_texts", False)
 
     @property
@@ -183,7 +183,7 @@ def metrics_of(names, tokenize=None, lowercase=False):
             separated by spaces), "exact" (texts that equal a reference), "ser" (the others: the
             "WER" of papers on grapheme to phoneme), "top2", "top3", "top5" and "top10" (sources
             with a right text among the best ones), "exprate" and "exprate1" to "exprate3" (formulas
-            with at most so many wrong tokens, separated by spaces).
+            with at most 0 to 3 wrong tokens, separated by spaces).
         tokenize: Name of sacreBLEU's tokenization for BLEU; 13a when left out.
         lowercase: Bool. True to ignore case.
 
@@ -212,7 +212,7 @@ def metrics_of(names, tokenize=None, lowercase=False):
     for name in names:
         kind = METRICS[name]
         scorer = kind.new_scorer(rates, tokenize, lowercase)
-        scorer.num_refs = 1  # a signature can be read before a score
+        scorer.num_refs = 1  # the signature is available before a score
         metrics.append(CorpusMetric(name, kind.label, kind.higher_is_better, scorer))
     return metrics
 
@@ -220,8 +220,8 @@ def metrics_of(names, tokenize=None, lowercase=False):
 def report_blind(metric, references):
     """One line about a metric that can't judge texts by these references; "" if it can.
 
-    It gives the references themselves no better score than empty texts; or it is BLEU, and hardly a
-    reference has four tokens. `references` are strings.
+    Either the references themselves score no better than empty texts, or the metric is BLEU and
+    hardly any reference has four tokens. `references` are strings.
     """
     tells, advice = metric.tells(references), []
     if metric.name == "bleu":
@@ -246,13 +246,13 @@ def report_blind(metric, references):
 
 
 def _share_of_long(bleu, references):
-    """Share of the references with four tokens, as BLEU splits them."""
+    """Share of the references with at least four tokens by BLEU's tokenization."""
     counts = [len(bleu.scorer.tokenizer(text.rstrip()).split()) for text in references]
     return sum(count >= 4 for count in counts) / max(1, len(counts))
 
 
 def _smooths(bleu):
-    """True if BLEU has settings that are made for short texts."""
+    """True if BLEU has settings for short texts."""
     return bleu.scorer.smooth_method != "exp" or bleu.scorer.effective_order
 
 

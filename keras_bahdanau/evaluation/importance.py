@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 SAMPLES = 1000
-POINTS = 5  # parts of a source that a curve removes one after another
-GRID = np.linspace(0, 1, 11)  # shares of a source, of the mean curves
+POINTS = 5  # points of a removal curve
+GRID = np.linspace(0, 1, 11)  # shares of a source at which mean curves are evaluated
 LEAST_WEIGHT = 1e-6
 
 
@@ -19,10 +19,10 @@ class Estimate(NamedTuple):
 
 
 class RemovalCurves(NamedTuple):
-    """Change of log p, in nats, as positions are removed from all of them or added to none."""
+    """Change of log p, in nats, as positions are removed from all, or added to none."""
 
-    deletion: np.ndarray  # (rows, points), the most important positions are removed first
-    insertion: np.ndarray  # (rows, points), they are added first
+    deletion: np.ndarray  # (rows, points), most important positions removed first
+    insertion: np.ndarray  # (rows, points), most important positions added first
     shares: np.ndarray  # (rows, points), positions removed or added, of all
 
     def areas(self):
@@ -37,9 +37,9 @@ class RemovalCurves(NamedTuple):
 
 
 def removal_counts(size, points=POINTS):
-    """Positions removed at each point of a curve, from 0 to `size`: all counts, or a few.
+    """Numbers of removed positions at the points of a curve, from 0 to `size`.
 
-    With k there is `size - k`, so that an order by chance has the area 0.
+    With each k there is `size - k`, so that a random order has area 0.
 
         >>> removal_counts(11)
         array([ 0,  2,  4,  7,  9, 11])
@@ -74,7 +74,7 @@ def leave_one_out(answer, mask, log_probs):
 def removal_curves(answer, scores, mask, log_probs, random, points=POINTS):
     """`RemovalCurves` of orders: a dictionary like `scores`, name -> float `(rows, positions)`.
 
-    Other arguments: as in `leave_one_out`. Equal requests are answered once.
+    Other arguments: as in `leave_one_out`. Equal requests are computed once.
     """
     sizes = mask.sum(axis=1)
     counts = [removal_counts(size, points) for size in sizes]
@@ -106,7 +106,7 @@ def permutations(mask, count, random):
 
 
 def uniform(weights, mask):
-    """Equal weights at the real positions, with the sum of each row."""
+    """Equal weights at the real positions, with each row's sum."""
     return weights.sum(axis=1, keepdims=True) * mask / mask.sum(axis=1, keepdims=True)
 
 
@@ -116,10 +116,10 @@ def overlap(weights, peers):
 
 
 def adversarial(distance, weights, mask, random, tolerance=0.05, rounds=5, candidates=8):
-    """Largest distance of other weights that leave the output nearly as it is: float `(rows,)`.
+    """Largest distance of other weights that hardly change the output: float `(rows,)`.
 
-    A random search moves the scores, log alpha, of the farthest weights so far, away from the
-    model's own. It tries `rounds * candidates` weights for each row: a lower bound.
+    A random search moves the scores log alpha of the farthest weights so far away from the model's
+    own. It tries `rounds * candidates` weights for each row, so the result is a lower bound.
 
     `distance` is a function (rows, weights) -> change of the output, from 0 to 1, of which
     `tolerance` is allowed; `weights` are float and `mask` bool `(rows, positions)`. The result is

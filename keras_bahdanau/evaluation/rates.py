@@ -12,7 +12,7 @@ class Rate(Metric):
     """Sum of one count over the sum of another, in percent.
 
     sacreBLEU's paired bootstrap draws from the counts of each sentence. Space around a text is
-    ignored. Characters are code points. Of several references the one with the fewest errors (then
+    ignored. Characters are code points. Of several references, the one with the fewest errors (then
     the longest), or with most hits, counts.
 
     Args:
@@ -27,7 +27,7 @@ class Rate(Metric):
     """
 
     by_source = True
-    separator = "\0"  # of the texts of an n-best list, one string for sacreBLEU
+    separator = "\0"  # joins the texts of an n-best list to one string for sacreBLEU
 
     def __init__(
         self, label, counts, unit, lowercase=False, *, hits=False, nbest=1, counts_texts=False
@@ -75,7 +75,7 @@ class Rate(Metric):
 
 
 def edits(hypothesis, reference):
-    """(Insertions, deletions and substitutions, length of the reference), of two sequences."""
+    """(number of edits, length of the reference) of two sequences."""
     return Levenshtein.distance(hypothesis, reference), len(reference)
 
 
@@ -95,7 +95,7 @@ def difference(hypothesis, reference):
 
 
 def within(most):
-    """Count of the formulas with at most `most` wrong tokens: (0 or 1, 1) for each pair."""
+    """Count formulas with at most `most` wrong tokens: (0 or 1, 1) for each pair."""
 
     def count(hypothesis, reference):
         errors, _ = word_edits(hypothesis, reference)

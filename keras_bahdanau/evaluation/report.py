@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 def band_starts(step):
-    """The shortest length of each band: four narrow ones, three twice as wide, and all longer.
+    """The shortest length of each band: four narrow bands, three twice as wide, and the rest.
 
     >>> band_starts(5)
     (1, 6, 11, 16, 21, 31, 41, 51)
@@ -25,7 +25,7 @@ class Band(NamedTuple):
 
 
 def scores_by_length(lengths, hypotheses, references, metric, starts=STARTS):
-    """List of `Band`, the scores of the inputs of each length, shortest first, without empty ones.
+    """List of `Band`, scores by length of the inputs, shortest first, without empty bands.
 
     `lengths` are those of the sources: see `Source.sizes`. Hypotheses and references: see
     `CorpusMetric.corpus_score`. `starts` are the shortest lengths of the bands; shorter inputs have
@@ -48,7 +48,7 @@ def scores_by_length(lengths, hypotheses, references, metric, starts=STARTS):
 
 
 class Measured(NamedTuple):
-    """The corpus by one metric.
+    """Score of the corpus by one metric.
 
     Attributes:
         label: String, the metric's name in tables.
@@ -67,14 +67,14 @@ class Measured(NamedTuple):
 class Evaluation:
     """Figures that `evaluate` measured.
 
-    Each metric is an attribute too: `evaluation.bleu` is its score,
-    `evaluation.bleu_signature` its signature, `evaluation.bleu_interval` its interval.
+    Each metric is also an attribute: `evaluation.bleu` is the score,
+    `evaluation.bleu_signature` the signature, `evaluation.bleu_interval` the interval.
 
     Attributes:
         by_metric: Dictionary from the names of the metrics, in their order, to `Measured`.
-        perplexity: Float, of a token of the references, with end tokens. Without a model, this and
+        perplexity: Float, per token of the references, with end tokens. Without a model, this and
             the next two are None.
-        word_perplexity: Float, of a word of the references; the end of a sentence counts as one.
+        word_perplexity: Float, per word of the references; the end of a sentence counts as a word.
         token_accuracy: Float, share of the references' tokens that the model ranks first.
         attention_entropy: Float, nats, mean over the tokens of the translations, or None.
         attention_entropy_share: Float, its share of the log of the source's length.
@@ -89,10 +89,10 @@ class Evaluation:
             in perplexities and accuracy. Metrics that count sources, such as "exact", leave out
             pairs without any content.
         too_long: Integer. Pairs with a side of more than `max_source_length` positions, also left
-            out; their sources are cut to be decoded.
-        cut: Float, the share of the texts that had not ended at the longest length.
+            out; their sources are cut for decoding.
+        cut: Float, the share of the texts that were cut at the longest length.
         seconds: Float, duration of decoding.
-        translations: List of `Translation`, one a pair.
+        translations: List of `Translation`, one per pair.
         remarks: List of strings: metrics that can't judge by these references, and targets that are
             longer than outputs may be.
     """
@@ -118,22 +118,22 @@ class Evaluation:
     remarks: list = dataclasses.field(default_factory=list)
 
     def __getattr__(self, name):
-        # `vars`: while a copy is made, there is nothing yet
+        # `vars`: during a copy the attribute may not exist yet
         measured, (metric, _, field) = vars(self).get("by_metric", {}), name.partition("_")
         if metric not in measured or field not in ("", "signature", "interval"):
             raise AttributeError(
-                f"An evaluation has the metrics that were asked for, {', '.join(measured)}. "
+                f"An evaluation has the requested metrics, {', '.join(measured)}. "
                 f"Received: name={name!r}. Give its name to `evaluate` in `metrics`."
             )
         return getattr(measured[metric], field or "score")
 
     @property
     def sentences_per_second(self):
-        """Speed of decoding, in inputs a second."""
+        """Speed of decoding, in inputs per second."""
         return self.sources / self.seconds
 
     def scores(self):
-        """Everything but the translations as a dictionary that JSON holds."""
+        """Everything except the translations, as a dictionary for JSON."""
         scores = {}
         for name, (_, score, signature, ends) in self.by_metric.items():
             scores.update({name: score, f"{name}_signature": signature, f"{name}_interval": ends})

@@ -19,7 +19,7 @@ from keras_bahdanau.text.features import is_blank, untagged
 
 @dataclasses.dataclass(frozen=True)
 class Likelihood:
-    """Likelihood of the references, each token given the true ones before it.
+    """Likelihood of the references, each token given the true previous tokens.
 
     Attributes:
         loss: Float, the sum of -log p over the target tokens, end tokens included.
@@ -42,7 +42,7 @@ class Likelihood:
         return self.correct / self.tokens
 
     def perplexity_of(self, units):
-        """Perplexity of a unit, such as a word, of which there are `units`."""
+        """Perplexity per unit, such as a word, for a number of `units`."""
         mean = self.loss / units
         return math.exp(mean) if mean < 700 else math.inf
 
@@ -90,22 +90,22 @@ def evaluate(
 ):
     """Decode the sources of pairs and compare with their targets.
 
-    Pairs with one source are its several right answers: it is decoded once, and rates such as
-    `exact` and `cer` count it once, with the nearest of them. BLEU, chrF and TER count each pair.
+    Pairs with the same source are several right answers: the source is decoded once, and rates such
+    as `exact` and `cer` count it once, with the nearest answer. BLEU, chrF and TER count each pair.
 
     Args:
         translator: A `Translator` or other `Pipeline`; or a `LiteRTTranslator` of a .tflite file,
-            which has neither perplexities nor an accuracy of tokens.
-        pairs: List of (input of the source, target string). An empty source has an empty text,
-            and one longer than `max_source_length` of the search is cut.
-        batch_size: Positive integer. Inputs decoded at once.
-        search: `SearchOptions` in place of the translator's own.
+            without perplexities and token accuracy.
+        pairs: List of (input of the source, target string). An empty source has an empty text;
+            a source longer than `max_source_length` of the search is cut.
+        batch_size: Positive integer. Inputs decoded together.
+        search: `SearchOptions` instead of the translator's own.
         alignments: (sure, possible) links between the words of the pairs, from
             `read_alignments`, for the alignment error rate.
         tokenize: Name of sacreBLEU's tokenization for BLEU; 13a when left out.
         lowercase: Bool. True to ignore case.
         metrics: Names of metrics, as in `metrics_of`; `Pipeline.metrics` when left out. The first
-            is that of the scores by length.
+            one is used for the scores by length.
         tag: String before each source, such as <2de>, not counted in its length; or None.
         say: Function of one string, which reports progress, or None.
 
@@ -115,8 +115,8 @@ def evaluate(
     Raises:
         ValueError: If every pair has a side that is empty or longer than `max_source_length` (the
             text of an image or a recording: than `max_length`, too), there are not as many
-            alignments as pairs, a metric is unknown, or the beam is too narrow for one, such as
-            `top5`.
+            alignments as pairs, a metric is unknown, or the beam is too narrow for a metric, such
+            as `top5`.
     """
     pairs = list(pairs)
     source = translator.source
@@ -173,21 +173,23 @@ def _measured(metric, *lines):
 
 
 def checked_answers(pairs, target, metrics):
-    """Targets of each source, which the metrics can judge: see `answers_by_source`."""
+    """Targets of each source, checked against the metrics: see `answers_by_source`."""
     return answers_by_source(pairs, target).checked(metrics)
 
 
 def long_references(pairs, lengths, translator, search=None):
-    """One line about the targets of pairs that are longer than outputs may be; "" if none is.
+    """One line about targets that are longer than outputs may be; "" if there are none.
 
     `lengths` are int arrays `(pairs,)`, positions of the sources and tokens of the targets.
     """
-    from keras_bahdanau.search.constraints import limits_of  # loads Keras, which no .tflite needs
+    from keras_bahdanau.search.constraints import (
+        limits_of,
+    )  # loads Keras
 
     search = search or translator.search
     positions = -(-lengths[0] // translator.model.source_limits.reduction)
     rows = np.flatnonzero(lengths[1] > np.array(limits_of(positions, search)))
-    rows = rows[positions[rows] > 0]  # a source with nothing real has no text
+    rows = rows[positions[rows] > 0]  # an empty source has no text
     if not rows.size:
         return ""
     source, target = pairs[rows[0]]
@@ -203,7 +205,7 @@ def long_references(pairs, lengths, translator, search=None):
 
 
 def long_references_of(batches, pairs, translator, search=None):
-    """The same line about the pairs of `BatchedPairs` that take part."""
+    """The same line about the used pairs of `BatchedPairs`."""
     (lengths,) = batches.lengths()
     pairs = [*pairs]  # `Corpora` have no index
     return long_references([pairs[row] for row in batches.used], lengths, translator, search)
@@ -215,11 +217,11 @@ def _batches(translator, pairs, search):
     translator.source.check(translator.plural, [source for source, _ in pairs])
     longest = translator.longest(search)
     limits = {"max_length": longest, "max_source_length": longest}
-    if not translator.source.positions_are_tokens:  # or they say nothing of those of the target
+    if not translator.source.positions_are_tokens:  # else they do not bound the target's
         limits["max_length"] = max(longest, (search or translator.search).max_length)
     try:
         return BatchedPairs(pairs, translator.source, translator.target, shuffle=False, **limits)
-    except ValueError:  # no pair is left; its message names an option of trainings
+    except ValueError:  # no pair is left; the original message names a training option
         raise ValueError(
             "At least one pair must have content on both sides, of at most "
             f"max_source_length={longest} tokens or positions. Received: {len(pairs)} pairs, none "
@@ -233,7 +235,7 @@ def _read(model, batches, references):
         empty = sum(map(is_blank, references))
         return {**unread, "skipped": empty, "too_long": 0}
     read = likelihood(model, batches)
-    pairs = np.setdiff1d(batches.used, batches.broken)  # which are known only now
+    pairs = np.setdiff1d(batches.used, batches.broken)  # known only now
     words = sum(len(references[pair].split()) + 1 for pair in pairs)
     return {
         "perplexity": read.perplexity,

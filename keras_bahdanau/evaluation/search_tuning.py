@@ -13,11 +13,11 @@ from keras_bahdanau.settings.guesses import check_keywords
 
 BEAM_WIDTHS = (5, 10)
 LENGTH_NORMALIZATIONS = (0.6, 0.8, 1.0, 1.2, 1.4)
-WITH_CTC = {  # the joint probability favours short texts, since attention leaves words out
+WITH_CTC = {  # the joint probability favours short texts, which omit words
     "length_normalizations": (0.5, 1.0, 1.5, 2.0),
     "ctc_weights": (0.3, 0.4, 0.5),
 }
-TOLERANCE = 0.1  # percent: on a thousand sentences less is chance
+TOLERANCE = 0.1  # percent: smaller differences are chance on a thousand sentences
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Trial:
 
     Attributes:
         search: `SearchOptions`.
-        score: Float, in percent, of the `metric`, a name of `METRICS`.
+        score: Float, percent by `metric`, a name of `METRICS`.
         length_ratio: Float, tokens of the texts over tokens of the references.
         seconds: Float, duration of decoding, tracing included.
     """
@@ -54,13 +54,13 @@ def candidates(
 ):
     """The options to try: `search` itself, then each combination, narrow beams first.
 
-    Equivalent options come once: a beam of 1 ranks nothing; an exponent of 0 is no penalty.
-    `ctc_weights` are those of `search` when left out; `tuned_options` has the values for a model.
+    Equivalent options appear once: a beam of 1 ranks nothing; an exponent of 0 is no penalty.
+    `ctc_weights` defaults to that of `search`; `tuned_options` has the values for a model.
     Raises ValueError if a value is out of range, or the search draws at random.
     """
     if search.random:
         raise ValueError(
-            "Tuning compares searches that give the same each time. Received: "
+            "Tuning compares deterministic searches. Received: "
             f"temperature={search.temperature!r}, top_k={search.top_k!r}, top_p={search.top_p!r}. "
             "Give a translator whose SearchOptions have none of them."
         )
@@ -99,7 +99,7 @@ def tune(
     metric=None,
     say=None,
 ):
-    """Decode the sources of the pairs with each of the options.
+    """Decode the sources of pairs with each of several search options.
 
     Pairs with one source count as in `evaluate`.
 
@@ -107,7 +107,7 @@ def tune(
         translator: A `Translator`, or other `Pipeline`.
         pairs: List of (input of the source, target string): validation pairs, never the test's.
         searches: Iterable of `SearchOptions`, such as of `candidates`.
-        batch_size: Positive integer. Inputs decoded at once.
+        batch_size: Positive integer. Inputs decoded together.
         tokenize: Name of sacreBLEU's tokenization, for BLEU and for the lengths; 13a when left out.
         lowercase: Bool. True to ignore case.
         tell: Function of one `Trial`, called after each of them, or None.
@@ -115,7 +115,7 @@ def tune(
         say: Function of one string, which reports progress, or None.
 
     Returns:
-        List of `Trial`, the best score first; among equals the narrower beam, then the earlier.
+        List of `Trial`, best score first; of equal scores the narrower beam, then the earlier.
 
     Raises:
         ValueError: If no pair has content on both sides, there are no options to try, the
@@ -132,7 +132,7 @@ def tune(
     if not usable or not searches:
         raise ValueError(
             "Tuning needs pairs with content on both sides and options to try. "
-            f"Received: {len(pairs)} pairs, {len(searches)} options. Give one of each at least."
+            f"Received: {len(pairs)} pairs, {len(searches)} options. Give at least one of each."
         )
     for search in searches:
         translator.check_options(search)
@@ -142,7 +142,7 @@ def tune(
         search.check_nbest(measure.nbest)
     if line := report_blind(measure, references):
         raise ValueError(
-            "Tuning takes a metric that tells right texts from wrong ones. "
+            "Tuning needs a metric that tells right texts from wrong ones. "
             f"Received: metric={name!r}. {line}."
         )
     (bleu,) = metrics_of(["bleu"], tokenize)
@@ -158,7 +158,7 @@ def tune(
         texts = [[result.text for result in nbest] for nbest in results]  # by source
         score = measure.corpus_score(*answers.lines(texts, measure.by_source))
         by_pair, _ = answers.lines([best for best, *_ in texts], by_source=False)
-        ratio = _tokens(bleu, by_pair) / max(1, length)  # none of a reference such as <skipped>
+        ratio = _tokens(bleu, by_pair) / max(1, length)  # a reference such as <skipped> has none
         trials.append(Trial(search, score, ratio, seconds, measure.name))
         if tell is not None:
             tell(trials[-1])
@@ -168,9 +168,10 @@ def tune(
 def simplest(trials, tolerance=TOLERANCE):
     """The trial to keep: almost the best score, with the least search.
 
-    Of the trials at most `tolerance` percent worse than the best, take the narrowest beam, then no
-    CTC, then the shortest texts. A wide beam and CTC cost time, and a strong length normalization
-    may make the texts of other inputs too long. ValueError if the tolerance is below 0.
+    Among trials at most `tolerance` percent worse than the best, prefers the narrowest beam, then
+    no CTC, then the shortest texts. A wide beam and CTC cost time, and a strong length
+    normalization may make the texts of other inputs too long. ValueError if the tolerance is below
+    0.
     """
     if not tolerance >= 0:
         raise ValueError(f"`tolerance` must be at least 0. Received: tolerance={tolerance!r}")
@@ -183,7 +184,7 @@ def _cost(trial):
 
 
 def _effect(options):
-    """The options without what makes no difference."""
+    """The options that make a difference."""
     plain = {}
     if options.beam_width == 1:
         plain["length_normalization"] = 0.0
@@ -193,5 +194,5 @@ def _effect(options):
 
 
 def _tokens(bleu, texts):
-    """Number of tokens of texts, as BLEU splits them."""
+    """Number of tokens of texts by BLEU's tokenization."""
     return sum(len(bleu.scorer.tokenizer(text.rstrip()).split()) for text in texts)

@@ -1,4 +1,4 @@
-"""Chance in scores: the interval of one, and the significance of a difference between two."""
+"""Chance in scores: the interval of a score, and the significance of a difference."""
 
 import dataclasses
 import itertools
@@ -12,15 +12,15 @@ from keras_bahdanau.settings.option import check_value, integer
 
 SAMPLES = integer(1, 100_000)
 _SEED = 12345  # as in sacreBLEU
-MOST_DRAWN = 50_000_000  # sentences of all samples: sacreBLEU holds some 100 bytes of each
-LEAST_SAMPLES = 100  # that say anything of two systems
+MOST_DRAWN = 50_000_000  # most sentences of all samples: sacreBLEU holds some 100 bytes of each
+LEAST_SAMPLES = 100  # least samples for a comparison
 
 
 def interval(metric, hypotheses, references, samples=1000):
     """95 % interval of a score, by bootstrap over sentences (Koehn 2004; Bisani and Ney 2004).
 
-    Hypotheses and references: see `CorpusMetric.corpus_score`. `samples`, from 1 to 100,000, are
-    the corpora that are drawn from the sentences, the same each time. Returns (low, high), in
+    Hypotheses and references: see `CorpusMetric.corpus_score`. `samples`, from 1 to 100,000, is
+    the number of corpora drawn from the sentences, the same each time. Returns (low, high), in
     percent. Raises ValueError if the lists differ in length, or are empty, or `samples` is out of
     range.
 
@@ -44,8 +44,8 @@ def samples_for(count):
     samples = min(1000, MOST_DRAWN // max(1, count))
     if samples < LEAST_SAMPLES:
         raise ValueError(
-            f"Systems are compared on {MOST_DRAWN // LEAST_SAMPLES:,} sentences at most. "
-            f"Received: {count:,} of them. Take a part of them."
+            f"Systems are compared on at most {MOST_DRAWN // LEAST_SAMPLES:,} sentences. "
+            f"Received: {count:,} sentences. Use a part of them."
         )
     return samples
 
@@ -54,15 +54,15 @@ def samples_for(count):
 class SystemComparison:
     """Two systems on the same sentences, by one metric.
 
-    By paired bootstrap (Koehn 2004); for right or wrong texts, such as of "exact", by the
-    exact sign test of the texts that only one system has right (McNemar 1947).
+    Uses the paired bootstrap (Koehn 2004); for metrics of right or wrong texts, such as "exact",
+    the exact sign test of texts that only one system has right (McNemar 1947).
 
     Attributes:
         metric: "BLEU", "chrF2", "TER", "WER", "CER" or "exact".
         score, baseline: Floats, of the system and of the baseline, on all sentences.
         score_range, baseline_range: (mean, half width) of the scores in 95 % of the samples.
-        p_value: Float, how often chance alone makes so large a difference.
-        signature: String, settings and version behind the scores; "test:sign" for that test.
+        p_value: Float, probability of a difference this large by chance.
+        signature: String, settings and version behind the scores; "test:sign" for the sign test.
         higher_is_better: Bool, False for the error rates.
     """
 
@@ -100,8 +100,8 @@ def compare(
         hypotheses: List of strings, the texts of the system.
         baselines: List of strings, the texts of the baseline.
         references: List of strings; or of lists of strings, several right answers.
-        samples: Positive integer, corpora that are drawn from the sentences; those of
-            `samples_for` when left out.
+        samples: Positive integer, number of corpora drawn from the sentences; by default
+            `samples_for`.
         tokenize: Name of sacreBLEU's tokenization; its own choice, 13a, when left out.
         lowercase: Bool. True to ignore case.
         metrics: Names of metrics, as in `metrics_of`.
@@ -138,7 +138,7 @@ def compare(
     if nbest:
         raise ValueError(
             "Systems are compared by their best texts. "
-            f"Received: metrics={nbest!r}, which take several. Leave them out."
+            f"Received: metrics={nbest!r}, which need several. Leave them out."
         )
     answers = [[texts] if isinstance(texts, str) else texts for texts in references]
     test = PairedTest(
@@ -154,12 +154,12 @@ def compare(
         baseline, system = scores[name]
         if metric.counts_texts:
             p_value = _sign_p_value(metric, hypotheses, baselines, answers)
-        else:  # sacreBLEU counts larger differences, of which equal texts have none
+        else:  # sacreBLEU counts larger differences; equal texts have none
             p_value = 1.0 if system.score == baseline.score else float(system.p_value)
         comparisons.append(
             SystemComparison(
                 metric=name,
-                score=float(system.score),  # sacreBLEU may give numbers of NumPy
+                score=float(system.score),  # sacreBLEU may return NumPy scalars
                 baseline=float(baseline.score),
                 score_range=(float(system.mean), float(system.ci)),
                 baseline_range=(float(baseline.mean), float(baseline.ci)),

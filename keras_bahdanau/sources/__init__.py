@@ -1,4 +1,4 @@
-"""Sources: the content of a request, and its way to numbers; names load on first use."""
+"""Sources: inputs of a model and their conversion to features; names load on first use."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

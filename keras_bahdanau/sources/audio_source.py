@@ -21,9 +21,9 @@ from keras_bahdanau.sources.source import Source
 from keras_bahdanau.sources.wav import LOUDEST, STILL, resampled, wav_format, wav_samples
 
 POSITIONS = 100  # a second
-_BYTES = 192_000 // POSITIONS * 4  # of a position, beyond which a file is cut
-_MOST = 100_000  # positions, where no number says less
-_AT_ONCE = 2  # rows of a batch that are decoded side by side in a graph
+_BYTES = 192_000 // POSITIONS * 4  # bytes per position, beyond which a file is cut
+_MOST = 100_000  # most positions, unless an option says less
+_AT_ONCE = 2  # rows of a batch that a graph decodes in parallel
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -32,9 +32,9 @@ class AudioSource(Source):
 
     An input is the content of a WAV file (PCM of 8, 16, 24 or 32 bits, floats of 32 or 64; 1 to 192
     kHz; the mean of up to 64 channels), its path as `pathlib.Path`, or a pair (array, rate). With
-    `soundfile` installed it may be what that reads (FLAC, OGG, MP3, AIFF, AU, CAF, mu-law, A-law),
-    which is decoded before a request is made of it. Other bytes, a file that ends before its data
-    does, one that the system can't read, and digital silence are a sound without a sample. A
+    `soundfile` installed it may be any form that this reads (FLAC, OGG, MP3, AIFF, AU, CAF, mu-law,
+    A-law); it is decoded before the request. Other bytes, truncated or unreadable files, and
+    digital silence are sounds without samples. A
     position is a frame of 10 ms. A sound of more than `longest` positions, or 7,680 bytes for each,
     is cut. Features are `Samples`: float32 values `(batch, samples)`, and int32 lengths `(batch,)`,
     in positions.
@@ -42,10 +42,10 @@ class AudioSource(Source):
     Args:
         bands: Positive integer. Number of mel bands of the front end.
         normalization: "utterance", "global" or "none": see `AudioFrames`.
-        longest: Positive integer. Most positions where no search option says another number.
+        longest: Positive integer. Most positions unless a search option sets another number.
 
     Raises:
-        ValueError: If a number is not in its range, or `normalization` unknown.
+        ValueError: If a number is out of range, or `normalization` is unknown.
 
     Example:
         >>> source = AudioSource()
@@ -93,7 +93,7 @@ class AudioSource(Source):
     def check(self, name, inputs):
         if isinstance(inputs, str | bytes | os.PathLike):
             raise TypeError(
-                f"`{name}` must be a list of sounds. Received: one of type "
+                f"`{name}` must be a list of sounds. Received: a value of type "
                 f"{type(inputs).__name__}. Put it in a list."
             )
         for number, raw in enumerate(inputs):
@@ -214,7 +214,7 @@ def _row(content, longest):
 
 
 def _decoded(audio_bytes, longest):
-    """(`Samples`, truncated) of a batch, each row for itself alone."""
+    """(`Samples`, truncated) of a batch, row by row."""
     most = tf.constant(longest, tf.int64)
     values, lengths, truncated = tf.map_fn(
         lambda content: _row(content, most),
@@ -255,7 +255,7 @@ def _label(index):
 
 
 def _tone(seconds, frequency, rate):
-    """A tone as the content of a WAV file of 16 bits."""
+    """A tone as the content of a 16-bit WAV file."""
     steps = np.arange(round(seconds * rate)) / rate
     wave = np.sin(2 * np.pi * frequency * steps) * 2**13
     return sounds.encoded(wave.astype(np.int16)[:, np.newaxis], rate)

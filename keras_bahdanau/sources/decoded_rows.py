@@ -1,4 +1,4 @@
-"""Rows of inputs that are decoded when needed, files above all; and their cache on disk."""
+"""Rows of inputs, usually files, that are decoded when needed; and their cache on disk."""
 
 import abc
 import concurrent.futures
@@ -27,21 +27,21 @@ _SUFFIX, _UNFINISHED = ".features", ".unfinished"
 _HEAD = struct.Struct("<8s32sIQ")  # mark, key, CRC-32 of the values and their bytes
 _MARK = b"kbcache1"
 LARGEST, _SPARE = 2**31, 2**20  # bytes of an array, and of its last position
-_LEFT_ALONE = 3600  # seconds: an older unfinished file is that of a process that was killed
+_LEFT_ALONE = 3600  # seconds: an older unfinished file is from a killed process
 
 
 def side_by_side(function, *lists):
-    """The results of a function of the elements of lists, as `map` gives them, by threads."""
+    """Results of a function on the elements of lists, as from `map`, computed by threads."""
     with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:
         return [*pool.map(function, *lists)]
 
 
 class DecodedRows(abc.ABC):
-    """Rows of inputs whose headers are read at once; `padded` decodes the rest side by side.
+    """Rows of inputs whose headers are read first; `padded` decodes the content in parallel.
 
     `lengths`, int `(rows,)`, are positions by the headers, at most `longest`; `truncated`, bool,
-    marks the rows that have more; `broken`, bool, those that decoded to nothing against their
-    header, or whose file became unreadable.
+    marks the rows that have more; `broken`, bool, marks rows with a valid header that
+    can't be decoded, or whose file became unreadable.
     """
 
     blank = 0  # value of padding
@@ -62,7 +62,7 @@ class DecodedRows(abc.ABC):
 
     @abc.abstractmethod
     def positions(self, array):
-        """Number of positions of such an array."""
+        """Number of positions of a decoded array."""
 
     def cut(self, longest):
         longest = min(longest, self._longest)
@@ -75,7 +75,7 @@ class DecodedRows(abc.ABC):
         lengths = np.zeros(shape[0], np.int32)
 
         def fill(row, member):
-            array = read_or(None, self.array, member)  # which the cache does not keep then
+            array = read_or(None, self.array, member)  # then the cache does not keep it
             if array is not None:
                 array = array[tuple(map(slice, values.shape[1:]))]
                 values[(row, *map(slice, array.shape))] = array
@@ -86,7 +86,7 @@ class DecodedRows(abc.ABC):
         return type(specs)(values, lengths)
 
     def array(self, member):
-        """The values of a member row, decoded or of the cache."""
+        """The values of a member row, decoded or from the cache."""
         raw, cache = self._inputs[member], self._source.cache
 
         def decoded():
@@ -95,7 +95,7 @@ class DecodedRows(abc.ABC):
 
         if cache is None:
             return decoded()
-        # one that is whole is the same under every limit
+        # a complete array is the same under every limit
         longest = self._longest if self.truncated[member] else None
         values = self._source.batch_spec(1, int(self.lengths[member])).values
         most = 2 * values.shape.num_elements() * values.dtype.size + _SPARE
@@ -103,11 +103,11 @@ class DecodedRows(abc.ABC):
 
 
 class FeatureCache:
-    """Arrays of decoded inputs, one file each, which several processes may share.
+    """Cache of decoded inputs, one file each, which several processes may share.
 
-    The name of a file is a hash of the source's config, of the versions that decode, and of the
-    input: the bytes, or the path, size and time of a file. A file is written as a whole or not at
-    all; a damaged one is replaced. Arguments and errors: as in `Source.cached`.
+    The name of a file is a hash of the source's config, the versions of the decoders, and the
+    input: its bytes, or the path, size and time of a file. A file is written completely or not at
+    all; damaged files are replaced. Arguments and errors: as in `Source.cached`.
     """
 
     def __init__(self, source, directory, gigabytes=32, say=print):
@@ -122,12 +122,12 @@ class FeatureCache:
         self._dtype = values.dtype.as_numpy_dtype
         self._shape = [-1 if size is None else size for size in values.shape[1:]]
         self._lock = threading.Lock()
-        self._bytes = None  # of all files, as far as is known
+        self._bytes = None  # of all files, as far as known
         self._counted = 0  # when they were last counted
         self._full = False
 
     def array(self, raw, longest, decode, most=LARGEST):
-        """The array of an input, cut to `longest` positions if given: of its file or `decode()`.
+        """The array of an input, cut to `longest` positions if given: from its file or `decode()`.
 
         A file of more than `most` bytes is damaged: it is not read.
         """
@@ -143,7 +143,7 @@ class FeatureCache:
         return array
 
     def _read(self, path, key, most):
-        """The array of a file; None if there is none, or it is not whole."""
+        """The array of a file; None if the file is missing or incomplete."""
         try:
             with open_regular(path) as file:
                 mark, owner, crc, size = _HEAD.unpack(file.read(_HEAD.size))
@@ -188,7 +188,7 @@ class FeatureCache:
         total = 0
         with os.scandir(self._directory) as entries:
             for entry in entries:
-                with contextlib.suppress(OSError):  # renamed in the meantime, or of somebody else
+                with contextlib.suppress(OSError):  # renamed in the meantime, or of another user
                     if entry.name.endswith(_SUFFIX):
                         total += entry.stat().st_size
                     elif entry.name.endswith(_UNFINISHED):

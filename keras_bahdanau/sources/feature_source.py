@@ -12,7 +12,7 @@ from keras_bahdanau.sources.picture import Picture
 from keras_bahdanau.sources.source import Source, refuse_convolutions
 
 _EDGE_LENGTHS = (0, 1, 2, 7, 40)
-LARGEST = 1e12  # of a value: neither its products with weights nor their squares overflow
+LARGEST = 1e12  # largest value: neither products with weights nor their squares overflow
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -123,11 +123,11 @@ class FeatureSource(Source):
 
 
 def _array(raw):
-    """An input as float32, or None if it is no array of real numbers."""
+    """An input as float32, or None if it is not an array of real numbers."""
     try:
         if np.iscomplexobj(raw):
             return None
-        with np.errstate(over="ignore"):  # to infinity, which the check finds
+        with np.errstate(over="ignore"):  # overflow to infinity is found by the check
             return np.asarray(raw, np.float32)
     except (TypeError, ValueError):
         return None

@@ -1,8 +1,7 @@
-"""Bytes of a PNG or JPEG file to the pixels that a model reads, in a TensorFlow graph.
+"""Decoding of PNG and JPEG files to the pixels that a model reads, in a TensorFlow graph.
 
-Small files that unfold to much are refused: each scan of a JPEG file takes a pass over all pixels,
-each compressed text of a PNG file may unfold to 8 MB, and its pixels to a thousand times their
-bytes.
+Decompression bombs are rejected: each scan of a JPEG file needs a pass over all pixels, each
+compressed text of a PNG file may expand to 8 MB, and its pixels to a thousand times their bytes.
 """
 
 import functools
@@ -13,27 +12,27 @@ from keras_bahdanau.layers.front_ends.image_patches import PAPER
 
 MOST_BYTES = 2**24  # of a file
 MOST_PIXELS = 2**24  # that it declares
-PIXEL_BYTES = 32  # of memory that one of these takes at most while it is read: 24 measured
-HEAD = 2**18  # bytes, in which most headers end
+PIXEL_BYTES = 32  # bytes of memory per pixel while an image is read: 24 measured
+HEAD = 2**18  # bytes; most headers are shorter
 _MOST_SCANS = 64  # of a JPEG file; ten are usual
 _SCAN = b"\xff\xda"  # marker after the header of a JPEG file
 _MOST_TEXTS = 8  # chunks zTXt and iTXt of a PNG file, compressed or not
-_MOST_CHUNKS = 2**13  # of a PNG file; programs write 4 kB or more into each
-_SPARE = 2**16  # bytes of compressed pixels, even of a small image: they unfold to 68 MB at most
+_MOST_CHUNKS = 2**13  # least bytes of a chunk of a PNG file; programs write 4 kB or more
+_SPARE = 2**16  # bytes of compressed pixels, even of a small image: they expand to at most 68 MB
 _CHANNELS = (1, 0, 3, 1, 2, 0, 4)  # by the type of colour in the header of a PNG file
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _GREY = (77, 150, 29)  # of 256: luma of red, green and blue (ITU-R BT.601)
-_EXIF = b"Exif\0\0"  # what begins the part of a file that a camera writes
+_EXIF = b"Exif\0\0"  # beginning of the EXIF part of a file
 # tag 274, of one number of 16 bits, with the lower byte first, and with the higher one
 _LOWER_FIRST = b"\x12\x01\x03\x00\x01\x00\x00\x00"
 _HIGHER_FIRST = b"\x01\x12\x00\x03\x00\x00\x00\x01"
 _PNG_EXIF = b"eXIf"  # name of the chunk of a PNG file with the same content
 UPRIGHT = 1
-FAINTEST = 8  # of 255: no ink if all pixels are as alike, which rounding of JPEG leaves on paper
+FAINTEST = 8  # of 255: the range that JPEG's rounding leaves on blank paper
 
 
 class ImageDecoder:
-    """Functions of a TensorFlow graph: one image to pixels of a fixed height."""
+    """Functions of a TensorFlow graph that scale one image to pixels of a fixed height."""
 
     def __init__(self, height, width, channels, cell, ink):
         self.height, self.width, self.channels = height, width, channels
@@ -49,14 +48,14 @@ class ImageDecoder:
         }
 
     def scaled(self, high, wide):
-        """(rows, columns), int64, that fill the height or the width; 0 below half a pixel."""
+        """(rows, columns), int64, scaled to fill the height or the width; 0 below half a pixel."""
         high, wide = (tf.cast(side, tf.int64) for side in (high, wide))
         rows = (2 * high * self.width + wide) // (2 * wide)
         columns = (2 * wide * self.height + high) // (2 * high)
         return tf.minimum(rows, self.height), tf.minimum(columns, self.width)
 
     def _rows(self, contents):
-        """(pixels, columns) of many files of any bytes, strings `(batch,)`.
+        """(pixels, columns) of many files, strings `(batch,)` of any bytes.
 
         Pixels uint8 `(batch, height, width, channels)`, as wide as the widest, at least one cell;
         int32 `(batch,)`, columns of cells, is 0 where no image can be read.
@@ -69,7 +68,7 @@ class ImageDecoder:
 
         blank = tf.fill((self.height, self.cell, self.channels), tf.constant(PAPER, tf.uint8))
         images = tf.data.Dataset.from_tensor_slices(contents).flat_map(decode)
-        images = images.concatenate(tf.data.Dataset.from_tensors(blank))  # so that there is one
+        images = images.concatenate(tf.data.Dataset.from_tensors(blank))  # at least one row
         counted = images.map(lambda pixels: (pixels, tf.shape(pixels)[1] // self.cell))
         pixels, columns = counted.padded_batch(
             tf.shape(contents, out_type=tf.int64)[0] + 1,
@@ -84,7 +83,7 @@ class ImageDecoder:
         return -(-columns // self.cell)
 
     def _picture(self, content, length):
-        """(rows, columns) of pixels that a file will have, 0 both if it is refused."""
+        """(rows, columns) of a file's pixels; both 0 if it is rejected."""
         size = tf.cast(_declared_size(content), tf.int64)
         high, wide = tf.maximum(size[0], 1), tf.maximum(size[1], 1)
         rows, columns = self.scaled(high, wide)
@@ -93,7 +92,7 @@ class ImageDecoder:
         return [tf.cast(tf.where(fine, side, 0), tf.int32) for side in (rows, columns)]
 
     def _read(self, content):
-        """Pixels of one file; an error if it is broken, and no column if it is refused."""
+        """Pixels of one file; an error if it is broken, no columns if it is rejected."""
         rows, _ = self._picture(content, tf.strings.length(content))
 
         def decoded():
@@ -107,7 +106,7 @@ class ImageDecoder:
         return tf.cond((rows > 0) & is_harmless(content), decoded, self._nothing)
 
     def _drawn(self, pixels):
-        """The same of pixels uint8 `(high, wide, depth)`, neither side 0."""
+        """The same for pixels uint8 `(high, wide, depth)` with non-empty sides."""
         return self._placed(self._ink(pixels))
 
     def _ink(self, pixels):
@@ -127,7 +126,7 @@ class ImageDecoder:
     def _placed(self, ink):
         """Pixels of scaled ink, in the middle of the height, with paper up to whole cells.
 
-        An image of one colour holds nothing: it has no column.
+        An image of one colour is empty: it has no columns.
         """
         most, least = tf.reduce_max(ink, axis=[0, 1]), tf.reduce_min(ink, axis=[0, 1])
         is_blank = tf.reduce_all(most - least <= FAINTEST * 256)  # in each channel
@@ -162,7 +161,7 @@ def is_png(content):
 
 
 def _decoded_png(content):
-    """Pixels uint8 `(high, wide, 4)`; opaque is 255, also where libpng counts fewer bits."""
+    """Pixels uint8 `(high, wide, 4)`; opaque is 255, even if libpng counts fewer bits."""
     pixels = tf.io.decode_png(content, channels=4)
     head = tf.strings.split(content, b"IDAT")[0]
     bits = tf.io.decode_raw(tf.strings.substr(head, 24, 1), tf.uint8)  # (1,)
@@ -176,7 +175,7 @@ def _decoded_jpeg(content):
 
 
 def _orientation(content):
-    """EXIF orientation of a PNG or JPEG file, whose camera's part is the first one."""
+    """EXIF orientation of a PNG or JPEG file, from its first EXIF part."""
     camera = tf.cond(
         is_png(content),
         lambda: _behind(content, _PNG_EXIF),
@@ -186,7 +185,7 @@ def _orientation(content):
 
 
 def _declared_size(head):
-    """Int32 (high, wide) by the header, without decoding; zeros or an error if there is none."""
+    """Int32 (high, wide) from the header, without decoding; zeros or an error without a header."""
     size = _stored_size(head)
     return tf.where(is_turned(_orientation(head)), size[::-1], size)
 
@@ -198,7 +197,7 @@ def _stored_size(head):
         lambda: tf.io.decode_raw(tf.strings.substr(head, 16, 8), tf.int32, little_endian=False)[
             ::-1
         ],
-        # libjpeg would say on standard error that it is none, or that its header has no end
+        # libjpeg would complain on standard error
         lambda: tf.cond(
             (tf.strings.substr(head, 0, 2) == b"\xff\xd8") & _has(head, _SCAN),
             lambda: tf.io.extract_jpeg_shape(head)[:2],
@@ -209,7 +208,7 @@ def _stored_size(head):
 
 @tf.function(input_signature=[tf.TensorSpec((), tf.string)], autograph=False)
 def is_harmless(content):
-    """True if a file is not made of scans or texts that take long to unfold."""
+    """True if a file has no scans or texts that take long to decompress."""
     texts = _count(content, b"zTXt") + _count(content, b"iTXt")
     # a marker and the high byte of its length: random bytes after an image, such as the film of a
     # phone, have it once in 16 million
@@ -222,7 +221,7 @@ def is_harmless(content):
 
 
 def _pixels_fit(content):
-    """True if the compressed pixels of a PNG file are not longer than those of its header."""
+    """True if the compressed pixels of a PNG file are no longer than its header implies."""
     head = tf.strings.substr(content, 16, 10)
     head = tf.cast(tf.io.decode_raw(tf.strings.join([head, bytes(10)]), tf.uint8), tf.int64)[:10]
     wide, high = (tf.reduce_sum(head[i : i + 4] * [1 << 24, 1 << 16, 256, 1]) for i in (0, 4))
@@ -238,7 +237,7 @@ def _pixels_fit(content):
 
 
 def _count_pixel_bytes(content):
-    """Bytes of all chunks IDAT of a PNG file, int64 `()`; the whole file if it has too many."""
+    """Bytes of all IDAT chunks of a PNG file, int64 `()`; the file's size if there are too many."""
     size = tf.cast(tf.strings.length(content), tf.int64)
 
     def count(number, place, total):
@@ -267,7 +266,7 @@ def _count(content, part):
 
 
 def orientation_of(camera):
-    """EXIF orientation, int32 `()`, by the part of a file about the camera; 1 if unknown."""
+    """EXIF orientation, int32 `()`, from the EXIF part of a file; 1 if unknown."""
     low = _byte(_behind(camera, _LOWER_FIRST), 0)
     high = _byte(_behind(camera, _HIGHER_FIRST), 1)
     order = tf.strings.substr(camera, 0, 2)
@@ -276,12 +275,12 @@ def orientation_of(camera):
 
 
 def is_turned(orientation):
-    """True if height and width change places when an image is set upright."""
+    """True if height and width are swapped when an image is set upright."""
     return orientation >= 5
 
 
 def upright(pixels, orientation):
-    """An image `(high, wide, depth)` as it was seen: turned and mirrored."""
+    """An image `(high, wide, depth)`, rotated and mirrored to be upright."""
     pixels = _if(is_turned(orientation), lambda: tf.transpose(pixels, (1, 0, 2)), pixels)
     mirrored = tf.reduce_any(orientation == [2, 3, 6, 7])
     pixels = _if(mirrored, lambda: tf.reverse(pixels, [1]), pixels)

@@ -28,11 +28,11 @@ class ImageSource(Source):
     black.
 
     An image that would be too wide is scaled to `width`, and centred in the height. Transparent
-    pixels show the paper, and a file is turned by its EXIF orientation. Bytes that are no image, an
-    image of more than 2^24 pixels or bytes by its header, one of a single colour, whose levels
-    differ by no more than 8 of 255, and an unreadable file are an empty input. Positions are square
-    cells, column by column; a name "x,y" is that of the cell in column x and row y. Features are
-    `Pixels`.
+    pixels show the paper, and files are rotated by their EXIF orientation. Empty inputs are bytes
+    that are not an image, images of more than 2^24 pixels or bytes according to the header, images
+    of a single colour (levels differ by no more than 8 of 255), and unreadable files. Positions are
+    square cells, column by column; a name "x,y" is that of the cell in column x and row y. Features
+    are `Pixels`.
 
     Args:
         height: Positive integer, a multiple of `cell`, at most 1024. Height in pixels.
@@ -42,7 +42,7 @@ class ImageSource(Source):
         ink: "dark" on white paper, or "light" on black paper, which a model sees inverted.
 
     Raises:
-        ValueError: If an argument is none of these.
+        ValueError: If an argument is not as above.
 
     Example:
         >>> source = ImageSource(height=64, width=512)
@@ -128,7 +128,7 @@ class ImageSource(Source):
 
     def cut(self, inputs, longest):
         short, rows, truncated = super().cut(inputs, longest)
-        for row in np.flatnonzero(truncated):  # an image of one colour has nothing to cut off
+        for row in np.flatnonzero(truncated):  # an image of one colour is not cut
             pixels = read_or(None, rows.array, row)
             truncated[row] = pixels is not None and pixels.shape[1] > 0
         return short, rows, truncated

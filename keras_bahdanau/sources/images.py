@@ -1,4 +1,4 @@
-"""Images on the host: paths, bytes and arrays as sizes and pixels, and what is no image."""
+"""Images on the host: sizes and pixels of paths, bytes and arrays; errors for anything else."""
 
 import os
 import zlib
@@ -30,7 +30,7 @@ def check(name, inputs):
 
 
 def _demand(raw):
-    """The part of an error that says why an input is no image; "" for one that is."""
+    """The part of an error that tells why an input is not an image; "" for an image."""
     if isinstance(raw, bytes):
         return ""
     if isinstance(raw, str):
@@ -43,22 +43,22 @@ def _demand(raw):
         return f" of the shape {raw.shape}. Give (high, wide), or (high, wide, 1 or 3)."
     if raw.dtype == np.uint8:
         return ""
-    # NaN is in no range
+    # False for NaN
     if raw.dtype.kind == "f" and (raw.size == 0 or 0 <= raw.min() <= raw.max() <= 1):
         return ""
     return f" of {raw.dtype}. Give uint8, or floats from 0 to 1."
 
 
 def declared_columns(decoder, raw):
-    """Columns of cells of an input by its header; 0 if there is none, or it is refused."""
+    """Columns of cells of an input by its header; 0 if it has none, or is rejected."""
     if isinstance(raw, bytes | os.PathLike):
-        for most in (HEAD, MOST_BYTES):  # a photo may have maps of depth before its size
+        for most in (HEAD, MOST_BYTES):  # a photo may have depth maps before its size
             head = whole_file.content_of(raw, most)
-            # a file of the system itself may say it has none
+            # a file of the system may report size 0
             size = max(whole_file.size_of(raw), len(head))
             is_cut = len(head) == most
             if is_cut and size > most and is_png(head):
-                head += whole_file.ending_of(raw, HEAD)  # which may say how the image is turned
+                head += whole_file.ending_of(raw, HEAD)  # it may hold the orientation
             try:
                 columns = int(decoder.declared_columns(head, size))
             except tf.errors.InvalidArgumentError:
@@ -104,7 +104,7 @@ def emptiness(decoder, raw):
 def content_of(raw):
     """The bytes of a file, or of the PNG file of an array; b"" for an array without a pixel."""
     if isinstance(raw, bytes | os.PathLike):
-        return whole_file.content_of(raw, MOST_BYTES + 1)  # one more says that there are too many
+        return whole_file.content_of(raw, MOST_BYTES + 1)  # one more: too many
     pixels = pixels_of(raw)
     return tf.io.encode_png(pixels).numpy() if pixels.size else b""
 
@@ -126,7 +126,7 @@ def key(raw):
 
 
 def edge_cases():
-    """Nothing, broken files, one pixel, and images that are high, wide and transparent."""
+    """Empty input, broken files, one pixel, and high, wide and transparent images."""
     random = np.random.default_rng(0)
     png, jpeg = (
         encode(random.integers(0, 256, (9, 20, 3), np.uint8)).numpy()

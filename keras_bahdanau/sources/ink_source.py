@@ -11,9 +11,9 @@ from keras_bahdanau.sources.feature_source import FeatureSource
 from keras_bahdanau.sources.picture import Picture
 
 SIZE = 8  # numbers of a frame: see `InkSource`
-STEP = 0.15  # of the path between two frames, in sizes of a stroke
+STEP = 0.15  # distance along the path between two frames, in sizes of a stroke
 MOST_POINTS = 100_000  # of an input
-MOST_FRAMES = 512  # of a stroke, which is sampled with larger steps beyond
+MOST_FRAMES = 512  # most frames of a stroke; longer strokes have larger steps
 STROKE, MOST_HEIGHT, MOST_WIDTH = 48, 256, 2048  # pixels: of a mean stroke, of the ink
 CELL, MARGIN, PEN = 8, 6, 2.0  # pixels: of a cell, around the ink, half of a line's width
 
@@ -23,16 +23,16 @@ class InkSource(FeatureSource):
     """Handwriting as the strokes of a pen, in the order in which they were drawn.
 
     An input is a list of strokes, each an array `(points, 2)` of x and y, y downwards, in any unit
-    and place. It is sampled at even distances along the path, in units of the mean size of a
+    and position. It is sampled at even distances along the path, in units of the mean size of a
     stroke. A frame (after Zhang et al. 2019, "Track, attend and parse", section 3.1) is
 
-        x, y            place of the point, from the middle of the ink, a tenth of it
-        dx, dy          movement to the next point, in the air too
-        ddx, ddy        difference to the movement before
-        on, up          1 if the pen stays on the paper; 1 if it goes up here
+        x, y            position of the point from the middle of the ink, divided by ten
+        dx, dy          movement to the next point, also in the air
+        ddx, ddy        difference from the previous movement
+        on, up          1 if the pen stays on the paper; 1 if it is lifted here
 
-    Features and requests are those of `FeatureSource`. With `surroundings` the model reads the ink
-    around each place, too: see `layers.ShapeContext`.
+    Features and requests are those of `FeatureSource`. With `surroundings` the model also reads the
+    ink around each point: see `layers.ShapeContext`.
 
     Example:
         >>> plus = [np.array([[0, 5], [10, 5]]), np.array([[5, 0], [5, 10]])]
@@ -104,7 +104,7 @@ def pen_frames(strokes):
         return np.zeros((0, SIZE), np.float32)
     sizes = [np.ptp(stroke, axis=0).max() for stroke in strokes]
     extent = np.ptp(np.concatenate(strokes), axis=0).max()
-    unit = max(np.mean(sizes), 1e-3 * extent) or 1.0  # dots alone have no size
+    unit = max(np.mean(sizes), 1e-3 * extent) or 1.0  # dots have no size
     strokes = [_sampled(stroke / unit) for stroke in strokes]
     points = np.concatenate(strokes)  # (time, 2)
     middle = (points.min(axis=0) + points.max(axis=0)) / 2
@@ -117,7 +117,7 @@ def pen_frames(strokes):
 
 
 def _sampled(stroke):
-    """Points at even distances along a stroke, its ends included."""
+    """Points at even distances along a stroke, including its ends."""
     steps = np.hypot(*np.diff(stroke, axis=0).T)
     way = np.concatenate([[0.0], np.cumsum(steps)])  # (points,), along the path
     count = int(np.clip(round(way[-1] / STEP), 1, MOST_FRAMES - 1))
@@ -126,7 +126,7 @@ def _sampled(stroke):
 
 
 def _stroke(stroke):
-    """A stroke as an array, or None if it is none."""
+    """A stroke as an array, or None if it is invalid."""
     try:
         array = np.asarray(stroke, np.float64)
     except (TypeError, ValueError):
@@ -138,7 +138,7 @@ def _stroke(stroke):
 
 
 def ink_picture(frames):
-    """Picture of frames `(time, 8)`, a position in its frame's cell; None without a frame."""
+    """Picture of frames `(time, 8)` with a cell for each frame; None without frames."""
     if not len(frames):
         return None
     points = frames[:, :2] * 10.0  # (time, 2), x and y in sizes of a stroke
@@ -154,7 +154,7 @@ def ink_picture(frames):
 
 
 def _path(points, on):
-    """Points less than a pixel from the next, of the parts in which the pen stays on the paper."""
+    """Points less than a pixel apart, for the parts in which the pen stays on the paper."""
     starts, ends = points[:-1][on[:-1]], points[1:][on[:-1]]
     longest = np.abs(ends - starts).max(initial=0)
     shares = np.linspace(0, 1, int(longest) + 2)[:, np.newaxis, np.newaxis]
@@ -163,7 +163,7 @@ def _path(points, on):
 
 
 def _draw(pixels, path):
-    """Blacken the pixels near a path, in part those at its edge."""
+    """Blacken the pixels near a path, partly at its edge."""
     whole = np.floor(path).astype(int)  # (points, 2)
     reach = int(PEN) + 1
     for x, y in itertools.product(range(-reach, reach + 1), repeat=2):

@@ -17,7 +17,7 @@ def parsed_source(text):
     if len(settings) < len(pairs):
         raise ValueError(
             "Each setting of a source may come once. "
-            f"Received: source={text!r}, which has one twice. Leave it out."
+            f"Received: source={text!r}, which repeats one. Leave it out."
         )
     if name not in NAMES or (settings and name == "text"):
         raise ValueError(
@@ -82,19 +82,19 @@ def serialized_sides(source, target):
 
 
 def read_sides(card):
-    """(source, target) of a card from `serialized_sides`; `Damage` if it is none."""
+    """(source, target) of a card from `serialized_sides`; `Damage` if it is invalid."""
     import keras
 
     from keras_bahdanau.text.subwords import Subwords
 
-    for name in sources.__all__:  # Keras finds a class once its module is imported
+    for name in sources.__all__:  # Keras finds a class only after its module is imported
         getattr(sources, name)
     try:
         source = keras.saving.deserialize_keras_object(card["source"])
         target = Subwords.from_config(card["target"])
     except (AttributeError, ImportError, KeyError, TypeError, ValueError) as error:
-        # Keras' next lines say how to switch its safety off
+        # Keras' next lines tell how to switch its safety off
         raise Damage(str(error).partition("\n")[0].partition(". ")[0]) from None
     if not isinstance(source, sources.Source):
-        raise Damage("its source is none")
+        raise Damage("its source is not a Source")
     return source, target

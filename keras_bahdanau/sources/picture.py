@@ -1,16 +1,16 @@
-"""Pictures of inputs: what a reader sees, and how the positions of a source lie on it."""
+"""Pictures of inputs, and where the positions of a source are on them."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-OUTLIERS = (1, 99)  # percentiles of values that become 0 and 1
+OUTLIERS = (1, 99)  # percentiles that are mapped to 0 and 1
 
 
 class Picture(NamedTuple):
     """One input to look at, divided into cells: the positions of its source.
 
-    Cell `x * rows + y` is that in column x from the left and row y from the top. Cells of the same
+    Cell `x * rows + y` is in column x from the left and row y from the top. Cells of the same
     size cover the whole picture.
 
     Attributes:
@@ -20,7 +20,7 @@ class Picture(NamedTuple):
         axis: String, unit of the x-axis, such as "seconds"; "" for none.
         scale: Float, width of a column in that unit.
         colors: String, name of a matplotlib colormap for pixels without colours.
-        reduction: Integer, the model's number of positions for one weight of an alignment.
+        reduction: Integer, the model's number of positions per weight of an alignment.
         cells: Int array `(positions,)`, the cell, a square, of each position. None if position j is
             cell j.
     """
@@ -55,7 +55,7 @@ class Picture(NamedTuple):
         return cls(pixels, len(frames), axis=axis, scale=scale, colors="magma")
 
     def maps(self, alignment):
-        """Weights of each cell, float `(target_time, rows, columns)`; the largest one counts.
+        """Weight of each cell, float `(target_time, rows, columns)`: the largest of its positions.
 
         `alignment` is float `(target_time, memory_time)`, else ValueError. Positions of a shortened
         memory share one weight.

@@ -31,14 +31,14 @@ _PCM, _FLOAT = 1, 3
 
 
 class SoundSize(NamedTuple):
-    """Integers of a sound: samples a second, bytes of a frame of all channels, and frames."""
+    """Size of a sound: samples a second, bytes per frame of all channels, and frames."""
 
     rate: int
     block: int
     frames: int
 
 
-MOST_BYTES, _MOST_SECONDS = 2**30, 1000  # of a file that are read
+MOST_BYTES, _MOST_SECONDS = 2**30, 1000  # most bytes of a file that are read
 BROKEN = SoundSize(RATES[0], 1, 0)
 
 
@@ -58,7 +58,7 @@ def size_of(raw):
 
 
 def wav_of(raw, frames=None):
-    """WAV bytes of a sound, at least `frames`; b"" for a broken file in another form."""
+    """WAV bytes of a sound, at least `frames` frames; b"" for a broken file of another form."""
     if isinstance(raw, tuple | list):
         array, rate = pair_of(raw)
         return encoded(array[:frames], rate)
@@ -69,7 +69,7 @@ def wav_of(raw, frames=None):
 
 
 def whole(raw):
-    """The bytes of a file, given by its path or whole; 2^30 at most."""
+    """The bytes of a file, from its path or content; at most 2^30."""
     return content_of(raw, MOST_BYTES)
 
 
@@ -100,7 +100,7 @@ def pair_of(raw):
 
 
 def encoded(array, rate):
-    """The bytes of a WAV file of an array `(samples, channels)`."""
+    """An array `(samples, channels)` as the bytes of a WAV file."""
     tag, bits = _INTEGERS.get(array.dtype.name, (_FLOAT, 32))
     data = array.astype(array.dtype.newbyteorder("<")).tobytes()
     block = array.shape[1] * bits // 8
@@ -120,7 +120,7 @@ def decoded_form(raw):
 
 
 def emptiness(raw):
-    """`Emptiness` of a file without a position; None if it has samples, which are all silent."""
+    """`Emptiness` of a file without positions; None if it has samples, all silent."""
     beginning = content_of(raw, BEGINNING)
     form = form_of(beginning)
     if beginning and (form is None or form.name not in {*_DECODED, "WAV"}):
@@ -133,7 +133,7 @@ def emptiness(raw):
 
 
 def require_soundfile(name):
-    """The module that reads a form such as FLAC; ImportError if it is not installed."""
+    """The module soundfile for a form such as FLAC; ImportError if it is not installed."""
     try:
         import soundfile
     except ImportError:
@@ -145,7 +145,7 @@ def require_soundfile(name):
 
 
 def _is_cut(beginning, size):
-    """True if a file of so many bytes ends before its header says, which soundfile ignores.
+    """True if a file ends before its header says, which soundfile ignores.
 
     A header in the first frame of an MP3 file, some 36 bytes after its beginning, has the size.
     """
@@ -177,14 +177,14 @@ def _decoded_size(raw, name):
 
 
 def _kind_of(subtype):
-    """Name of the NumPy type that holds all numbers of a subtype of soundfile."""
+    """Name of the NumPy type that holds the numbers of a soundfile subtype."""
     if subtype in ("PCM_16", "ULAW", "ALAW"):
         return "int16"
     return "int32" if subtype.startswith("PCM_") else "float32"
 
 
 def _decoded(content, name, frames):
-    """The bytes of a WAV file, of 16 bits if the file has no more."""
+    """The file as the bytes of a WAV file, of 16 bits if it has no more."""
     soundfile = require_soundfile(name)
     try:
         with soundfile.SoundFile(io.BytesIO(content)) as file:

@@ -1,4 +1,4 @@
-"""The protocol of a source: the members that the rest of the package uses."""
+"""The protocol of a source: its members, used by the rest of the package."""
 
 import abc
 import copy
@@ -14,13 +14,13 @@ from keras_bahdanau.settings.guesses import check_constructor
 class Source(abc.ABC):
     """One kind of input: text, frames, images, speech.
 
-    A raw input is a Python object: a string, an array. A request is named tensors, the batch first,
-    as a server receives them. Features are the structure of tensors that the front end of an
-    encoder takes.
+    A raw input is a Python object: a string, an array. A request is a set of named tensors, batch
+    first, as a server receives them. Features are the structure of tensors that the front end of
+    an encoder reads.
 
     A new source is one class with these members, registered with
-    `keras.saving.register_keras_serializable`, and a front end that takes its features.
-    `docs/adding_one.md` lists the other places of a source in this package.
+    `keras.saving.register_keras_serializable`, and a front end for its features.
+    `docs/adding_one.md` lists the other files that a source touches.
 
     Attributes:
         size: Integer, the front end's `source_size`: number of ids of a vocabulary, or of values of
@@ -32,20 +32,20 @@ class Source(abc.ABC):
         assets: Dictionary from names to bytes: the files with which a client makes features.
         descriptions: Dictionary from the names of the features to pairs (text, names of axes).
         edge_cases: List of unusual inputs, such as an empty one, on which exports are compared.
-        examples: List of two ordinary inputs of different lengths, for the warm-up of exports.
+        examples: List of two typical inputs of different lengths, for the warm-up of exports.
         subwords: The `Subwords` of a source that is text, or None.
-        card: Dictionary of JSON, what a runner without Keras must know of a source with assets.
-        preset: String, name of the preset of a training where no options are given.
-        inputs_are: "lines" of text, "files" or "arrays": the form in which commands get inputs.
+        card: Dictionary for JSON: information for runners without Keras on a source with assets.
+        preset: String, name of the default preset of a training.
+        inputs_are: "lines" of text, "files" or "arrays": the form of inputs in commands.
         unit: String, the name of positions in messages, such as "tokens".
         positions_are_tokens: Bool. True for text, whose positions are tokens.
-        counted_in: String, the unit that `sizes` counts in, such as "words".
+        counted_in: String, the unit of `sizes`, such as "words".
         length_band: Integer, the step in which scores by length count: see `band_starts`.
-        longest: Integer, most positions of an input where no search option says another number.
-        fixed_length: Integer, the same of a LiteRT file, which takes time for all of them.
-        grid_height: Integer, positions of a column where positions are cells of a grid, column by
+        longest: Integer, most positions of an input unless a search option sets another number.
+        fixed_length: Integer, the same for a LiteRT file, which computes all of them.
+        grid_height: Integer, positions per column if positions are cells of a grid, column by
             column from the left, each from the top; 1 for a sequence.
-        cache: `FeatureCache` of a source that `cached` gave, or None.
+        cache: `FeatureCache` of a source from `cached`, or None.
         page_entry: String, name of the module of a page in which a visitor enters an input, or
             None: see `exporters.browser`.
     """
@@ -81,7 +81,7 @@ class Source(abc.ABC):
 
     @property
     def longest_of_training(self):
-        """Most positions of an input of a training; None for as many as a target may have."""
+        """Most positions of a training input; None for the limit of targets."""
         return self.longest
 
     @abc.abstractmethod
@@ -91,14 +91,14 @@ class Source(abc.ABC):
         A layer `(features, training=None) -> (vectors, mask)`, vectors
         `(batch, source_time, units)` and mask `(batch, source_time)`, with the attributes `units`
         and `source_size`: see `layers.front_ends`. `convolutions` are the widths of its
-        convolutions, None for its own; `augmentation`, in [0, 1], is the strength of the random
-        changes in training. Raises ValueError if it lacks those asked for.
+        convolutions, None for defaults; `augmentation`, in [0, 1], is the strength of random
+        changes in training. Raises ValueError if it does not support a requested one.
         """
 
     # the structure of features
 
     def batch_spec(self, rows, source_time):
-        """`feature_spec` for so many rows and positions; features of other shapes override it."""
+        """`feature_spec` for given rows and positions; features of other shapes override it."""
 
         def sized(spec):
             shape = (rows, source_time, *spec.shape[2:])[: len(spec.shape)]
@@ -113,7 +113,7 @@ class Source(abc.ABC):
         return {spec.name: tensor for spec, tensor in zip(specs, tensors, strict=True)}
 
     def packed(self, tensors):
-        """The structure of a dictionary that `named` gives."""
+        """The structure of a dictionary from `named`."""
         specs = keras.tree.flatten(self.feature_spec)
         return keras.tree.pack_sequence_as(
             self.feature_spec, [tensors[spec.name] for spec in specs]
@@ -137,17 +137,17 @@ class Source(abc.ABC):
         """Features of a list of inputs, unpadded.
 
         An object with three members. `lengths`, an int array `(rows,)`, is the number of positions
-        of each row. `cut(longest)` gives the same rows with at most so many positions.
-        `padded(members, (rows, source_time))` gives arrays: the rows whose numbers are in the int
-        array `members`, right-padded, then empty rows. Rows that are decoded late may have a fourth
-        one, `broken`, bool `(rows,)`: those that `padded` found empty, though their `lengths` are
-        not 0. See `text.id_rows.IdRows` and `DecodedRows`.
+        of each row. `cut(longest)` returns the same rows with at most `longest`
+        positions. `padded(members, (rows, source_time))` returns arrays: the rows with the numbers
+        in the int array `members`, right-padded, then empty rows. Rows that are decoded late may
+        have a fourth member, `broken`, bool `(rows,)`: rows that `padded` found empty, though their
+        `lengths` are not 0. See `text.id_rows.IdRows` and `DecodedRows`.
         """
 
     def cached(self, directory, gigabytes=32, say=print):
-        """A copy of the source that keeps in `directory` what it decodes, for several processes.
+        """A copy of the source that caches decoded inputs in `directory`, shared by processes.
 
-        All files have about `gigabytes` of 10^9 bytes at most; `say` reports when that is reached.
+        All files together have at most about `gigabytes` of 10^9 bytes; `say` reports the limit.
         Raises OSError if the directory can't be made; ValueError if its inputs are not files, or
         `gigabytes` is not from 0 to 1,000,000.
 
@@ -177,7 +177,7 @@ class Source(abc.ABC):
         return short, rows.cut(longest), np.array(shorter, bool) | (rows.lengths > longest)
 
     def whole_columns(self, longest):
-        """The most positions in whole columns of a grid, at most `longest`; ValueError if none."""
+        """Most positions in whole columns of a grid, at most `longest`; ValueError if 0."""
         whole = longest // self.grid_height * self.grid_height
         if not whole:
             raise ValueError(
@@ -202,10 +202,11 @@ class Source(abc.ABC):
         return rows.padded(np.arange(len(inputs)), shape)
 
     def sampled_rows(self, inputs, rate, seed):
-        """Rows of randomly split inputs, for subword sampling; None if the source has none.
+        """Rows of randomly split inputs, for subword sampling; None if the source has no subwords.
 
-        `rate`, in (0, 1): see `SubwordSampler`. `seed` is a sequence of integers. Another member,
-        `replaced(where, others)`, takes rows of `others` where the bool `where` `(rows,)` is True.
+        `rate`, in (0, 1): see `SubwordSampler`. `seed` is a sequence of integers. An extra member,
+        `replaced(where, others)`, returns rows of `others` where the bool `where` `(rows,)` is
+        True.
         """
         return None
 
@@ -214,11 +215,11 @@ class Source(abc.ABC):
         """Dictionary of arrays, the batch first: one request of a list of inputs."""
 
     def feature_requests(self, features):
-        """Dictionary of arrays: one request by features, as `feature_inputs` names them."""
+        """Dictionary of arrays: one request of features, with the names of `feature_inputs`."""
         return self.named(features)
 
     def emptiness(self, raw):
-        """`Emptiness` of a file without a position: why, and the way out, for reports."""
+        """`Emptiness` of a file without positions: reason and remedy, for reports."""
         return Emptiness()
 
     @abc.abstractmethod
@@ -231,7 +232,7 @@ class Source(abc.ABC):
         return [np.repeat(np.arange(n, dtype=np.int32)[:, None], 2, axis=1) for n in rows.lengths]
 
     def sizes(self, inputs):
-        """Length of each input, for scores by length: words or symbols of a text, or positions."""
+        """Length of each input, for scores by length: words, symbols, or positions."""
         return self.rows(inputs).lengths.tolist()
 
     def picture(self, raw, longest=None):
@@ -240,7 +241,7 @@ class Source(abc.ABC):
 
     @abc.abstractmethod
     def key(self, raw):
-        """Integer that depends only on the content of an input, as a seed of random draws."""
+        """Integer that depends only on the content of an input, for seeds."""
 
     def attended_words(self, raw, alignment, characters=False):
         """Strings `(target_time,)`: the word of the input that each target token attends to.
@@ -261,7 +262,7 @@ class Source(abc.ABC):
         return self.sanitize(self.packed(feature_inputs))
 
     def graph_truncate(self, longest, **inputs):
-        """As `truncate`, in a graph: (tensors, cut bool `(batch,)`, or False for never)."""
+        """As `truncate`, in a graph: (tensors, cut bool `(batch,)`, or False if never cut)."""
         return inputs, False
 
     @abc.abstractmethod
@@ -313,7 +314,7 @@ class Source(abc.ABC):
 
 
 def refuse_convolutions(name, convolutions, augmentation):
-    """Raise ValueError if convolutions or random changes are asked of what has none of them."""
+    """Raise ValueError if convolutions or random changes are requested without support."""
     if convolutions or augmentation:
         raise ValueError(
             f"A {name} has neither convolutions nor random changes in training. "

@@ -44,9 +44,9 @@ class TextSource(HostText, Source):
     """Sentences, split into subwords.
 
     An input is a string, or bytes that need not be valid UTF-8. Features are an int32 tensor
-    `(batch, source_time)` of ids, right-padded with 0. A sentence without a token has no end token.
-    `feature_place`, "last" or "first", is where the model reads features such as `<PST>`, after
-    the text or before it; ValueError for others. `train` finds it from the pairs.
+    `(batch, source_time)` of ids, right-padded with 0. A sentence without tokens has no end token.
+    `feature_place`, "last" or "first", is the position of features such as `<PST>`, after or before
+    the text; ValueError for others. `train` infers it from the pairs.
 
     Example:
         >>> source = TextSource(Subwords.train(sentences))
@@ -74,7 +74,7 @@ class TextSource(HostText, Source):
 
     def __init__(self, subwords, feature_place=LAST):
         super().__init__(subwords, feature_place)
-        self._sampler = None  # of the last rate: it remembers the splits of words
+        self._sampler = None  # for the last rate: it caches the splits of words
 
     @property
     def size(self):
@@ -122,7 +122,7 @@ class TextSource(HostText, Source):
     def features_from(self, source, source_length):
         ids = requested_ids(source, source_length, self.size)
         columns = tf.clip_by_value(tf.reduce_max(source_length), 1, tf.shape(ids)[1])
-        return ids[:, :columns]  # what clients pad to a common width costs nothing
+        return ids[:, :columns]  # padding by clients to a common width costs nothing
 
     def graph_truncate(self, longest, text):
         text, longer = graph_cut_to_bytes(_without_blank(text), byte_limit(longest))
@@ -158,7 +158,7 @@ class TextSource(HostText, Source):
 
     @classmethod
     def from_config(cls, config):
-        # features stood first before configs named their place
+        # features came first before configs had their position
         position = config.get("feature_place", FIRST)
         return cls(Subwords.from_config(config["subwords"]), position)
 
@@ -178,7 +178,7 @@ def _without_blank(text):
 
 
 def changed_sides(expected, received):
-    """The sides that differ: (name, expected side, received side); None is no side."""
+    """The sides that differ: (name, expected side, received side); None means not given."""
     source, target = received
     if source is None:
         is_equal = True
@@ -192,7 +192,7 @@ def changed_sides(expected, received):
 
 
 def source_of(value, **settings):
-    """A source, from itself or from the `Subwords` of a text, with settings of `TextSource`."""
+    """A source, given itself or `Subwords`, with settings of `TextSource`."""
     if hasattr(value, "front_end") and hasattr(value, "subwords"):
         return value
     if isinstance(value, Subwords):

@@ -1,4 +1,4 @@
-"""WAV files to samples at 16 kHz, in a graph: any bytes in, samples out, none of a broken file."""
+"""WAV files to samples at 16 kHz, in a graph, for any bytes; a broken file has no samples."""
 
 import math
 from typing import Any, NamedTuple
@@ -10,22 +10,22 @@ from keras_bahdanau.layers.front_ends.log_mel import RATE
 
 MOST_CHANNELS = 64
 RATES = (1000, 192_000)  # the lowest and the highest, in samples a second
-LOUDEST = 1e3  # of a sample, where full scale is 1: its square is far from overflow
-STILL = 2 / 2**15  # from the lowest to the highest sample of silence: dither of 16 bits
+LOUDEST = 1e3  # largest sample, with full scale 1: its square does not overflow
+STILL = 2 / 2**15  # range of silence: dither of 16 bits
 _MOST_CHUNKS = 256  # that are looked at
 _HEAD = 8  # bytes of a chunk's name and size
 _FORM = 40  # bytes of the longest "fmt " chunk
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
-_STREAMED = 2**31 - 2**16  # bytes of data: as many, or more, say that a stream had no known size
+_STREAMED = 2**31 - 2**16  # bytes of data: this or more means a stream of unknown size
 _COUNTED_IN = 44  # bytes of the usual header, which some writers add to the size of the data
 _MOST_DATA = 2**40  # bytes that a "ds64" chunk may declare
 _DIVISORS = [number for number in range(1, RATE + 1) if RATE % number == 0]
-_MARGIN = 50  # a fiftieth of a second of silence, since the Fourier transform goes round
-_ROLL_OFF = 0.95  # of the highest frequency, from where on the spectrum fades
+_MARGIN = 50  # a fiftieth of a second of silence, since the Fourier transform is circular
+_ROLL_OFF = 0.95  # share of the highest frequency where the spectrum starts to fade
 
 
 class WavFormat(NamedTuple):
-    """Place and kind of the samples of a file; all are int64 scalars.
+    """Position and kind of the samples of a file; all are int64 scalars.
 
     `kind` indexes `_KINDS`, `width` and `start` are bytes; `frames` is 0 if the file is broken.
     """
@@ -40,7 +40,7 @@ class WavFormat(NamedTuple):
 
 def wav_format(content, size):
     """The `WavFormat` of the beginning of a file of `size` bytes, with chunks in any order."""
-    end = tf.cast(tf.strings.length(content), tf.int64)  # the beginning may cut a name or a size
+    end = tf.cast(tf.strings.length(content), tf.int64)  # it may end inside a name or size
 
     def searching(step, position, form, start, length, total):
         is_complete = (form[0] > 0) & (start > 0)
@@ -71,10 +71,10 @@ def wav_format(content, size):
 
 
 def _data_length(chunk, total, available):
-    """Bytes of samples by the beginning of their chunk, 0 where the end of the file is missing.
+    """Bytes of samples by the beginning of their chunk, 0 if the file is truncated.
 
-    A stream declares 0, or as much as a size can hold: all that is `available` counts then, unless
-    another chunk follows those 0 bytes. `total` is the size in a "ds64" chunk, 0 without one.
+    A stream declares 0, or the largest size: then all `available` bytes count, unless another chunk
+    follows 0 bytes. `total` is the size in a "ds64" chunk, 0 without one.
     """
     declared = _number(chunk, 4, 4)
     is_wide = (declared == 2**32 - 1) & (total > 0) & (total < _MOST_DATA)
@@ -88,9 +88,9 @@ def _data_length(chunk, total, available):
 
 
 def _checked(form, start, length):
-    """The `WavFormat` of a "fmt " chunk and the bytes of samples, without a frame if it is odd.
+    """The `WavFormat` of a "fmt " chunk and the bytes of samples, without frames if invalid.
 
-    A sample is as wide as a block leaves room for: 24 bits may lie in the high bytes of four.
+    A sample is as wide as its block: 24 bits may be the high bytes of four.
     """
     tag, channels, rate = (_number(form, first, size) for first, size in ((0, 2), (2, 2), (4, 4)))
     block, least = _number(form, 12, 2), (_number(form, 14, 2) + 7) // 8
@@ -127,7 +127,7 @@ def _signed_16(numbers):
 
 def _signed_24(numbers):
     low, middle, high = tf.unstack(tf.reshape(tf.io.decode_raw(numbers, tf.uint8), (-1, 3)), axis=1)
-    high = tf.cast(tf.bitcast(high, tf.int8), tf.float32)  # the sign is here
+    high = tf.cast(tf.bitcast(high, tf.int8), tf.float32)  # this byte has the sign
     low, middle = tf.cast(low, tf.float32), tf.cast(middle, tf.float32)
     return (low + 2**8 * middle + 2**16 * high) / 2**23
 
@@ -145,7 +145,7 @@ def _float_64(numbers):
 
 
 def _bounded(values):
-    """The same with 0 for NaN and infinity."""
+    """Samples with 0 in place of NaN and infinity."""
     values = tf.where(tf.math.is_finite(values), values, 0.0)
     return tf.clip_by_value(values, -LOUDEST, LOUDEST)
 
@@ -154,14 +154,14 @@ _KINDS = (_unsigned_8, _signed_16, _signed_24, _signed_32, _float_32, _float_64)
 
 
 def _bytes(content, position, count):
-    """So many bytes from a place on, int64 `(count,)`, 0 after the end."""
+    """`count` bytes from a position on, int64 `(count,)`, 0 after the end."""
     end = tf.cast(tf.strings.length(content), tf.int64)
     piece = tf.strings.substr(content, tf.minimum(position, end), tf.constant(count, tf.int64))
     return tf.cast(tf.io.decode_raw(piece, tf.uint8, fixed_length=count), tf.int64)
 
 
 def _number(numbers, first, width):
-    """An unsigned little-endian number of some of the bytes."""
+    """An unsigned little-endian number from some bytes."""
     weights = tf.constant([256**power for power in range(width)], tf.int64)
     return tf.reduce_sum(numbers[first : first + width] * weights)
 
@@ -171,7 +171,7 @@ def _is(numbers, first, name):
 
 
 def _is_text(numbers):
-    """True for characters such as those of the name of a chunk."""
+    """True for characters that occur in the name of a chunk."""
     return tf.reduce_all((numbers >= ord(" ")) & (numbers <= ord("~")))
 
 
@@ -200,7 +200,7 @@ def _resample(values, rate):
     padded = tf.pad(values, [[0, before - count]])
     spectrum = tf.signal.rfft(padded)  # -> (before / 2 + 1,)
     bins = tf.minimum(before, after) // 2 + 1
-    # frequencies as shares of the highest that is kept: (bins,)
+    # frequencies relative to the highest one kept: (bins,)
     share = tf.cast(tf.range(bins), tf.float32) / tf.cast(tf.minimum(before, after), tf.float32) * 2
     fading = tf.clip_by_value((share - _ROLL_OFF) / (1 - _ROLL_OFF), 0.0, 1.0)
     gain = (0.5 + 0.5 * tf.cos(np.float32(math.pi) * fading)) * _ratio(after, before)

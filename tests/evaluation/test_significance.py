@@ -121,7 +121,7 @@ def quantile_of_binomial(size, probability, share):
 
 def test_a_large_corpus_has_fewer_samples_and_too_large_a_one_none():
     assert [samples_for(count) for count in (10, 50_000, 100_000)] == [1000, 1000, 500]
-    with pytest.raises(ValueError, match="500,000 sentences at most. Received: 500,001 of them"):
+    with pytest.raises(ValueError, match="at most 500,000 sentences. Received: 500,001 sentences"):
         samples_for(500_001)
 
 
