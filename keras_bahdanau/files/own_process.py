@@ -4,7 +4,7 @@ import os
 import threading
 from pathlib import Path
 
-_ROOT = os.fspath(Path(__file__).parents[1])  # where a process finds this package
+_ROOT = os.fspath(Path(__file__).parents[2])  # where a process finds this package
 _CODE = """
 import sys
 sys.path[:] = filter(None, sys.path)  # "" is the current directory; PYTHONPATH has none
