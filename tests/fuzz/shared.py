@@ -125,7 +125,7 @@ def planted_modules(world, count):
 
 @attack(11, "kill -9 of a command with workers", full=2)
 def killed_parents(world, count):
-    """The workers end within ten seconds."""
+    """The workers end within thirty seconds, even if other work slows their imports."""
     many = TINY.replace("--epochs 1", "--epochs 10000 --patience 10000")
     commands = [
         ("train", "good.en", "good.de", "--out", "new", "--workers", "2", *many.split()),
@@ -150,7 +150,7 @@ def killed_parents(world, count):
             time.sleep(5)  # they are at work
             parent.kill()
             parent.wait()
-            until = time.monotonic() + 10
+            until = time.monotonic() + 30
             while (left := [*filter(_is_running, workers)]) and time.monotonic() < until:
                 time.sleep(0.1)
             for number in left:
