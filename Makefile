@@ -23,9 +23,9 @@ demo: $(INSTALLED) ## Train, translate, export and compare on a generated corpus
 test: lint ## Lint, format check and the fast tests
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --durations=10 $(ARGS)
 
-test-tenth: $(INSTALLED) ## A tenth of the slow tests, drawn by the commit, in at most fifteen minutes
+test-tenth: $(INSTALLED) ## A tenth of the slow tests, drawn by the commit; a failed one runs once more
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --durations=10 -m slow \
-		--tenth $$(git rev-parse HEAD) --minutes 10 $(ARGS)
+		--tenth $$(git rev-parse HEAD) --minutes 10 --reruns 1 -rR $(ARGS)
 
 test-all: lint ## The same with the slow tests
 	$(BIN)/python -m pytest -q --durations=10 -m "" $(ARGS)
