@@ -17,6 +17,7 @@ from keras_bahdanau.sources.picture import Picture
 from keras_bahdanau.sources.source import Source
 
 _HIGHEST, _WIDEST = 1024, 16_384
+_LINE = 16  # times as wide as high: more is a line of text
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -32,7 +33,8 @@ class ImageSource(Source):
     that are not an image, images of more than 2^24 pixels or bytes according to the header, images
     of a single colour (levels differ by no more than 8 of 255), and unreadable files. Positions are
     square cells, column by column; a name "x,y" is that of the cell in column x and row y. Features
-    are `Pixels`.
+    are `Pixels`. If `width` is more than 16 times `height`, images are lines of text: the front end
+    makes one vector of each column of cells, and an alignment names its upper cell.
 
     Args:
         height: Positive integer, a multiple of `cell`, at most 1024. Height in pixels.
@@ -95,6 +97,7 @@ class ImageSource(Source):
             *(self.height, self.channels, units),
             cell=self.cell,
             augmentation=augmentation,
+            columns=self.width > _LINE * self.height,
             name="front_end",
             **widths,
         )

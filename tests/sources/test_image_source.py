@@ -313,6 +313,15 @@ def test_settings_of_the_front_end_are_passed_on():
     assert front_end(features)[0].shape == (1, 2, 5)
 
 
+@pytest.mark.parametrize(("width", "reduction"), [(256, 1), (264, 2)])
+def test_images_that_may_be_very_wide_are_read_column_by_column(width, reduction):
+    source = ImageSource(16, width)
+    front_end = source.front_end(5)
+    assert front_end.reduction == reduction
+    features = source.batch([np.eye(16, 40, dtype=np.float32)])
+    assert front_end(features)[0].shape == (1, 10 // reduction, 5)
+
+
 @pytest.mark.parametrize(("longest", "whole"), [(8, 8), (15, 8), (16, 16), (100, 96)])
 def test_a_limit_is_that_of_whole_columns(longest, whole):
     source = ImageSource(64, 512)  # columns of 8 cells

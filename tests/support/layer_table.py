@@ -545,6 +545,14 @@ TABLE = {
         padding=lambda pixels: (padded_pixels(pixels),),
         drops=True,
     ),
+    "ImagePatches, columns": row(
+        layers.ImagePatches,
+        *(12, 4, 5),
+        options={"convolutions": (4, 6), "cell": 4, "columns": True},
+        inputs=(PIXELS,),
+        outputs=("compute", "bool"),
+        padding=lambda pixels: (padded_pixels(pixels),),
+    ),
     "KerasGrid, a small model": Row(
         lambda **kwargs: layers.KerasGrid(grid_model(), 5, **kwargs),
         inputs=(PIXELS,),

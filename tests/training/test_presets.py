@@ -423,6 +423,14 @@ def test_an_override_that_is_no_setting_of_a_model_is_named():
         presets.rnnsearch(*separate_sides(), units=0)
 
 
+@pytest.mark.parametrize(("width", "grid_height"), [(48, 2), (320, 1)])
+def test_coverage_convolves_the_grid_of_the_memory(width, grid_height):
+    """A line of text has one value a column of cells."""
+    model = presets.images(ImageSource(16, width), separate_sides()[1], **SIZES)
+    assert model.decoder.cell.attention.coverage.grid_height == grid_height
+    assert model.source_limits.reduction == 2 // grid_height
+
+
 @pytest.mark.few(3)
 @pytest.mark.parametrize("name", presets.PRESETS)
 def test_no_layer_of_a_preset_stays_unbuilt(name):

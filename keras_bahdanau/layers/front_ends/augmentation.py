@@ -11,6 +11,7 @@ _SHEAR = 0.3  # of the height
 _ANGLE = 0.01 * 2 * math.pi
 _ZOOM = (0.05, 0.15)  # of width and height
 _SHIFT = (0.02, 0.1)  # of width and height
+_SLIM = 4  # times as wide as high: the ends of a wider image move no further than those of this one
 
 
 def moved_images(images, widths, strength, seed):
@@ -21,23 +22,26 @@ def moved_images(images, widths, strength, seed):
 
     Uniform draws, times the strength in (0, 1]: shear s up to 0.3, angle a up to 3.6 degrees, zooms
     z from 1 by up to 5 % in width and 15 % in height, translation t up to 2 % of the width and 10 %
-    of the height. Pixels are interpolated linearly, with zero outside.
+    of the height. Angle, zoom and translation along x are smaller for an image more than four times
+    as wide as high, so that a line of text keeps its ends. Pixels are interpolated linearly, with
+    zero outside.
 
     `images` float32 `(batch, height, width, channels)` are zero after their `widths`, int32
     `(batch,)`; pixels moved out of these columns stay in the result.
     """
     # (batch, 6): as many draws an image, whatever the width of the batch
     draws = keras.random.uniform((ops.shape(images)[0], 6), -strength, strength, seed=seed)
-    shear, angle = _SHEAR * draws[:, 0], _ANGLE * draws[:, 1]
-    zoom_x, zoom_y = 1 + _ZOOM[0] * draws[:, 2], 1 + _ZOOM[1] * draws[:, 3]
+    width, height = (ops.cast(size, "float32") for size in (widths, ops.shape(images)[1]))
+    slim = ops.minimum(1.0, _SLIM * height / ops.maximum(width, 1.0))  # -> (batch,)
+    shear, angle = _SHEAR * draws[:, 0], _ANGLE * draws[:, 1] * slim
+    zoom_x, zoom_y = 1 + _ZOOM[0] * draws[:, 2] * slim, 1 + _ZOOM[1] * draws[:, 3]
     sine, cosine = ops.sin(angle), ops.cos(angle)
     # A, row by row: each (batch,)
     a_xx, a_xy = (cosine + shear * sine) * zoom_x, (shear * cosine - sine) * zoom_y
     a_yx, a_yy = sine * zoom_x, cosine * zoom_y
-    width, height = (ops.cast(size, "float32") for size in (widths, ops.shape(images)[1]))
     x, y = (width - 1) / 2, (height - 1) / 2  # c
     # t + c
-    to_x, to_y = x + _SHIFT[0] * draws[:, 4] * width, y + _SHIFT[1] * draws[:, 5] * height
+    to_x, to_y = x + _SHIFT[0] * draws[:, 4] * slim * width, y + _SHIFT[1] * draws[:, 5] * height
     zero = ops.zeros_like(shear)
     rows = [a_xx, a_xy, x - a_xx * to_x - a_xy * to_y]
     rows += [a_yx, a_yy, y - a_yx * to_x - a_yy * to_y]

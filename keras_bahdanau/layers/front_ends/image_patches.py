@@ -1,4 +1,4 @@
-"""Front end of images: residual convolutions, and a vector for each cell of a grid."""
+"""Front end of images: residual convolutions, and a vector for each cell or column of a grid."""
 
 from typing import Any, NamedTuple
 
@@ -38,12 +38,13 @@ class Pixels(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ImagePatches(ImageFrontEnd):
-    """Front end of images: residual convolutions, then a vector for each cell.
+    """Front end of images: residual convolutions, then a vector for each cell or column of cells.
 
     x^0     = 1 - pixels / 255                                 paper is 0
     u       = relu(norm(conv(x^{l-1})))                        of stride 2, as long as it shrinks
     x^l     = relu(u + norm(conv(u)))                          from the second stage on
     v_xy    = W x^L_yx + b + r_y + p_x      r: learned, p: sinusoid
+    v_x     = W [x^L_1x; ...; x^L_nx] + b + r + p_x               with `columns`, for a line of text
 
     (After He et al. 2016.) log2(cell) stages halve height and width; the first one has kernels of 5
     x 5 pixels, the others of 3 x 3. The norm is over the channels of one position (Ba et al. 2016),
@@ -60,9 +61,11 @@ class ImagePatches(ImageFrontEnd):
         augmentation: Float in [0, 1]. Strength of random shear, rotation, zoom and translation in
             training, around the middle of each image.
         seed: Integer, for the same changes in each run.
+        columns: Bool. True for one vector a column of cells, from left to right (Shi et al. 2017):
+            `reduction` is the number of its cells.
 
-    `Pixels`, anything after a row's length, give (vectors, mask), `(batch, cells, units)` and its
-    first two axes.
+    `Pixels`, anything after a row's length, give (vectors, mask),
+    `(batch, cells / reduction, units)` and its first two axes.
 
     Example:
         >>> front_end = ImagePatches(height=64, channels=1, units=256)
@@ -78,9 +81,11 @@ class ImagePatches(ImageFrontEnd):
         cell=8,
         augmentation=0.0,
         seed=None,
+        columns=False,
         **kwargs,
     ):
         super().__init__(**kwargs)
+        self.columns = bool(columns)
         self.height = checks.positive_integer("height", "the pixels of a column", height)
         self.channels = checks.positive_integer("channels", "the numbers of a pixel", channels)
         self.units = checks.positive_integer("units", "the width of a vector", units)
@@ -103,20 +108,34 @@ class ImagePatches(ImageFrontEnd):
         ]
         self.cells = GridCells(self.grid_height, units, name="cells", **policy)
 
+    @property
+    def grid_height(self):
+        """Number of vectors of a column of cells."""
+        return 1 if self.columns else self.height // self.cell
+
+    @property
+    def reduction(self):
+        """Number of cells a vector."""
+        return self.height // self.cell // self.grid_height
+
     def build(self, pixels_shape=None):
         width = self.channels
         for stage in self.stages:
             stage.build((None, None, None, width))
             width = stage.units
-        self.cells.build((None, self.grid_height, None, width))
+        self.cells.build((None, self.grid_height, None, self.reduction * width))
 
     def call(self, pixels, training=None):
         values, lengths = pixels
-        lengths = ops.cast(lengths, "int32")
+        lengths = -(-ops.cast(lengths, "int32") // self.reduction)  # vectors of each row
         real = -(-lengths // self.grid_height) * self.cell  # columns of pixels: (batch,)
         ink = ops.cast(self.ink(values, real, training), self.compute_dtype)
         for stage in self.stages:
             ink, real = stage(ink, real)
+        if self.columns:
+            # (batch, rows, columns, width) -> (batch, 1, columns, rows * width)
+            ink = ops.transpose(ink, (0, 2, 1, 3))
+            ink = ops.reshape(ink, (-1, 1, ops.shape(ink)[1], self.reduction * ink.shape[3]))
         vectors = self.cells(ink)  # (batch, source_time, units)
         return vectors, until(lengths, ops.shape(vectors)[1])
 
@@ -138,6 +157,7 @@ class ImagePatches(ImageFrontEnd):
             "cell": self.cell,
             "augmentation": self.augmentation,
             "seed": self.seed,
+            "columns": self.columns,
         }
 
 

@@ -74,9 +74,12 @@ def model_of(source, target, options, cached_steps):
 
     A decoder of self-attention keeps `cached_steps`, at least 128.
     """
+    encoder = _encoder(source, target, options)
+    # of the memory, in which the cells of a column may be one
+    grid_height = max(1, source.grid_height // encoder.reduction)
     return Seq2Seq(
-        _encoder(source, target, options),
-        _decoder(source, target, options, cached_steps),
+        encoder,
+        _decoder(grid_height, target, options, cached_steps),
         share_embeddings=options.share_embeddings and source.subwords == target,
         guided_alignment=options.guided_alignment,
         r_drop=options.r_drop,
@@ -129,11 +132,11 @@ def _readers(options):
     }
 
 
-def _decoder(source, target, options, cached_steps):
+def _decoder(grid_height, target, options, cached_steps):
     return (HardDecoder if is_hard(options) else Decoder)(
         target.vocabulary_size,
         options.embedding_units,
-        _decoder_cell(source, options, cached_steps),
+        _decoder_cell(grid_height, options, cached_steps),
         readout=options.readout,
         readout_units=options.readout_units,
         dropout=options.dropout,
@@ -146,7 +149,7 @@ def _decoder(source, target, options, cached_steps):
     )
 
 
-def _decoder_cell(source, options, cached_steps):
+def _decoder_cell(grid_height, options, cached_steps):
     settings = {}
     if options.when == "before":
         settings["readout_state"] = options.readout_state
@@ -156,7 +159,7 @@ def _decoder_cell(source, options, cached_steps):
     return DECODER_CELLS.get(
         options.when,
         options.units,
-        _hard_alignment(options) if is_hard(options) else _attention(source, options),
+        _hard_alignment(options) if is_hard(options) else _attention(grid_height, options),
         cell=_cell(options, cached_steps),
         depth=options.decoder_depth,
         residual=options.residual,
@@ -189,7 +192,7 @@ def _symbols(source, target):
     return symbols
 
 
-def _attention(source, options):
+def _attention(grid_height, options):
     return ATTENTIONS.get(
         None if options.attention == "none" else options.attention,
         units=options.attention_units,
@@ -197,7 +200,7 @@ def _attention(source, options):
         past=options.past,
         window=options.window,
         normalizer=options.normalizer,
-        coverage=_coverage(source, options.coverage),
+        coverage=_coverage(grid_height, options.coverage),
         name="attention",
     )
 
@@ -213,9 +216,9 @@ def _hard_alignment(options):
     )
 
 
-def _coverage(source, name):
+def _coverage(grid_height, name):
     if name == "grid":
-        return COVERAGES.get(name, grid_height=source.grid_height, name="coverage")
+        return COVERAGES.get(name, grid_height=grid_height, name="coverage")
     return None if name == "none" else name
 
 

@@ -74,6 +74,25 @@ def test_vectors_are_those_of_the_equations(run, layer):
     np.testing.assert_array_equal(mask, REAL)
 
 
+def test_a_vector_of_a_column_adds_up_the_products_of_its_cells():
+    """W [x_1; ...; x_n] + b = sum_y W_y x_y + b, each W_y x_y from a layer of cells."""
+    columns = new_layer(columns=True)
+    (r,), W, b = (np.float64(weight) for weight in columns.cells.get_weights())
+    cells = new_layer()
+    for stage, own in zip(cells.stages, columns.stages, strict=True):
+        stage.set_weights(own.get_weights())
+    places = np.float64(cells.cells.sinusoids(5))
+    expected = r + b + places
+    for y, W_y in enumerate(np.split(W, ROWS)):
+        cells.cells.set_weights([np.zeros((ROWS, 6)), W_y, np.zeros(6)])
+        expected = expected + np.reshape(cells(PIXELS)[0], (3, 5, ROWS, 6))[:, :, y] - places
+    vectors, mask = columns(PIXELS)
+    np.testing.assert_array_equal(mask, np.arange(5) < np.array([5, 3, 0])[:, np.newaxis])
+    np.testing.assert_allclose(vectors, expected, rtol=1e-4, atol=1e-4)
+    assert (columns.reduction, columns.grid_height, cells.reduction) == (ROWS, 1, 1)
+    assert ImagePatches.from_config(columns.get_config()).columns
+
+
 def test_padding_reaches_no_vector_and_no_gradient(layer):
     behind = np.arange(20) >= np.array([20, 12, 0])[:, np.newaxis]  # of a column that is not whole
     noise = np.where(behind[:, np.newaxis, :, np.newaxis], 77, PIXELS.values)

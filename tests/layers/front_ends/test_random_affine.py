@@ -35,16 +35,18 @@ def pixel(image, x, y):
     return found
 
 
-def changed(image, width, draws):
-    """The image `(height, width, channels)`, by the equation of `moved_images`."""
-    shear, angle = 0.3 * draws[0], np.deg2rad(3.6) * draws[1]
-    zoom = np.diag([1 + 0.05 * draws[2], 1 + 0.15 * draws[3]])
+def changed(image, width, draws, columns=None):
+    """The image `(height, width, channels)`, or some columns, by the equation of `moved_images`."""
+    slim = min(1, 4 * HEIGHT / max(width, 1))
+    shear, angle = 0.3 * draws[0], slim * np.deg2rad(3.6) * draws[1]
+    zoom = np.diag([1 + slim * 0.05 * draws[2], 1 + 0.15 * draws[3]])
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     A = np.array([[1, shear], [0, 1]]) @ turn @ zoom
     c = np.array([width - 1, HEIGHT - 1]) / 2
-    t = draws[4:] * [0.02 * width, 0.1 * HEIGHT]
+    t = draws[4:] * [slim * 0.02 * width, 0.1 * HEIGHT]
     places = [
-        [A @ (np.array([x, y]) - t - c) + c for x in range(image.shape[1])] for y in range(HEIGHT)
+        [A @ (np.array([x, y]) - t - c) + c for x in columns or range(image.shape[1])]
+        for y in range(HEIGHT)
     ]
     return np.array([[pixel(image, *place) + np.zeros(2) for place in row] for row in places])
 
@@ -54,6 +56,17 @@ def test_each_image_is_changed_around_its_own_middle(run):
     found = run(lambda images: moved_images(images, WIDTHS, STRENGTH, seed), IMAGES)
     for image, width, own, result in zip(IMAGES, WIDTHS, draws(), found, strict=True):
         np.testing.assert_allclose(result, changed(image, width, own), atol=1e-4)
+
+
+def test_the_ends_of_a_line_move_no_further_than_those_of_a_shorter_one():
+    widths = np.array([4 * HEIGHT, 10 * HEIGHT], "int32")
+    images = RANDOM.random((2, HEIGHT, widths[1], 2)).astype("float32")
+    images = images * (np.arange(widths[1]) < widths[:, None])[:, None, :, None]
+    results = np.array(moved_images(images, widths, STRENGTH, generator()))
+    for image, width, own, result in zip(images, widths, draws(), results, strict=False):
+        ends = [*range(6), *range(width - 6, width)]
+        expected = changed(image, width, own, ends)
+        np.testing.assert_allclose(result[:, ends], expected, atol=1e-3)
 
 
 def test_columns_behind_an_image_do_not_change_it():
