@@ -1,0 +1,176 @@
+"""Videos of moving digits to sentences: training, figures, and a GIF with the weights of words.
+
+    python examples/video/video.py train --out runs/video
+    python examples/video/video.py score runs/video/translator.keras
+    python examples/video/video.py draw runs/video/translator.keras --out runs/video/video.gif
+
+`train` makes videos and trains for ten minutes at most. `score` prints a row of results.jsonl for
+each model, a .keras or a .tflite file, on videos of unseen compositions. `draw` also writes a
+still, in PNG. Needs scikit-learn, which the digits come with.
+"""
+
+import argparse
+import dataclasses
+import json
+from pathlib import Path
+
+import moving_digits
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from moving_digits import NAMES, SIDE
+from PIL import Image
+from video_source import VideoSource
+
+import keras_bahdanau as kb
+
+OPTIONS = kb.training.TrainingOptions(
+    target_model_type="word",
+    normalization="identity",
+    vocabulary_size=40,
+    convolutions="16,32,64",
+    embedding_units=96,
+    units=128,
+    encoder_units=64,
+    attention_units=64,
+    dropout=0.1,
+    recurrent_dropout=0.0,
+    label_smoothing=0.05,
+    batch_sentences=64,
+    learning_rate=3e-3,
+    ema_momentum=0.99,
+    epochs=10,
+    minutes=10,
+    best_by="exact",
+)
+COLORS, MILLISECONDS = 64, 250  # of the GIF, of a frame
+
+
+def train(out, count=8000, options=()):
+    """Train on so many videos, choose the epoch on a twentieth of them; path of the model."""
+    parts = moving_digits.videos("train", count), moving_digits.videos("dev", max(1, count // 20))
+    pairs, valid = ([(video.frames, video.text) for video in part] for part in parts)
+    options = dataclasses.replace(OPTIONS, **dict(options))
+    return kb.training.train(pairs, valid, out, options, source=VideoSource(SIDE, SIDE))
+
+
+def load(path):
+    """The pipeline of a .keras or a .tflite file."""
+    return (kb.exporters.LiteRTPipeline if path.suffix == ".tflite" else kb.load_pipeline)(path)
+
+
+def decoded(path, videos):
+    """Pairs of a video and the result of a model."""
+    return [*zip(videos, load(path).decode([video.frames for video in videos]), strict=True)]
+
+
+def score(path, part, count):
+    """A row of results.jsonl: the figures of one model, in percent."""
+    pairs = decoded(path, moving_digits.videos(part, count))
+    exact = {
+        known: [result.text == video.text for video, result in pairs if video.known == known]
+        for known in (True, False)
+    }
+    right = [(video, result) for video, result in pairs if result.text == video.text]
+    numbers = [numbers for pair in right for numbers in looks(*pair)]
+    hits, weights, shares = np.reshape(numbers, (-1, 3)).T
+    return {
+        "file": path.name,
+        "part": part,
+        "exact, known handwriting": percent(exact[True]),
+        "exact, new handwriting": percent(exact[False]),
+        "pointing accuracy": percent(hits),
+        "weight on the movement": percent(weights),
+        "frames of the movement": percent(shares),
+        "kB": f"{path.stat().st_size // 1000:,}",
+        "command": f"video.py score {path} --part {part}",
+    }
+
+
+def looks(video, result):
+    """For each digit of a right sentence, three numbers about its word and its movement.
+
+    1.0 if the frame with the largest weight is one of the movement, else 0.0; the weight of all
+    frames of the movement; their share of the video.
+    """
+    rows = [number for number, word in enumerate(video.text.split()) if word in NAMES]
+    # a word is a token
+    for movement, weights in zip(video.movements, result.alignment[rows], strict=True):
+        frames = [*movement.frames]
+        is_hit = weights.argmax() in frames
+        yield float(is_hit), weights[frames].sum(), len(frames) / len(video.frames)
+
+
+def percent(values):
+    return f"{100 * np.mean(values):.1f}" if len(values) else "none is right"
+
+
+def draw(path, out):
+    """Write a GIF of the first video with three movements that is read right, and a still."""
+    videos = [video for video in moving_digits.videos("dev", 60) if len(video.movements) == 3]
+    right = [pair for pair in decoded(path, videos) if pair[1].text == pair[0].text]
+    if not right:
+        raise SystemExit(f"{path} reads none of {len(videos)} videos right: nothing is drawn")
+    video, result = right[0]
+    images = [drawn(video, result.alignment, step) for step in range(len(video.frames))]
+    images[0].save(out, save_all=True, append_images=images[1:], duration=MILLISECONDS, loop=0)
+    images[video.movements[1].frames[2]].save(out.with_suffix(".png"))
+
+
+def drawn(video, alignment, step):
+    """A frame of a video beside the weights of all words, those of the frame in a box."""
+    words = video.text.split()
+    weights = alignment[: len(words)] / alignment[: len(words)].max(axis=1, keepdims=True)
+    figure = Figure((7.2, 3.4), dpi=100)
+    canvas = FigureCanvasAgg(figure)
+    left = figure.add_axes((0.02, 0.08, 0.40, 0.84))
+    left.imshow(video.frames[step].reshape(SIDE, SIDE), cmap="gray", vmin=0, vmax=255)
+    left.set(xticks=[], yticks=[])
+    right = figure.add_axes((0.53, 0.12, 0.45, 0.80))
+    right.imshow(weights, cmap="Oranges", vmin=0, vmax=1, aspect="auto")
+    right.axvspan(step - 0.5, step + 0.5, facecolor="none", edgecolor="0.2", linewidth=1.5)
+    right.set_yticks(range(len(words)), words, fontsize=9)
+    for label, weight in zip(right.get_yticklabels(), weights[:, step], strict=True):
+        label.set(color="#c05a00" if weight > 0.5 else "0.5")
+    middles = [np.mean(movement.frames) for movement in video.movements]
+    names = [f"{NAMES[movement.digit]} moves" for movement in video.movements]
+    right.set_xticks(middles, names, fontsize=9)
+    right.tick_params(length=0)
+    canvas.draw()
+    image = Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3])
+    return image.quantize(COLORS, dither=Image.Dither.NONE)
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    command = commands.add_parser("train", help="make videos and train on them")
+    command.add_argument("--out", required=True, metavar="DIR", help="directory of the run")
+    command.add_argument("--videos", type=int, default=8000, help="for training; %(default)s")
+    command.add_argument(
+        "--set",
+        type=kb.training.training_option,
+        action="append",
+        default=[],
+        metavar="OPTION=VALUE",
+        help="another training option, such as units=64; may be repeated",
+    )
+    command = commands.add_parser("score", help="print the figures of models")
+    command.add_argument("models", type=Path, nargs="+", metavar="FILE")
+    command.add_argument("--part", choices=("dev", "test"), default="dev", help="%(default)s")
+    command.add_argument("--count", type=int, default=1000, help="videos; %(default)s")
+    command = commands.add_parser("draw", help="draw a video with the weights of its words")
+    command.add_argument("model", type=Path, metavar="FILE")
+    command.add_argument("--out", type=Path, required=True, metavar="FILE", help="a .gif file")
+    found = parser.parse_args(arguments)
+    if found.command == "train":
+        print(train(found.out, found.videos, found.set))
+    elif found.command == "draw":
+        draw(found.model, found.out)
+    else:
+        for path in found.models:
+            print(json.dumps(score(path, found.part, found.count)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
