@@ -48,7 +48,6 @@ def slow_quality(scores, histories, targets):
     return sum(hits) / len(hits), sum(reciprocals) / len(reciprocals)
 
 
-@pytest.mark.slow
 def test_hit_rate_and_reciprocal_rank_equal_a_plain_loop(next_item):
     generator = np.random.default_rng(2)
     scores = generator.integers(0, 9, (50, 40)).astype("float32")  # with many ties
@@ -57,10 +56,9 @@ def test_hit_rate_and_reciprocal_rank_equal_a_plain_loop(next_item):
     targets = [order[0] for order in orders]
     expected = slow_quality(scores, histories, targets)
     np.testing.assert_allclose(next_item.quality(scores, histories, targets), expected)
-    assert 0.1 < expected[1] < expected[0] < 0.9
+    assert 0 < expected[1] < expected[0] < 1
 
 
-@pytest.mark.slow
 def test_films_are_in_order_of_time_and_ties_in_that_of_the_file(next_item, tmp_path):
     ratings = ["u\t7\t3\t20", "v\t9\t1\t5", "u\t9\t4\t10", "u\t8\t5\t20", "v\t7\t2\t4"]
     header = "user_id:token\titem_id:token\trating:float\ttimestamp:float"
@@ -75,7 +73,6 @@ def test_films_are_in_order_of_time_and_ties_in_that_of_the_file(next_item, tmp_
     ]
 
 
-@pytest.mark.slow
 def test_counts_of_followers_and_their_scores_equal_a_plain_loop(next_item):
     generator = np.random.default_rng(3)
     sessions = [generator.permutation(np.arange(1, 9))[:6] for _ in range(20)]
