@@ -56,25 +56,13 @@ def ranks(scores, mask, random):
     return np.argsort(np.lexsort((random.random(scores.shape), falling)), axis=-1)
 
 
-def leave_one_out(answer, mask, log_probs):
-    """Fall of log p if one position is removed: float `(rows, positions)`, 0 at padding.
-
-    `answer` is a function (rows, visible) -> log p: int `(requests,)` and bool
-    `(requests, positions)` give float `(requests,)`. `mask` is bool `(rows, positions)`, True where
-    a position is real; `log_probs` `(rows,)` are those of the unchanged model.
-    """
-    rows, positions = np.nonzero(mask)
-    visible = mask[rows]
-    visible[np.arange(len(rows)), positions] = False
-    effects = np.zeros(mask.shape)
-    effects[rows, positions] = log_probs[rows] - answer(rows, visible)
-    return effects
-
-
 def removal_curves(answer, scores, mask, log_probs, random, points=POINTS):
     """`RemovalCurves` of orders: a dictionary like `scores`, name -> float `(rows, positions)`.
 
-    Other arguments: as in `leave_one_out`. Equal requests are computed once.
+    `answer` is a function (rows, visible) -> log p: int `(requests,)` and bool
+    `(requests, positions)` give float `(requests,)`. `mask` is bool `(rows, positions)`, True where
+    a position is real; `log_probs` `(rows,)` are those of the unchanged model. Equal requests are
+    computed once.
     """
     sizes = mask.sum(axis=1)
     counts = [removal_counts(size, points) for size in sizes]

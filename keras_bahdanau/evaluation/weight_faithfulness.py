@@ -10,13 +10,14 @@ from keras_bahdanau.evaluation.importance import (
     Estimate,
     adversarial,
     estimate,
-    leave_one_out,
     overlap,
     permutations,
     removal_curves,
     uniform,
 )
-from keras_bahdanau.pipelines.probes import ModelProbe, StepProbe, require_rows
+from keras_bahdanau.pipelines.model_probe import ModelProbe
+from keras_bahdanau.pipelines.probe import require_rows
+from keras_bahdanau.pipelines.step_probe import StepProbe
 from keras_bahdanau.settings import checks
 from keras_bahdanau.settings.checks import counted
 
@@ -207,7 +208,7 @@ def _measured(probe, members, error, random, say):
         def answer(rows, visible, remove=remove):
             return remove(rows, visible)[0]
 
-        effects = leave_one_out(answer, mask, probe.log_probs)
+        effects = probe.leave_one_out(remove)
         scores = {**orders, "leave-one-out": effects, "random": random.random(mask.shape)}
         measured = removal_curves(answer, scores, mask, probe.log_probs, random)
         by_order = {order: pair.areas() for order, pair in measured.items()}

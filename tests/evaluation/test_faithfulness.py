@@ -11,7 +11,8 @@ from toy_sources import CASES
 import keras_bahdanau as kb
 from keras_bahdanau.evaluation import faithfulness
 from keras_bahdanau.layers.names import NORMALIZERS, SCORES
-from keras_bahdanau.pipelines.probes import ModelProbe, StepProbe
+from keras_bahdanau.pipelines.model_probe import ModelProbe
+from keras_bahdanau.pipelines.step_probe import StepProbe
 
 IDS = np.array([[3, 1, 4, 0], [2, 0, 0, 0], [5, 6, 7, 8]])
 ROWS = np.array([0, 0, 1, 1])  # of the first and the third input, which have two positions
@@ -106,6 +107,23 @@ def test_replaced_vectors_are_those_of_numpy(pooled):
     vectors = np.where(VISIBLE[..., None], oracle.vectors(ROWS), mean)
     expected = oracle.answers(ROWS, vectors, oracle.weights(vectors, oracle.own[ROWS] > 0))
     np.testing.assert_allclose(probe.replace(ROWS, VISIBLE), expected, atol=1e-6)
+
+
+def test_leaving_one_position_out_is_that_of_numpy(pooled):
+    probe, oracle = pooled
+    rows, real = np.arange(2), oracle.own > 0
+    vectors, mean = oracle.vectors(rows), oracle.embeddings[IDS[IDS > 0]].mean(axis=0)
+    before, _ = oracle.answers(rows, vectors, oracle.weights(vectors, real))
+    hidden, replaced = np.zeros((2, 2, 4))
+    for position in range(4):
+        others = np.arange(4) != position
+        weights = oracle.weights(vectors, real & others)
+        hidden[:, position] = before - oracle.answers(rows, vectors, weights)[0]
+        changed = np.where(others[:, None], vectors, mean)
+        weights = oracle.weights(changed, real)
+        replaced[:, position] = before - oracle.answers(rows, changed, weights)[0]
+    np.testing.assert_allclose(probe.leave_one_out(probe.hide), hidden * real, atol=1e-6)
+    np.testing.assert_allclose(probe.leave_one_out(probe.replace), replaced * real, atol=1e-6)
 
 
 def test_permuted_and_replaced_weights_are_those_of_numpy(pooled):

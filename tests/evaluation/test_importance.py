@@ -8,7 +8,6 @@ import pytest
 from keras_bahdanau.evaluation.importance import (
     adversarial,
     estimate,
-    leave_one_out,
     overlap,
     permutations,
     ranks,
@@ -35,10 +34,6 @@ class Additive:
     def __call__(self, rows, visible):
         self.requests += len(rows)
         return (SHARES[rows] * visible).sum(axis=1)
-
-
-def test_leaving_a_position_out_costs_its_share():
-    np.testing.assert_array_equal(leave_one_out(Additive(), MASK, np.array([6.0, 6.0])), SHARES)
 
 
 def test_areas_are_those_by_hand(random):

@@ -1,0 +1,170 @@
+"""Probe of a Keras model with an attention layer: log p of the class that it prefers."""
+
+import keras
+import numpy as np
+from keras import ops, tree
+
+from keras_bahdanau.models.inspection import attention_layers, attention_weights
+from keras_bahdanau.pipelines.interventions import (
+    attentions_inside,
+    changed_outputs,
+    intervening,
+    recording_masks,
+)
+from keras_bahdanau.pipelines.probe import Probe, require_rows
+
+LEAST_PROBABILITY = 1e-12
+
+
+class ModelProbe(Probe):
+    """Probe of a Keras model: a row is an input, or a step of it if weights and outputs have steps.
+
+    `name` is that of an attention layer, None for the only one; `from_logits` is None for what the
+    loss or the outputs say; `steps` is the number of steps that `random` draws of each input.
+    """
+
+    def __init__(self, model, x, name, from_logits, steps, batch_size, random):
+        self.model, self.batch_size, self._structure = model, batch_size, x
+        self._arrays, self._embedding = [np.asarray(leaf) for leaf in tree.flatten(x)], None
+        weights = attention_weights(model, x, batch_size)
+        self._layer, weights = _chosen_layer(model, weights, name, len(self._arrays[0]))
+        masks, outputs = [], []
+        for rows in self._batches(len(weights)):
+            with recording_masks(self._layer) as recorded:
+                outputs.append(_checked_output(self._call(rows)))
+            masks.append(ops.convert_to_numpy(recorded[0]))
+        mask, outputs = np.concatenate(masks), np.concatenate(outputs)
+        weights = weights.reshape(
+            len(mask), -1, mask.shape[1]
+        )  # -> (batch, target_time, source_time)
+        self._logits = _are_logits(model, outputs) if from_logits is None else from_logits
+        self.weighs_rows = outputs.ndim == 2 or weights.shape[1] != outputs.shape[1]
+        self.inputs = np.flatnonzero(mask.sum(axis=1) > 1)
+        require_rows(self.inputs)
+        draws = [[0]] * len(self.inputs)
+        if self.weighs_rows:
+            weights = weights.mean(axis=1, keepdims=True)
+        else:  # weights of padding are zero
+            real = (np.flatnonzero(weights[row].any(axis=1)) for row in self.inputs)
+            draws = [random.permutation(row)[:steps] for row in real]
+        self.inputs = np.repeat(self.inputs, [len(draw) for draw in draws])
+        self.steps = np.concatenate([[], *draws]).astype(int)
+        self.weights, self.mask = weights[self.inputs, self.steps], mask[self.inputs]
+        self._find_vectors(mask)
+        rows = np.arange(len(self.inputs))
+        log_probs = ops.convert_to_numpy(self._row_log_probs(outputs[self.inputs], rows))
+        self._set_outputs(log_probs, log_probs.argmax(axis=-1))
+
+    def _find_vectors(self, mask):
+        """Find the input with the positions attended to, and the one `Embedding` that reads it."""
+        size = mask.shape[1]  # an image has other positions than a grid of its features
+        fits = [array.ndim < 4 and array.shape[1:2] == (size,) for array in self._arrays]
+        self.reads_vectors, self._index = any(fits), fits.index(True) if any(fits) else None
+        if not self.reads_vectors:
+            return
+        vectors = self._arrays[self._index]
+        if np.issubdtype(vectors.dtype, np.integer):
+            embedded = self._embedded(vectors)
+            self.reads_vectors = len(embedded) == 1
+            if not self.reads_vectors:
+                return
+            ((self._embedding, parts),) = embedded.items()
+            vectors = np.concatenate([*parts.values()])
+        self._mean_vector = vectors[mask].mean(axis=0).astype(np.float32)
+
+    def _embedded(self, ids):
+        """Dictionary from each `Embedding` that reads the ids to its outputs, by batch."""
+        layers, embedded = self.model._flatten_layers(), {}
+        layers = [layer for layer in layers if isinstance(layer, keras.layers.Embedding)]
+        for rows in self._batches(len(ids)):
+
+            def record(layer, inputs, outputs, rows=rows):
+                if _equal(inputs, ids[rows]):
+                    vectors = ops.convert_to_numpy(ops.cast(outputs, "float32"))
+                    embedded.setdefault(layer, {})[rows.start] = vectors
+                return outputs
+
+            with changed_outputs(layers, record):
+                self._call(rows)
+        return embedded
+
+    def _call(self, rows, change=None):
+        """Outputs for rows of the inputs, whose vectors `change` changes."""
+        arrays = [array[rows] for array in self._arrays]
+        ids = None if change is None else arrays[self._index]
+        layers = [] if change is None or self._embedding is None else [self._embedding]
+        if change is not None and not layers:
+            arrays[self._index] = change(ops.convert_to_tensor(ids, "float32"))
+
+        def change_vectors(layer, inputs, outputs):
+            return change(outputs) if _equal(inputs, ids) else outputs
+
+        with changed_outputs(layers, change_vectors):
+            x = [ops.convert_to_tensor(array) for array in arrays]
+            return self.model(tree.pack_sequence_as(self._structure, x), training=False)
+
+    def _row_log_probs(self, outputs, rows):
+        """Log-probabilities `(rows, steps, classes)` of outputs `(rows, [steps,] classes)`."""
+        outputs = ops.cast(ops.convert_to_tensor(outputs), "float32")
+        normalized = ops.log_softmax
+        if outputs.shape[-1] == 1:  # of a class against its complement
+            normalized = ops.log_sigmoid
+            outputs = ops.concatenate([-outputs if self._logits else 1 - outputs, outputs], axis=-1)
+        if self._logits:
+            log_probs = normalized(outputs)
+        else:
+            log_probs = ops.log(ops.maximum(outputs, LEAST_PROBABILITY))
+        if len(log_probs.shape) == 2:
+            return ops.expand_dims(log_probs, axis=1)
+        if self.weighs_rows:
+            return log_probs
+        index = ops.reshape(ops.convert_to_tensor(self.steps[rows], "int32"), (-1, 1, 1))
+        shape = (len(rows), 1, log_probs.shape[-1])
+        return ops.take_along_axis(log_probs, ops.broadcast_to(index, shape), axis=1)
+
+    def _run(self, rows, visible=None, reweigh=None, change=None):
+        visible = visible if change is None else None
+        with intervening(self._layer, visible, reweigh):
+            return self._row_log_probs(self._call(self.inputs[rows], change), rows)
+
+
+def _chosen_layer(model, weights, name, count):
+    """(attention layer, its weights of `count` inputs) of a model, or ValueError."""
+    layers = attention_layers(model)
+    names = [layer for layer in weights if attentions_inside(layers[layer])]
+    name = names[0] if len(names) == 1 and name is None else name
+    if name not in names or isinstance(weights[name], list) or len(weights[name]) != count:
+        raise ValueError(
+            "`layer` must name an attention layer of this package that attends once to each input. "
+            f"Received: layer={name!r}. The model has {', '.join(names) or 'none'}."
+        )
+    return layers[name], weights[name]
+
+
+def _checked_output(output):
+    """The output of a model as an array, or ValueError."""
+    if len(getattr(output, "shape", ())) not in (2, 3):
+        raise ValueError(
+            "The model must have one output (batch, [time,] classes). Received: "
+            f"{getattr(output, 'shape', type(output).__name__)}. Make a model of one output."
+        )
+    return ops.convert_to_numpy(output)
+
+
+def _are_logits(model, outputs):
+    """True if outputs are no probabilities, by the loss that was compiled or by their values."""
+    loss = getattr(model, "loss", None)
+    name = str(getattr(loss, "name", loss))
+    if "error" in name or name in ("mse", "mae", "mape", "msle"):
+        raise ValueError(
+            "The model must classify. Received: a model compiled with "
+            f"loss={name!r}. Give a model whose output is a probability, or has classes."
+        )
+    if getattr(loss, "from_logits", None) is not None:
+        return loss.from_logits
+    sums_to_one = outputs.shape[-1] == 1 or np.allclose(outputs.sum(axis=-1), 1, atol=1e-3)
+    return not (outputs.min() >= 0 and outputs.max() <= 1 and sums_to_one)
+
+
+def _equal(inputs, ids):
+    return tuple(inputs.shape) == ids.shape and np.array_equal(ops.convert_to_numpy(inputs), ids)

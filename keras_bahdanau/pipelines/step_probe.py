@@ -1,0 +1,120 @@
+"""Probe of a pipeline: log p of each target token, given the tokens before it."""
+
+import numpy as np
+from keras import ops, tree
+
+from keras_bahdanau.models.seq2seq import Seq2Seq
+from keras_bahdanau.models.step_model import step_log_probs
+from keras_bahdanau.pipelines.interventions import changed_outputs, intervening
+from keras_bahdanau.pipelines.probe import Probe
+
+
+class StepProbe(Probe):
+    """Probe of a pipeline: a row is one step of the decoder, given the output before it.
+
+    Values are hidden and weights replaced at that step alone, in the state that the model itself
+    has reached. With other vectors, encoder and decoder run from the beginning.
+
+    `outputs` are int arrays, the target ids of each of the `sources`; `rows` are (inputs, steps),
+    int arrays `(rows,)` with a row of each input.
+    """
+
+    def __init__(self, pipeline, sources, outputs, rows, batch_size):
+        self.model, self.batch_size = _attending_model(pipeline), batch_size
+        self.inputs, self.steps = rows
+        self.unit = f"source {pipeline.source.unit}"
+        target = np.zeros((len(outputs), max(map(len, outputs))), np.int32)
+        for row, ids in zip(target, outputs, strict=True):
+            row[: len(ids)] = ids
+        from keras_bahdanau.text.vocabulary import START  # of packages that no Keras model needs
+
+        self._target_in = np.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=START)
+        self._features = pipeline.source.batch(sources, pipeline.longest())
+        front_end, vectors, parts = self.model.encoder.front_end, [], []
+        self.reduction = self.model.encoder.reduction // getattr(front_end, "reduction", 1)
+
+        def record(layer, inputs, outputs):
+            vectors.append([ops.convert_to_numpy(ops.cast(part, "float32")) for part in outputs])
+            return outputs
+
+        with changed_outputs([front_end], record):
+            for rows in self._batches(len(outputs)):
+                parts += self._follow(np.arange(len(outputs))[rows])
+        self._mean_vector = np.concatenate([part[mask > 0] for part, mask in vectors]).mean(axis=0)
+        joined = tree.map_structure(
+            lambda *each: ops.concatenate(each), *[part[1] for part in parts]
+        )
+        order = np.argsort(np.concatenate([part[0] for part in parts]))
+        *self._before, log_probs, weights, mask = _take(joined, order)
+        self.weights, self.mask = ops.convert_to_numpy(weights), ops.convert_to_numpy(mask)
+        log_probs = ops.convert_to_numpy(log_probs)[:, np.newaxis]  # -> (rows, 1, vocabulary)
+        self._set_outputs(log_probs, target[self.inputs, self.steps][:, np.newaxis])
+
+    def _source(self, inputs):
+        return tree.map_structure(
+            lambda array: ops.convert_to_tensor(np.asarray(array)[inputs]), self._features
+        )
+
+    def _follow(self, members):
+        """Run a batch of inputs: pairs (rows, what their step starts from and gives), by step."""
+        prepared = self.model.encode(self._source(members))
+        state, pairs = self.model.initial_state(prepared), []
+        is_member = np.isin(self.inputs, members)
+        for step in range(self.steps[is_member].max() + 1):
+            rows = np.flatnonzero(is_member & (self.steps == step))
+            tokens = ops.convert_to_tensor(self._target_in[members, step])
+            distribution, weights, after = self.model.decode_step(tokens, state, prepared)
+            values = prepared, state, step_log_probs(distribution), weights, prepared.mask
+            if rows.size:
+                pairs.append((rows, _take(values, self.inputs[rows] - members[0])))
+            state = after
+        return pairs
+
+    def _run(self, rows, visible=None, reweigh=None, change=None):
+        if change is not None:
+            return self._read(rows, visible, change)
+        tokens = ops.convert_to_tensor(self._target_in[self.inputs[rows], self.steps[rows]])
+        prepared, state = _take(self._before, rows)
+        with intervening(self.model.decoder, visible, reweigh):
+            distribution, *_ = self.model.decode_step(tokens, state, prepared)
+        return ops.expand_dims(step_log_probs(distribution), axis=1)
+
+    def _read(self, rows, visible, change):
+        decoder, steps = self.model.decoder, self.steps[rows]
+
+        def change_vectors(layer, inputs, outputs):
+            return change(outputs[0]), outputs[1]
+
+        with changed_outputs([self.model.encoder.front_end], change_vectors):
+            memory = self.model.encoder(self._source(self.inputs[rows]))
+        if visible is not None and not isinstance(memory.symbols, tuple):
+            symbols = ops.where(visible, memory.symbols, -1)  # nothing is copied from there
+            memory = memory._replace(symbols=symbols)
+        tokens = self._target_in[self.inputs[rows], : steps.max() + 1]
+        output = decoder(ops.convert_to_tensor(tokens), memory, return_logits=False)
+
+        def at_step(tensor):  # (requests, target_time, ...) -> (requests, 1, ...)
+            tensor = ops.reshape(tensor, (-1, *tensor.shape[2:]))
+            index = np.arange(len(steps)) * tokens.shape[1] + steps
+            return ops.expand_dims(ops.take(tensor, index, axis=0), axis=1)
+
+        copying = output.copying
+        if copying:
+            generation, weights = at_step(copying.generation), at_step(copying.weights)
+            copying = copying._replace(generation=generation, weights=weights)
+        return ops.log_softmax(decoder.logits(at_step(output.readout), copying), axis=-1)
+
+
+def _attending_model(pipeline):
+    model = pipeline.model
+    attends = isinstance(model, Seq2Seq) and model.decoder.cell.attention.has_weights
+    if not attends or not model.exportable:
+        raise ValueError(
+            "The pipeline must have one model with attention weights. Received: a "
+            f"{type(model).__name__}. Give another pipeline."
+        )
+    return model
+
+
+def _take(structure, rows):
+    return tree.map_structure(lambda tensor: ops.take(tensor, rows, axis=0), structure)
