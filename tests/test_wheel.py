@@ -195,7 +195,14 @@ print(keras.backend.backend(), "tensorflow" in sys.modules)
 MISSING = """
 import keras_bahdanau as kb
 
-for load in (lambda: kb.Translator, lambda: kb.plot_weights, lambda: kb.callbacks.MetricCallback):
+def export():
+    import keras
+
+    kb.export_litert(keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]), "mine.tflite")
+
+
+loads = lambda: kb.Translator, lambda: kb.plot_weights, lambda: kb.callbacks.MetricCallback, export
+for load in loads:
     try:
         load()
     except ImportError as error:
@@ -252,13 +259,17 @@ def test_the_bare_wheel_adds_itself_alone_to_keras(bare, folder):
 
 def test_a_name_whose_package_is_missing_says_what_to_install(bare, folder):
     text = run_program(bare, MISSING, folder, KERAS_BACKEND="jax", JAX_PLATFORMS="cpu")
-    translator, plot, metric = text.splitlines()
+    translator, plot, metric, export = text.splitlines()
     assert translator.endswith("pip install 'keras-bahdanau[all]'")
     assert plot == (
         "keras_bahdanau.plot_weights needs the package matplotlib. Received: an environment "
         "without it. Install it: pip install 'keras-bahdanau[plot]'"
     )
     assert metric.startswith("keras_bahdanau.callbacks.MetricCallback needs the package sacrebleu.")
+    assert export == (
+        "export_litert needs the package tensorflow. Received: an environment without it. Install "
+        "it: pip install 'keras-bahdanau[all]'"
+    )
 
 
 def test_a_command_without_its_packages_ends_with_one_line(bare, folder):

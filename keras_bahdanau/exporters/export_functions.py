@@ -12,6 +12,7 @@ from keras_bahdanau.exporters.onnx.onnx_exporter import OnnxExporter
 from keras_bahdanau.exporters.publishing import export
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import SavedModelExporter
 from keras_bahdanau.settings.guesses import unknown_keyword
+from keras_bahdanau.settings.lazy import missing_package
 
 _COMPARED = "sentences", "references"  # of pipelines
 
@@ -240,10 +241,15 @@ def _export(title, kinds, model, path, allow_differences, say, settings):
         if name not in known:
             raise unknown_keyword(f"{title}", name, value, known)
     exporter = kind(**{name: value for name, value in settings.items() if name in names})
-    if not is_pipeline:
-        return export_keras_model(exporter, model, path, allow_differences, say)
-    compared = (settings.get(name) for name in _COMPARED)
-    return export(exporter, model, path, *compared, allow_differences, say)
+    try:
+        if not is_pipeline:
+            return export_keras_model(exporter, model, path, allow_differences, say)
+        compared = (settings.get(name) for name in _COMPARED)
+        return export(exporter, model, path, *compared, allow_differences, say)
+    except ModuleNotFoundError as error:
+        if message := missing_package(title, error):
+            raise ImportError(message, name=error.name) from None
+        raise
 
 
 def _is_pipeline(model):

@@ -273,3 +273,36 @@ def test_what_jax_has_trained_is_exported_by_tensorflow(parallel, tmp_path):
     (answer,) = run_in_clean_process(path, [request])
     answers = [text.decode() for text in answer["translation"]]
     assert answers == [result.text for result in translator.translate(texts)]
+
+
+WITHOUT_TENSORFLOW = """
+import keras, keras_bahdanau as kb
+
+model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+for export in (kb.export_litert, kb.export_onnx, kb.export_saved_model):
+    try:
+        export(model, "mine.tflite" if export is kb.export_litert else "mine.onnx")
+    except ImportError as error:
+        print(error)
+"""
+
+
+def test_an_export_without_tensorflow_says_what_to_install(tmp_path):
+    python = python_of("jax")
+    if python is None:
+        pytest.skip(NO_ENVIRONMENT.format("jax", "JAX"))
+    environment = {**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [python, "-c", WITHOUT_TENSORFLOW],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    names = "export_litert", "export_onnx", "export_saved_model"
+    assert done.stdout.splitlines() == [
+        f"{name} needs the package tensorflow. Received: an environment without it. Install it: "
+        "pip install 'keras-bahdanau[all]'"
+        for name in names
+    ]

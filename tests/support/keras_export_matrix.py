@@ -445,9 +445,8 @@ def all_rows():
 
 
 ONNX_REFUSED = {  # where ONNX differs from LiteRT: what begins the remedy, "" for a file
-    **{"LSTM, any batch": "", "CategoryEncoding": ""},
-    # with its weights, Keras' layer gives padded steps another output, which the pooling reads
-    "MultiHeadAttention, weights": "Allow differences",
+    "LSTM, any batch": "",
+    "CategoryEncoding": "",
 }
 
 

@@ -69,6 +69,13 @@ class ArrayModel:
         self.labels = self.card.get("labels")
         self._open()
 
+    def __repr__(self):
+        parts = [
+            f"{name}: {_listed(tensors['inputs'])} -> {_listed(tensors['outputs'])}"
+            for name, tensors in self.signatures.items()
+        ]
+        return f"{type(self).__name__}({str(self.path)!r}, {'; '.join(parts)})"
+
     def _open(self):
         """Open the signatures in this process."""
         self._process, engine = os.getpid(), self._engine
@@ -199,6 +206,10 @@ class Stream:
         outputs = self._model({**inputs, **self.states}, "step")
         self.states = {name: outputs.pop(name) for name in self.states}
         return outputs
+
+
+def _listed(tensors):
+    return ", ".join(f"{name} {text}" for name, text in tensors.items())
 
 
 def require_names(subject, inputs, names):

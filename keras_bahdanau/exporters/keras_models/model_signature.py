@@ -129,7 +129,10 @@ class WeightsSignature(WholeSignature):
 
     def outputs(self, tensors):
         with recording(self._layers) as records:
-            outputs = dict(super().outputs(tensors))
+            outputs = super().outputs(tensors)
+        if not all(map(_is_of_this_package, self._layers.values())):
+            # `MultiHeadAttention` of Keras has other outputs at padding if it returns its weights
+            outputs = super().outputs(tensors)
         return {**outputs, **_named_weights(records, outputs)}
 
     def expected(self, batch):
@@ -140,6 +143,10 @@ class WeightsSignature(WholeSignature):
         structure = keras.tree.map_structure(arrays.get, self.model_inputs.structure)
         weights = attention_weights(self.model, structure, batch_size=4096)
         return {**outputs, **_named_weights(weights, outputs)}
+
+
+def _is_of_this_package(layer):
+    return type(layer).__module__.split(".")[0] == "keras_bahdanau"
 
 
 def _named_weights(records, outputs):

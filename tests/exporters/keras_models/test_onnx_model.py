@@ -45,6 +45,13 @@ def test_a_file_answers_as_keras_at_every_size(model, runner, rows, length):
     assert answer == pytest.approx(model([ids, age]).numpy(), abs=1e-5)
 
 
+def test_a_runner_names_its_inputs_and_outputs(path, runner):
+    assert repr(runner) == (
+        f"ArrayModel({str(path)!r}, serving_default: ids int32 (any, any), age float32 (any, 1) -> "
+        "mood float32 (any, 3))"
+    )
+
+
 def test_an_unknown_id_is_the_nearest_one(runner):
     age = [[0.5]]
     wild = runner({"ids": [[7, 4000, -3]], "age": age})["mood"]
@@ -180,6 +187,21 @@ def test_weights_of_attention_are_beside_the_outputs(tmp_path):
     assert answer["mood"] == pytest.approx(model(samples).numpy(), abs=1e-5)
     (weights,) = (array for name, array in answer.items() if name.endswith("_weights"))
     assert weights.sum(axis=-1) == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_a_layer_of_keras_that_answers_otherwise_with_its_weights_has_its_plain_outputs(tmp_path):
+    """`MultiHeadAttention` gives padded steps another output then, which the pooling reads."""
+    ids = keras.Input((None,), dtype="int32", name="ids")
+    hidden = L.Embedding(IDS, 8, mask_zero=True)(ids)
+    attended = L.MultiHeadAttention(2, 4, name="attention")(hidden, hidden)
+    model = spread(keras.Model(ids, L.Dense(2, name="mood")(attended)))
+    runner = ArrayModel(kb.export_onnx(model, tmp_path / "a.onnx", signatures="weights"))
+    rows = np.array([[4, 8, 15, 0, 0, 0], [16, 23, 0, 0, 0, 0]], "int32")
+    answer = runner(rows)
+    assert answer["mood"] == pytest.approx(model(rows).numpy(), abs=1e-5)
+    expected = kb.attention_weights(model, rows)["attention"]
+    assert answer["attention_weights"] == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.slow
