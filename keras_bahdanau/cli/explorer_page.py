@@ -17,17 +17,19 @@ PATIENCE = 5.0  # seconds without a report
 class Exploration:
     """The first inputs of a command, which become a page.
 
-    `reference` is a file with a target for each input, `prefix` the beginning of each text.
+    `reference` is a file with a target for each input, `prefix` the beginning of each text;
+    `importance` asks for that of `Pipeline.trace`.
     """
 
-    def __init__(self, path, reference=None, labels=("output",), prefix=None):
+    def __init__(self, path, reference=None, labels=("output",), prefix=None, importance=False):
         check_writable(path, "explore")
         from keras_bahdanau.plotting.explorer import check_page_name  # loads NumPy
 
         check_page_name("explore", path)
         sides = len(labels) + (reference is not None)
         check_value("number of models and references", sides, integer(1, MOST_SIDES))
-        self.path, self.labels, self.prefix = path, list(labels), prefix
+        self.path, self.labels = path, list(labels)
+        self._settings = {"explore": True, "prefix": prefix, "importance": importance}
         self.references = None if reference is None else read_lines(reference)
         if reference is not None:
             self.labels.append("reference")
@@ -87,8 +89,7 @@ class Exploration:
             parts = pipeline.target, pipeline.search
             models = [type(pipeline)(pipeline.source, model, *parts) for model in members]
             target = None
-        settings = {"explore": True, "prefix": self.prefix}
-        traces = [model.trace(source, target, **settings) for model in models]
+        traces = [model.trace(source, target, **self._settings) for model in models]
         if self.references is not None:
-            traces.append(models[0].trace(source, self.references[number], **settings))
+            traces.append(models[0].trace(source, self.references[number], **self._settings))
         return traces

@@ -142,6 +142,14 @@ ExploreOption = Annotated[
         show_default=False,
     ),
 ]
+ImportanceOption = Annotated[
+    bool,
+    typer.Option(
+        "--importance",
+        help="Also show on the page of --explore how each source token matters at each step: "
+        "leave-one-out and gradient x input.",
+    ),
+]
 
 
 def command(arguments, *settings, on_interrupt="", imports=True, threads=None):

@@ -43,6 +43,17 @@ def check_different(**paths):
             )
 
 
+def check_page_options(explore, **options):
+    """Raise ValueError if an option of the page of --explore is set without a page."""
+    for name, value in options.items():
+        if value and explore is None:
+            value = value if isinstance(value, bool) else str(value)
+            raise ValueError(
+                f"`{name}` is for a page. Received: {name}={value!r} without one. Give --explore, "
+                "or leave it out."
+            )
+
+
 def check_picture(path, name):
     """Raise ValueError unless the name of a picture ends in a known format; None: no picture."""
     if path is None:

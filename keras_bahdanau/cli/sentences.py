@@ -7,7 +7,13 @@ from pathlib import Path
 
 from keras_bahdanau.cli.console import warn
 from keras_bahdanau.cli.inputs import decoded
-from keras_bahdanau.cli.output import LinePrinter, Links, check_different, check_writable
+from keras_bahdanau.cli.output import (
+    LinePrinter,
+    Links,
+    check_different,
+    check_page_options,
+    check_writable,
+)
 from keras_bahdanau.cli.warnings import (
     FeatureWarnings,
     UnknownText,
@@ -124,17 +130,13 @@ def _pair_file(arguments):
 
 def _exploration(arguments, prefix):
     explore, reference, models = arguments.explore, arguments.reference, arguments.model
-    if explore is None and reference is not None:
-        raise ValueError(
-            "`reference` is for a page. Received: "
-            f"reference={str(reference)!r} without one. Give --explore, or leave it out."
-        )
+    check_page_options(explore, reference=reference, importance=arguments.importance)
     if explore is None:
         return None
     from keras_bahdanau.cli.explorer_page import Exploration
 
     labels = ["output"] if len(models) == 1 else [str(model) for model in models]
-    return Exploration(explore, reference, labels, prefix)
+    return Exploration(explore, reference, labels, prefix, arguments.importance)
 
 
 def _check_outputs(arguments):

@@ -205,7 +205,7 @@ class Pipeline(GraphPipeline):
         """
         return [result.score for result in self.align(pairs, batch_size, search)]
 
-    def trace(self, example, target=None, top=5, explore=False, prefix=None):
+    def trace(self, example, target=None, top=5, explore=False, prefix=None, importance=False):
         """Trace the values that the model computes at each step of one result.
 
         Args:
@@ -216,14 +216,17 @@ class Pipeline(GraphPipeline):
             explore: Boolean. True for the tree of the search and the texts after each step's second
                 best token, for `plotting.write_explorer`.
             prefix: String, the beginning of the text that the search was given; or None.
+            importance: Boolean. True for leave-one-out and gradient x input of each step, for
+                `plotting.write_explorer`. The model runs twice for each pair of a source and a
+                target token; no other thread may use it meanwhile.
 
         Returns:
             `Trace`.
 
         Raises:
             TypeError: If `example` is no input, `target` none of those, or `prefix` no string.
-            ValueError: If `top` is not from 1 to the size of the vocabulary, or the model
-                is an `Ensemble`.
+            ValueError: If `top` is not from 1 to the size of the vocabulary, the model is an
+                `Ensemble`, or `importance` is for a model without attention weights.
 
         Example:
             >>> kb.plot_trace(translator.trace("the red car")).savefig("trace.png")
@@ -235,7 +238,7 @@ class Pipeline(GraphPipeline):
                 f"Received: an ensemble of {len(self.model.models)}. "
                 f"Trace one of them: {name}(source, ensemble.models[0], target).trace(...)."
             )
-        return trace(self, example, target, top, explore, prefix)
+        return trace(self, example, target, top, explore, prefix, importance)
 
     def picture(self, example, search=None):
         """`sources.Picture` of an input as far as it is read, for `plot_alignment`.

@@ -8,6 +8,9 @@ from keras_bahdanau.models.step_model import step_log_probs
 from keras_bahdanau.pipelines.interventions import changed_outputs, intervening
 from keras_bahdanau.pipelines.probe import Probe
 
+BATCH_SIZE = 256  # runs at once of the model, for one input
+MEASURES = "leave-one-out, attention", "leave-one-out, input", "gradient x input"
+
 
 class StepProbe(Probe):
     """Probe of a pipeline: a row is one step of the decoder, given the output before it.
@@ -103,6 +106,22 @@ class StepProbe(Probe):
             generation, weights = at_step(copying.generation), at_step(copying.weights)
             copying = copying._replace(generation=generation, weights=weights)
         return ops.log_softmax(decoder.logits(at_step(output.readout), copying), axis=-1)
+
+
+def step_importance(pipeline, source, outputs, positions):
+    """Importance of each source position for each target token of one input, in nats.
+
+    `outputs` are the target ids, an int array `(target_time,)`. Returns a dictionary from the name
+    of a measure to float32 `(target_time, positions)`.
+    """
+    steps = np.arange(len(outputs))
+    if not (len(steps) and positions):
+        _attending_model(pipeline)
+        return dict.fromkeys(MEASURES, np.zeros((len(steps), positions), np.float32))
+    probe = StepProbe(pipeline, [source], [outputs], (0 * steps, steps), BATCH_SIZE)
+    effects = [probe.leave_one_out(remove) for remove in (probe.hide, probe.replace)]
+    arrays = (part[:, :positions].astype(np.float32) for part in (*effects, probe.gradients()))
+    return dict(zip(MEASURES, arrays, strict=True))
 
 
 def _attending_model(pipeline):

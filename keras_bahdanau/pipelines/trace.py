@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 from keras import ops, tree
 
+from keras_bahdanau.pipelines.step_probe import step_importance
 from keras_bahdanau.pipelines.translation import Translation
 from keras_bahdanau.search import SearchTree, TreeRecorder
 from keras_bahdanau.sources.picture import Picture
@@ -70,6 +71,11 @@ class Trace:
             the search draws at random.
         alternatives: List of an `Alternative` for each of the first 64 steps; empty if they were
             not asked for.
+        importance: Dictionary from a measure to `(T, S)`, in nats: "leave-one-out, attention", the
+            fall of log p if the attention of the step does not see the position;
+            "leave-one-out, input", if the position's vector before the encoder becomes the mean
+            vector of the input; and "gradient x input", the derivative of log p by a factor of that
+            vector. Empty if it was not asked for.
     """
 
     text: str
@@ -94,6 +100,7 @@ class Trace:
     reads_context: bool = True
     tree: SearchTree | None = None
     alternatives: list = dataclasses.field(default_factory=list)
+    importance: dict = dataclasses.field(default_factory=dict)
 
     @property
     def alignment(self):
@@ -101,7 +108,7 @@ class Trace:
         return self.weights
 
 
-def trace(pipeline, example, target=None, top=5, explore=False, prefix=None):
+def trace(pipeline, example, target=None, top=5, explore=False, prefix=None, importance=False):
     """Trace one result: see `Pipeline.trace`."""
     vocabulary = pipeline.target.vocabulary_size
     _check_example(pipeline.source, example)
@@ -140,6 +147,7 @@ def trace(pipeline, example, target=None, top=5, explore=False, prefix=None):
         reads_context=pipeline.model.decoder.reads_context,
         tree=_search_tree(pipeline, features, pieces, prefix) if explore else None,
         alternatives=_alternatives(pipeline, example, chosen, log_probs, pieces) if explore else [],
+        importance=step_importance(pipeline, example, chosen, length) if importance else {},
         **steps,
     )
 

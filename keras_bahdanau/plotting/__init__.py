@@ -12,13 +12,14 @@ from keras_bahdanau.plotting.curves import (
     plot_lengths,
     plot_reliability,
 )
-from keras_bahdanau.plotting.explorer import write_explorer
+from keras_bahdanau.plotting.explorer import AttentionSteps, write_explorer
 from keras_bahdanau.plotting.forming import animate_alignment, write_training_page
 from keras_bahdanau.plotting.steps import plot_trace
 from keras_bahdanau.plotting.time_alignment import plot_time_alignment
 from keras_bahdanau.plotting.weights import HighlightedText, highlight_text, plot_weights
 
 __all__ = [
+    "AttentionSteps",
     "HighlightedText",
     "animate_alignment",
     "highlight_text",

@@ -1,15 +1,21 @@
-"""Page that explains traces step by step: one HTML file that makes no requests."""
+"""Page that explains steps of attention: one HTML file that makes no requests."""
 
 import base64
+import dataclasses
 import hashlib
 import html
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from keras_bahdanau.files.whole_file import replacing
-from keras_bahdanau.plotting.figures import is_trace
-from keras_bahdanau.plotting.trace_data import trace_data
+from keras_bahdanau.plotting.figures import is_trace, wrong_type
+from keras_bahdanau.plotting.labels import WORD_START
+from keras_bahdanau.plotting.trace_data import steps_data, trace_data, word_marks
+from keras_bahdanau.plotting.weights import read_numbers
 from keras_bahdanau.settings.option import Check, check_value, integer
 
 PAGE = Path(__file__).parent / "page"
@@ -20,9 +26,82 @@ MODULES = (
 )
 MOST_INPUTS, MOST_SIDES = 1000, 4
 _LONGEST_TITLE = 200  # characters
+_AXES = "target tokens", "source tokens"
 _IMPORT = re.compile(r'^import (\{.*\}) from "\./(\w+)\.mjs";$', re.MULTILINE)
 _PLAYER = re.compile(r'<section id="player".*?</section>', re.DOTALL)
 _EXPORT = re.compile(r"^export (?=(?:function|class) (\w+))", re.MULTILINE)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class AttentionSteps:
+    """Tokens, outputs and attention weights of any model, for `write_explorer`.
+
+    S is the number of source positions, T that of outputs.
+
+    Args:
+        source_tokens: List of S strings, one for each position that the model attends to. Pieces of
+            words have "▁" before those that begin one; without any, each token is a word, or a
+            letter if all are single characters.
+        target_tokens: List of T strings, likewise: the tokens of a text, or the class of an input.
+        weights: Array `(T, S)` of numbers from 0 to 1, after the softmax. Of several heads, one or
+            their mean.
+        importance: Dictionary from the name of a measure, such as "leave-one-out", to an array
+            `(T, S)`, of which larger numbers say that the output depends more on the position.
+        log_probs: Array `(T,)`, the logarithm of each output's probability; or None.
+        text: String, the heading of the input; by default the target tokens.
+
+    Raises:
+        TypeError: If tokens are not lists of strings, or an array does not hold numbers.
+        ValueError: If a shape does not fit the tokens, or a number is out of range.
+
+    Example:
+        >>> weights = kb.attention_weights(classifier, ids[:1])["pooling"]  # (1, source_time)
+        >>> steps = AttentionSteps(
+        ...     source_tokens=["not", "bad", "."], target_tokens=["positive"], weights=weights
+        ... )
+        >>> write_explorer([steps], "review.html")
+    """
+
+    source_tokens: list
+    target_tokens: list
+    weights: np.ndarray
+    importance: dict = dataclasses.field(default_factory=dict)
+    log_probs: np.ndarray | None = None
+    text: str | None = None
+
+    def __post_init__(self):
+        for name in ("source_tokens", "target_tokens"):
+            self._set(name, _strings(name, getattr(self, name)))
+        target, source = len(self.target_tokens), len(self.source_tokens)
+        self._set("weights", _fitting("weights", self.weights, target, source))
+        if (wrong := self.weights[(self.weights < 0) | (self.weights > 1)]).size:
+            raise ValueError(
+                f"`weights` must be from 0 to 1. Received: {wrong[0]:.4g} in weights. Give them "
+                "after the softmax."
+            )
+        if not isinstance(self.importance, Mapping):
+            advice = 'Give {"leave-one-out": array}.'
+            raise wrong_type("importance", self.importance, "a dictionary of arrays", advice)
+        measures = {
+            str(name): _fitting(f"importance[{name!r}]", array, target, source)
+            for name, array in self.importance.items()
+        }
+        self._set("importance", measures)
+        if self.log_probs is not None:
+            self._set("log_probs", _fitting("log_probs", self.log_probs, target))
+            if self.log_probs.max(initial=0) > 0:
+                raise ValueError(
+                    f"`log_probs` must be 0 at most. Received: {self.log_probs.max():.4g} in "
+                    "log_probs. Give the logarithm of probabilities."
+                )
+        if self.text is None:
+            text = "".join(word_marks(self.target_tokens)).replace(WORD_START, " ").strip()
+            self._set("text", text)
+        elif not isinstance(self.text, str):
+            raise wrong_type("text", self.text, "a string", "Leave it out for the target tokens.")
+
+    def _set(self, name, value):
+        object.__setattr__(self, name, value)
 
 
 def write_explorer(traces, path, *, labels=None, title="Attention, step by step"):
@@ -31,11 +110,13 @@ def write_explorer(traces, path, *, labels=None, title="Attention, step by step"
     The page is one file without network access. It plays the steps with a sentence on each, and
     shows curves from source to target, scores, weights, the weighted sum, the next tokens, and a
     map of the weights. Traces with `explore=True` add the tree of the search and the continuations
-    of the second best tokens.
+    of the second best tokens. Traces with `importance=True` add a choice of measures beside the
+    weights: the positions on which each output depends. Of an `AttentionSteps`, the arrays of any
+    model, the page shows the weights, the measures and the probabilities.
 
     Args:
-        traces: List of at most 1000 items, one an input: a `Trace`, or a list of up to 4 to compare
-            side by side, such as a model's output and a reference.
+        traces: List of at most 1000 items, one an input: a `Trace`, an `AttentionSteps`, or a list
+            of up to 4 to compare side by side, such as a model's output and a reference.
         path: Path of the file to write.
         labels: List of strings, the names of the sides; numbers if left out.
         title: String, the heading of the page, of 1 to 200 characters.
@@ -58,7 +139,7 @@ def write_explorer(traces, path, *, labels=None, title="Attention, step by step"
     check_value("title", title, Check(f"a string of 1 to {_LONGEST_TITLE} characters", _is_title))
     data = {
         "labels": labels[:sides],
-        "inputs": [[trace_data(trace) for trace in traces] for traces in inputs],
+        "inputs": [[*map(_data_of, sides)] for sides in inputs],
     }
     path = Path(path)
     with replacing(path, path.with_name(f".unfinished-{path.name}")) as unfinished:
@@ -118,26 +199,57 @@ def _read(name):
 
 def _sides_of_inputs(traces):
     """List of lists of traces, one list an input."""
-    if is_trace(traces):
+    if _is_side(traces):
         raise TypeError(
-            "`traces` must be a list with an item for each input. Received: one Trace. "
-            "Give [trace]."
+            "`traces` must be a list with an item for each input. Received: one "
+            f"{type(traces).__name__}. Give [trace]."
         )
     if isinstance(traces, str) or not hasattr(traces, "__iter__"):
         raise TypeError(
             "`traces` must be a list of Traces. Received: "
             f"{type(traces).__name__}. Give [translator.trace(text)]."
         )
-    inputs = [[sides] if is_trace(sides) else sides for sides in traces]
+    inputs = [[sides] if _is_side(sides) else sides for sides in traces]
     check_value("number of inputs", len(inputs), integer(1, MOST_INPUTS))
     for sides in inputs:
-        if not isinstance(sides, list | tuple) or not all(map(is_trace, sides)):
+        if not isinstance(sides, list | tuple) or not all(map(_is_side, sides)):
             raise TypeError(
                 "Each item of `traces` must be a Trace or a list of Traces. Received: an item of "
-                f"type {type(sides).__name__}. Give what `Pipeline.trace` returns."
+                f"type {type(sides).__name__}. Give what `Pipeline.trace` returns, or an "
+                "AttentionSteps."
             )
         check_value("number of traces of an input", len(sides), integer(1, MOST_SIDES))
     return inputs
+
+
+def _is_side(trace):
+    return is_trace(trace) or isinstance(trace, AttentionSteps)
+
+
+def _data_of(trace):
+    return steps_data(trace) if isinstance(trace, AttentionSteps) else trace_data(trace)
+
+
+def _strings(name, tokens):
+    """A list of strings, or TypeError."""
+    if isinstance(tokens, str) or not hasattr(tokens, "__iter__"):
+        raise wrong_type(name, tokens, "a list of strings", "Give a string for each position.")
+    tokens = [*tokens]
+    for number, token in enumerate(tokens):
+        if not isinstance(token, str):
+            raise wrong_type(f"{name}[{number}]", token, "a string", "Give str(token).")
+    return tokens
+
+
+def _fitting(name, array, *shape):
+    """A finite float array of one shape, or TypeError or ValueError."""
+    array = read_numbers(name, array, (len(shape),))
+    if array.shape != shape:
+        raise ValueError(
+            f"`{name}` must have the shape {shape}: {' x '.join(_AXES[: len(shape)])}. Received: "
+            f"{name}.shape={array.shape}. Leave padding out."
+        )
+    return array
 
 
 def _are_names(sides):

@@ -1,4 +1,4 @@
-"""A trace as JSON for the explorer, and what holds for its mechanism."""
+"""A trace, or arrays of any model, as JSON for the explorer."""
 
 import base64
 import io
@@ -6,6 +6,8 @@ import io
 import matplotlib
 import numpy as np
 from PIL import Image
+
+from keras_bahdanau.plotting.labels import NO_TEXT, WORD_START, are_characters
 
 CELLS = 48  # numbers of a vector in a strip
 LEAST = 1e-35  # smallest probability above 0
@@ -32,6 +34,7 @@ def trace_data(trace):
         "isSum": bool(is_sum(trace)),
         "readsContext": bool(trace.reads_context),
         "queryStates": [query_state(trace, step) for step in range(len(trace.target_tokens))],
+        "importance": _importance_data(trace.importance),
         "alternatives": [
             {
                 "token": alternative.token,
@@ -51,6 +54,32 @@ def trace_data(trace):
     if trace.picture is not None:
         data["picture"] = _picture_data(trace.picture)
     return data
+
+
+def steps_data(steps):
+    """Data of one `AttentionSteps`: the part of `trace_data` that every model has."""
+    data = {
+        "text": steps.text,
+        "source": word_marks(steps.source_tokens),
+        "target": word_marks(steps.target_tokens),
+        "weights": packed(steps.weights, 16),
+        "attends": True,
+        "importance": _importance_data(steps.importance),
+    }
+    if steps.log_probs is not None:
+        data["logProbs"] = packed(steps.log_probs, 16)
+    return data
+
+
+def word_marks(tokens):
+    """Tokens with the mark of a word's start, which the page reads, if they have none."""
+    if any(token.startswith(WORD_START) for token in tokens) or are_characters(tokens):
+        return tokens
+    return [token if token in NO_TEXT else f"{WORD_START}{token}" for token in tokens]
+
+
+def _importance_data(importance):
+    return [{"name": name, "values": packed(array, 16)} for name, array in importance.items()]
 
 
 def packed(array, bits):

@@ -42,14 +42,14 @@ def plot_weights(weights, labels=None, target_labels=None, *, curve=None, larges
     Example:
         >>> plot_weights([0.1, 0.7, 0.2], ["not", "bad", "."]).savefig("weights.png")
     """
-    weights = _numbers("weights", weights, (1, 2, 3))
+    weights = read_numbers("weights", weights, (1, 2, 3))
     if (ax is not None) + (curve is not None) + (weights.ndim == 3) > 1:
         raise ValueError(
             "Heads, `curve` and `ax` exclude each other. Received: two of them with "
             f"weights.shape={weights.shape}. Draw one head, or leave `ax` out."
         )
     if curve is not None:
-        curve = _numbers("curve", curve, (1, 2), has_gaps=True)
+        curve = read_numbers("curve", curve, (1, 2), has_gaps=True)
         weights = _cut("curve", len(curve), weights, axis=-1)
     source, weights = _fit_labels("labels", labels, weights, axis=-1)
     target = [""]
@@ -113,7 +113,7 @@ def highlight_text(weights, labels, *, largest=None):
     Raises:
         TypeError, ValueError: As `plot_weights`.
     """
-    weights = _numbers("weights", weights, (1,))
+    weights = read_numbers("weights", weights, (1,))
     labels, weights = _fit_labels("labels", labels, weights, axis=-1)
     largest = largest or weights.max(initial=0) or 1.0
     spans = [
@@ -124,7 +124,7 @@ def highlight_text(weights, labels, *, largest=None):
     return HighlightedText(("" if are_characters(labels) else " ").join(spans))
 
 
-def _numbers(name, array, ranks, has_gaps=False):
+def read_numbers(name, array, ranks, has_gaps=False):
     """A float array of one of these numbers of axes; NaN is refused unless there may be gaps."""
     try:
         numbers = np.asarray(array, dtype="float64")

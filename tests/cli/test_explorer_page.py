@@ -95,6 +95,25 @@ def test_one_sentence_is_aligned_and_explored(explored, model):
     assert side["text"].startswith("eins") and len(side["alternatives"]) == len(side["target"])
 
 
+def test_importance_is_on_the_page_if_it_is_asked_for(explored, model, tmp_path):
+    data, _ = explored("align", "--model", model, "two three", "--importance")
+    ((side,),) = data["inputs"]
+    shape = [len(side["target"]), len(side["source"])]
+    assert [measure["values"]["shape"] for measure in side["importance"]] == [shape] * 3
+    source = lines_of(tmp_path / "source", "two three")
+    (tmp_path / "page.html").unlink()
+    data, _ = explored("translate", "--model", model, source)
+    assert data["inputs"][0][0]["importance"] == []
+
+
+@pytest.mark.parametrize("command", [["align", "one"], ["translate"]])
+def test_importance_is_for_a_page(model, capsys, command):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*command, "--model", str(model), "--importance"])
+    assert ended.value.code == 2
+    assert "`importance` is for a page. Received: importance=True" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("count, lines", [(1, "1 line"), (3, "3 lines")])
 def test_references_are_as_many_as_the_lines_of_standard_input(
     model, tmp_path, capsys, monkeypatch, count, lines

@@ -389,5 +389,80 @@ def test_a_prefix_of_ids_begins_as_that_of_their_text_does(toy_translator):
 
 
 def test_an_empty_sentence_has_nothing_to_explore(toy_translator):
-    trace = toy_translator.trace("", explore=True)
+    trace = toy_translator.trace("", explore=True, importance=True)
     assert trace.tree.tokens == [] and trace.alternatives == []
+    assert {array.shape for array in trace.importance.values()} == {(0, 0)}
+
+
+class ChangedSource:
+    """A model in whose source one position has another vector: that of an unused id."""
+
+    def __init__(self, translator, chosen):
+        self.model, self.chosen = translator.model, chosen
+        (self.ids,) = translator.source.subwords.encode([SENTENCE])
+        self.table = self.model.encoder.front_end.weights[0]
+        self.vectors = self.table.numpy()[self.ids]
+        self.spare = next(number for number in range(5, 48) if number not in self.ids)
+
+    def log_probs(self, position, vector):
+        ids, table = self.ids.copy(), self.table.numpy()
+        ids[position], table[self.spare] = self.spare, vector
+        self.table.assign(table)
+        inputs = np.array([[START, *self.chosen[:-1]]], "int32")
+        logits, _ = self.model((ids[None], inputs), return_attention_scores=True)
+        log_probs = reference.log_softmax(np.asarray(logits[0], float))
+        return log_probs[np.arange(len(self.chosen)), self.chosen]
+
+
+@pytest.mark.slow
+def test_importance_is_that_of_the_model_called_with_one_position_changed(subwords):
+    translator = new_translator(subwords)
+    translation, chosen = given(subwords, "eins fünf zwei vier")
+    plain = translator.trace(SENTENCE, translation)
+    assert plain.importance == {}
+    trace = translator.trace(SENTENCE, translation, importance=True)
+    assert_close(trace.weights, plain.weights)
+    hidden, replaced, slopes = trace.importance.values()
+    shape = trace.weights.shape
+    assert {(array.shape, array.dtype.name) for array in (hidden, replaced, slopes)} == {
+        (shape, "float32")
+    }
+    changed = ChangedSource(translator, chosen)
+    mean = changed.vectors.mean(axis=0)
+    for position, vector in enumerate(changed.vectors):
+        effect = trace.log_probs - changed.log_probs(position, mean)
+        np.testing.assert_allclose(replaced[:, position], effect, atol=2e-5)
+        ends = [changed.log_probs(position, factor * vector) for factor in (0.98, 1.02)]
+        np.testing.assert_allclose(slopes[:, position], (ends[1] - ends[0]) / 0.04, atol=1e-4)
+    assert np.abs(replaced).max() > 1e-3 < np.abs(slopes).max()
+
+
+@pytest.mark.slow
+def test_importance_for_the_attention_is_that_of_a_masked_step(subwords):
+    translator = new_translator(subwords)
+    translation, chosen = given(subwords, "eins fünf zwei vier")
+    trace = translator.trace(SENTENCE, translation, importance=True)
+    effects, model = trace.importance["leave-one-out, attention"], translator.model
+    features = translator.source.batch([SENTENCE])
+    prepared = model.encode(keras.ops.convert_to_tensor(features))
+    state, read = model.initial_state(prepared), [START, *chosen[:-1]]
+    for step, token in enumerate(read):
+        tokens = keras.ops.convert_to_tensor([token], "int32")
+        for position in range(effects.shape[1]):
+            visible = np.arange(effects.shape[1])[None] != position
+            memory = prepared.projected.memory._replace(mask=keras.ops.convert_to_tensor(visible))
+            masked = prepared._replace(projected=prepared.projected._replace(memory=memory))
+            distribution, _, _ = model.decode_step(tokens, state, masked)
+            log_prob = np.asarray(distribution.log_probs)[0, chosen[step]]
+            assert effects[step, position] == pytest.approx(
+                trace.log_probs[step] - log_prob, abs=1e-5
+            )
+        _, _, state = model.decode_step(tokens, state, prepared)
+    assert np.abs(effects).max() > 1e-4
+
+
+@pytest.mark.slow
+def test_without_weights_there_is_no_importance_beside_them(subwords):
+    translator = new_translator(subwords, attention=None)
+    with pytest.raises(ValueError, match="must have one model with attention weights. Received: "):
+        translator.trace(SENTENCE, "eins zwei", importance=True)

@@ -13,7 +13,8 @@ import PIL.Image
 import pytest
 from traces import RED_CAR, VOITURE, explored_trace, trace_of
 
-from keras_bahdanau.plotting import explorer, forming, write_explorer
+from keras_bahdanau.pipelines.step_probe import MEASURES
+from keras_bahdanau.plotting import AttentionSteps, explorer, forming, write_explorer
 from keras_bahdanau.plotting.trace_data import VECTORS, packed, trace_data, unpacked
 from keras_bahdanau.sources import Picture
 
@@ -78,6 +79,78 @@ def test_its_numbers_and_tokens_are_those_of_the_trace(page):
     assert tree["tokens"] == trace.tree.tokens and tree["parents"] == [*trace.tree.parents]
     assert tree["kept"] == tree["path"] == [0, 3, 6, 9]
     assert [other["text"][-1] for other in data["alternatives"]] == ["0", "1", "2", "3"]
+
+
+def test_importance_is_there_by_name(page):
+    effects = np.random.default_rng(4).normal(size=(2, 4, 4))
+    importance = dict(zip(MEASURES, effects, strict=False))
+    ((data,),) = page([trace_of(RED_CAR, VOITURE, importance=importance)]).data["inputs"]
+    assert [measure["name"] for measure in data["importance"]] == [*importance]
+    for measure, expected in zip(data["importance"], effects, strict=True):
+        np.testing.assert_allclose(unpacked(measure["values"]), expected, atol=1e-4)
+    ((data,),) = page([trace_of(RED_CAR, VOITURE)]).data["inputs"]
+    assert data["importance"] == []
+
+
+def test_the_page_says_what_each_measure_of_a_trace_means():
+    wording = (explorer.PAGE / "wording.mjs").read_text(encoding="utf-8")
+    assert all(f'"{name}": "' in wording for name in MEASURES)
+
+
+ARRAYS = {
+    "source_tokens": ["not", "bad", "</s>"],
+    "target_tokens": ["▁very", "▁pos", "itive"],
+    "weights": np.eye(3) / 2,
+}
+
+
+def test_arrays_of_any_model_have_a_page(page):
+    importance = {"mine": np.array([[1, -2, 0]] * 3)}
+    steps = AttentionSteps(**ARRAYS, importance=importance, log_probs=[-1, -2, 0])
+    ((data,), (other,)) = page([steps, trace_of(RED_CAR, VOITURE)]).data["inputs"]
+    assert data["source"] == ["▁not", "▁bad", "</s>"] and data["target"] == steps.target_tokens
+    assert data["text"] == "very positive" and len(other["target"]) == 4
+    for name, expected in (("weights", np.eye(3) / 2), ("logProbs", [-1, -2, 0])):
+        np.testing.assert_allclose(unpacked(data[name]), expected, atol=1e-4)
+    (measure,) = data["importance"]
+    np.testing.assert_allclose(unpacked(measure["values"]), importance["mine"], atol=1e-4)
+    assert measure["name"] == "mine"
+    empty = {"source_tokens": [], "target_tokens": [], "weights": np.zeros((0, 0))}
+    steps = AttentionSteps(**empty, text="nothing")
+    ((data,),) = page([steps]).data["inputs"]
+    assert data["text"] == "nothing" and "logProbs" not in data
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"source_tokens": "not bad"}, TypeError, "must be a list of strings. Received: a str. "),
+        ({"target_tokens": ["a", "b", 3]}, TypeError, "`target_tokens.2.` must be a string. "),
+        ({"weights": "much"}, TypeError, "`weights` must be an array of numbers. Received: a str"),
+        ({"weights": np.ones((1, 3, 3))}, ValueError, "must have 2 axes. Received: weights.shape="),
+        (
+            {"weights": np.ones((3, 5))},
+            ValueError,
+            r"`weights` must have the shape \(3, 3\): target tokens x source tokens. Received: "
+            r"weights.shape=\(3, 5\). Leave padding out.",
+        ),
+        ({"weights": 2 * np.eye(3)}, ValueError, "must be from 0 to 1. Received: 2 in weights. "),
+        ({"weights": np.full((3, 3), np.nan)}, ValueError, "`weights` must be finite. Received: "),
+        ({"importance": np.eye(3)}, TypeError, "`importance` must be a dictionary of arrays. "),
+        (
+            {"importance": {"mine": np.ones((2, 3))}},
+            ValueError,
+            r"`importance\['mine'\]` must have the shape \(3, 3\)",
+        ),
+        ({"log_probs": [-1, -2]}, ValueError, r"`log_probs` must have the shape \(3,\): target to"),
+        ({"log_probs": [-1, -2, 0.5]}, ValueError, "`log_probs` must be 0 at most. Received: 0.5"),
+        ({"text": 3}, TypeError, "`text` must be a string. Received: int. "),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused_in_one_line(arguments, error, message):
+    with pytest.raises(error, match=message) as raised:
+        AttentionSteps(**{**ARRAYS, **arguments})
+    assert "\n" not in str(raised.value)
 
 
 def test_packed_numbers_keep_zero_and_the_largest():
@@ -198,6 +271,7 @@ def test_a_module_is_inlined_before_those_that_import_it(modules):
     ("traces", "error", "message"),
     [
         (trace_of([], []), TypeError, "must be a list .* Received: one Trace"),
+        (AttentionSteps(**ARRAYS), TypeError, "must be a list .* Received: one AttentionSteps"),
         (["text"], TypeError, "a Trace or a list of Traces. Received: an item of type str"),
         ([["text"]], TypeError, "Received: an item of type list"),
         ([], ValueError, "`number of inputs` must be an integer in .1, 1000."),

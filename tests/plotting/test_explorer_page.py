@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 from traces import RED_CAR, VOITURE, explored_trace, trace_of
 
-from keras_bahdanau.plotting import explorer, write_explorer
+from keras_bahdanau.plotting import AttentionSteps, explorer, write_explorer
 from keras_bahdanau.sources import Picture
 
 SUPPORT = Path(__file__).parents[1] / "support"
 LACKING = node_packages.lacking("@sparticuz/chromium", "puppeteer-core")
 ARABIC = ["▁السيارة", "▁حمراء", "</s>"]
 WICKED = "▁</script><b>"
+EFFECTS = np.array([[0.5, -1, 0, 0.25], [0, 2, 0.5, 0], [-0.1, -0.2, -0.3, 0], [1, 1.5, 0, 0]])
+SLOPES = np.array([[0.1, 0.2, 0.3, 0.4]] * 4)
 
 pytestmark = pytest.mark.slow
 in_a_browser = pytest.mark.skipif(bool(LACKING), reason=f"needs {LACKING}")
@@ -61,6 +63,21 @@ def visit(trace, tmp_path_factory):
         ),
         trace_of(["0,0"] * 8, VOITURE, weights=weights, picture=picture),
         trace_of(["0"] * 8, VOITURE, weights=weights, picture=sound),
+        [
+            explored_trace(
+                RED_CAR,
+                VOITURE,
+                importance={"leave-one-out, attention": EFFECTS, "gradient x input": SLOPES},
+            ),
+            trace_of(RED_CAR, VOITURE, importance={"leave-one-out, attention": -2 * EFFECTS}),
+        ],
+        AttentionSteps(
+            source_tokens=["not", "bad", "."],
+            target_tokens=["positive"],
+            weights=[[0.2, 0.75, 0.05]],
+            importance={"gradient x input": [[1.5, -0.75, 0]]},
+            log_probs=[np.log(0.9)],
+        ),
         trace_of(["0,0"] * 192, VOITURE, weights=many, picture=grid),
     ]
     write_explorer(traces, folder / "page.html", labels=["output", "reference"])
@@ -104,7 +121,7 @@ def test_keys_cells_slider_and_player_go_to_a_step(visit):
     assert [visit[key] for key in ("home", "clicked", "slid")] == ["1.1.1", "1.1.3", "1.1.2"]
     assert visit["playing"] == ["Stop", "true"] and visit["played"] == "1.1.2"
     assert visit["pointed"] == ["button", "path", "th", "tr"]
-    assert visit["nowhere"] == "7.1.4" and visit["nonsense"] == "1.1.1"
+    assert visit["nowhere"] == "9.1.4" and visit["nonsense"] == "1.1.1"
 
 
 @in_a_browser
@@ -121,7 +138,7 @@ def test_two_sides_stand_beside_each_other(visit):
 
 @in_a_browser
 def test_other_inputs_are_shown_as_what_they_are(visit):
-    arabic, empty, wicked, picture, sound, grid = visit["others"]
+    arabic, empty, wicked, picture, sound, _, _, grid = visit["others"]
     assert arabic["direction"] == ["ltr", "rtl"] and arabic["current"] == ["السيارة"]
     assert empty["cells"] == [] and "nothing to write" in empty["narration"]
     assert wicked["current"] == [WICKED.removeprefix("▁")]
@@ -133,6 +150,50 @@ def test_other_inputs_are_shown_as_what_they_are(visit):
     )
     assert (sound["regions"], sound["sources"][:2]) == (8, ["0.00 s", "0.08 s"])
     np.testing.assert_allclose(grid["map"][0][:2], [0.9 / 191 / 0.1, 1], atol=1e-3)
+
+
+@in_a_browser
+def test_a_measure_has_one_scale_for_all_steps_and_sides(trace, visit):
+    seen = visit["others"][5]
+    np.testing.assert_allclose(seen["importance"], EFFECTS / 4, atol=1e-3)  # the other side has -4
+    assert seen["effects"] == ["+0.50", "−1.00", "0.00", "+0.25"]
+    assert len({*seen["colors"]}) == 2, "above and below 0"
+    assert seen["labels"][1] == "“\u2068la\u2069”, “\u2068red\u2069”: −1.00"
+    assert "All steps: leave-one-out, attention" in seen["headings"]
+    assert "Full colour is +4.00 and −4.00" in seen["hint"] and "log p of the token" in seen["hint"]
+    assert [text.strip() for text in visit["measures"]] == [
+        *("leave-one-out, attention", "gradient x input", "nothing")
+    ]
+    by_gradient = visit["gradient"]
+    np.testing.assert_allclose(by_gradient["importance"], SLOPES / 0.4, atol=1e-3)
+    first = trace.weights[
+        1
+    ].argmax()  # the word with the largest weight, with a slope of 0.1 to 0.3
+    assert by_gradient["narration"].endswith(
+        "By gradient x input, the end token counts most, +0.400; "
+        f"“\u2068{RED_CAR[first][1:]}\u2069”, which has the largest weight, counts "
+        f"+{SLOPES[1, first]:.3f}."
+    )
+    without = visit["without"]
+    assert (without["importance"], without["effects"]) == ([], [])
+    assert not [heading for heading in without["headings"] if "All steps: " in heading]
+
+
+@in_a_browser
+def test_arrays_of_any_model_have_weights_and_measures_alone(visit):
+    seen = visit["arrays"]
+    assert seen["headings"] == [
+        *("positive", "Step 1: weights", "All weights", "All steps: gradient x input")
+    ]
+    np.testing.assert_allclose(seen["map"], [[0.2, 0.75, 0.05]], atol=1e-3)
+    np.testing.assert_allclose(seen["importance"], [[1, -0.5, 0]], atol=1e-3)
+    assert seen["sources"] == ["not", "bad", "."] and seen["effects"] == ["+1.50", "−0.75", "0.00"]
+    assert seen["narration"] == (
+        "Step 1 of 1. “\u2068bad\u2069” gets 75% of the attention, “\u2068not\u2069” 20%. The "
+        "output is “\u2068positive\u2069”, with a probability of 90%. By gradient x input, "
+        "“\u2068not\u2069” counts most, +1.50; “\u2068bad\u2069”, which has the largest weight, "
+        "counts −0.75."
+    )
 
 
 @in_a_browser
@@ -168,7 +229,7 @@ def test_a_keyboard_and_a_screen_reader_reach_all_of_it(visit):
 @in_a_browser
 def test_it_fits_its_window_tells_no_error_and_asks_no_network(visit):
     assert (visit["errors"], visit["requests"]) == ([], [])
-    assert visit["wider"] == [0] * 28
+    assert visit["wider"] == [0] * 36
 
 
 @pytest.mark.skipif(node_packages.lacking() is not None, reason="needs node")

@@ -29,6 +29,9 @@ const textOf = (selector) => page.$eval(selector, (element) => element.textConte
 const textsOf = (selector) => page.$$eval(selector, (all) => all.map((one) => one.textContent));
 const settled = () => page.evaluate(() => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next))));
 
+/** Click a choice, where the page has it. */
+const choose = (selector) => page.click(selector).catch(() => {});
+
 /** What stands in the page for a step. */
 async function stepAt(fragment) {
   await page.evaluate((hash) => { location.hash = hash; }, fragment);
@@ -59,6 +62,13 @@ async function seen() {
     panels: await textsOf(".panel h2"),
     nodes: await page.$$eval(".node", (all) => all.map((one) => one.classList[1])),
     regions: (await page.$$(".region")).length,
+    headings: await page.$$eval("section h2", (all) => all.filter((one) => one.offsetParent).map((one) => one.textContent)),
+    importance: await page.$$eval("#importance tbody tr", (rows) => rows.map((row) => [...row.querySelectorAll("td")].map(
+      (one) => (one.classList.contains("below") ? -1 : 1) * Number(one.style.getPropertyValue("--weight"))))),
+    colors: await page.$$eval("#importance td.measure", (all) => all.slice(0, 2).map((one) => getComputedStyle(one).backgroundColor)),
+    effects: await textsOf("#comparing .measure + .figure"),
+    hint: await textOf("#importance-hint"),
+    labels: await page.$$eval("#importance td.measure", (all) => all.map((one) => one.getAttribute("aria-label"))),
     direction: await page.$$eval(".tokens", (all) => all.map((one) => getComputedStyle(one).direction)),
   };
 }
@@ -95,12 +105,21 @@ found.played = (await seen()).fragment;
 found.second = await stepAt("1.2.1");
 found.others = [];
 for (let input = 2; input <= found.inputs.length; ++input) found.others.push(await stepAt(`${input}.1.1`));
-found.nowhere = (await stepAt("9.9.9")).fragment;
+await stepAt("7.1.2");
+await choose("#measure-choice label:nth-of-type(2) input");
+found.gradient = await seen();
+found.arrays = await stepAt("8.1.1");
+await stepAt("7.1.2");
+await choose("#measure-choice label:last-of-type input");
+found.without = await seen();
+await choose("#measure-choice label:nth-of-type(1) input");
+found.measures = await textsOf("#measure-choice label");
+found.nowhere = (await stepAt("99.9.9")).fragment;
 found.nonsense = (await stepAt("<b>")).fragment;
 
 await stepAt("1.1.2");
 found.stops = [];
-for (let count = 0; count < 40; ++count) {
+for (let count = 0; count < 60; ++count) {
   await page.keyboard.press("Tab");
   found.stops.push(await page.evaluate(() => document.activeElement.id || document.activeElement.getAttribute("class") || document.activeElement.tagName));
 }

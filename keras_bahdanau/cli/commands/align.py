@@ -8,8 +8,20 @@ from typing import Annotated
 import typer
 
 from keras_bahdanau.cli.model_file import load_models, open_models, search_of
-from keras_bahdanau.cli.options import AnyModelOption, ExploreOption, PrefixOption, command
-from keras_bahdanau.cli.output import Links, check_different, check_picture, check_writable
+from keras_bahdanau.cli.options import (
+    AnyModelOption,
+    ExploreOption,
+    ImportanceOption,
+    PrefixOption,
+    command,
+)
+from keras_bahdanau.cli.output import (
+    Links,
+    check_different,
+    check_page_options,
+    check_picture,
+    check_writable,
+)
 from keras_bahdanau.search.search_options import SearchOptions
 from keras_bahdanau.settings.limits import MOST_STEPS
 
@@ -53,6 +65,7 @@ class AlignArguments:
         ),
     ] = None
     explore: ExploreOption = None
+    importance: ImportanceOption = False
     prefix: PrefixOption = None
 
 
@@ -75,12 +88,13 @@ def align(arguments, search):
         check_writable(picture, name)
         check_picture(picture, name)
     check_different(plot=plot, trace=trace, explore=explore)
+    check_page_options(explore, importance=arguments.importance)
     steps = parsed_steps(arguments.trace_steps, trace)
     exploration = None
     if explore:
         from keras_bahdanau.cli.explorer_page import Exploration
 
-        exploration = Exploration(explore, prefix=prefix)
+        exploration = Exploration(explore, prefix=prefix, importance=arguments.importance)
     pipeline = load_models(models)
     (result,) = pipeline.decode([source], search=search, prefixes=prefixes)
     if plot is not None and not result.source_tokens:

@@ -12,6 +12,7 @@ from keras_bahdanau.cli.model_file import load_models, open_models, search_of
 from keras_bahdanau.cli.options import (
     BatchOption,
     ExploreOption,
+    ImportanceOption,
     JsonOption,
     ModelsOption,
     PrecisionOption,
@@ -106,6 +107,7 @@ class TranslateArguments:
     reject_below: RejectOption = None
     json: JsonOption = False
     explore: ExploreOption = None
+    importance: ImportanceOption = False
     reference: Annotated[
         Path | None,
         typer.Option(
@@ -120,7 +122,7 @@ class TranslateArguments:
 
 OF_SENTENCES = (
     *("alignment", "columns", "tag", "write_pairs", "reversed", "pair_tag", "scores", "explore"),
-    "reference",
+    *("reference", "importance"),
 )
 
 

@@ -8,12 +8,14 @@ import { sentenceOf } from "./sentences.mjs";
 import { showStep } from "./step_table.mjs";
 import { readTraces } from "./traces.mjs";
 import { weightMapOf } from "./weight_map.mjs";
-import { introduced, narrated } from "./wording.mjs";
+import { explained, introduced, narrated } from "./wording.mjs";
 
 const LONGEST = 60;  // characters of an input in the list
 
 const { labels, inputs } = readTraces(byId("data").textContent);
-const shown = { input: null, side: null };
+const NOTHING = "nothing";
+const shown = { input: null, side: null, measure: null };  // the name of a measure, or `NOTHING`
+let chosen = null;  // by the reader, likewise
 let panels = [], views = [];
 
 /** Call `point(position)` of all that shows the chosen side. */
@@ -37,20 +39,42 @@ function showInput(input) {
     html("input", { type: "radio", name: "side", value: side, onchange: () => player.go({ side, step: 0 }) }), ` ${labels[side]}`)));
   byId("inputs").value = input;
   shown.side = null;
+  offerMeasures([...new Set(sides.flatMap((trace) => [...trace.measures.keys()]))]);
+}
+
+/** Let the reader choose one of an input's measures; what was chosen stays where there is such. */
+function offerMeasures(names) {
+  const options = [...names, NOTHING];
+  shown.measure = options.includes(chosen) ? chosen : options[0];
+  byId("measure-choice").hidden = !names.length;
+  byId("measure-choice").replaceChildren(byId("measure-choice").firstElementChild, ...options.map((name) => html("label", {},
+    html("input", { type: "radio", name: "measure", checked: name === shown.measure, onchange: () => chooseMeasure(name) }), ` ${name}`)));
+}
+
+function chooseMeasure(name) {
+  chosen = name;
+  Object.assign(shown, { measure: name, side: null });
+  player.go({});
 }
 
 function showSide(side) {
   const trace = player.trace;
   const actions = { go: (step) => player.go({ step }), point };
   const isWritten = trace.target.length > 0;
+  const measure = trace.measures.get(shown.measure);
   const hasMap = isWritten && trace.attends, hasTree = isWritten && trace.tree;
   const found = [
     fill("weights", hasMap ? weightMapOf(trace, actions) : null),
+    fill("importance", hasMap && measure ? weightMapOf(trace, actions, measure) : null),
     fill("tree", hasTree ? beamTreeOf(trace, actions) : null),
   ];
   views = found.filter(Boolean);
   byId("introduction").textContent = isWritten ? introduced(trace) : "";
-  byId("step").hidden = byId("legend").hidden = !isWritten;
+  byId("importance-heading").textContent = `All steps: ${shown.measure}`;
+  byId("importance-hint").textContent = measure ? explained(measure) : "";
+  byId("step").hidden = !isWritten;
+  byId("legend").hidden = byId("writing").hidden = !isWritten || !trace.topTokens;
+  byId("step").classList.toggle("alone", !trace.topTokens);
   panels.forEach(({ element }, place) => element.classList.toggle("chosen", place === side));
   const choice = byId("side-choice").querySelector(`input[value="${side}"]`);
   if (choice) choice.checked = true;
@@ -70,12 +94,11 @@ const player = new Player(inputs, ({ input, side, step }) => {
   if (input !== shown.input || side !== shown.side) showSide(side);
   Object.assign(shown, { input, side });
   panels.forEach((panel, place) => panel.show(place === side ? step : Math.min(step, inputs[input][place].target.length - 1)));
-  if (trace.target.length) {
-    showStep(byId("comparing"), trace, step, point);
-    showNext(byId("writing"), trace, step);
-  }
+  const measure = trace.measures.get(shown.measure);
+  if (trace.target.length) showStep(byId("comparing"), trace, step, point, measure);
+  if (trace.target.length && trace.topTokens) showNext(byId("writing"), trace, step);
   for (const view of views) view.show(step);
-  byId("narration").textContent = narrated(trace, step);
+  byId("narration").textContent = narrated(trace, step, measure);
 });
 
 byId("inputs").append(...inputs.map(([{ source, picture, text }], input) => {

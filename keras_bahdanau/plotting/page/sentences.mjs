@@ -24,7 +24,10 @@ export function sentenceOf(trace, name, { go, point }) {
     draw();
   });
   const links = html("div", { class: trace.picture ? "links over" : "links" }, curves, source.element, target.element);
-  const facts = `score ${signed(trace.score, 2)}, confidence ${chance(confidenceOf(trace))}`;
+  const facts = [
+    ...(trace.topTokens ? [`score ${signed(trace.score, 2)}`] : []),
+    ...(trace.logProbs ? [`confidence ${chance(confidenceOf(trace))}`] : []),
+  ].join(", ");
   const heading = html("div", { class: "heading" }, html("h2", {}, name), html("p", { class: "hint", hidden: !trace.target.length }, facts));
   const element = html("article", { class: "panel", "aria-label": name }, heading, links);
   if (!trace.target.length) links.append(html("p", { class: "empty" }, "The text is empty."));
@@ -107,18 +110,19 @@ function readOf(trace, position) {
 
 function targetRow(trace, go, peek) {
   const anchors = trace.target.map((token, step) => {
-    const share = chance(trace.confidences[step]);
+    const confidence = trace.confidences?.[step] ?? 1;
+    const share = trace.confidences ? chance(confidence) : "";
     return html("button", {
       type: "button",
       class: goesOn(token, step) ? "chip target on" : "chip target",
-      "--doubt": (1 - trace.confidences[step]).toFixed(3),
-      "aria-label": `Step ${step + 1}: ${quoted(token)}, probability ${share}`,
+      "--doubt": (1 - confidence).toFixed(3),
+      "aria-label": `Step ${step + 1}: ${quoted(token)}${share && `, probability ${share}`}`,
       onclick: () => go(step),
       onmouseenter: () => peek(step),
       onmouseleave: () => peek(null),
       onfocus: () => peek(step),
       onblur: () => peek(null),
-    }, html("bdi", {}, label(token)), html("small", {}, share));
+    }, html("bdi", {}, label(token)), ...(share ? [html("small", {}, share)] : []));
   });
   return {
     element: row("target", trace.target, anchors),

@@ -1,19 +1,20 @@
-// One step from query to context: scores beside weights, and the weighted sum of the encoder's states.
+// One step from query to context: scores beside weights, a measure of importance beside them, and the weighted
+// sum of the encoder's states. A trace of arrays has weights and measures alone.
 
 import { html, label, subscript } from "./elements.mjs";
 import { mostAttended } from "./traces.mjs";
-import { placeOf, signed } from "./wording.mjs";
+import { amount, placeOf, signed } from "./wording.mjs";
 
 const MOST = 24, MOST_PARTS = 10;  // source tokens of a step, and parts of a picture
 const BELOW = [44, 108, 196], ABOVE = [206, 62, 50];  // blue and red, which all eyes tell apart
 const NO_SUM = "what the decoder reads of the source";
 
-/** Fill `place` with a step; `point(position)` is called as in `sentenceOf`. */
-export function showStep(place, trace, step, point) {
-  place.querySelector("h2").textContent = `Step ${step + 1}: from query to context`;
+/** Fill `place` with a step; `point(position)` is called as in `sentenceOf`, `measure` may be null. */
+export function showStep(place, trace, step, point, measure) {
+  place.querySelector("h2").textContent = `Step ${step + 1}: ${trace.values ? "from query to context" : "weights"}`;
   place.querySelector(".content")?.remove();
-  const parts = [asking(trace, step)];
-  if (trace.attends) parts.push(html("div", { class: "scroll" }, table(trace, step, point)));
+  const parts = trace.values ? [asking(trace, step)] : [];
+  if (trace.attends) parts.push(html("div", { class: "scroll" }, table(trace, step, point, measure)));
   else parts.push(html("p", { class: "hint" }, "This decoder does not attend: it has no scores and no weights."));
   place.append(html("div", { class: "content" }, ...parts));
 }
@@ -50,46 +51,71 @@ function asking(trace, step) {
     named(name, trace.query[step], trace.limits.query, "what the decoder asks with"));
 }
 
-function table(trace, step, point) {
-  const order = mostAttended(trace, step);
+function table(trace, step, point, measure) {
+  const order = mostAttended(trace, step, measure);
   const most = trace.picture ? MOST_PARTS : MOST;
   const shown = order.slice(0, most).sort((one, other) => one - other);
   const left = order.slice(most);
   const rest = left.reduce((sum, position) => sum + trace.weights[step][position], 0);
-  const highest = Math.max(1e-6, ...Array.from(trace.scores[step], Math.abs));
-  const rows = shown.map((position) => rowOf(trace, step, position, highest, point));
-  if (left.length) rows.push(html("tr", { class: "left" }, html("th", { scope: "row", colspan: 3 }, `${left.length} more`), weightCell(rest), html("td")));
+  const isWhole = Boolean(trace.values);
+  const highest = isWhole ? Math.max(1e-6, ...Array.from(trace.scores[step], Math.abs)) : 1;
+  const rows = shown.map((position) => rowOf(trace, step, position, highest, point, measure));
+  const before = isWhole ? 3 : 1;  // columns before the weights
+  if (left.length) {
+    rows.push(html("tr", { class: "left" }, html("th", { scope: "row", colspan: before }, `${left.length} more`), weightCell(rest),
+      ...(measure ? [html("td")] : []), ...(isWhole ? [html("td")] : [])));
+  }
   const normalized = trace.isSoftmax ? " softmax" : "";
   const source = trace.picture?.rows > 1 ? "column, row" : "source";
   const head = html("tr", {},
     html("th", { scope: "col" }, source),
-    html("th", { scope: "col" }, "states hⱼ"),
-    html("th", { scope: "col" }, stage(2, "Score eᵢⱼ")),
-    html("th", { scope: "col" }, stage(3, `Weigh αᵢⱼ`), html("small", {}, normalized)),
-    html("th", { scope: "col" }, stage(4, trace.isSum ? "αᵢⱼ hⱼ" : "Read")));
+    ...(isWhole ? [html("th", { scope: "col" }, "states hⱼ"), html("th", { scope: "col" }, stage(2, "Score eᵢⱼ"))] : []),
+    html("th", { scope: "col" }, isWhole ? stage(3, "Weigh αᵢⱼ") : "weight αᵢⱼ", html("small", {}, normalized)),
+    ...(measure ? [html("th", { scope: "col", class: "measure" }, measure.name)] : []),
+    ...(isWhole ? [html("th", { scope: "col" }, stage(4, trace.isSum ? "αᵢⱼ hⱼ" : "Read"))] : []));
   const name = `c${subscript(step + 1)}`;
   const meaning = trace.isSum ? `${name} = Σⱼ αᵢⱼ hⱼ` : `${name}, ${NO_SUM}`;
-  const sum = html("tr", {},
-    html("th", { scope: "row", colspan: 4 }, html("span", { class: "sum" }, trace.isSum ? "Add up: context " : "Context ", html("b", {}, meaning))),
+  const sum = isWhole && html("tr", {},
+    html("th", { scope: "row", colspan: measure ? 5 : 4 }, html("span", { class: "sum" }, trace.isSum ? "Add up: context " : "Context ", html("b", {}, meaning))),
     html("td", {}, strip(trace.context[step], trace.limits.values, `context ${meaning}`)));
   return html("table", { class: "states" },
     html("caption", { class: "hidden" }, `Scores and weights of step ${step + 1}`),
-    html("thead", {}, head), html("tbody", {}, ...rows), html("tfoot", {}, sum));
+    html("thead", {}, head), html("tbody", {}, ...rows), ...(sum ? [html("tfoot", {}, sum)] : []));
 }
 
-function rowOf(trace, step, position, highest, point) {
-  const [score, weight, value] = [trace.scores[step][position], trace.weights[step][position], trace.values[position]];
-  const name = `h${subscript(position + 1)}`;
-  const shares = value.map((number) => weight * number);
+function rowOf(trace, step, position, highest, point, measure) {
+  const weight = trace.weights[step][position];
   const text = trace.picture ? placeOf(trace.picture, position) : label(trace.source[position]);
+  const middle = [weightCell(weight), ...(measure ? [measureCell(measure, step, position)] : [])];
   const line = html("tr", { onmouseenter: () => point(position), onmouseleave: () => point(null) },
     html("th", { scope: "row" }, html("bdi", {}, text)),
-    html("td", {}, strip(value, trace.limits.values, `state ${name}`)),
-    html("td", {}, html("span", { class: "score", "--score": (score / highest).toFixed(4) }, html("i")), html("span", { class: "figure" }, signed(score))),
-    weightCell(weight),
-    html("td", {}, ...(trace.isSum ? [strip(shares, trace.limits.values, `${weight.toFixed(2)} times ${name}`)] : [])));
+    ...(trace.values ? wholeRow(trace, step, position, highest, middle) : middle));
   line.dataset.position = position;
   return line;
+}
+
+/** Cells of a row with state, score and share around those in the middle. */
+function wholeRow(trace, step, position, highest, middle) {
+  const [value, weight, name] = [trace.values[position], trace.weights[step][position], `h${subscript(position + 1)}`];
+  const shares = value.map((number) => weight * number);
+  return [
+    html("td", {}, strip(value, trace.limits.values, `state ${name}`)),
+    barCell(trace.scores[step][position], highest, "score", signed),
+    ...middle,
+    html("td", {}, ...(trace.isSum ? [strip(shares, trace.limits.values, `${weight.toFixed(2)} times ${name}`)] : [])),
+  ];
+}
+
+function measureCell({ values, limit }, step, position) {
+  const value = values[step][position];
+  return barCell(value, limit, value < 0 ? "score measure below" : "score measure", (number) => amount(number, limit));
+}
+
+/** A bar to the left or the right of 0, half as long as the cell for `limit`. */
+function barCell(value, limit, classes, figure) {
+  return html("td", {},
+    html("span", { class: classes, "--score": (value / limit).toFixed(4) }, html("i")),
+    html("span", { class: "figure" }, figure(value)));
 }
 
 function weightCell(weight) {

@@ -14,16 +14,28 @@ export function unpacked({ shape, scale, bits, data }) {
   return Array.from({ length: rows }, (_, row) => values.subarray(row * columns, (row + 1) * columns));
 }
 
-/** `{labels, inputs}`: for each input a list of sides, each a trace with arrays. */
+/** `{labels, inputs}`: for each input a list of sides, each a trace with arrays; one of arrays lacks most. */
 export function readTraces(text) {
   const { labels, inputs } = JSON.parse(text);
-  return { labels, inputs: inputs.map((sides) => sides.map(traceOf)) };
+  return { labels, inputs: inputs.map((sides) => limited(sides.map(traceOf))) };
+}
+
+/** Sides of an input, whose measures of one name get one limit: the size with the strongest colour. */
+function limited(sides) {
+  for (const measure of sides.flatMap(({ measures }) => [...measures.values()])) {
+    const rows = sides.flatMap(({ measures }) => measures.get(measure.name)?.values ?? []);
+    measure.limit = rows.reduce((most, row) => row.reduce((size, value) => Math.max(size, Math.abs(value)), most), 1e-12);
+  }
+  return sides;
 }
 
 function traceOf(data) {
   const trace = { ...data };
   for (const name of ARRAYS) if (data[name]) trace[name] = unpacked(data[name]);
-  trace.confidences = Array.from(trace.logProbs, Math.exp);  // p(y_i | y_1 ... y_{i-1}, x)
+  // name -> {name, values}: how important each source position is for each step
+  trace.measures = new Map(data.importance.map(({ name, values }) => [name, { name, values: unpacked(values) }]));
+  trace.confidences = trace.logProbs && Array.from(trace.logProbs, Math.exp);  // p(y_i | y_1 ... y_{i-1}, x)
+  if (!trace.values) return trace;
   trace.topProbabilities = trace.topLogProbs.map((row) => row.map(Math.exp));
   // values and their weighted sums have one scale of colours
   trace.limits = {
@@ -45,8 +57,9 @@ export function confidenceOf({ logProbs }) {
   return logProbs.length ? Math.exp(logProbs.reduce((sum, one) => sum + one, 0) / logProbs.length) : 1;
 }
 
-/** Numbers of the source positions of a step, the largest weight first. */
-export function mostAttended(trace, step) {
-  const weights = trace.weights[step];
-  return Array.from(weights.keys()).sort((one, other) => weights[other] - weights[one]);
+/** Numbers of the source positions of a step, the largest weight first; of a measure its size counts, too. */
+export function mostAttended(trace, step, measure = null) {
+  const sizes = trace.weights[step].map((weight, position) => (
+    Math.max(weight, measure ? Math.abs(measure.values[step][position]) / measure.limit : 0)));
+  return Array.from(sizes.keys()).sort((one, other) => sizes[other] - sizes[one]);
 }

@@ -1,19 +1,22 @@
-// All weights of a trace as a table: a row for each step, a column for each part of the source.
+// All weights of a trace, or a measure of importance, as a table: a row for each step, a column for each part of
+// the source.
 
 import { html, label, roving } from "./elements.mjs";
-import { nameOf, percent, quoted } from "./wording.mjs";
+import { amount, nameOf, percent, quoted } from "./wording.mjs";
 
 const MOST_COLUMNS = 64;  // more positions share a column, which has the largest of their weights
 
-/** `{element, show(step), point(position)}`; `go` and `point` as in `sentenceOf`. */
-export function weightMapOf(trace, { go, point }) {
+/** `{element, show(step), point(position)}`; `go` and `point` as in `sentenceOf`, a measure in place of weights. */
+export function weightMapOf(trace, { go, point }, measure = null) {
   const size = Math.max(1, Math.ceil(trace.source.length / MOST_COLUMNS));
   const firsts = [];
   for (let first = 0; first < trace.source.length; first += size) firsts.push(first);
-  const strongest = trace.picture ? Math.max(1e-6, ...trace.weights.map((row) => Math.max(...row))) : 1;
+  const largest = trace.picture ? Math.max(1e-6, ...trace.weights.map((row) => Math.max(...row))) : 1;
+  const strongest = measure ? measure.limit : largest;
+  const name = measure ? measure.name : "weights";
   const heads = firsts.map((first) => html("th", { scope: "col" }, columnName(trace, first)));
   const rows = trace.target.map((token, step) => {
-    const cells = firsts.map((first) => cellOf(trace, step, first, size, strongest, go, point));
+    const cells = firsts.map((first) => cellOf(trace, step, first, size, strongest, go, point, measure));
     return html("tr", {}, html("th", { scope: "row" }, html("bdi", {}, label(token, 16))), ...cells);
   });
   const cells = rows.flatMap((row) => [...row.querySelectorAll("td")]);
@@ -25,10 +28,10 @@ export function weightMapOf(trace, { go, point }) {
     return place + ({ ArrowUp: -width, ArrowDown: width }[key] ?? NaN);
   });
   const table = html("table", { role: "grid", class: size > 1 || trace.picture ? "map narrow" : "map" },
-    html("caption", { class: "hidden" }, "Weights of all steps"),
+    html("caption", { class: "hidden" }, `All steps: ${name}`),
     html("thead", {}, html("tr", {}, html("td"), ...heads)), html("tbody", {}, ...rows));
   return {
-    element: html("div", { class: "scroll", role: "region", "aria-label": "Map of the weights" }, table),
+    element: html("div", { class: "scroll", role: "region", "aria-label": measure ? `Map of ${name}` : "Map of the weights" }, table),
     show: (step) => rows.forEach((row, place) => row.classList.toggle("now", place === step)),
     point: (position) => heads.forEach((head, column) => {
       head.classList.toggle("pointed", position !== null && Math.floor(position / size) === column);
@@ -43,14 +46,17 @@ function columnName(trace, first) {
 }
 
 /** A cell with full colour for the weight `strongest`: many parts of a picture share a step's attention. */
-function cellOf(trace, step, first, size, strongest, go, point) {
-  const weight = Math.max(...trace.weights[step].slice(first, first + size));
-  const words = `${quoted(trace.target[step])} reads ${nameOf(trace, first)}: ${percent(weight)}`;
+function cellOf(trace, step, first, size, strongest, go, point, measure) {
+  const values = (measure?.values ?? trace.weights)[step].slice(first, first + size);
+  const value = values.reduce((most, other) => (Math.abs(other) > Math.abs(most) ? other : most), 0);
+  const [token, source] = [quoted(trace.target[step]), nameOf(trace, first)];
+  const words = measure ? `${token}, ${source}: ${amount(value, strongest)}` : `${token} reads ${source}: ${percent(value)}`;
   return html("td", {
     role: "gridcell",
+    class: measure && (value < 0 ? "measure below" : "measure"),
     title: words,
     "aria-label": words,
-    "--weight": (weight / strongest).toFixed(3),
+    "--weight": (Math.abs(value) / strongest).toFixed(3),
     onclick: () => go(step),
     onkeydown: (event) => {
       if (event.key === "Enter" || event.key === " ") {

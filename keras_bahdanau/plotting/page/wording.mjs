@@ -3,6 +3,12 @@
 import { isMark, label, subscript } from "./elements.mjs";
 import { mostAttended } from "./traces.mjs";
 
+const MEANINGS = new Map(Object.entries({
+  "leave-one-out, attention": "How far log p of the token falls, in nats, if the attention of its step does not see the position.",
+  "leave-one-out, input": "How far log p of the token falls, in nats, if the vector of the position, before the encoder, becomes the mean vector of the input.",
+  "gradient x input": "The derivative of log p of the token, in nats, by a factor of the vector of the position: what a small change does.",
+}));
+const LEAST_EFFECT = 0.002;  // of the largest of an input: what the sentence names
 const WORTH_A_WORD = 0.1;  // least weight of a source token that the sentence names beside the first
 
 /** A weight in per cent; small ones were rounded to 0 in the data. */
@@ -22,6 +28,12 @@ export function chance(probability) {
 export function signed(number, digits = 1) {
   const text = Math.abs(number).toFixed(digits);
   return Number(text) === 0 ? text : `${number < 0 ? "−" : "+"}${text}`;
+}
+
+/** A value of a measure in as many digits as its limit asks for: +2.31, −0.023, +1.2e-5. */
+export function amount(value, limit) {
+  if (limit >= 0.01) return signed(value, limit >= 1 ? 2 : 3);
+  return value === 0 ? "0" : `${value < 0 ? "−" : "+"}${Math.abs(value).toExponential(1)}`;
 }
 
 /** A token in quotation marks, in the direction of its own script; a mark of the model by its name. */
@@ -51,20 +63,41 @@ export function placeOf(picture, position) {
 
 /** The line at the top of the page: the reader's first look at a trace. */
 export function introduced(trace) {
-  const task = `The model reads the ${trace.picture ? "input" : "source tokens"}, at the top, and writes the target tokens below, one a step.`;
+  const does = trace.topTokens ? "writes the target tokens below, one a step" : "gives the outputs below";
+  const task = `The model reads the ${trace.picture ? "input" : "source tokens"}, at the top, and ${does}.`;
   if (!trace.attends) return task;
   const parts = trace.picture ? "part of the input" : "source token";
-  return `${task} At each step, attention gives each ${parts} a weight: the wider the curve, the larger the weight. Press Play.`;
+  return `${task} At each step, attention gives each ${parts} a weight: the wider the curve, the larger the weight.${trace.target.length > 1 ? " Press Play." : ""}`;
 }
 
-/** The sentence that says what a step does. */
-export function narrated(trace, step) {
+/** The sentence that says what a step does, and which position is the most important by a measure. */
+export function narrated(trace, step, measure = null) {
   const count = trace.target.length;
   if (!count) return "There is nothing to write: the text is empty.";
-  return `Step ${step + 1} of ${count}. ${asked(trace, step)} ${attended(trace, step)} ${written(trace, step)}`;
+  const sentences = [`Step ${step + 1} of ${count}.`, asked(trace, step), attended(trace, step), written(trace, step)];
+  if (measure && trace.source.length) sentences.push(judged(trace, step, measure));
+  return sentences.filter(Boolean).join(" ");
+}
+
+function judged(trace, step, { name, values, limit }) {
+  const effects = values[step];
+  const best = effects.indexOf(Math.max(...effects));
+  if (effects[best] < LEAST_EFFECT * limit) return `By ${name}, no part of the source counts here.`;
+  const counts = `By ${name}, ${nameOf(trace, best)} counts most, ${amount(effects[best], limit)}`;
+  const [first] = mostAttended(trace, step);
+  if (!trace.weights[step][first]) return `${counts}.`;
+  if (first === best) return `${counts}, and it has the largest weight.`;
+  return `${counts}; ${nameOf(trace, first)}, which has the largest weight, counts ${amount(effects[first], limit)}.`;
+}
+
+/** What a measure says, and what its colours mean. */
+export function explained({ name, limit }) {
+  const meaning = MEANINGS.get(name) ?? "A measure of importance that came with the weights.";
+  return `${meaning} Violet is above 0, green below. Full colour is ${amount(limit, limit)} and ${amount(-limit, limit)}, the largest size at any step and side of this input.`;
 }
 
 function asked(trace, step) {
+  if (!trace.queryStates) return "";  // arrays of any model
   const state = trace.queryStates[step];
   const query = state === null ? `the query q${subscript(step + 1)}` : `its state s${subscript(state)} as the query`;
   const before = step ? `After ${quoted(trace.input[step])}` : "At the start";
@@ -78,7 +111,8 @@ function attended(trace, step) {
   if (first === undefined || !weights[first]) return "No part of the source gets any weight.";
   const also = others.filter((position) => weights[position] >= WORTH_A_WORD).slice(0, 2);
   const rest = also.map((position) => `${nameOf(trace, position)} ${percent(weights[position])}`);
-  const most = `${capital(nameOf(trace, first))} (score ${signed(trace.scores[step][first])}) gets ${percent(weights[first])} of the attention`;
+  const score = trace.scores ? ` (score ${signed(trace.scores[step][first])})` : "";
+  const most = `${capital(nameOf(trace, first))}${score} gets ${percent(weights[first])} of the attention`;
   return rest.length ? `${most}, ${rest.join(" and ")}.` : `${most}.`;
 }
 
@@ -88,7 +122,8 @@ function capital(text) {
 
 function written(trace, step) {
   const token = trace.target[step];
-  const share = chance(trace.confidences[step]);
+  const share = trace.confidences && chance(trace.confidences[step]);
+  if (!trace.topTokens) return `The output is ${quoted(token)}${share ? `, with a probability of ${share}` : ""}.`;
   const does = token === "</s>" ? "It ends the text" : `It writes ${quoted(token)}`;
   const places = trace.topTokens[step];
   const other = places.findIndex((one) => one !== token);
