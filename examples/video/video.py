@@ -28,7 +28,7 @@ OPTIONS = kb.training.TrainingOptions(
     target_model_type="word",
     normalization="identity",
     vocabulary_size=40,
-    convolutions="16,32,64",
+    convolutions="16,32,64,64",
     embedding_units=96,
     units=128,
     encoder_units=64,
@@ -39,14 +39,14 @@ OPTIONS = kb.training.TrainingOptions(
     batch_sentences=64,
     learning_rate=3e-3,
     ema_momentum=0.99,
-    epochs=10,
+    epochs=16,
     minutes=10,
     best_by="exact",
 )
-COLORS, MILLISECONDS = 64, 250  # of the GIF, of a frame
+COLORS, MILLISECONDS = 128, 250  # of the GIF, of a frame
 
 
-def train(out, count=8000, options=()):
+def train(out, count=10_000, options=()):
     """Train on so many videos, choose the epoch on a twentieth of them; path of the model."""
     parts = moving_digits.videos("train", count), moving_digits.videos("dev", max(1, count // 20))
     pairs, valid = ([(video.frames, video.text) for video in part] for part in parts)
@@ -146,7 +146,7 @@ def main(arguments=None):
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("train", help="make videos and train on them")
     command.add_argument("--out", required=True, metavar="DIR", help="directory of the run")
-    command.add_argument("--videos", type=int, default=8000, help="for training; %(default)s")
+    command.add_argument("--videos", type=int, default=10_000, help="for training; %(default)s")
     command.add_argument(
         "--set",
         type=kb.training.training_option,

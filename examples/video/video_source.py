@@ -32,7 +32,7 @@ class VideoConvolutions(kb.layers.FrameProjection):
     `(batch, source_time, units)` and its first two axes.
     """
 
-    def __init__(self, height, width, units, convolutions=(16, 32, 64), **kwargs):
+    def __init__(self, height, width, units, convolutions=(16, 32, 64, 64), **kwargs):
         super().__init__(height * width, units, **kwargs)
         self.height, self.width = height, width
         self.widths = tuple(convolutions)
