@@ -1,0 +1,146 @@
+"""Make the files of the trainings from English-Hindi pairs of three domains.
+
+    python examples/hindi/prepare.py --captions train.tsv dev.tsv --interface train.tsv dev.tsv \
+        --sentences hin.txt --out runs/hindi
+
+A line has English, a tab, Hindi, and in further cells more right answers. Cells without Devanagari,
+such as the number of an image, are ignored. Files are UTF-8, plain or .gz.
+"""
+
+import argparse
+import re
+import unicodedata
+from collections import Counter
+from pathlib import Path
+
+import keras_bahdanau as kb
+
+DEVANAGARI = re.compile("[\u0900-\u097f]")
+PLACEHOLDER = re.compile(  # %1$s and %.2f of printf, {name}, ^1
+    r"%(?:\d+\$)?[-+0#,]*\d*(?:\.\d+)?[dfs](?![a-z])|\{[A-Za-z0-9_.]+\}|\^\d"
+)
+FREQUENT = ("%1$s", "%2$s", "%3$s", "%s", "%d", "%1$d", "%2$d", "^1", "^2")
+STAND_INS = FREQUENT[:3]  # of rare placeholders
+ZERO_WIDTH_SPACE = "\u200b"
+
+
+def main(arguments=None):
+    arguments = parsed(arguments)
+    captions, interface = (
+        [*map(read, paths)] for paths in (arguments.captions, arguments.interface)
+    )
+    training, sentences = hold_out(read(arguments.sentences), arguments.held_out)
+    rows = [*captions[0], *interface[0], *training]
+    known = {words(english) for english, _ in rows}
+    dev = {
+        "captions": captions[1],
+        "new-captions": [row for row in captions[1] if words(row[0]) not in known],
+        "interface": interface[1],
+        "sentences": sentences,
+    }
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for name, part in dev.items():
+        lines = ["\t".join([english, *answers]) for english, answers in part]
+        write(arguments.out / f"{name}.tsv", lines)
+    first_answers = [(row[0], row[1][:1]) for name in dev for row in dev[name] if name[:3] != "new"]
+    for name, part in (("train", rows), ("dev", first_answers)):
+        pairs = training_pairs(part)
+        for language, lines in zip(("en", "hi"), zip(*pairs, strict=True), strict=True):
+            write(arguments.out / f"{name}.{language}", lines)
+        left_out = sum(len(answers) for _, answers in part) - len(pairs)
+        print(f"{name}: {len(pairs):,} pairs; {left_out:,} left out, whose placeholders differ")
+
+
+def read(path):
+    """Rows of a file: list of (English, list of Hindi answers), in Unicode's form NFC.
+
+    NFC writes letters with a nukta, such as क़, in one way.
+
+    Raises:
+        SystemExit: If no line has Devanagari behind another cell.
+    """
+    rows, lines = [], kb.data.read_lines(path)
+    for line in lines:
+        cells = [" ".join(cell.split()) for cell in unicodedata.normalize("NFC", line).split("\t")]
+        hindi = [number for number, cell in enumerate(cells) if DEVANAGARI.search(cell)]
+        if hindi and hindi[0] and cells[hindi[0] - 1]:
+            answers = dict.fromkeys(cells[number] for number in hindi)
+            rows.append((cells[hindi[0] - 1], [*answers]))
+    if not rows:
+        raise SystemExit(f"A line must have English, a tab, and Hindi. Received: {path}: none has.")
+    print(f"{path}: {len(rows):,} rows; {len(lines) - len(rows):,} lines are no pairs")
+    return rows
+
+
+def hold_out(rows, count):
+    """(rows to train on, `count` held-out rows): no text of these is in the others."""
+    held_out = rows[:: max(1, len(rows) // count)][:count]
+    texts = {text for english, answers in held_out for text in (english, *answers)}
+    return [row for row in rows if texts.isdisjoint((row[0], *row[1]))], held_out
+
+
+def words(text):
+    """The words of a text in small letters, without punctuation."""
+    return " ".join(re.findall(r"\w+", text.lower()))
+
+
+def training_pairs(rows):
+    """(English, Hindi) of each answer that has the placeholders of its English text.
+
+    Both sides have the same stand-ins for rare placeholders.
+    """
+    pairs = []
+    for english, answers in rows:
+        names = stand_ins(english)
+        for hindi in answers:
+            if placeholders(english) == placeholders(hindi):
+                hindi = hindi.replace(ZERO_WIDTH_SPACE, "")
+                pairs.append((replace(english, names), replace(hindi, names)))
+    return pairs
+
+
+def placeholders(text):
+    """Number of each placeholder in a text.
+
+    >>> placeholders("%1$s and {name} of %d, 50%")
+    Counter({'%1$s': 1, '{name}': 1, '%d': 1})
+    """
+    return Counter(PLACEHOLDER.findall(text))
+
+
+def stand_ins(text):
+    """Dictionary from the rare placeholders of a text to frequent ones that it does not have.
+
+    >>> stand_ins("{name} sent %1$s")
+    {'{name}': '%2$s'}
+    """
+    found = placeholders(text)
+    free = [name for name in STAND_INS if name not in found]
+    return dict(zip((name for name in found if name not in FREQUENT), free, strict=False))
+
+
+def replace(text, names):
+    """A text with other placeholders, by a dictionary."""
+    return PLACEHOLDER.sub(lambda match: names.get(match[0], match[0]), text)
+
+
+def write(path, lines):
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+
+
+def parsed(arguments):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    pair = {"nargs": 2, "type": Path, "required": True, "metavar": ("TRAIN", "DEV")}
+    add("--captions", **pair, help="captions of images")
+    add("--interface", **pair, help="texts of programs, with placeholders")
+    add("--sentences", type=Path, required=True, help="sentences, of which some are held out")
+    add("--held-out", type=int, default=200, help="sentences to choose on (200)")
+    add("--out", type=Path, required=True, help="directory of all files")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""The example Hindi: from files of pairs to scores, placeholders, and pictures with Devanagari."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import keras_bahdanau as kb
+
+FOLDER = Path(__file__).parents[2] / "examples" / "hindi"
+NAMES = {"राम": "Ram", "सीता": "Sita", "मोहन": "Mohan", "गीता": "Gita", "रवि": "Ravi"}
+PHRASES = {
+    "{} घर पर है।": "{} is at home.",
+    "{} कहाँ है?": "Where is {}?",
+    "क्या {} यहाँ है?": "Is {} here?",
+    "{} को %1$s पसंद है।": "{} likes %1$s.",
+}
+NO_FONT = (  # where no font has Devanagari, the picture has boxes, and says so
+    "ignore:No installed font",
+    "ignore:Glyph",
+    "ignore:Matplotlib currently does not support Devanagari",
+)
+
+
+@pytest.fixture
+def prepare(example):
+    return example("prepare")
+
+
+@pytest.fixture
+def score(example):
+    return example("score")
+
+
+def test_columns_are_found_by_their_script_and_texts_have_one_form(prepare, tmp_path, capsys):
+    first, second = "\u0958लम", "क\u093cलम"  # qalam, a pen: its first letter as one, and as two
+    path = tmp_path / "pairs.tsv.gz"
+    lines = [
+        "Eng\tHin\tOth",
+        f"A  pen.\t{first}\tsomebody",
+        f"7\t1 2 3 4\tA pen.\t {second}\t7\tएक पेन",
+        f"A pen.\t{first}\t{second}",
+        f"\t{first}",
+    ]
+    path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    assert prepare.read(path) == [
+        ("A pen.", [second]),
+        ("A pen.", [second, "एक पेन"]),
+        ("A pen.", [second]),
+    ]
+    assert "3 rows; 2 lines are no pairs" in capsys.readouterr().out
+
+
+def test_a_file_without_hindi_is_refused(prepare, tmp_path):
+    path = tmp_path / "de.tsv"
+    path.write_text("A pen.\tStift\n")
+    with pytest.raises(SystemExit, match=r"a tab, and Hindi. Received: .*de.tsv: none has"):
+        prepare.read(path)
+
+
+def test_no_held_out_text_is_in_the_training(prepare):
+    """20 rows, of which each shares its Hindi with the next, or its English with the last."""
+    rows = [(f"en{number // 3}", [f"हिं{number // 2}", f"हि{number}"]) for number in range(20)]
+    training, held_out = prepare.hold_out(rows, 4)
+    assert held_out == rows[::5] and training
+    english, hindi = ({row[0] for row in part} for part in (training, held_out))
+    assert not english & hindi
+    answers = [{text for row in part for text in row[1]} for part in (training, held_out)]
+    assert not answers[0] & answers[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("%1$s of %2$d, %s and %.2f", ["%1$s", "%2$d", "%s", "%.2f"]),
+        ("{app_name} has ^1%, {+^2} and {0}", ["{app_name}", "^1", "^2", "{0}"]),
+        ("%sमें %1$s's %d%%", ["%s", "%1$s", "%d"]),
+        ("100% complete, 50%discount, {count, plural, other {x y}}, 2^x", []),
+    ],
+)
+def test_placeholders_are_those_of_programs(prepare, text, found):
+    assert [*prepare.placeholders(text).elements()] == found
+
+
+def test_pairs_have_the_same_placeholders_and_rare_ones_a_stand_in(prepare):
+    rows = [
+        ("{name} sent %1$s to {name}", ["%1$s: {name} से {name}", "{name} ने %1$s भेजा"]),
+        ("1 hour", ["%d घंटा", "एक \u200bघंटा"]),
+        ("%1$s %2$s %3$s {name}", ["{name} %3$s %2$s %1$s"]),  # no stand-in is left
+    ]
+    assert prepare.training_pairs(rows) == [
+        ("%2$s sent %1$s to %2$s", "%1$s: %2$s से %2$s"),
+        ("1 hour", "एक घंटा"),
+        ("%1$s %2$s %3$s {name}", "{name} %3$s %2$s %1$s"),
+    ]
+
+
+def test_the_first_translation_that_keeps_all_placeholders_is_taken(score):
+    texts = ["%1$s", "%1$s और %2$s", "%2$s और %1$s", "%1$s, %1$s और %2$s"]
+    assert score.first_that_keeps("%2$s and %1$s", texts) == texts[1]
+    assert score.first_that_keeps("%3$s", texts) == texts[0]
+    assert score.first_that_keeps("both", texts) == texts[0]
+
+
+def test_stand_ins_are_read_and_placeholders_are_written(score):
+    class Echo:
+        """Two texts of each source: itself, and backwards."""
+
+        def translate_nbest(self, sources, nbest):
+            self.sources = sources
+            texts = [(source, " ".join(source.split()[::-1])) for source in sources]
+            return [[kb_result(text) for text in row[:nbest]] for row in texts]
+
+    def kb_result(text):
+        parts = {"source_tokens": [], "target_tokens": [], "alignment": np.zeros((0, 0))}
+        return kb.pipelines.Translation(text=text, score=0.0, finished=True, **parts)
+
+    echo = Echo()
+    found = score.translate(echo, ["{a} or %1$s", "^1"], "<2hi>", nbest=2)
+    assert echo.sources == ["<2hi> %2$s or %1$s", "<2hi> ^1"]
+    assert found == [["<2hi> {a} or %1$s", "%1$s or {a} <2hi>"], ["<2hi> ^1", "^1 <2hi>"]]
+
+
+def test_figures_replace_those_of_the_same_model_and_texts(score, tmp_path):
+    path = tmp_path / "results.jsonl"
+    first = {"model": "en-hi", "to": "Hindi", "texts": "captions", "BLEU": "not measured yet"}
+    second = {**first, "texts": "interface", "BLEU": 27.1}
+    score.add_results(path, [first, second])
+    score.add_results(path, [{**first, "BLEU": 38.2}])
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert rows == [{**first, "BLEU": 38.2}, second]
+
+
+def test_links_of_the_aligned_pairs_are_between_their_words():
+    rows = [line.split("\t") for line in kb.data.read_lines(FOLDER / "aligned.tsv")]
+    assert len(rows) == 20
+    for english, hindi, links in rows:
+        sure, possible = kb.text.alignments.parse_pharaoh(links)
+        assert sure <= possible
+        assert {target for _, target in possible} == {*range(len(hindi.split()))}, hindi
+        assert {source for source, _ in possible} <= {*range(len(english.split()))}, english
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings(*NO_FONT)
+def test_it_runs_from_end_to_end(prepare, score, tmp_path, capsys):
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert runs the file")
+    lines = [
+        f"{english.format(translation)}\t{hindi.format(name)}\tmade up"
+        for hindi, english in PHRASES.items()
+        for name, translation in NAMES.items()
+    ]
+    data, out, run = tmp_path / "hin.txt", tmp_path / "data", tmp_path / "both"
+    data.write_text("\n".join(["Eng\tHin\tOth", *lines]), encoding="utf-8")
+    pair = [str(data), str(data)]
+    arguments = ["--captions", *pair, "--interface", *pair, "--sentences", str(data)]
+    prepare.main([*arguments, "--held-out", "2", "--out", str(out)])
+    names = {f"{name}.tsv" for name in ("captions", "new-captions", "interface", "sentences")}
+    files = {f"{part}.{language}" for part in ("train", "dev") for language in ("en", "hi")}
+    assert {path.name for path in out.iterdir()} == names | files
+    assert (out / "new-captions.tsv").read_text() == ""  # all are in the training
+    assert "train: 58 pairs; 0 left out, whose placeholders differ" in capsys.readouterr().out
+
+    def corpora(part):
+        sides = [out / f"{part}.en", out / f"{part}.hi"]
+        return [
+            kb.data.Corpus("hi", kb.data.read_pairs(*sides), tag="<2hi>"),
+            kb.data.Corpus("en", kb.data.read_pairs(*sides[::-1]), tag="<2en>"),
+        ]
+
+    options = kb.training.TrainingOptions(
+        vocabulary_size=90,
+        units=8,
+        embedding_units=8,
+        attention_units=8,
+        query="state,task",
+        epochs=1,
+    )
+    kb.training.train(corpora("train"), corpora("dev"), run, options)
+    files, pictures = [out / "interface.tsv", out / "sentences.tsv"], tmp_path / "pictures"
+    extra = ["--aligned", str(FOLDER / "aligned.tsv"), "--pictures", str(pictures)]
+    results = tmp_path / "results.jsonl"
+    for to in ("hi", "en"):
+        arguments = [*map(str, files), "--model", str(run), "--to", to, "--tag", f"<2{to}>"]
+        score.main([*arguments, *extra, "--results", str(results)])
+        extra = []
+    rows = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
+    assert [(row["to"], row["texts"], row["lines"]) for row in rows] == [
+        *(("Hindi", "interface", 20), ("Hindi", "sentences", 2), ("Hindi", "aligned", 20)),
+        *(("English", "interface", 20), ("English", "sentences", 2)),
+    ]
+    assert {row["with placeholders"] for row in rows if row["texts"] == "interface"} == {5}
+    assert 0 <= rows[2]["alignment error"] <= 100 and rows[0]["epochs"] == 1
+    assert len([*pictures.iterdir()]) == 20
+
+    small = tmp_path / "both.tflite"
+    sizes = {"max_source_length": 48, "max_target_length": 32}
+    translator = kb.Translator.load(run / "translator.keras")
+    kb.export_litert(translator, small, **sizes, signatures=("nbest",))
+    capsys.readouterr()
+    score.main([str(files[0]), "--model", str(small), "--to", "hi", "--tag", "<2hi>"])
+    device = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (device["model"], device["lines"], device["with placeholders"]) == (small.name, 20, 5)
+    assert "epochs" not in device
