@@ -1,6 +1,6 @@
-"""The archive of a pipeline's file: its card is read, verified and changed without TensorFlow.
+"""The archive of a pipeline's file: reads, verifies and changes its card without TensorFlow.
 
-The card holds the sha256 of each part, but of the search options, which may change. The comment at
+The card holds the sha256 of each part except the search options, which may change. The comment at
 the end of the archive is its seal.
 """
 
@@ -30,7 +30,7 @@ from keras_bahdanau.files.whole_file import replacing
 from keras_bahdanau.search.search_options import SearchOptions
 from keras_bahdanau.settings.removed import REMOVED
 
-CARD = "pipeline.json"  # stands in the .keras archive beside Keras' own files
+CARD = "pipeline.json"  # in the .keras archive, next to Keras' own files
 
 
 class PipelineFile(NamedTuple):
@@ -47,8 +47,8 @@ def open_pipeline_file(path):
         file = path / "translator.keras"
         if not file.is_file():
             raise FileNotFoundError(
-                "A model is a .keras file, or the directory of a training that has ended an "
-                f"epoch. Received: model={str(path)!r}, a directory without {file.name}. "
+                "A model must be a .keras file, or the directory of a training that has completed "
+                f"an epoch. Received: model={str(path)!r}, a directory without {file.name}. "
                 "Give the --out of a training, or the path of the file."
             )
         path = file
@@ -60,15 +60,15 @@ def open_pipeline_file(path):
 
 
 def find_translator(path):
-    """The path of `open_pipeline_file`."""
+    """Path of the file that `open_pipeline_file` finds."""
     return open_pipeline_file(path).path
 
 
 def read_card(path):
     """The card of a pipeline's file, read again only if the file has changed.
 
-    Raises FileNotFoundError; ValueError for a file of another kind, damaged, mixed with parts of
-    another one, or with unknown search options.
+    Raises FileNotFoundError if there is no file; ValueError if it is of another kind, damaged,
+    mixed with parts of another file, or has unknown search options.
     """
     path = Path(path)
     if not path.is_file():
@@ -91,17 +91,17 @@ def read_search(path):
 
 
 def write_search(path, search):
-    """Replace the search options (a dictionary) in a pipeline's file, all of it or nothing."""
+    """Atomically replace the search options, a dictionary, in a pipeline's file."""
     _rewrite_card(path, search=search)
 
 
 def write_calibration(path, calibration):
-    """Replace the `Calibration` in a pipeline's file, likewise."""
+    """Atomically replace the `Calibration` in a pipeline's file."""
     _rewrite_card(path, calibration=dataclasses.asdict(calibration))
 
 
 def _rewrite_card(path, **fields):
-    """Replace fields of the card that its hashes do not cover, also through a link."""
+    """Replace fields of the card that its hashes do not cover, following symbolic links."""
     card = {**read_card(path), **fields}
     path = Path(os.path.realpath(path))
     with replacing(path, unfinished_path(path)) as unfinished:
@@ -115,7 +115,7 @@ def _rewrite_card(path, **fields):
 
 
 def unfinished_path(path):
-    """Path of a file that is not finished yet, beside its place."""
+    """Path for a file while it is written, in the directory of the finished file."""
     return path.with_name(f".{path.stem}.{os.getpid()}.keras")
 
 
@@ -132,16 +132,16 @@ def _verified(path, *state):
                 _check_hashes(archive, card)
     except Damage as error:
         raise ValueError(
-            "A translator's file must be a whole .keras archive, as it was saved. "
+            "A translator's file must be an intact .keras archive. "
             f"Received: path={str(path)!r} ({error}). Save or copy it again."
         ) from None
     if card is None:
         raise ValueError(
-            "A translator's file must hold its vocabularies. "
-            f"Received: path={str(path)!r}, a Keras model without one. "
+            "A translator's file must contain its vocabularies. "
+            f"Received: path={str(path)!r}, a Keras model without any. "
             "Save it with Translator.save, not with model.save."
         )
-    from keras_bahdanau.pipelines.confidence import calibration_of  # NumPy, which takes time
+    from keras_bahdanau.pipelines.confidence import calibration_of  # imports NumPy, which is slow
 
     _check_search(path, card)
     calibration_of(card)
@@ -149,7 +149,7 @@ def _verified(path, *state):
 
 
 def hashes_of(archive, card):
-    """sha256, in hexadecimal, of "source", "target" and each member of an archive but the card."""
+    """Hexadecimal sha256 of "source", "target" and each member of an archive except the card."""
     hashes = {}
     for side in ("source", "target"):
         config = json.dumps(card[side], sort_keys=True).encode()
@@ -162,7 +162,7 @@ def hashes_of(archive, card):
 
 
 def version_advice(card):
-    """The end of an error: the version that wrote a file, and the one to install."""
+    """End of an error message: the version that wrote a file, and the version to install."""
     version = card.get("keras_bahdanau")
     if not isinstance(version, str) or not re.fullmatch(r"[0-9a-z.+]{1,40}", version):
         return f"written by an unknown version; this is {__version__}. Save it again."
@@ -172,19 +172,19 @@ def version_advice(card):
 
 
 def _check_hashes(archive, card):
-    hashes = hashes_of(archive, card)  # reads each member to its end, where its CRC is
+    hashes = hashes_of(archive, card)  # reads each member to its end, which checks its CRC
     saved = card.get("sha256", hashes)  # version 0.1.0 wrote none
     if not isinstance(saved, dict):
         raise Damage("its 'sha256' has another form than Translator.save writes")
     changed = [name for name in {**hashes, **saved} if hashes.get(name) != saved.get(name)]
     if changed:
-        raise Damage(f"not what was saved in it: {', '.join(map(repr, sorted(changed)))}")
+        raise Damage(f"changed since it was saved: {', '.join(map(repr, sorted(changed)))}")
 
 
 def _check_metrics(card):
-    names = card.get("metrics", ["bleu"])  # absent, where they are those of the class
+    names = card.get("metrics", ["bleu"])  # absent if the class's own apply
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-        raise Damage("its 'metrics' are no list of names")
+        raise Damage("its 'metrics' are not a list of names")
 
 
 def _check_search(path, card):
@@ -192,7 +192,7 @@ def _check_search(path, card):
     unknown = {*card["search"]} - options
     if unknown:
         raise ValueError(
-            "A translator's file must hold search options that this version knows. "
+            "A translator's file must contain only search options that this version knows. "
             f"Received: path={str(path)!r} with {', '.join(map(repr, sorted(unknown)))}, "
             f"{version_advice(card)}"
         )

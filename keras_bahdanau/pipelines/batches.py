@@ -1,4 +1,4 @@
-"""Work on many inputs, in batches that fit in memory, with as many under way as cores."""
+"""Work on many inputs in batches that fit in memory, one batch per core at a time."""
 
 import concurrent.futures
 import math
@@ -26,14 +26,14 @@ from keras_bahdanau.settings.option import check_value
 
 
 class SearchMemory(NamedTuple):
-    """The tensors that a search holds for one source, with logits of `logits_at_once` steps."""
+    """Memory of a search for one source, with the logits of `logits_at_once` steps together."""
 
     model: Any
     options: Any
     logits_at_once: int = 1
 
     def numbers(self, positions):
-        """Count the numbers of a source: scores, alignments, draws, states and attention."""
+        """Count the numbers for one source: scores, alignments, draws, states and attention."""
         options, vocabulary = self.options, self.model.target_vocabulary_size
         source_time = -(-positions // self.model.source_limits.reduction)
         limit = int(source_time * options.max_length_ratio + options.max_length_offset)
@@ -59,7 +59,7 @@ def hypothesis_numbers(model, source_time):
         pairs = source_time if decoder.cell.attention.remembers else 0
         return source_time * (decoder.vocabulary_size + decoder.readout.units + pairs)
     cell = decoder.cell
-    attentions = getattr(cell, "attentions", [cell.attention])  # one for each of several blocks
+    attentions = getattr(cell, "attentions", [cell.attention])  # one per block
     states = sum(tree.flatten(cell.stack.state_sizes))
     return states + sum(attention_numbers(attention, source_time) for attention in attentions)
 
@@ -76,7 +76,7 @@ def attention_numbers(attention, source_time):
     score, normalizer, count = attention.score, attention.normalizer, 0
     if isinstance(score, AdditiveScore):  # W s_{i-1} + U h_j
         count += source_time * score.units
-    if not isinstance(attention.coverage, NoCoverage):  # keys of its own
+    if not isinstance(attention.coverage, NoCoverage):  # coverage has its own keys
         count += source_time * score.key_units
     if isinstance(normalizer, Monotonic):  # the last alignment, or pairs of positions
         count += source_time if normalizer.hard else 3 * source_time**2
@@ -84,17 +84,17 @@ def attention_numbers(attention, source_time):
 
 
 def encoder_numbers(model, source_time):
-    """Count the numbers that the largest part of an encoder holds for a row, without its values."""
+    """Count the numbers that the largest part of an encoder holds per row, besides its values."""
     if isinstance(model, Ensemble):
         return sum(encoder_numbers(member, source_time) for member in model.models)
     if not isinstance(model, Seq2Seq):
         return 0
     most, time = 0, source_time
     for part in reversed([model.encoder.front_end, *model.encoder.readers]):
-        time *= layer_reduction(part)  # of its inputs
-        if isinstance(part, SelfAttentionReader):  # weights between all positions, of one block
+        time *= layer_reduction(part)  # time of its inputs
+        if isinstance(part, SelfAttentionReader):  # weights between all positions, in one block
             most = max(most, part.heads * time**2)
-        elif hasattr(part, "row_numbers"):  # of a front end that compares its positions
+        elif hasattr(part, "row_numbers"):  # a front end that compares its positions
             most = max(most, part.row_numbers(time))
     return most
 
@@ -102,9 +102,9 @@ def encoder_numbers(model, source_time):
 def map_batches(rows, batch_size, work, memory, tell=None):
     """Results of `work(members, features)` for each member, in the order of the rows.
 
-    `work` runs in as many threads as there are cores, and gives one result for each number in the
-    int array `members`. `tell` gets the number of rows done so far. ValueError if a row alone does
-    not fit in memory.
+    `work` runs in one thread per core and returns one result for each index in the int array
+    `members`. `tell` is called with the number of rows done so far. Raises ValueError if a single
+    row does not fit in memory.
     """
     check_value("batch_size", batch_size, BATCH_SIZE)
     results = [None] * len(rows.lengths)
@@ -112,7 +112,7 @@ def map_batches(rows, batch_size, work, memory, tell=None):
     batches, done = [*_batches(order, rows.lengths, batch_size, memory)], 0
 
     def run(members):
-        # as wide as its longest: (batch, source_time, ...)
+        # padded to the longest row: (batch, source_time, ...)
         shape = (len(members), max(1, int(rows.lengths[members].max())))
         return [*work(members, rows.padded(members, shape))]
 
@@ -127,7 +127,7 @@ def map_batches(rows, batch_size, work, memory, tell=None):
 
 
 def _batches(order, lengths, batch_size, memory):
-    """Parts of `order`, the longest inputs first: smaller ones for a search that takes more."""
+    """Yield parts of `order`, the longest inputs first; fewer rows if they need more memory."""
     while order.size:
         longest = int(lengths[order[0]])
         numbers = memory.numbers(longest)
@@ -137,7 +137,7 @@ def _batches(order, lengths, batch_size, memory):
                 f"Received: an input of {longest:,} positions, "
                 f"beam_width={memory.options.beam_width}, "
                 f"max_length={memory.options.max_length}, "
-                f"which take {numbers:,}. Lower one of them."
+                f"which need {numbers:,}. Lower one of them."
             )
         rows = min(batch_size, max(1, SEARCH_NUMBERS // numbers))
         yield order[:rows]

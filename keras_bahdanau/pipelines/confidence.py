@@ -1,7 +1,7 @@
 """Confidence: the probability that a text, or a word of it, is right. NumPy only.
 
-Without calibration it is the geometric mean of the probabilities of the tokens, else a logistic
-regression on values of the search (Platt 1999), fitted by `evaluation.calibrate`.
+Without calibration it is the geometric mean of the tokens' probabilities; with calibration, a
+logistic regression on values of the search (Platt 1999), fitted by `evaluation.calibrate`.
 """
 
 import dataclasses
@@ -22,14 +22,14 @@ WORD_FEATURES = (
     *("mean_log_prob", "least_log_prob", "log_prob", "mean_entropy", "most_entropy"),
     "text_log_prob",
 )
-LARGEST = 1e6  # of a coefficient, up to which a float32 counts on
+LARGEST = 1e6  # largest coefficient, within the precision of float32
 
 
 class Word(NamedTuple):
     """One word of a text.
 
     Attributes:
-        word: String, as it is in the text: see `words_of_text`.
+        word: String, as spelled in the text: see `words_of_text`.
         first: Integer, the index of its first token in `target_tokens`.
         last: Integer, the index of its last token.
         log_prob: Float, log p of its tokens, in nats.
@@ -52,11 +52,11 @@ class Calibration:
     Attributes:
         text: Dictionary from "bias" and each of `TEXT_FEATURES` to a float.
         word: Dictionary from "bias" and each of `WORD_FEATURES` to a float.
-        metric: String, the metric that says if a text is right: "chrf" or "exact".
+        metric: String, the metric that decides whether a text is right: "chrf" or "exact".
         threshold: Float, the least score, in percent, of a right text.
 
     Raises:
-        ValueError: If a coefficient is missing, unknown, or no number of at most 1e6.
+        ValueError: If a coefficient is missing, unknown, or not a number in [-1e6, 1e6].
     """
 
     text: dict
@@ -75,7 +75,7 @@ class Calibration:
         numbers = [*self.text.values(), *self.word.values(), self.threshold]
         if not all(type(number) in (int, float) and abs(number) <= LARGEST for number in numbers):
             raise ValueError(
-                "A calibration must hold numbers of at most 1e6. "
+                "The numbers of a calibration must be at most 1e6 in size. "
                 f"Received: {numbers!r:.200}. Calibrate the model again."
             )
 
@@ -115,9 +115,9 @@ def text_confidence(log_probs, entropies, alignment, calibration=None):
 
 
 def text_features(log_probs, entropies, alignment):
-    """Float64 array of the `TEXT_FEATURES` of a text with one token at least.
+    """Float64 array of the `TEXT_FEATURES` of a text with at least one token.
 
-    Coverage is the attended share of the source, mean_j min(sum_i alpha_ij, 1), 0 for an empty one.
+    Coverage is the attended share of the source, mean_j min(sum_i alpha_ij, 1), 0 if there is none.
     """
     log_probs, entropies = np.asarray(log_probs, float), np.asarray(entropies, float)
     target_time, source_time = np.shape(alignment)
@@ -132,7 +132,7 @@ def text_features(log_probs, entropies, alignment):
 
 
 def word_spans_of(tokens, text):
-    """List of (word, first token, last token), without the end; unknown tokens are words."""
+    """List of (word, first token, last token), without the end; unknown tokens count as words."""
     inside = _spans([NO_WORD if token == UNKNOWN else token for token in tokens])
     return inside if len(inside) == len(_words(text)) else _spans(tokens)
 
@@ -159,7 +159,7 @@ def word_features(spans, log_probs, entropies):
 
 
 def words_of_text(spans, text):
-    """The words of spans as in the text; a copy of several words stays `<unk>`."""
+    """The words of spans, spelled as in the text; a copy of several words stays `<unk>`."""
     words = _words(text)
     if len(words) == len(spans):
         return words
@@ -185,7 +185,7 @@ def words_of(tokens, text, log_probs, entropies, calibration=None):
 
 
 def _logistic(coefficients, names, features):
-    """1 / (1 + exp(-z)), where no exp overflows."""
+    """1 / (1 + exp(-z)), computed without overflow."""
     z = coefficients["bias"] + sum(
         coefficients[name] * value for name, value in zip(names, features, strict=True)
     )
@@ -193,5 +193,5 @@ def _logistic(coefficients, names, features):
 
 
 def _probability(log_prob):
-    """Exp of a log-probability; a share of CTC may make it positive."""
+    """Exp of a log-probability, at most 1: a share of CTC may make the logarithm positive."""
     return math.exp(min(0.0, log_prob))

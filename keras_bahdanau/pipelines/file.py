@@ -1,4 +1,4 @@
-"""The file of a pipeline: its model, source and target are written and loaded."""
+"""The file of a pipeline: writes and loads its model, source and target."""
 
 import dataclasses
 import io
@@ -21,7 +21,7 @@ from keras_bahdanau.pipelines.archive import (
 from keras_bahdanau.search.search_options import SearchOptions
 
 _WEIGHTS = "model.weights.h5"  # Keras' own name
-_LARGEST_HALF = 65504.0  # of float16
+_LARGEST_HALF = 65504.0  # largest float16
 
 
 def write_pipeline(
@@ -35,11 +35,11 @@ def write_pipeline(
     training=None,
     calibration=None,
 ):
-    """Write the parts of a pipeline to one `.keras` file, or nothing at all.
+    """Atomically write the parts of a pipeline to one `.keras` file.
 
     `weights` is "float32", or "float16" for half the size; ValueError if a weight is too large.
     """
-    import keras  # which takes its time
+    import keras  # slow
 
     if weights not in ("float32", "float16"):
         raise ValueError(
@@ -76,18 +76,18 @@ def write_pipeline(
 
 
 def require_unforked():
-    """Raise RuntimeError in a process that was forked after a model ran: TensorFlow hangs in it."""
+    """Raise RuntimeError in a process forked after a model was loaded: TensorFlow hangs there."""
     global _process
     _process = _process or os.getpid()
     if _process != os.getpid():
         raise RuntimeError(
-            "A model must be loaded and run in a process that was not forked from one that did so: "
-            "TensorFlow hangs there. Received: a forked process. Start processes by "
+            "A model must not run in a process that was forked after a model was loaded: "
+            "TensorFlow hangs there. Received: a forked process. Start processes with "
             'multiprocessing.get_context("spawn"), and load the file in each.'
         )
 
 
-_process = None  # the first that loaded a model
+_process = None  # id of the first process that loaded a model
 
 
 def read_pipeline(file, precision=None):
@@ -107,7 +107,7 @@ def read_pipeline(file, precision=None):
         _check_policies(model)
         source = read_source(card["source"])
         target = Subwords.from_config(card["target"])
-    except Exception as error:  # Keras has no kind of its own for what it can't read
+    except Exception as error:  # Keras has no exception class of its own for unreadable files
         if isinstance(error, MemoryError) or getattr(error, "errno", None):
             raise  # the machine's fault, not the file's
         unknown = _unknown_class(path, card)
@@ -118,12 +118,12 @@ def read_pipeline(file, precision=None):
                 "first; on the command line: give --import MODULE."
             ) from None
         raise ValueError(
-            "Keras and this package must know all that a translator's file holds. "
+            "Keras and this package must be able to read all parts of a translator's file. "
             f"Received: path={str(path)!r}, {_first_sentence(error)}, {version_advice(card)}"
         ) from None
     if not isinstance(model, Seq2Seq | Ensemble):
         raise ValueError(
-            "A translator's file must hold a Seq2Seq model, or an Ensemble. "
+            "A translator's file must contain a Seq2Seq model, or an Ensemble. "
             f"Received: path={str(path)!r} with a {type(model).__name__}."
         )
     if not model.built:  # then Keras has read no weights
@@ -140,8 +140,9 @@ def read_pipeline(file, precision=None):
 def halve_weights(path):
     """Store the float32 weights of a `.keras` archive as float16, compressed, in the same file.
 
-    Keras loads them into float32 variables. A weight keeps 11 significant bits: relative error at
-    most 2^-11, below 2^-14 absolute error at most 2^-25. ValueError if one is too large.
+    Keras loads them into float32 variables. A weight keeps 11 significant bits: its relative
+    error is at most 2^-11; below 2^-14, its absolute error is at most 2^-25. Raises ValueError if
+    a weight is too large.
     """
     with zipfile.ZipFile(path) as archive:
         members = {entry: archive.read(entry) for entry in archive.namelist()}
@@ -152,7 +153,7 @@ def halve_weights(path):
 
 
 def _halved(content):
-    import h5py  # which takes its time
+    import h5py  # slow
 
     memory = io.BytesIO()
     with h5py.File(io.BytesIO(content)) as old, h5py.File(memory, "w") as new:
@@ -186,7 +187,7 @@ def _check_size(name, values):
 
 
 def read_source(config):
-    """The source of a card; TypeError or ValueError if it is none that Keras can read."""
+    """The source of a card; TypeError or ValueError if Keras can't read it."""
     import keras
 
     from keras_bahdanau import sources
@@ -205,13 +206,13 @@ def _check_policies(model):
 
     for layer in model._flatten_layers():
         if not isinstance(layer.dtype_policy, keras.DTypePolicy):
-            raise TypeError(f"The dtype of {layer.name!r} is no dtype policy")
+            raise TypeError(f"The dtype of {layer.name!r} is not a dtype policy")
 
 
 def _unknown_class(path, card):
-    """The registered name of the first class of a file that is not registered; None for none."""
+    """Name of the first class in a file that Keras does not know, or None."""
     with zipfile.ZipFile(path) as archive:
-        # Keras refuses a file without a config, or with no JSON in it, in its own words
+        # Keras reports a missing or invalid config itself
         try:
             model = json.loads(archive.read("config.json"))
         except (KeyError, ValueError):
@@ -238,13 +239,13 @@ def _registered_names(config):
 
 
 def _first_sentence(error):
-    """The first sentence of an error: Keras' next ones say how to switch its safety off."""
+    """The first sentence of an error; Keras' next ones tell how to disable its safe mode."""
     sentence = str(error).partition("\n")[0].partition(". ")[0]
     return f"{type(error).__name__}: {sentence[:200]!r}"
 
 
 def _bare(model):
-    """The same model without optimizer, which would be three times its size in the file."""
+    """The same model without its optimizer, which would make the file three times as large."""
     from keras_bahdanau.layers.initializers import replaced_at_once
 
     twin = type(model).from_config(model.get_config())

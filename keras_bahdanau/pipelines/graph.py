@@ -1,4 +1,4 @@
-"""A pipeline inside of a TensorFlow graph: the functions that every export is traced from."""
+"""A pipeline inside a TensorFlow graph: the functions from which every export is traced."""
 
 import copy
 import threading
@@ -16,11 +16,11 @@ from keras_bahdanau.text.copies import are_characters
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN
 
-MOST_GRAPHS = 64  # that a pipeline keeps
+MOST_GRAPHS = 64  # kept per pipeline
 
 
 class GraphPipeline:
-    """Features to hypotheses, hypotheses to texts, all by TensorFlow's operations."""
+    """From features to hypotheses to texts, using only TensorFlow operations."""
 
     def __init__(self, source, model, target, search=None):
         self.source = source_of(source)
@@ -33,7 +33,7 @@ class GraphPipeline:
         if not model.built:
             model.build()
         self.model = model
-        # one object where both sides have one vocabulary
+        # one object if both sides share a vocabulary
         self.target = self.source.subwords if self.source.subwords == target else target
         self.search = search or SearchOptions()
         self.check_options(self.search)
@@ -59,7 +59,7 @@ class GraphPipeline:
         return [row[:: self.model.source_limits.reduction] for row in self.source.labels(features)]
 
     def label_tensor(self, features):
-        """The same in a graph: strings `(batch, source_time)`, "" after them."""
+        """`labels` in a graph: strings `(batch, source_time)`, "" for padding."""
         return self.source.label_tensor(features)[:, :: self.model.source_limits.reduction]
 
     def lengths(self, features):
@@ -67,7 +67,7 @@ class GraphPipeline:
         return -(-self.source.lengths(features) // self.model.source_limits.reduction)
 
     def longest(self, options=None):
-        """Most positions of an input under search options, in whole columns; the rest is cut."""
+        """Maximum number of positions that a search reads of an input, in whole columns."""
         longest = (options or self.search).max_source_length
         return self.source.whole_columns(longest or self.source.longest)
 
@@ -83,10 +83,10 @@ class GraphPipeline:
     ):
         """`SearchResult` of the hypotheses for features `(batch, source_time, ...)`.
 
-        `time` is the length of the buffers where it must be static. `prefix` int32
+        `time` is the length of the buffers if it must be static. `prefix` int32
         `(batch, prefix_time)`, right-padded with 0, begins each hypothesis. `uniforms`
-        `(batch, beam_width, max_length)` in [0, 1) are for draws at random. `visit` gets each state
-        outside of a graph: see `beam_search`.
+        `(batch, beam_width, max_length)` in [0, 1) are the random numbers for draws. Outside a
+        graph, `visit` is called with each state: see `beam_search`.
         """
         options = options or self.search
         return search_model(
@@ -105,13 +105,13 @@ class GraphPipeline:
         )
 
     def unwritten(self, options=None):
-        """Ids that a search writes into no text: padding, start and, by default, unknown."""
+        """Ids that a search never writes: padding, start and, by default, unknown."""
         options = options or self.search
         shows_unknown = options.write_unknown or options.replace_unknown
         return [PAD, START] if shows_unknown else [PAD, START, UNKNOWN]
 
     def force_features(self, features, target_out, options=None):
-        """Forced decoding: `SearchResult` with the targets as only hypotheses, a beam axis of 1.
+        """Forced decoding: `SearchResult` with the targets as the only hypotheses, a beam of 1.
 
         `target_out` is int32 `(batch, target_time)`, ids with the end token, right-padded with 0.
         The entropies are the model's, without constraints and CTC.
@@ -140,7 +140,7 @@ class GraphPipeline:
         return forced
 
     def _mix_ctc(self, log_probs, features, target_in, target_out, options):
-        """The log-probabilities of given tokens, with CTC's share as in a search."""
+        """Log-probabilities of given tokens, with CTC's share as in a search."""
         prepared = self.model.encode(features)
         ctc = forced_log_probs(
             prepared.ctc_log_probs,
@@ -160,7 +160,7 @@ class GraphPipeline:
 
     @property
     def copies_characters(self):
-        """True if a search with `replace_unknown` copies characters, and not whole words."""
+        """True if a search with `replace_unknown` copies characters instead of whole words."""
         return are_characters(self.source.subwords, self.target)
 
     def graph_texts(self, result, copies=None):
@@ -176,7 +176,7 @@ class GraphPipeline:
 
 
 class TracedGraphs:
-    """The `tf.function`s of a pipeline by their keys, one for each search, which threads share."""
+    """The `tf.function`s of a pipeline by key, one for each search, shared by threads."""
 
     def __init__(self):
         self._functions, self._making = {}, threading.Lock()
@@ -185,7 +185,7 @@ class TracedGraphs:
         return len(self._functions)
 
     def get(self, key, function, inputs):
-        """The function of a key; the one that was made first leaves if there are too many."""
+        """The function of a key, made if needed; if there are too many, the oldest is dropped."""
         require_unforked()
         with self._making:
             if key not in self._functions:
@@ -215,6 +215,6 @@ def _check_attends(model, options):
     for name in ("coverage_penalty", "replace_unknown"):
         if value := getattr(options, name):
             raise ValueError(
-                f"Only attention says what was translated. Received: {name}={value!r} for a "
+                f"This option needs attention weights. Received: {name}={value!r} for a "
                 "search with a model without attention. Leave it out."
             )

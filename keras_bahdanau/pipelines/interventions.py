@@ -1,4 +1,4 @@
-"""Interventions: a model runs with hidden values, other attention weights or other vectors."""
+"""Interventions: run a model with hidden values, other attention weights or other vectors."""
 
 import contextlib
 
@@ -11,7 +11,7 @@ from keras_bahdanau.models.inspection import replaced_methods
 
 
 def attentions_inside(layer):
-    """List of the attentions that weigh values inside of a layer: one for each head or block."""
+    """List of the attentions inside a layer that weigh values: one for each head or block."""
     parts = {id(part): part for part in layer._flatten_layers() if isinstance(part, AttentionBase)}
     return [
         part
@@ -22,14 +22,14 @@ def attentions_inside(layer):
 
 @contextlib.contextmanager
 def intervening(layer, visible=None, reweigh=None):
-    """Hide values from the attentions inside of a layer, or change their weights.
+    """Hide values from the attentions inside a layer, or change their weights.
 
-    Inside of the block the `attend` of each attention is replaced, so no other thread may use the
-    layer. Functions that were compiled before do not change.
+    Inside the block, the `attend` of each attention is replaced, so no other thread may use the
+    layer. Functions that were compiled earlier do not change.
 
     `visible` is a bool tensor `(batch, source_time)`, False where no attention sees a value.
-    `reweigh` is a function of float32 weights `(batch, [target_time,] source_time)`, which returns
-    those of the context. The state of an attention stays that of its own weights, but for a
+    `reweigh` is a function from float32 weights `(batch, [target_time,] source_time)` to the
+    weights of the context. The state of an attention still follows its own weights, except in a
     `HardAlignment`, whose weights are its state. None changes nothing.
     """
 
@@ -59,7 +59,7 @@ def intervening(layer, visible=None, reweigh=None):
 
 @contextlib.contextmanager
 def recording_masks(layer):
-    """Yield a list that gets the mask `(batch, source_time)` of each source attended to."""
+    """Yield a list that collects the mask `(batch, source_time)` of each source attended to."""
     masks = []
 
     def recorded(prepare):
@@ -77,7 +77,7 @@ def recording_masks(layer):
 
 @contextlib.contextmanager
 def changed_outputs(layers, change):
-    """Replace the outputs of layers by `change(layer, inputs, outputs)` inside of the block."""
+    """Replace the outputs of layers by `change(layer, inputs, outputs)` inside the block."""
 
     def changed(layer, call):
         def call_changed(inputs, *args, **kwargs):

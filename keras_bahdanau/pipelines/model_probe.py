@@ -1,4 +1,4 @@
-"""Probe of a Keras model with an attention layer: log p of the class that it prefers."""
+"""Probe of a Keras model with an attention layer: log p of its most probable class."""
 
 import keras
 import numpy as np
@@ -17,10 +17,10 @@ LEAST_PROBABILITY = 1e-12
 
 
 class ModelProbe(Probe):
-    """Probe of a Keras model: a row is an input, or a step of it if weights and outputs have steps.
+    """Probe of a Keras model: a row is an input, or one step if weights and outputs have steps.
 
-    `name` is that of an attention layer, None for the only one; `from_logits` is None for what the
-    loss or the outputs say; `steps` is the number of steps that `random` draws of each input.
+    `name` is the name of an attention layer, or None if there is only one. If `from_logits` is
+    None, the loss or the outputs decide. `random` draws `steps` steps of each input.
     """
 
     def __init__(self, model, x, name, from_logits, steps, batch_size, random):
@@ -57,7 +57,7 @@ class ModelProbe(Probe):
 
     def _find_vectors(self, mask):
         """Find the input with the positions attended to, and the one `Embedding` that reads it."""
-        size = mask.shape[1]  # an image has other positions than a grid of its features
+        size = mask.shape[1]  # the positions of an image are not those of its features
         fits = [array.ndim < 4 and array.shape[1:2] == (size,) for array in self._arrays]
         self.reads_vectors, self._index = any(fits), fits.index(True) if any(fits) else None
         if not self.reads_vectors:
@@ -89,7 +89,7 @@ class ModelProbe(Probe):
         return embedded
 
     def _call(self, rows, change=None):
-        """Outputs for rows of the inputs, whose vectors `change` changes."""
+        """Outputs for rows of the inputs, with their vectors changed by `change`."""
         arrays = [array[rows] for array in self._arrays]
         ids = None if change is None else arrays[self._index]
         layers = [] if change is None or self._embedding is None else [self._embedding]
@@ -107,7 +107,7 @@ class ModelProbe(Probe):
         """Log-probabilities `(rows, steps, classes)` of outputs `(rows, [steps,] classes)`."""
         outputs = ops.cast(ops.convert_to_tensor(outputs), "float32")
         normalized = ops.log_softmax
-        if outputs.shape[-1] == 1:  # of a class against its complement
+        if outputs.shape[-1] == 1:  # a class against its complement
             normalized = ops.log_sigmoid
             outputs = ops.concatenate([-outputs if self._logits else 1 - outputs, outputs], axis=-1)
         if self._logits:
@@ -129,7 +129,7 @@ class ModelProbe(Probe):
 
 
 def _chosen_layer(model, weights, name, count):
-    """(attention layer, its weights of `count` inputs) of a model, or ValueError."""
+    """(attention layer, its weights for `count` inputs) of a model, or ValueError."""
     layers = attention_layers(model)
     names = [layer for layer in weights if attentions_inside(layers[layer])]
     name = names[0] if len(names) == 1 and name is None else name
@@ -146,19 +146,19 @@ def _checked_output(output):
     if len(getattr(output, "shape", ())) not in (2, 3):
         raise ValueError(
             "The model must have one output (batch, [time,] classes). Received: "
-            f"{getattr(output, 'shape', type(output).__name__)}. Make a model of one output."
+            f"{getattr(output, 'shape', type(output).__name__)}. Make a model with one output."
         )
     return ops.convert_to_numpy(output)
 
 
 def _are_logits(model, outputs):
-    """True if outputs are no probabilities, by the loss that was compiled or by their values."""
+    """True if outputs are not probabilities, judged by the compiled loss or by their values."""
     loss = getattr(model, "loss", None)
     name = str(getattr(loss, "name", loss))
     if "error" in name or name in ("mse", "mae", "mape", "msle"):
         raise ValueError(
             "The model must classify. Received: a model compiled with "
-            f"loss={name!r}. Give a model whose output is a probability, or has classes."
+            f"loss={name!r}. Give a model whose outputs are probabilities or logits of classes."
         )
     if getattr(loss, "from_logits", None) is not None:
         return loss.from_logits

@@ -1,4 +1,4 @@
-"""Raw inputs to texts: source, model, target and search in one object and one file."""
+"""From raw inputs to texts: source, model, target and search in one object and one file."""
 
 import dataclasses
 import functools
@@ -40,29 +40,29 @@ class Pipeline(GraphPipeline):
     pipeline = keras_bahdanau.Pipeline.load("digits.keras")
     ```
 
-    Any number of threads may share it. Neither `fork` nor `pickle` copies it to another process,
-    which must load the file itself.
+    Any number of threads may share a pipeline. It can't be forked or pickled: another process must
+    load the file itself.
 
     Args:
         source: A `Source`, or the `Subwords` of the source text.
         model: A `Seq2Seq`, or an `Ensemble` of several.
         target: The `Subwords` of the target text.
         search: `SearchOptions`; the defaults when left out.
-        metrics: Tuple of names of metrics in place of the attribute's own; the file has them.
+        metrics: Tuple of names of metrics, saved in the file; the class's own when left out.
 
     Attributes:
         verb: String, the name of the signatures of its exports, such as "decode".
-        noun: String, the name of a result in the answers of exports.
+        noun: String, the name of a result in the outputs of exports.
         plural: String, the name of the inputs in errors.
         source_class: The class that its source must have.
         metrics: Tuple of names of metrics, the defaults of `evaluate`.
-        training: Dictionary of the resolved `TrainingOptions` of the model, which files keep;
-            None for a model that `train` has not made.
-        calibration: `Calibration` of its confidences, which files and exports keep (see
+        training: Dictionary of the resolved `TrainingOptions` of the model, saved in files;
+            None for a model that was not trained by `train`.
+        calibration: `Calibration` of its confidences, saved in files and exports (see
             `keras_bahdanau.evaluation.calibrate`), or None.
 
     Raises:
-        TypeError: If a part is none of these.
+        TypeError: If a part has another type.
         ValueError: If source, model and target differ in size, or the search replaces unknown
             words for a source that is not text.
     """
@@ -72,7 +72,7 @@ class Pipeline(GraphPipeline):
     plural = "inputs"
     source_class = Source
     metrics = ("bleu", "chrf")
-    reads_target = True  # a .tflite file may have lost what that takes
+    reads_target = True  # a .tflite file may lack what this needs
     training = None
     calibration = None
 
@@ -84,11 +84,11 @@ class Pipeline(GraphPipeline):
             raise TypeError(
                 f"The source of a {type(self).__name__} must be of the class "
                 f"{self.source_class.__name__}. Received: a {type(self.source).__name__}. "
-                "Make a Pipeline of it."
+                "Use a Pipeline."
             )
         if isinstance(metrics, str) or metrics is not None and not metrics:
             raise ValueError(
-                "`metrics` must be names of metrics, or None for those of the pipeline. "
+                "`metrics` must be names of metrics, or None for the pipeline's own. "
                 f'Received: metrics={metrics!r}. Give a list, such as ["exact", "cer"].'
             )
         if metrics is not None:
@@ -99,19 +99,19 @@ class Pipeline(GraphPipeline):
 
         Args:
             inputs: List of inputs of the source, in any order; an empty one gives an empty text.
-            batch_size: Positive integer. Inputs decoded at once.
+            batch_size: Positive integer. Inputs decoded together.
             search: `SearchOptions` in place of the pipeline's own.
-            prefixes: List of strings, one an input: the beginning of its text; "" for a free
-                one. Or a list of lists of target ids: those of `Subwords.encode` without the end
+            prefixes: List of strings, one per input: the beginning of its text, or "" for none.
+                Or a list of lists of target ids, as from `Subwords.encode` without the end
                 token.
             say: Function of one string, which reports progress, or None.
 
         Returns:
-            List of `Translation`, one an input; `truncated` says that an input was cut at
+            List of `Translation`, one per input; `truncated` is True if the input was cut at
             `max_source_length` of the search.
 
         Raises:
-            TypeError: If `inputs` is not a list of inputs, or `prefixes` not one of strings.
+            TypeError: If `inputs` is not a list of inputs, or `prefixes` is not a list of strings.
             ValueError: If an input is not valid for the source, there are not as many prefixes
                 as inputs, or `replace_unknown` is set for a source that is not text.
 
@@ -160,11 +160,11 @@ class Pipeline(GraphPipeline):
     def align(self, pairs, batch_size=64, search=None):
         """Align given texts with their inputs, by forced decoding: a `Translation` for each pair.
 
-        `pairs` are (input, target string); `search` replaces the pipeline's own options, for their
-        penalties. `truncated` says that an input was longer than `max_source_length` of the search,
-        or its text than `max_length`. Raises TypeError if `pairs` does not hold inputs of the
-        source and strings; ValueError if an input is not valid for the source, or `replace_unknown`
-        is set for a source that is not text.
+        `pairs` are (input, target string); `search` replaces the pipeline's own options, such as
+        penalties. `truncated` is True if the input was longer than `max_source_length` of the
+        search, or its text longer than `max_length`. Raises TypeError if `pairs` are not
+        inputs of the source and strings; ValueError if an input is not valid for the source, or
+        `replace_unknown` is set for a source that is not text.
 
         Example:
             >>> result = pipeline.align([("a man", "ein Mann")])[0]
@@ -194,10 +194,10 @@ class Pipeline(GraphPipeline):
         return [result for (result,) in map_batches(rows, batch_size, forced, memory)]
 
     def score(self, pairs, batch_size=64, search=None):
-        """Score given texts, as `align` does: a list of floats, one a pair.
+        """Score given texts, as `align` does: a list of floats, one per pair.
 
-        A score is log p, with the search's share of CTC, over the length penalty, plus the coverage
-        penalty.
+        A score is log p, with the search's share of CTC, divided by the length penalty, plus the
+        coverage penalty.
 
         Example:
             >>> translator.score([("one two", "eins zwei"), ("one two", "zwei eins")])
@@ -212,10 +212,10 @@ class Pipeline(GraphPipeline):
             example: An input of the source.
             target: Text to follow: a string, read as `align` does; a `Translation` of the
                 input; or None for the best text.
-            top: Positive integer. Number of the most probable next tokens that are kept.
-            explore: Boolean. True for the tree of the search and the texts after each step's second
-                best token, for `plotting.write_explorer`.
-            prefix: String, the beginning of the text that the search was given; or None.
+            top: Positive integer. Number of the most probable next tokens to keep.
+            explore: Boolean. True for the search tree and the texts that follow the second best
+                token of each step, for `plotting.write_explorer`.
+            prefix: String, the given beginning of the text, or None.
             importance: Boolean. True for leave-one-out and gradient x input of each step, for
                 `plotting.write_explorer`. The model runs twice for each pair of a source and a
                 target token; no other thread may use it meanwhile.
@@ -224,9 +224,9 @@ class Pipeline(GraphPipeline):
             `Trace`.
 
         Raises:
-            TypeError: If `example` is no input, `target` none of those, or `prefix` no string.
+            TypeError: If `example` is not an input, or `target` or `prefix` has another type.
             ValueError: If `top` is not from 1 to the size of the vocabulary, the model is an
-                `Ensemble`, or `importance` is for a model without attention weights.
+                `Ensemble`, or `importance` is True for a model without attention weights.
 
         Example:
             >>> kb.plot_trace(translator.trace("the red car")).savefig("trace.png")
@@ -241,10 +241,10 @@ class Pipeline(GraphPipeline):
         return trace(self, example, target, top, explore, prefix, importance)
 
     def picture(self, example, search=None):
-        """`sources.Picture` of an input as far as it is read, for `plot_alignment`.
+        """`sources.Picture` of the part of an input that is read, for `plot_alignment`.
 
-        None if the source has none, as text, or the input is empty. TypeError or ValueError if the
-        source does not accept `example`.
+        None for an empty input, and for a source without pictures, such as text. Raises TypeError
+        or ValueError if the source does not accept `example`.
 
         Example:
             >>> kb.plot_alignment(pipeline.decode([example])[0], pipeline.picture(example))
@@ -262,16 +262,16 @@ class Pipeline(GraphPipeline):
             check_strings("prefixes", prefixes)
         if len(prefixes) != len(inputs):
             raise ValueError(
-                f"`prefixes` must be as many as the {self.plural}. "
+                f"There must be one prefix for each of the {self.plural}. "
                 f"Received: {len(prefixes)} prefixes, {len(inputs)} {self.plural}. "
-                f'Give "" where a {self.noun} may begin freely.'
+                f'Give "" for a {self.noun} without a prefix.'
             )
 
     def _search_graph(self, options, extras):
-        # only `_uniforms` reads the seed, outside of the graph
+        # only `_uniforms` reads the seed, outside the graph
         options = dataclasses.replace(options, seed=0)
         inputs = self.source.feature_spec, {name: _EXTRAS[name] for name in extras}
-        # a `partial`: of one lambda TensorFlow would warn that it is traced too often
+        # a `partial`: TensorFlow would warn that a lambda is retraced too often
         return self._graphs.get(
             (options, *extras), functools.partial(self._search, options), inputs
         )
@@ -304,13 +304,13 @@ class Pipeline(GraphPipeline):
         return rows.padded(np.arange(len(prefixes)), shape)
 
     def _uniforms(self, inputs, options):
-        """Float32 `(batch, beam_width, max_length)`: of each input the seed's, and its own."""
+        """Float32 `(batch, beam_width, max_length)`, drawn by the seed and each input's key."""
         shape = (options.beam_width, options.max_length)
         seeds = ([options.seed, self.source.key(example)] for example in inputs)
         return np.stack([np.random.default_rng(seed).random(shape, np.float32) for seed in seeds])
 
     def _read(self, inputs, features, truncated, result, nbest, options):
-        """Lists of the best few `Translation`, one list a row, from the result of the graph."""
+        """Lists of the best few `Translation`, one list per row, from the result of the graph."""
         # -> (batch, nbest, ...)
         result = SearchResult(*(field.numpy()[:, :nbest] for field in result))
         batch, beam, time = result.ids.shape
@@ -328,7 +328,7 @@ class Pipeline(GraphPipeline):
         return read_translations(result, *parts)
 
     def _attended_words(self, inputs, result):
-        """For each row and hypothesis the source words that its tokens attend to."""
+        """Yield for each row, by hypothesis, the source words that its tokens attend to."""
         characters = self.copies_characters
         for example, alignments in zip(inputs, result.alignment, strict=True):
             yield [
@@ -337,12 +337,12 @@ class Pipeline(GraphPipeline):
             ]
 
     def save(self, path, weights="float32"):
-        """Write source, model, target and search options to one `.keras` file, or nothing.
+        """Atomically write source, model, target and search options to one `.keras` file.
 
-        The `weights` "float16" more than halve the file, with 11 significant bits a weight; they
-        are loaded as float32. A model in bfloat16 stays so. Raises ValueError if `path` does not
-        end in ".keras", `weights` is neither, a weight is too large for float16, or the search asks
-        for what the pipeline does not have.
+        With `weights` "float16", the file has less than half the size, and 11 significant bits per
+        weight; they are loaded as float32. A model in bfloat16 stays in bfloat16. Raises ValueError
+        if `path` does not end in ".keras", `weights` is neither "float32" nor "float16", a weight
+        is too large for float16, or the pipeline does not support the search options.
         """
         self.check_options(self.search)
         metrics = vars(self).get("metrics")  # or they are those of the class
@@ -361,11 +361,11 @@ class Pipeline(GraphPipeline):
         return cls(*read_pipeline(file, precision)).set_record(file.card)
 
     def set_record(self, card):
-        """This pipeline, with training and calibration of the card of its file."""
+        """This pipeline, with `training` and `calibration` from the card of its file."""
         self.training, self.calibration = card.get("training"), calibration_of(card)
         return self
 
 
 def _listed(inputs):
-    """The list of an iterator, which gives its inputs once; anything else is for the checks."""
+    """A list of an iterator's inputs; the checks get anything else unchanged."""
     return inputs if hasattr(inputs, "__len__") else list(inputs)

@@ -11,13 +11,13 @@ class Probe(abc.ABC):
     """Rows of attention weights, and the model's output after a change.
 
     A row belongs to one output: a target token, or the class of an input. The methods that change
-    something get the int array `(requests,)` of the rows, and one change for each. They return two
+    something accept an int array of rows `(requests,)`, and one change for each. They return two
     float arrays `(requests,)`: log p of the model's own output, in nats, and the total variation
     distance from its own distribution, from 0 to 1.
 
-    `weights` and bool `mask` are `(rows, positions)`; `inputs`, the number of the input, and
-    `log_probs`, of the unchanged model, `(rows,)`. `reads_vectors` is True if the vectors of the
-    input can be replaced, `weighs_rows` if weights can be replaced for one row alone.
+    `weights` and bool `mask` are `(rows, positions)`; `inputs`, the index of each row's input, and
+    `log_probs`, of the unchanged model, are `(rows,)`. `reads_vectors` is True if the vectors of
+    the input can be replaced, `weighs_rows` if the weights of a single row can be.
     """
 
     reduction, reads_vectors, weighs_rows, unit = 1, True, True, "positions"
@@ -55,7 +55,7 @@ class Probe(abc.ABC):
         return self._changed(rows, order, run)
 
     def reweigh(self, rows, weights):
-        """Replace the weights, of each head, by float `weights` `(requests, positions)`."""
+        """Replace the weights of each head by float `weights` `(requests, positions)`."""
 
         def run(rows, weights):
             return self._run(rows, reweigh=lambda previous: _expanded(weights, previous))
@@ -63,7 +63,7 @@ class Probe(abc.ABC):
         return self._changed(rows, np.asarray(weights, np.float32), run)
 
     def leave_one_out(self, remove):
-        """Fall of log p if one position is removed: float `(rows, positions)`, 0 at padding.
+        """Drop of log p if one position is removed: float `(rows, positions)`, 0 at padding.
 
         `remove` is the probe's `hide` or `replace`.
         """
@@ -92,12 +92,12 @@ class Probe(abc.ABC):
         return gradients
 
     def _batches(self, count):
-        """Slices of so many inputs."""
+        """Slices of `count` inputs, one per batch."""
         size = self.batch_size
         return [slice(start, start + size) for start in range(0, count, size)]
 
     def _parts(self, rows):
-        """Parts of requests of similar cost, at most a batch each."""
+        """Split requests into parts of similar cost, each at most a batch."""
         order = np.argsort(self.steps[rows], kind="stable")
         return np.split(order, range(self.batch_size, len(order), self.batch_size))
 
@@ -115,8 +115,8 @@ class Probe(abc.ABC):
     def _run(self, rows, visible=None, reweigh=None, change=None):
         """Float32 log-probabilities `(requests, steps, classes)` of a changed model.
 
-        `visible` and `reweigh` as in `intervening`; or `change`, a function of the input vectors
-        `(requests, time, units)`, which are `visible` where they stay unchanged.
+        `visible` and `reweigh` are as in `intervening`. `change` is a function of the input vectors
+        `(requests, time, units)`; with it, `visible` marks the vectors that stay unchanged.
         """
 
 
@@ -124,8 +124,8 @@ def require_rows(inputs):
     """Raise ValueError if there is no input to measure."""
     if not len(inputs):
         raise ValueError(
-            "An input must have two real positions and an output at least. Received: none that "
-            "has. Give other inputs."
+            "At least one input must have two real positions and an output. Received: no such "
+            "input. Give other inputs."
         )
 
 

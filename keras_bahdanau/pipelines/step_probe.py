@@ -8,18 +8,18 @@ from keras_bahdanau.models.step_model import step_log_probs
 from keras_bahdanau.pipelines.interventions import changed_outputs, intervening
 from keras_bahdanau.pipelines.probe import Probe
 
-BATCH_SIZE = 256  # runs at once of the model, for one input
+BATCH_SIZE = 256  # runs of the model per batch, for one input
 MEASURES = "leave-one-out, attention", "leave-one-out, input", "gradient x input"
 
 
 class StepProbe(Probe):
     """Probe of a pipeline: a row is one step of the decoder, given the output before it.
 
-    Values are hidden and weights replaced at that step alone, in the state that the model itself
+    Values are hidden and weights replaced at that step only, in the state that the unchanged model
     has reached. With other vectors, encoder and decoder run from the beginning.
 
-    `outputs` are int arrays, the target ids of each of the `sources`; `rows` are (inputs, steps),
-    int arrays `(rows,)` with a row of each input.
+    `outputs` are int arrays, the target ids of each source; `rows` is a pair (inputs, steps) of int
+    arrays `(rows,)` in which each input occurs.
     """
 
     def __init__(self, pipeline, sources, outputs, rows, batch_size):
@@ -29,7 +29,7 @@ class StepProbe(Probe):
         target = np.zeros((len(outputs), max(map(len, outputs))), np.int32)
         for row, ids in zip(target, outputs, strict=True):
             row[: len(ids)] = ids
-        from keras_bahdanau.text.vocabulary import START  # of packages that no Keras model needs
+        from keras_bahdanau.text.vocabulary import START  # needs packages that Keras models don't
 
         self._target_in = np.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=START)
         self._features = pipeline.source.batch(sources, pipeline.longest())
@@ -59,7 +59,7 @@ class StepProbe(Probe):
         )
 
     def _follow(self, members):
-        """Run a batch of inputs: pairs (rows, what their step starts from and gives), by step."""
+        """Run a batch of inputs: pairs (rows, inputs and outputs of their step), step by step."""
         prepared = self.model.encode(self._source(members))
         state, pairs = self.model.initial_state(prepared), []
         is_member = np.isin(self.inputs, members)
@@ -112,7 +112,7 @@ def step_importance(pipeline, source, outputs, positions):
     """Importance of each source position for each target token of one input, in nats.
 
     `outputs` are the target ids, an int array `(target_time,)`. Returns a dictionary from the name
-    of a measure to float32 `(target_time, positions)`.
+    of each measure to a float32 array `(target_time, positions)`.
     """
     steps = np.arange(len(outputs))
     if not (len(steps) and positions):

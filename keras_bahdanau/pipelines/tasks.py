@@ -1,4 +1,4 @@
-"""Pipelines by the kind of their source, their files, and ensembles of several."""
+"""Pipelines for text, images and speech, their files, and ensembles of pipelines."""
 
 import dataclasses
 
@@ -31,7 +31,7 @@ class Translator(Pipeline):
         search: `SearchOptions`; the defaults when left out.
 
     Raises:
-        TypeError: If a part is none of these.
+        TypeError: If a part has another type.
         ValueError: If the model was not trained with vocabularies of these sizes.
     """
 
@@ -44,9 +44,9 @@ class Translator(Pipeline):
         """Find the best translation of each sentence, or draw one if the options say so.
 
         `sentences` are strings; an empty one gives an empty translation. `search` replaces the
-        translator's own options. `prefixes` are strings, one a sentence: the beginning of its
-        translation; "" for a free one. Returns a list of `Translation`. Raises TypeError if
-        `sentences` is one string, or holds something else; ValueError if there are not as many
+        translator's own options. `prefixes` are strings, one per sentence: the beginning of its
+        translation, or "" for none. Returns a list of `Translation`. Raises TypeError if
+        `sentences` is not a list of strings; ValueError if there are not as many
         prefixes as sentences.
         """
         return self.decode(sentences, batch_size, search, prefixes)
@@ -80,7 +80,7 @@ class ImageToText(Pipeline):
         """Find the best text for each image: a list of `Translation`.
 
         An image is bytes of a PNG or JPEG, a path (`pathlib.Path`), or an array `(height, width)`
-        or `(height, width, 3)`. One that can't be read gives an empty text. Other arguments: as in
+        or `(height, width, 3)`. An unreadable image gives an empty text. Other arguments: as in
         `Pipeline.decode`.
         """
         return self.decode(images, batch_size, search, prefixes)
@@ -107,7 +107,7 @@ class SpeechToText(Pipeline):
         """Find the best text for each recording: a list of `Translation`.
 
         A recording is bytes of a WAV or FLAC file, a path (`pathlib.Path`), or a pair (samples,
-        rate). One that can't be read, or has no sample, gives an empty text. Other arguments: as in
+        rate). An unreadable or empty recording gives an empty text. Other arguments: as in
         `Pipeline.decode`.
         """
         return self.decode(recordings, batch_size, search, prefixes)
@@ -117,7 +117,7 @@ KINDS = (Translator, ImageToText, SpeechToText)
 
 
 def kind_of(source):
-    """The class of the pipeline of a source."""
+    """The pipeline class for a source."""
     return next((kind for kind in KINDS if isinstance(source, kind.source_class)), Pipeline)
 
 
@@ -128,18 +128,18 @@ def pipeline_of(source, model, target, search=None, metrics=None):
 
 @check_keywords()
 def load_pipeline(path, precision=None):
-    """Load the pipeline of a `.keras` file, whatever its source is.
+    """Load the pipeline of a `.keras` file, with any kind of source.
 
     Args:
         path: Path of the file, or of the directory of a training, whose best model is loaded.
         precision: String, "float32" or "bfloat16", of the model's weights and products; None
-            for the saved one. bfloat16 takes half of the memory, is faster on processors that
+            for the saved precision. bfloat16 needs half the memory, is faster on processors that
             support it, and changes some of the texts.
 
     Raises:
-        FileNotFoundError: If there is none.
-        ValueError: If it is not a pipeline's file, or a damaged one; or if there is no such
-            precision.
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file is damaged or not that of a pipeline, or the precision is
+            unknown.
 
     Example:
         >>> pipeline = load_pipeline("runs/formulas")
@@ -153,10 +153,10 @@ def ensemble(translators, search=None):
     """A pipeline whose models choose each token together: see `models.Ensemble`.
 
     `translators` are `Pipeline`s, or paths of their files, with the same source and target.
-    `search` is that of the first one when left out, without a share of CTC unless all have a CTC
-    layer. Returns a `Translator`, or `Pipeline` if the source is no text. Raises ValueError if
-    there is no translator, one comes twice, or the vocabularies differ; FileNotFoundError if a file
-    is missing.
+    `search` defaults to the options of the first one, without CTC unless all have a CTC layer.
+    Returns the class of pipeline for their source, such as a `Translator`. Raises ValueError if
+    there is no translator, one occurs twice, or the vocabularies differ; FileNotFoundError if a
+    file is missing.
 
     Example:
         >>> translator = ensemble(["seed-1/translator.keras", "seed-2/translator.keras"])

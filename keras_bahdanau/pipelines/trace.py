@@ -11,8 +11,8 @@ from keras_bahdanau.search import SearchTree, TreeRecorder
 from keras_bahdanau.sources.picture import Picture
 from keras_bahdanau.text.vocabulary import START
 
-MOST_ALTERNATIVES = 64  # steps with one
-WIDEST = 12  # beam of a tree that is recorded
+MOST_ALTERNATIVES = 64  # steps with an alternative
+WIDEST = 12  # beam of a recorded tree
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Alternative:
 
     Attributes:
         step: Integer, the step, counted from 0.
-        token: The piece that is forced there: the best one but the chosen.
+        token: The piece that is forced there: the best one except the chosen piece.
         log_prob: log p of that piece.
         text: The best text that begins with the same tokens and that piece.
         score: Its score, as in `Translation`.
@@ -38,9 +38,9 @@ class Alternative:
 
 @dataclasses.dataclass(frozen=True)
 class Trace:
-    """One translation, and all that its steps show, in the paper's letters.
+    """One translation and the values of its steps, in the paper's notation.
 
-    S is the number of source tokens, T that of target tokens, or steps. Arrays are float32.
+    S is the number of source tokens, T the number of target tokens, or steps. Arrays are float32.
 
     Attributes:
         text: The translation.
@@ -49,15 +49,15 @@ class Trace:
         input_tokens: List of T pieces, y_{i-1}: the input of each step. The first is `<s>`.
         target_tokens: List of T pieces, y_i: the token chosen at each step.
         values: `(S, values_units)`, h_j, the encoder's value of each source token.
-        initial_state: `(units,)`, s_0; zeros of self-attention.
+        initial_state: `(units,)`, s_0; zeros for self-attention.
         embedded: `(T, embedding_units)`, the embedding of y_{i-1}.
         query: `(T, query_units)`, s_{i-1}, or as the model's `query` and `when` define it.
         scores: `(T, S)`, e_ij, before mask and softmax; the mean of all heads. Zero if
             the model does not attend.
-        weights: `(T, S)`, alpha_ij, likewise; of the highest block of a `BlockCell`, as are
-            query, scores and context.
+        weights: `(T, S)`, alpha_ij, the mean of all heads. For a `BlockCell`, the query, scores,
+            weights and context are of the highest block.
         context: `(T, context_units)`, c_i.
-        state: `(T, units)`, s_i; of self-attention the key that step i leaves to later ones.
+        state: `(T, units)`, s_i; for self-attention, the key that step i adds for later steps.
         output: `(T, output_units)`, the state that the readout reads: s_i, or as the model's
             `when` and `readout_state` define it.
         log_probs: `(T,)`, log p(y_i | y_1 ... y_{i-1}, x) of the tokens chosen.
@@ -66,16 +66,16 @@ class Trace:
         generation: `(T,)`, p_gen, the probability that a step generates its token instead of
             copying one (`log_mixture`); None for a model that does not copy.
         picture: `sources.Picture` of the input, or None.
-        reads_context: Bool. False if no token follows from c_i, as in a `HardDecoder`.
-        tree: `search.SearchTree` of the beam search, with pieces; None if it was not asked for, or
-            the search draws at random.
+        reads_context: Bool. False if tokens do not depend on c_i, as in a `HardDecoder`.
+        tree: `search.SearchTree` of the beam search, with pieces; None if it was not requested,
+            or the search draws at random.
         alternatives: List of an `Alternative` for each of the first 64 steps; empty if they were
-            not asked for.
+            not requested.
         importance: Dictionary from a measure to `(T, S)`, in nats: "leave-one-out, attention", the
-            fall of log p if the attention of the step does not see the position;
-            "leave-one-out, input", if the position's vector before the encoder becomes the mean
-            vector of the input; and "gradient x input", the derivative of log p by a factor of that
-            vector. Empty if it was not asked for.
+            drop of log p if the attention of the step does not see the position;
+            "leave-one-out, input", the drop if the position's vector before the encoder is replaced
+            by the mean vector of the input; and "gradient x input", the derivative of log p with
+            respect to a factor of that vector. Empty if it was not requested.
     """
 
     text: str
@@ -104,7 +104,7 @@ class Trace:
 
     @property
     def alignment(self):
-        """The weights, by the name they have in a `Translation`."""
+        """The weights, under their name in a `Translation`."""
         return self.weights
 
 
@@ -169,7 +169,7 @@ def _check_example(source, example):
     try:
         source.check("inputs", [example])
     except (TypeError, ValueError) as error:
-        raise type(error)(f"A trace is of one input, not of a list of them. {error}") from None
+        raise type(error)(f"A trace needs one input, not a list of inputs. {error}") from None
 
 
 def _check_source(result, labels):
@@ -181,13 +181,13 @@ def _check_source(result, labels):
 
 
 def ids_of_tokens(tokens, pieces):
-    """Int32 ids of target tokens, by the list of all pieces; ValueError for others."""
+    """Int32 ids of target tokens, given the list of all pieces; ValueError for other tokens."""
     id_of = {piece: number for number, piece in enumerate(pieces)}
     other = next((token for token in tokens if token not in id_of), None)
     if other is not None:
         raise ValueError(
             "`target` must be a Translation into the tokens of this model. "
-            f"Received: a Translation with {other!r}, which is none. Give its text."
+            f"Received: a Translation with {other!r}, which is not one of them. Give its text."
         )
     return np.array([id_of[token] for token in tokens], "int32")
 

@@ -27,16 +27,16 @@ class Translation:
         truncated: True if the source was cut at `max_source_length` of the search, or a
             given text at `max_length`.
         token_log_probs: float32 array `(len(target_tokens),)`, log p(y_i | y_1 ... y_{i-1}, x) in
-            nats, with the search's share of CTC. None, as the next two, from an old export.
+            nats, with the search's share of CTC. None, like the next two, from an old export.
         token_entropies: float32 array `(len(target_tokens),)`, entropy in nats of the distribution
-            that each token was chosen from, 0 for a given token. Of an ensemble, that of the mean
-            of its members; of a draw, the model's before `temperature`, `top_k` and `top_p`.
+            that each token was chosen from, 0 for a given token. An ensemble has the entropy of the
+            mean of its members; a draw, the model's before `temperature`, `top_k` and `top_p`.
         confidence: Float in [0, 1], the probability that the text is right if the model is
             calibrated (`keras_bahdanau.evaluation.calibrate`), else the geometric mean of the
             probabilities of its tokens; 1 for the empty text of an empty input.
         calibration: `Calibration` of the model, for the confidences of `words`, or None.
         rejected: True if `reject_below` has emptied the text.
-        rejected_text: String, the text before that, for `words`.
+        rejected_text: String, the text before it was emptied, for `words`.
 
     Example:
         >>> [(word.word, round(word.confidence, 2)) for word in result.words]
@@ -67,10 +67,10 @@ class Translation:
         return words_of(self.target_tokens, text, *parts)
 
     def reject_below(self, confidence):
-        """The same, or an empty text marked as `rejected` below a confidence from 0 to 1.
+        """This result, with its text emptied and `rejected` set if its confidence is lower.
 
-        Raises ValueError if `confidence` is out of range, or the result has none, as from an old
-        export.
+        Raises ValueError if `confidence` is not from 0 to 1, or the result has none, as from an
+        old export.
 
         Example:
             >>> texts = [one.reject_below(0.5).text for one in translator.translate(sentences)]
@@ -78,8 +78,8 @@ class Translation:
         check_value("confidence", confidence, number(0, 1))
         if self.confidence is None:
             raise ValueError(
-                "A text must have a confidence to be rejected by. "
-                "Received: confidence=None, of an export of an older version. Export it again."
+                "A text without a confidence can't be rejected. "
+                "Received: confidence=None, from an export by an older version. Export it again."
             )
         if self.confidence >= confidence or self.rejected:
             return self
@@ -87,12 +87,12 @@ class Translation:
 
 
 def read_translations(result, texts, labels, truncated, target, calibration=None):
-    """Lists of `Translation`, one list a row, from arrays `(batch, beam, ...)`."""
+    """Lists of `Translation`, one list per row, from arrays `(batch, beam, ...)`."""
     tokens = target.tokens(result.ids)  # -> (batch, beam, target_time)
     for row, source in enumerate(labels):
         hypotheses = []
         for rank in range(len(texts[row]) if source else 1):
-            # scalars, but (target_time, [source_time]) with padding
+            # scalars, or (target_time, [source_time]) with padding
             hypothesis = result._make(field[row, rank] for field in result)
             length = hypothesis.lengths
             if rank and not length:
@@ -120,11 +120,11 @@ def read_translations(result, texts, labels, truncated, target, calibration=None
 
 
 def confidence_of(result, search):
-    """Confidence of a result in [0, 1]: its own, or exp(log p / |Y|) of an export without one.
+    """Confidence of a result in [0, 1]: its own, or exp(log p / |Y|) for an export without one.
 
     log p = (score - b sum_j log(min(sum_i alpha_ij, 1))) lp(Y)      (Wu et al. 2016, eq. 14)
 
-    `search` is the `SearchOptions` of its score.
+    `search` is the `SearchOptions` of the score.
     """
     if result.confidence is not None:
         return result.confidence
@@ -132,7 +132,7 @@ def confidence_of(result, search):
     if not length:
         return 1.0
     if search.coverage_penalty:
-        from keras_bahdanau.search.result import UNSEEN  # which loads Keras
+        from keras_bahdanau.search.result import UNSEEN  # loads Keras
 
         covered = np.clip(result.alignment.sum(axis=0, dtype=np.float64), UNSEEN, 1)
         score -= search.coverage_penalty * np.log(covered).sum()

@@ -262,7 +262,11 @@ def test_an_input_without_positions_is_not_replaced():
         (lambda: pooled_classifier(), {"targets": ["a"]}, "`targets` is not for a Keras model"),
         (lambda: pooled_classifier(), {"layer": "other"}, "The model has pooling"),
         (lambda: pooled_classifier(), {"steps": 0}, "`steps`"),
-        (lambda: pooled_classifier(), {"data": IDS[1:2]}, "An input must have two real positions"),
+        (
+            lambda: pooled_classifier(),
+            {"data": IDS[1:2]},
+            "must have two real positions and an output",
+        ),
     ],
 )
 def test_wrong_arguments_are_named(make, arguments, message):

@@ -72,7 +72,7 @@ def test_a_result_begins_with_its_prefix_and_can_be_traced(pipeline):
     assert result.target_tokens[:2] == ["▁d", "▁a"]
     trace = pipeline.trace(INPUTS[0], result)
     np.testing.assert_allclose(trace.weights, result.alignment, atol=1e-5)
-    with pytest.raises(ValueError, match="one input, not of a list.* of the shape"):
+    with pytest.raises(ValueError, match="one input, not a list.* of the shape"):
         pipeline.trace(INPUTS[:1])
 
 
@@ -207,7 +207,7 @@ def test_self_attention_over_the_source_counts(pipeline, monkeypatch):
     step = 8 + 8 * 9  # a state, and a score of 8 units at each position
     numbers = 2 * (pipeline.target.vocabulary_size + 2 * 6 * 9 + step) + 2 * 9**2
     monkeypatch.setattr(limited, "MOST_SEARCH_NUMBERS", numbers - 1)
-    with pytest.raises(ValueError, match=f"which take {numbers}. Lower"):
+    with pytest.raises(ValueError, match=f"which need {numbers}. Lower"):
         other.decode(INPUTS)
 
 

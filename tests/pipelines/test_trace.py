@@ -291,7 +291,7 @@ def test_an_empty_source_can_be_read_with_a_target(toy_translator):
 
 
 def test_what_is_no_sentence_is_refused(toy_translator):
-    with pytest.raises(TypeError, match=r"one input, not of a list.*Received: .*\['one'\]"):
+    with pytest.raises(TypeError, match=r"one input, not a list.*Received: .*\['one'\]"):
         toy_translator.trace(["one"])
     with pytest.raises(TypeError, match="`target` must be a string, a Translation, or None"):
         toy_translator.trace("one", ["eins"])
