@@ -27,25 +27,25 @@ PAD_INCHES = 0.08
 def plot_alignment(result, picture=None, *, words=None, ax=None):
     """Draw the alignment of one translation as a grey map, black for 0 and white for 1.
 
-    Source tokens are along the top and target tokens down the side, as in figure 3 of Bahdanau et
+    Source tokens run along the top and target tokens down the side, as in figure 3 of Bahdanau et
     al. 2015. Missing scripts, such as Devanagari, are drawn with an installed font: see
-    `fonts.families_for`. The picture of a grid is drawn by `plot_attention_maps`, that of a
-    sequence by `plot_time_alignment`.
+    `fonts.families_for`. `plot_attention_maps` draws the picture of a grid, `plot_time_alignment`
+    the picture of a sequence.
 
     Args:
         result: A `Translation`, or anything with `source_tokens`, `target_tokens` and
-            `alignment` `(len(target_tokens), len(source_tokens))`; `text`, if there is one, is
-            the title above a picture.
+            `alignment` `(len(target_tokens), len(source_tokens))`; `text`, if present,
+            becomes the title above a picture.
         picture: `Picture` of the input, from `pipeline.picture`, or None.
         words: Boolean. True to join subwords to words, False for tokens. None for words, except for
-            characters and graphemes, and for a text that is one word of several tokens.
-        ax: Axes to draw in, without a picture; None for a new figure.
+            characters and graphemes, and for a single word of several tokens.
+        ax: Axes to draw in, if there is no picture; None for a new figure.
 
     Returns:
         Figure with one square for each pair of a source and a target token, or with pictures.
 
     Raises:
-        TypeError: If `result` is something else, such as a list of results.
+        TypeError: If `result` is not such a result, but a list of results, for example.
         ValueError: If the shape of `alignment` does not fit the tokens or the picture, or
             there are both a picture and `ax`.
 
@@ -57,7 +57,7 @@ def plot_alignment(result, picture=None, *, words=None, ax=None):
         check_picture(picture)
         if ax is not None:
             raise ValueError(
-                "A picture needs a figure of its own. Received: a picture and `ax`. "
+                "A picture is always drawn in a new figure. Received: a picture and `ax`. "
                 "Leave one of them out."
             )
         plot = plot_attention_maps if picture.rows > 1 else plot_time_alignment
@@ -73,7 +73,7 @@ def plot_alignment(result, picture=None, *, words=None, ax=None):
 def draw_map(weights, source, target, families, ax=None, limits=(0, 1)):
     """Draw weights `(target_time, source_time)` with labels, black and white at the `limits`.
 
-    Without `ax` in a new figure that fits. Returns the figure.
+    Without `ax`, a new figure of the right size is made. Returns the figure.
     """
     cell = min(CELL_INCHES, LONGEST_SIDE_INCHES / max(1, *weights.shape))
     new_figure = ax is None
@@ -86,7 +86,7 @@ def draw_map(weights, source, target, families, ax=None, limits=(0, 1)):
     label = {
         "fontsize": LETTER_POINTS * cell,
         "fontfamily": families,
-        "parse_math": False,  # a dollar sign stays one
+        "parse_math": False,  # dollar signs are literal
     }
     ax.set_xticks(range(len(source)), source, rotation=90, **label)
     ax.set_yticks(range(len(target)), target, va="center_baseline", **label)
@@ -98,14 +98,14 @@ def draw_map(weights, source, target, families, ax=None, limits=(0, 1)):
 
 
 def _labels(tokens, opposite):
-    """Truncated tokens, without marks of spaces if either side is characters."""
+    """Truncated tokens, without space marks if either side consists of characters."""
     if are_characters(tokens) or (are_characters(opposite) and are_words(tokens)):
         return [token_label(token) for token in tokens]
     return [truncated(token, LONGEST_LABEL) for token in tokens]
 
 
 def _fit_figure(ax, size):
-    """Give `ax` the height and width `size` in inches, and its figure room for the labels."""
+    """Set `ax` to the height and width `size` in inches, and fit its figure to the labels."""
     figure = ax.figure
     renderer = FigureCanvasAgg(figure).get_renderer()
     outer, inner = ax.get_tightbbox(renderer), ax.get_window_extent(renderer)

@@ -1,4 +1,4 @@
-"""An image once for each token, with a heat map of the token's weights."""
+"""One copy of an image per token, with a heat map of the token's weights."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -15,26 +15,26 @@ TITLE_POINTS, NOTE_POINTS = 9, 8
 
 
 def plot_attention_maps(result, picture, *, words=None, smooth=True, most=48):
-    """Draw an image, then the same image for each token of its text, with the weights over it.
+    """Draw an image, then the same image for each token of its text, overlaid with its weights.
 
-    As figure 3 of Xu et al. 2015, "Show, attend and tell". Attended parts are orange, the
-    background dim. Each map is relative to the largest weight of its token; uniform weights stay
-    pale.
+    Like figure 3 of Xu et al. 2015, "Show, attend and tell". Attended parts are orange, and the
+    background is dimmed. Each map is relative to the largest weight of its token; uniform weights
+    stay pale.
 
     Args:
         result: A `Translation`, or anything as in `plot_alignment`.
         picture: `Picture` of the input, from `pipeline.picture`.
-        words: Boolean. True for one image a word, the mean of its subwords; None as in
+        words: Boolean. True for one image per word, the mean of its subwords; None as in
             `plot_alignment`.
         smooth: Boolean. False for cells with sharp edges.
         most: Integer from 1 to 400. Largest number of tokens to draw.
 
     Returns:
-        Figure, 12 inches wide at most.
+        Figure, at most 12 inches wide.
 
     Raises:
-        TypeError: If `result` or `picture` is something else.
-        ValueError: If the alignment does not fit the picture and the tokens, or for another `most`.
+        TypeError: If `result` or `picture` has another type.
+        ValueError: If the alignment does not fit picture and tokens, or `most` is out of range.
     """
     check_result(result)
     check_picture(picture)
@@ -60,11 +60,11 @@ def plot_attention_maps(result, picture, *, words=None, smooth=True, most=48):
 
 
 class _Page:
-    """A figure with panels of one size, from left to right and from the top."""
+    """A figure with panels of equal size, in rows from the top left."""
 
     def __init__(self, panels, picture, title, note):
         height, width = picture.pixels.shape[:2]
-        # panels of one area in inches for all proportions; smaller if there are many
+        # all proportions have panels of the same area; smaller if there are many
         side = np.clip(PANEL_INCHES * np.sqrt(USUAL_PANELS / panels), *SIDES_INCHES)
         self.width = np.clip(side * np.sqrt(width / height), NARROWEST_INCHES, PAGE_INCHES)
         self.height = np.clip(self.width * height / width, LOWEST_INCHES, TALLEST_INCHES)

@@ -15,34 +15,34 @@ class Canvas:
     def __init__(self, width, height, families):
         self.figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI, facecolor="white")
         self.families = families
-        self.ruler = RendererAgg(1, 1, DPI)  # measures texts without a page
+        self.ruler = RendererAgg(1, 1, DPI)  # measures text without a figure
         self.ax = self.figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
         self.ax.set_axis_off()
 
     def text(self, x, y, text, size=10, color="0.2", **kwargs):
-        """Write a text, with mathematics between dollar signs, its middle at height `y`."""
+        """Write a text, with math between dollar signs, vertically centred at `y`."""
         options = {"va": "center_baseline", "fontsize": size, "color": color, **kwargs}
         return self.ax.text(x, y, text, **options)
 
     def token(self, x, y, text, room, **kwargs):
-        """Write a text of any script, shrunk to `room` pixels."""
-        options = {"fontfamily": self.families, "parse_math": False}  # a dollar sign stays one
+        """Write a text in any script, shrunk to at most `room` pixels."""
+        options = {"fontfamily": self.families, "parse_math": False}  # dollar signs are literal
         artist = self.text(x, y, text, **options, **kwargs)
         width = artist.get_window_extent(self.ruler).width
         if width > room:
             artist.set_fontsize(artist.get_fontsize() * room / width)
 
     def bar(self, x, y, width, height, color):
-        """Draw a bar from `x`, to the left if `width` is below 0, its middle at height `y`."""
+        """Draw a bar from `x`, to the left if `width` is negative, vertically centred at `y`."""
         self.ax.add_patch(Rectangle((x, y - height / 2), width, height, color=color, linewidth=0))
 
     def circle(self, x, y, radius, text):
-        """Draw a dark circle with a text in it."""
+        """Draw a dark circle around a text."""
         self.ax.add_patch(Circle((x, y), radius, color="0.25", linewidth=0))
         self.text(x, y, text, size=9.5, color="white", weight="bold", ha="center")
 
     def box(self, x, y, width, height, **kwargs):
-        """Draw a box with round corners; (x, y) is the upper left one."""
+        """Draw a box with rounded corners; (x, y) is its upper left corner."""
         shape = FancyBboxPatch((x, y), width, height, boxstyle="round,pad=0,rounding_size=8")
         shape.set(**{"facecolor": "none", "edgecolor": "0.8", "linewidth": 1, **kwargs})
         self.ax.add_patch(shape)
@@ -52,7 +52,7 @@ class Canvas:
         self.ax.plot(xs, ys, color=color, linewidth=width, solid_joinstyle="round", **kwargs)
 
     def flow(self, start, end, color, width=1.0, head=6, **kwargs):
-        """Draw a curve that leaves one point and arrives at another level, with a head or 0."""
+        """Draw a curve from one point to another; `head` is its arrow head's size, or 0."""
         (x, y), (end_x, end_y) = start, end
         middle = (x + end_x) / 2
         points = [(x, y), (middle, y), (middle, end_y), (end_x, end_y)]

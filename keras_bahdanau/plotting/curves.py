@@ -8,11 +8,11 @@ from keras_bahdanau.plotting.figures import check_bands, check_faithfulness, che
 
 
 def plot_history(history, *, ax=None):
-    """Draw training curves: one panel a metric, with training and validation together.
+    """Draw training curves: one panel per metric, with training and validation together.
 
     Args:
         history: Dict of lists with one value for each epoch, such as `fit(...).history`; None or
-            NaN for an epoch without one. `"val_loss"` shares the panel of `"loss"`, and so on.
+            NaN for an epoch without a value. `"val_loss"` shares the panel of `"loss"`, and so on.
         ax: Axes to draw in, one for each panel, or None for a new figure.
 
     Returns:
@@ -20,14 +20,14 @@ def plot_history(history, *, ax=None):
 
     Raises:
         TypeError: If `history` is not a dictionary.
-        ValueError: If `history` is empty, its lists differ in length, or `ax` has another number
+        ValueError: If `history` is empty, its lists differ in length, or `ax` has the wrong number
             of axes.
     """
     check_history(history)
     lengths = {name: len(values) for name, values in history.items()}
     if len(set(lengths.values())) != 1:
         raise ValueError(
-            "`history` must hold at least one metric, and one value of each for every epoch. "
+            "`history` must contain at least one metric, with one value for every epoch. "
             f"Received: lengths={lengths}. Fill epochs without a value with None."
         )
     metrics = dict.fromkeys(name.removeprefix("val_") for name in history)
@@ -38,7 +38,7 @@ def plot_history(history, *, ax=None):
     panels = np.atleast_1d(ax)
     if len(panels) != len(metrics):
         raise ValueError(
-            f"`ax` must hold one axes for each of the metrics {metrics}. "
+            f"`ax` must contain one axes for each of the metrics {metrics}. "
             f"Received: {len(panels)} axes. Leave `ax` out for a new figure."
         )
     for panel, metric in zip(panels, metrics, strict=True):
@@ -67,7 +67,7 @@ def _plot_metric(panel, metric, history):
 
 
 def plot_lengths(bands, *, metric="BLEU", counted_in="words", inputs="sentences", ax=None):
-    """Draw the score for each length of the source, with the number of inputs.
+    """Draw the score for each source length, with the number of inputs.
 
     Args:
         bands: Sequence of (label, sentences, score), such as the `by_length` of an
@@ -88,7 +88,7 @@ def plot_lengths(bands, *, metric="BLEU", counted_in="words", inputs="sentences"
     bands = list(bands)
     if not bands:
         raise ValueError(
-            "`bands` must hold the score of one length at least. Received: bands=[]. "
+            "`bands` must contain the score of at least one length. Received: bands=[]. "
             "Evaluate inputs that are not empty."
         )
     if ax is None:
@@ -104,17 +104,18 @@ def plot_lengths(bands, *, metric="BLEU", counted_in="words", inputs="sentences"
 
 
 def plot_reliability(curves, *, ax=None):
-    """Draw a reliability diagram: a calibrated confidence is on the diagonal.
+    """Draw a reliability diagram: calibrated confidences lie on the diagonal.
 
-    `curves` maps the name of a confidence to a float array `(bins, 3)` of `evaluation.reliability`.
-    `ax` are axes to draw in, or None for a new figure. Raises ValueError if there is no curve.
+    `curves` maps the name of a confidence to a float array `(bins, 3)` from
+    `evaluation.reliability`. `ax` is the axes to draw in, or None for a new figure. Raises
+    ValueError if there is no curve.
 
     Example:
         >>> texts = evaluation.calibrate(translator, pairs).texts
         >>> plot_reliability({"texts": evaluation.reliability(texts.labels, texts.calibrated)})
     """
     if not curves:
-        raise ValueError("`curves` must hold one at least. Received: curves={}. Calibrate first.")
+        raise ValueError("`curves` must contain a curve. Received: curves={}. Calibrate first.")
     if ax is None:
         ax = Figure(figsize=(4.5, 4.5), dpi=150, layout="constrained").subplots()
     ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle="--")
@@ -128,11 +129,11 @@ def plot_reliability(curves, *, ax=None):
 
 
 def plot_faithfulness(result):
-    """Draw the curves of a `Faithfulness`: one panel for each place of a removal.
+    """Draw the curves of a `Faithfulness`: one panel for each place where positions are removed.
 
     Solid lines: the most important positions are removed first, so a good order falls early.
-    Broken lines: they are added first, so a good order rises early. Raises TypeError if `result` is
-    no `Faithfulness`.
+    Dashed lines: they are added first, so a good order rises early. Raises TypeError if `result`
+    is not a `Faithfulness`.
 
     Example:
         >>> result = evaluation.faithfulness(translator, sentences)

@@ -19,7 +19,7 @@ from keras_bahdanau.plotting.weights import read_numbers
 from keras_bahdanau.settings.option import Check, check_value, integer
 
 PAGE = Path(__file__).parent / "page"
-# in this order: each may import those before it
+# in import order: each may import only earlier ones
 MODULES = (
     *("traces", "elements", "wording", "pictures", "sentences", "step_table"),
     *("next_tokens", "weight_map", "branches", "beam_tree", "player", "explorer"),
@@ -36,22 +36,22 @@ _EXPORT = re.compile(r"^export (?=(?:function|class) (\w+))", re.MULTILINE)
 class AttentionSteps:
     """Tokens, outputs and attention weights of any model, for `write_explorer`.
 
-    S is the number of source positions, T that of outputs.
+    S is the number of source positions, T the number of outputs.
 
     Args:
-        source_tokens: List of S strings, one for each position that the model attends to. Pieces of
-            words have "▁" before those that begin one; without any, each token is a word, or a
-            letter if all are single characters.
-        target_tokens: List of T strings, likewise: the tokens of a text, or the class of an input.
-        weights: Array `(T, S)` of numbers from 0 to 1, after the softmax. Of several heads, one or
-            their mean.
+        source_tokens: List of S strings, one for each position that the model attends to. A piece
+            that begins a word starts with "▁"; if none does, each token is a word, or a letter if
+            all tokens are single characters.
+        target_tokens: List of T strings: the tokens of a text in the same form, or one class.
+        weights: Array `(T, S)` of numbers from 0 to 1, after the softmax: of one head, or the
+            mean of several.
         importance: Dictionary from the name of a measure, such as "leave-one-out", to an array
-            `(T, S)`, of which larger numbers say that the output depends more on the position.
+            `(T, S)`. The larger a number, the more the output depends on the position.
         log_probs: Array `(T,)`, the logarithm of each output's probability; or None.
         text: String, the heading of the input; by default the target tokens.
 
     Raises:
-        TypeError: If tokens are not lists of strings, or an array does not hold numbers.
+        TypeError: If tokens are not lists of strings, or an array does not contain numbers.
         ValueError: If a shape does not fit the tokens, or a number is out of range.
 
     Example:
@@ -91,7 +91,7 @@ class AttentionSteps:
             self._set("log_probs", _fitting("log_probs", self.log_probs, target))
             if self.log_probs.max(initial=0) > 0:
                 raise ValueError(
-                    f"`log_probs` must be 0 at most. Received: {self.log_probs.max():.4g} in "
+                    f"`log_probs` must be at most 0. Received: {self.log_probs.max():.4g} in "
                     "log_probs. Give the logarithm of probabilities."
                 )
         if self.text is None:
@@ -107,24 +107,24 @@ class AttentionSteps:
 def write_explorer(traces, path, *, labels=None, title="Attention, step by step"):
     """Write a page that explains translations step by step, for any browser.
 
-    The page is one file without network access. It plays the steps with a sentence on each, and
-    shows curves from source to target, scores, weights, the weighted sum, the next tokens, and a
-    map of the weights. Traces with `explore=True` add the tree of the search and the continuations
-    of the second best tokens. Traces with `importance=True` add a choice of measures beside the
-    weights: the positions on which each output depends. Of an `AttentionSteps`, the arrays of any
+    The page is one file without network access. It plays the steps, describes each in a sentence,
+    and shows curves from source to target, scores, weights, the weighted sum, the next tokens, and
+    a map of the weights. Traces with `explore=True` add the search tree and the continuations of
+    the second best tokens. Traces with `importance=True` add a choice of measures next to the
+    weights: the positions on which each output depends. For an `AttentionSteps`, the arrays of any
     model, the page shows the weights, the measures and the probabilities.
 
     Args:
-        traces: List of at most 1000 items, one an input: a `Trace`, an `AttentionSteps`, or a list
+        traces: List of at most 1000 items, one per input: a `Trace`, an `AttentionSteps`, or a list
             of up to 4 to compare side by side, such as a model's output and a reference.
         path: Path of the file to write.
         labels: List of strings, the names of the sides; numbers if left out.
         title: String, the heading of the page, of 1 to 200 characters.
 
     Raises:
-        TypeError: If `traces` holds something else.
-        ValueError: If the path ends in neither .html nor .htm; if there is no trace, or too
-            many, or fewer labels than sides.
+        TypeError: If `traces` contains something else.
+        ValueError: If the path ends in neither .html nor .htm, there is no trace or too many, or
+            there are fewer labels than sides.
 
     Example:
         >>> output = translator.trace("the red car", explore=True)
@@ -155,7 +155,7 @@ def check_page_name(name, path):
 
 
 def filled_page(data, title, template="index.html", modules=MODULES):
-    """The filled template; the policy allows the script and the style by their hashes."""
+    """The filled template, whose policy allows its script and style by their hashes."""
     style, program = _read("style.css"), "\n".join(map(_inlined, modules))
     parts = {
         "TITLE": html.escape(title),
@@ -168,12 +168,12 @@ def filled_page(data, title, template="index.html", modules=MODULES):
         "DATA": _script_json(data),
         "PLAYER": _PLAYER.search(_read("index.html"))[0],
     }
-    # in one pass: no part is searched for names
+    # in one pass, so that names inside the parts are not replaced
     return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: parts[match[1]], _read(template))
 
 
 def _inlined(name):
-    """A module as a function that returns its exports."""
+    """The source of a module as a function that returns its exports."""
     source = _read(f"{name}.mjs")
     exports = ", ".join(_EXPORT.findall(source))
     body = _EXPORT.sub("", _IMPORT.sub(r"const \1 = $\2;", source))
@@ -181,7 +181,7 @@ def _inlined(name):
 
 
 def _script_json(data):
-    """JSON that is safe within a script element."""
+    """JSON that is safe inside a script element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -198,7 +198,7 @@ def _read(name):
 
 
 def _sides_of_inputs(traces):
-    """List of lists of traces, one list an input."""
+    """List of lists of traces, one list per input."""
     if _is_side(traces):
         raise TypeError(
             "`traces` must be a list with an item for each input. Received: one "
@@ -242,7 +242,7 @@ def _strings(name, tokens):
 
 
 def _fitting(name, array, *shape):
-    """A finite float array of one shape, or TypeError or ValueError."""
+    """A finite float array of this shape, or TypeError or ValueError."""
     array = read_numbers(name, array, (len(shape),))
     if array.shape != shape:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Figures: checks of what is drawn, and files of pictures and animations."""
+"""Checks of what figures draw, and files of pictures and animations."""
 
 import io
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ FRAME_COLORS = 64
 
 
 def save_picture(figure, path):
-    """Write a figure to a new file; on FileExistsError it is kept in a file next to it."""
+    """Write a figure to a new file; on FileExistsError, it is kept in a file next to that path."""
     with new_file(path) as draft:
         figure.savefig(draft)
 
 
 def write_animation(figures, path, seconds=FRAME_SECONDS, last_seconds=None):
-    """Write a GIF that repeats figures of one size in their order; the last may stay longer."""
+    """Write a looping GIF of figures of one size; the last one may stay longer."""
     check_animation_name(path)
     frames = [_frame(figure) for figure in figures]
     durations = [round(1000 * seconds)] * (len(frames) - 1)
@@ -28,9 +28,9 @@ def write_animation(figures, path, seconds=FRAME_SECONDS, last_seconds=None):
 
 
 def _frame(figure):
-    """A figure as an image of few colours."""
+    """A figure as an image with few colours."""
     file = io.BytesIO()
-    figure.savefig(file, format="png")  # at its own size: texts fit there alone
+    figure.savefig(file, format="png")  # at its own size, the only one at which texts fit
     return Image.open(file).convert("RGB").quantize(FRAME_COLORS, dither=Image.Dither.NONE)
 
 
@@ -75,7 +75,7 @@ def check_history(history):
 
 
 def check_bands(bands):
-    """Raise TypeError unless it is a sequence: an `Evaluation` has one."""
+    """Raise TypeError unless it is a sequence, such as `Evaluation.by_length`."""
     if isinstance(bands, str) or not hasattr(bands, "__iter__"):
         demand = "a sequence of (label, sentences, score)"
         raise wrong_type("bands", bands, demand, "Give evaluation.by_length.")
@@ -89,7 +89,7 @@ def check_faithfulness(result):
 
 
 def wrong_type(name, value, demand, advice):
-    """The TypeError of an argument."""
+    """The TypeError for an argument of the wrong type."""
     kind = type(value).__name__
     received = f"a {kind}" if isinstance(value, list | tuple | str) else kind
     return TypeError(f"`{name}` must be {demand}. Received: {received}. {advice}")

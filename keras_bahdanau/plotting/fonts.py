@@ -1,4 +1,4 @@
-"""Fonts that have the letters of a text, whatever its script."""
+"""Fonts with the letters of a text in any script."""
 
 import functools
 import os
@@ -35,7 +35,7 @@ def find_fonts():
 
 
 PREFERRED = "Noto Sans"
-PLACEHOLDERS = "Last Resort"  # matplotlib's font of boxes, which has a box for everything
+PLACEHOLDERS = "Last Resort"  # matplotlib's fallback font, which has a box for every character
 INVISIBLE = {"Cc", "Cf", "Zl", "Zp", "Zs"}
 EAST_ASIAN = {"HANGUL", "HIRAGANA", "KATAKANA"}
 
@@ -45,7 +45,7 @@ def families_for(texts):
 
     Families of `matplotlib.rcParams["font.family"]` come first, then installed ones, such as the
     font of `pip install "keras-bahdanau[fonts]"` or of
-    `matplotlib.font_manager.fontManager.addfont(path)`. Joined letters, as of Devanagari and
+    `matplotlib.font_manager.fontManager.addfont(path)`. Joined letters, as in Devanagari and
     Arabic, need matplotlib 3.11. A warning names characters without a font.
     """
     families = list(matplotlib.rcParams["font.family"])
@@ -73,22 +73,22 @@ def _is_drawn(character):
 def _characters(path):
     try:
         return frozenset(map(chr, font_manager.get_font(path).get_charmap()))
-    except (OSError, RuntimeError):  # it was there when matplotlib listed the fonts
+    except (OSError, RuntimeError):  # gone since matplotlib listed the fonts
         return frozenset()
 
 
 def _find_new_fonts():
-    """Add the fonts that were installed since matplotlib last listed them."""
+    """Add fonts installed since matplotlib last listed them."""
     known = {entry.fname for entry in font_manager.fontManager.ttflist}
     for path in set(find_fonts()) - known:
         try:
             font_manager.fontManager.addfont(path)
-        except Exception:  # noqa: BLE001, as in matplotlib: a broken font is no font
+        except Exception:  # noqa: BLE001, as in matplotlib, which skips broken fonts
             continue
 
 
 def _most_complete(missing):
-    """The listed font with most of these characters: the first one with all, if any."""
+    """The listed font with most of these characters; the first one that has all, if any."""
     upright = [
         entry
         for entry in font_manager.fontManager.ttflist
@@ -108,7 +108,7 @@ def _warn(missing):
         f"No installed font has the characters {examples!r}, so boxes replace them. "
         f"Install {fonts} (https://fonts.google.com/noto; on Debian and Ubuntu "
         "`apt install fonts-noto`), or `pip install 'keras-bahdanau[fonts]'` for Devanagari and "
-        "Thai, or give a font's file to matplotlib.font_manager.fontManager.addfont(path).",
+        "Thai, or pass a font file to matplotlib.font_manager.fontManager.addfont(path).",
         stacklevel=4,
     )
 

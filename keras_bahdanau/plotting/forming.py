@@ -1,4 +1,4 @@
-"""Alignments that form during a training: an animation, and a page with a slider."""
+"""How alignments form during training: an animation, and a page with a slider."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,29 +16,29 @@ from keras_bahdanau.plotting.trace_data import packed
 from keras_bahdanau.settings.option import Check, check_value
 
 MODULES = "traces", "elements", "player", "forming"
-SECONDS, LAST_SECONDS = 0.25, 2.5  # of a frame, and of the last one
+SECONDS, LAST_SECONDS = 0.25, 2.5  # per frame, and for the last one
 CURVE_INCHES = 1.5
 LOSS, ENTROPY, NOW = "#1f5ea8", "#e08a1e", "0.3"
 
 
 def animate_alignment(history, path, input=0, seconds=SECONDS):
-    """Write a GIF in which the alignment of one input forms.
+    """Write a GIF of how the alignment of one input forms.
 
-    Each frame is a recorded step: the weights, black for 0 and white for 1, and below them the loss
-    of the training and the entropy of the weights up to the end, with a line at the step.
+    Each frame is a recorded step: the weights, black for 0 and white for 1, and below them
+    curves of the training loss and the entropy of the weights, with a line at the step.
 
     Args:
-        history: `AlignmentHistory` of a training; or a dictionary from names to several of them,
-            which are drawn side by side, each at its last record up to the step.
+        history: `AlignmentHistory` of a training, or a dictionary of several by name, drawn side
+            by side, each at its last record up to the step.
         path: Path of the GIF to write.
         input: Integer, the input whose alignment is drawn.
-        seconds: Positive number. Time of a frame; the last one stays for 2.5 seconds.
+        seconds: Positive number. Duration of a frame; the last one stays for 2.5 seconds.
 
     Returns:
-        Figure of the last frame, a still for print.
+        Figure of the last frame, for print.
 
     Raises:
-        TypeError: If `history` is something else.
+        TypeError: If `history` has another type.
         ValueError: If nothing was recorded, there is no such input, `seconds` is not positive, or
             the path does not end in .gif.
 
@@ -59,14 +59,14 @@ def animate_alignment(history, path, input=0, seconds=SECONDS):
 def write_training_page(history, path, title="How the alignment is learnt"):
     """Write a page with a slider over a training, for any browser.
 
-    One file without network access: weights of each recorded input and step, loss and entropy.
+    One offline file with the weights of each recorded input and step, loss and entropy.
 
     Args:
-        history: As in `animate_alignment`: one or several, side by side.
+        history: As in `animate_alignment`; several are shown side by side.
         path: Path of the file to write.
         title: String, the heading of the page.
 
-    TypeError or ValueError if `history` has no record, or the path does not end in .html.
+    Raises TypeError or ValueError if `history` has no record, or the path does not end in .html.
     """
     check_page_name("path", path)
     histories = _histories(history)
@@ -78,7 +78,7 @@ def write_training_page(history, path, title="How the alignment is learnt"):
 
 
 def _histories(history):
-    """Dictionary of histories that have recorded something."""
+    """Dictionary of histories, each with at least one record."""
     histories = history if isinstance(history, Mapping) else {"": history}
     for name, one in histories.items():
         if not all(hasattr(one, field) for field in ("steps", "alignments", "entropies")):
@@ -100,10 +100,10 @@ def _record_at(history, step):
 
 
 def _frame(histories, number, step):
-    """Figure of one step: a column of a map and curves for each history."""
+    """Figure of one step: for each history a column with a map and curves."""
     columns = [one.alignments[_record_at(one, step)][number] for one in histories.values()]
     shapes = np.array([column.alignment.shape for column in columns])
-    widths = CELL_INCHES * (shapes[:, 1] + 3)  # with labels of the target
+    widths = CELL_INCHES * (shapes[:, 1] + 3)  # includes the target labels
     height = CELL_INCHES * (shapes[:, 0].max() + 3)
     figure = Figure((max(4.0, widths.sum()), height + CURVE_INCHES), dpi=100, layout="constrained")
     ratios = {"width_ratios": widths, "height_ratios": (height, CURVE_INCHES)}
@@ -120,7 +120,7 @@ def _frame(histories, number, step):
 
 
 def _draw_curves(ax, history, step):
-    """Loss and entropy over the steps, which grow as their logarithm."""
+    """Draw loss and entropy over the steps, on a logarithmic axis."""
     places = np.log1p(history.steps)
     entropies = ax.twinx()
     ax.plot(places, history.losses, color=LOSS, linewidth=1)
@@ -137,7 +137,7 @@ def _draw_curves(ax, history, step):
 
 
 def _history_data(name, history):
-    """JSON of one history; NaN is null."""
+    """JSON of one history, with null for NaN."""
     inputs = []
     for records in zip(*history.alignments, strict=True):
         weights = np.stack([record.alignment for record in records])  # (steps, target, source)

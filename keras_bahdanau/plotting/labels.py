@@ -22,25 +22,25 @@ SMALLEST_POINTS = 3.0
 
 
 def are_characters(tokens):
-    """True for tokens of characters or graphemes, spaces, or symbols such as `<PST>▁`."""
+    """True for tokens that are characters, graphemes, spaces, or symbols such as `<PST>▁`."""
     tokens = [token for token in tokens if token and token not in NO_TEXT]
     return bool(tokens) and all(map(_is_character, tokens))
 
 
 def _is_character(token):
-    from keras_bahdanau.text.graphemes import is_cluster  # which loads regex
+    from keras_bahdanau.text.graphemes import is_cluster  # loads regex
 
     is_symbol = token.endswith(WORD_START) or (token.startswith("<") and token.endswith(">"))
     return len(token) == 1 or is_symbol or is_cluster(token)
 
 
 def are_words(tokens):
-    """True for tokens that are a word each, with the mark of its start."""
+    """True if each token is a word, with the mark of its start."""
     return all(token.startswith(WORD_START) for token in tokens if token not in NO_TEXT)
 
 
 def joins_words(words, *sides):
-    """`words` if it is a bool; else False for characters and one word of several tokens."""
+    """`words` if it is a bool; else False for characters, and for one word of several tokens."""
     if words is not None:
         return words
     return not any(are_characters(tokens) or _is_one_word(tokens) for tokens in sides)
@@ -61,18 +61,18 @@ def labelled_targets(result, words=None):
 
 
 def token_label(token, longest=LONGEST):
-    """A token without the mark of a space; the mark alone becomes a visible space."""
+    """A token without its space mark; a mark on its own becomes a visible space."""
     text = token.replace(WORD_START, " ").strip()  # a mark in the middle joins two positions
     return truncated(text or (SPACE if token else ""), longest)
 
 
 def truncated(text, longest):
-    """A text of at most `longest` characters; "…" marks the cut."""
+    """A text cut to at most `longest` characters, with "…" at the cut."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 class FigureTitle:
-    """The text of a result as the title of a figure, in a few lines; "" for none."""
+    """The text of a result as the title of a figure, in a few lines; "" for no title."""
 
     def __init__(self, text, families):
         self.text, self.families = " ".join(text.split()), families
@@ -97,13 +97,13 @@ class FigureTitle:
                 va="center",
                 fontsize=POINTS,
                 fontfamily=self.families,
-                parse_math=False,  # a dollar sign stays one
+                parse_math=False,  # dollar signs are literal
             )
             fit_text(artist, self.width)
 
 
 def fit_text(artist, inches):
-    """Shrink a text of a figure to a width in inches."""
+    """Shrink a text of a figure to at most a width in inches."""
     dpi = artist.get_figure(root=True).dpi
     width = artist.get_window_extent(RendererAgg(1, 1, dpi)).width / dpi
     if width > inches:

@@ -3,18 +3,18 @@
 import matplotlib
 import numpy as np
 
-# the orange of Okabe and Ito, which colour-blind readers tell from grey
+# the orange of Okabe and Ito, which colour-blind readers can tell from grey
 ATTENDED = np.array([0.90, 0.62, 0.00])
-TINT, CONTRAST = 0.6, 0.35  # share of orange where attended; contrast left where not
+TINT, CONTRAST = 0.6, 0.35  # share of orange where attended; remaining contrast elsewhere
 EVEN = 4  # weights below this multiple of the mean stay pale
-# pixels: width of both maps of a step, height of a name, gap between maps
+# in pixels: width of both maps of a step, height of a name, gap between maps
 MAPS_WIDTH, NAME, GAP = 740, 26, 20
-LOW, HIGH, FLAT = 150, 240, 110  # most pixels of height: stacked, side by side, without proportions
-WIDE = 3.0  # proportions from which one map is above the other
+LOW, HIGH, FLAT = 150, 240, 110  # largest heights in pixels: stacked, side by side, any proportions
+WIDE = 3.0  # width per height above which the maps are stacked
 
 
 def colored(picture):
-    """Pixels of a `Picture` with colours, float `(height, width, 3)` in [0, 1]."""
+    """Pixels of a `Picture` in colour, float `(height, width, 3)` in [0, 1]."""
     pixels = np.asarray(picture.pixels, np.float64)
     if pixels.ndim == 2:
         pixels = matplotlib.colormaps[picture.colors](pixels)[..., :3]
@@ -43,7 +43,7 @@ def relative(weights):
 
 
 def spread(cells, shape, smooth=True):
-    """Interpolate cells `(rows, columns)` to pixels `shape`: bilinear, or constant in a cell."""
+    """Interpolate cells `(rows, columns)` to pixels `shape`: bilinear, or constant in each cell."""
     down, across = (
         _shares_of_cells(pixels, number, smooth)
         for pixels, number in zip(shape, np.shape(cells), strict=True)
@@ -67,7 +67,7 @@ class StepMaps:
     def __init__(self, trace):
         self.picture = trace.picture
         height, width = self.picture.pixels.shape[:2]
-        if self.picture.axis:  # not of space: its proportions are free
+        if self.picture.axis:  # not a spatial axis: any proportions will do
             height, width = FLAT, MAPS_WIDTH
         self.below = width > WIDE * height
         room = (MAPS_WIDTH, LOW) if self.below else ((MAPS_WIDTH - GAP) / 2, HIGH)
@@ -77,7 +77,7 @@ class StepMaps:
         self.weights = self.picture.maps(relative(trace.weights))
 
     def draw(self, canvas, step, x, middle):
-        """Draw both maps of a step from `x` on; returns the right edge of the map of weights."""
+        """Draw both maps of a step to the right of `x`; return the right edge of the weights."""
         width, height = self.size
         top = middle - self.height / 2 + NAME
         for name, maps in (
@@ -95,6 +95,6 @@ class StepMaps:
 
 
 def _normalized(scores):
-    """Scores of each step in [0, 1], from the lowest to the highest; 0 if all are equal."""
+    """Scores of each step, scaled to [0, 1] from lowest to highest; 0 if all are equal."""
     low, high = scores.min(axis=1, keepdims=True), scores.max(axis=1, keepdims=True)
     return (scores - low) / np.where(high > low, high - low, 1.0)

@@ -16,9 +16,9 @@ WIDTH, HEADER, FOOTER, GAP = 1600, 190, 48, 58
 ROW, TOKEN_ROW, SHORTEST_PANEL = 32, 26, 176
 ASKS, SOURCE, SCORES, WEIGHTS, SHARES, KNOWN, NEXT = 24, 290, 566, 740, 924, 1130, 1346
 STRIP, CELLS, LONGEST = 120, 12, 16  # a strip's width, its numbers, and a token's characters
-SMALLEST = 1e-30  # probability that is not written as 0
+SMALLEST = 1e-30  # least probability that is not written as 0
 COPYING = 40  # pixels of height for p_gen
-MOST_SOURCES = 100  # of a step
+MOST_SOURCES = 100  # most source tokens of a step
 
 SCORE, WEIGHT, CHOSEN, QUIET = "#7c8da5", "#e6952b", "#2e8b57", "0.78"
 
@@ -38,18 +38,18 @@ FIXED_STORY = (
 
 
 def plot_trace(trace, steps=4, sources=8, animate=None, *, first=0):
-    """Draw how a decoder writes some tokens of a translation, one row a step.
+    """Draw how a decoder writes some tokens of a translation, one row per step.
 
     From left to right: the decoder's query, the encoder's states, their scores, the weights, the
     weighted states, their sum (the context) with the new state, and the most probable next tokens.
-    Vectors are strips of their first numbers. A picture has its scores and weights as heat maps.
+    Vectors are strips of their first numbers. For a picture, scores and weights are heat maps.
 
     Args:
         trace: A `Trace`, from `Translator.trace`.
         steps: Integer from 1 to 100. Largest number of steps.
         sources: Integer from 1 to 100. Largest number of source tokens, the most attended ones;
-            a picture is drawn whole.
-        animate: Path of a GIF to write, of at most 100 steps from `first` on; or None.
+            a picture is always complete.
+        animate: Path of a GIF to write, with at most 100 steps from `first` on, or None.
         first: Integer. First step, counted from 0.
 
     Returns:
@@ -76,13 +76,13 @@ def plot_trace(trace, steps=4, sources=8, animate=None, *, first=0):
 
 
 def _frames(trace, steps, sources, families):
-    """Figures of one size, one a step."""
+    """Yield figures of one size, one per step."""
     for rows in [[step] for step in steps] or [[]]:
         yield _Walkthrough(trace, steps, sources, families, rows).draw()
 
 
 class _Walkthrough:
-    """Picture of a range of steps of a trace; `rows` are the drawn ones, None for all."""
+    """Picture of a range of steps of a trace; `rows` are the steps to draw, None for all."""
 
     def __init__(self, trace, steps, sources, families, rows=None):
         self.trace, self.rows = trace, steps if rows is None else rows
@@ -183,7 +183,7 @@ class _Walkthrough:
         self._strip(ASKS, self.middle + 52, trace.query[step], _limit(trace.query))
 
     def _query_name(self, step):
-        """Name of the query, from a comparison with the other vectors."""
+        """Name of the query, found by comparing it with the states."""
         number = query_state(self.trace, step)
         return f"q_{{{step + 1}}}" if number is None else f"= s_{{{number}}}"
 
@@ -316,13 +316,13 @@ class _Walkthrough:
 
 
 def _limit(*arrays):
-    """Value of the darkest colour in the strips of these vectors."""
+    """The value that has the darkest colour in strips of these vectors."""
     cells = np.concatenate([np.abs(array[:, :CELLS]).ravel() for array in arrays])
     return max(1e-6, np.quantile(cells, 0.95)) if cells.size else 1.0
 
 
 def _percent(probability):
-    """A probability in two digits, as in the explorer: 12%, 0.012%, 1.2e-6."""
+    """A probability with two digits, as in the explorer: 12%, 0.012%, 1.2e-6."""
     if probability < SMALLEST:
         return "0%"
     if probability < 1e-4:
@@ -332,6 +332,6 @@ def _percent(probability):
 
 
 def _label(token, marks):
-    """The label of a token; with `marks`, "…" before one that continues a word."""
+    """The label of a token; with `marks`, "…" precedes a token that continues a word."""
     marked = marks and not token.startswith(WORD_START) and token not in NO_TEXT
     return token_label(f"…{token}" if marked else token, LONGEST)

@@ -18,20 +18,20 @@ LETTER_POINTS = 36.0  # font size for a row of one inch
 def plot_time_alignment(result, picture, *, words=None):
     """Draw the picture of a sequence, and below it, on the same axis, the weights of each token.
 
-    Each target token is one row; darkness is the weight relative to the largest one of
-    the row. Uniform weights stay pale.
+    Each target token is one row. The larger a weight, relative to the largest one of its row, the
+    darker the cell. Uniform weights stay pale.
 
     Args:
         result: A `Translation`, or anything as in `plot_alignment`.
         picture: `Picture` of the input with one row of cells, from `pipeline.picture`.
-        words: Boolean. True for one row a word, the mean of its subwords. None as in
+        words: Boolean. True for one row per word, the mean of its subwords. None as in
             `plot_alignment`.
 
     Returns:
         Figure.
 
     Raises:
-        TypeError: If `result` or `picture` is something else.
+        TypeError: If `result` or `picture` has another type.
         ValueError: If the alignment does not fit the picture and the tokens, or the picture has
             several rows of cells.
     """
@@ -39,7 +39,7 @@ def plot_time_alignment(result, picture, *, words=None):
     check_picture(picture)
     if picture.rows > 1:
         raise ValueError(
-            "`picture` must have one row of cells, as a recording has. "
+            "`picture` must have one row of cells, like a recording. "
             f"Received: a picture of {picture.rows} rows. Draw it with plot_attention_maps."
         )
     weights, labels = labelled_targets(result, words)
@@ -72,7 +72,7 @@ def plot_time_alignment(result, picture, *, words=None):
         va="center_baseline",
         fontsize=LETTER_POINTS * row,
         fontfamily=families,
-        parse_math=False,  # a dollar sign stays one
+        parse_math=False,  # dollar signs are literal
     )
     below.tick_params("y", length=0)
     below.tick_params("x", labelsize=8, bottom=bool(picture.axis), labelbottom=bool(picture.axis))
@@ -84,7 +84,7 @@ def plot_time_alignment(result, picture, *, words=None):
 
 
 def _fit_figure(above, below, picture, rows, title):
-    """Size both axes by the length of the sequence, and the figure to fit them."""
+    """Size both axes by the length of the sequence, and fit the figure to them."""
     figure = above.figure
     renderer = FigureCanvasAgg(figure).get_renderer()
     outer, inner = below.get_tightbbox(renderer), below.get_window_extent(renderer)

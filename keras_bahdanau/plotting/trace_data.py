@@ -1,4 +1,4 @@
-"""A trace, or arrays of any model, as JSON for the explorer."""
+"""A trace, or the arrays of any model, as JSON for the explorer."""
 
 import base64
 import io
@@ -72,7 +72,7 @@ def steps_data(steps):
 
 
 def word_marks(tokens):
-    """Tokens with the mark of a word's start, which the page reads, if they have none."""
+    """Tokens with the marks of word starts that the page needs, added if there are none."""
     if any(token.startswith(WORD_START) for token in tokens) or are_characters(tokens):
         return tokens
     return [token if token in NO_TEXT else f"{WORD_START}{token}" for token in tokens]
@@ -83,7 +83,7 @@ def _importance_data(importance):
 
 
 def packed(array, bits):
-    """Dictionary of integers n of 8 or 16 bits, base64, little endian: value = scale * n."""
+    """Dictionary of 8- or 16-bit integers n in base64, little endian: value = scale * n."""
     array = np.asarray(array, np.float64)
     largest = 2 ** (bits - 1) - 1
     scale = max(np.abs(array).max(initial=0.0), 1e-12) / largest
@@ -127,10 +127,10 @@ def _picture_data(picture):
 
 
 def _image_url(picture):
-    """The pixels as a PNG in a `data:` address, with a palette if they have no colours."""
+    """The pixels as a PNG in a `data:` URL, with a palette if they are grey."""
     pixels = np.rint(255 * np.clip(picture.pixels, 0, 1)).astype(np.uint8)
     image = Image.fromarray(pixels)
-    if picture.axis:  # a sequence, which the page stretches: bands stay
+    if picture.axis:  # the page stretches a sequence, so its rows stay
         image = image.resize((min(image.width, LONGEST_SIDE), min(image.height, LONGEST_SIDE)))
     else:
         image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
@@ -164,7 +164,7 @@ def is_sum(trace):
 
 
 def query_state(trace, step):
-    """Number i of the state s_i that equals the query of a step, before or after it, or None."""
+    """Index i of the state s_i, before or after a step, that equals its query, or None."""
     before = trace.state[step - 1] if step else trace.initial_state
     for number, state in ((step, before), (step + 1, trace.state[step])):
         if np.array_equal(trace.query[step], state):

@@ -1,4 +1,4 @@
-"""Weights of any attention: as a map, below a curve, or as highlighted text."""
+"""Weights of any attention as a map, below a curve, or as highlighted text."""
 
 import html
 
@@ -19,15 +19,15 @@ def plot_weights(weights, labels=None, target_labels=None, *, curve=None, larges
 
     Args:
         weights: Array `(source_time,)`, one row of cells; `(target_time, source_time)`, a map; or
-            `(heads, target_time, source_time)`, a map for each head. Those of one example, such as
+            `(heads, target_time, source_time)`, a map for each head; all of one example, such as
             `attention_weights(model, x)["attention"][0]`.
         labels: Texts of the source positions, or None for numbers. Padding after them, which has
             no weight, is left out.
         target_labels: Texts of the target positions, or None for numbers.
         curve: Array `(source_time,)` or `(source_time, channels)`, such as a time series. It is
-            drawn above the weights, on the same axis, with a gap where it is NaN; below it dark is
-            large.
-        largest: Number that is drawn as the largest weight, to compare figures. None for the
+            drawn above the weights, on the same axis, with a gap where it is NaN. Below a curve,
+            dark cells are large weights.
+        largest: Number drawn as the largest weight, to make figures comparable. None for the
             largest of `weights`.
         ax: Axes to draw one map in; None for a new figure.
 
@@ -35,9 +35,9 @@ def plot_weights(weights, labels=None, target_labels=None, *, curve=None, larges
         Figure.
 
     Raises:
-        TypeError: If `weights` is no array of numbers.
-        ValueError: If the shape is another one or does not fit labels or curve, if a number is not
-            finite, or if there is `ax` with heads or with a curve.
+        TypeError: If `weights` is not an array of numbers.
+        ValueError: If the shape is wrong or does not fit labels or curve, a number is not finite,
+            or `ax` is given with heads or a curve.
 
     Example:
         >>> plot_weights([0.1, 0.7, 0.2], ["not", "bad", "."]).savefig("weights.png")
@@ -45,7 +45,7 @@ def plot_weights(weights, labels=None, target_labels=None, *, curve=None, larges
     weights = read_numbers("weights", weights, (1, 2, 3))
     if (ax is not None) + (curve is not None) + (weights.ndim == 3) > 1:
         raise ValueError(
-            "Heads, `curve` and `ax` exclude each other. Received: two of them with "
+            "Heads, `curve` and `ax` are mutually exclusive. Received: two of them with "
             f"weights.shape={weights.shape}. Draw one head, or leave `ax` out."
         )
     if curve is not None:
@@ -71,7 +71,7 @@ def plot_weights(weights, labels=None, target_labels=None, *, curve=None, larges
 
 
 def _below_curve(weights, curve, source, target, families, limits):
-    """Figure of a curve `(source_time, [channels])`, with bars or a map of the weights below it."""
+    """Figure of a curve `(source_time, [channels])` above bars or a map of the weights."""
     height = 3.5 if weights.ndim == 1 else 2.5 + min(0.25 * len(target), 5.0)
     figure = Figure((8.0, height), dpi=150, layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
@@ -93,25 +93,25 @@ def _below_curve(weights, curve, source, target, families, limits):
 
 
 class HighlightedText(str):
-    """HTML that a notebook shows as such."""
+    """HTML that notebooks render."""
 
     def _repr_html_(self):
         return str(self)
 
 
 def highlight_text(weights, labels, *, largest=None):
-    """HTML of words on backgrounds that are the darker, the larger the weight.
+    """HTML of words on backgrounds: the larger the weight, the darker the background.
 
     Args:
-        weights: Array `(source_time,)`, of one example. The weight is the title of each word.
+        weights: Array `(source_time,)` of one example. The weight is the tooltip of each word.
         labels: Texts of the words, or of characters; as in `plot_weights`.
         largest: Number as in `plot_weights`.
 
     Returns:
-        `HighlightedText`, a string; notebooks show it. All texts are escaped.
+        `HighlightedText`, a string that notebooks render. All texts are escaped.
 
     Raises:
-        TypeError, ValueError: As `plot_weights`.
+        TypeError, ValueError: As in `plot_weights`.
     """
     weights = read_numbers("weights", weights, (1,))
     labels, weights = _fit_labels("labels", labels, weights, axis=-1)
@@ -125,7 +125,7 @@ def highlight_text(weights, labels, *, largest=None):
 
 
 def read_numbers(name, array, ranks, has_gaps=False):
-    """A float array of one of these numbers of axes; NaN is refused unless there may be gaps."""
+    """A float array whose number of axes is in `ranks`; NaN is refused unless `has_gaps`."""
     try:
         numbers = np.asarray(array, dtype="float64")
     except (TypeError, ValueError) as error:
@@ -134,7 +134,7 @@ def read_numbers(name, array, ranks, has_gaps=False):
     if numbers.ndim not in ranks:
         raise ValueError(
             f"`{name}` must have {' or '.join(map(str, ranks))} axes. Received: "
-            f"{name}.shape={numbers.shape}. Give those of one example: {name}[0]."
+            f"{name}.shape={numbers.shape}. Give the values of one example: {name}[0]."
         )
     if np.isinf(numbers).any() or not (has_gaps or np.isfinite(numbers).all()):
         raise ValueError(f"`{name}` must be finite. Received: NaN or infinity in {name}.")
@@ -153,7 +153,7 @@ def _fit_labels(name, labels, weights, axis):
 
 
 def _cut(name, length, weights, axis):
-    """The first weights, if there are no others but zeros."""
+    """The first `length` weights, if all others are zero."""
     padding = np.take(weights, range(length, weights.shape[axis]), axis)
     if length > weights.shape[axis] or padding.any():
         raise ValueError(

@@ -129,7 +129,7 @@ def test_dollar_signs_and_braces_are_no_mathematics(tmp_path):
 
 def test_a_picture_and_axes_are_refused():
     figure = plot_alignment(result_of([]), PICTURE)
-    with pytest.raises(ValueError, match="figure of its own"):
+    with pytest.raises(ValueError, match="always drawn in a new figure"):
         plot_alignment(result_of([]), PICTURE, ax=figure.axes[0])
 
 

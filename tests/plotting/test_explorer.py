@@ -143,7 +143,7 @@ def test_arrays_of_any_model_have_a_page(page):
             r"`importance\['mine'\]` must have the shape \(3, 3\)",
         ),
         ({"log_probs": [-1, -2]}, ValueError, r"`log_probs` must have the shape \(3,\): target to"),
-        ({"log_probs": [-1, -2, 0.5]}, ValueError, "`log_probs` must be 0 at most. Received: 0.5"),
+        ({"log_probs": [-1, -2, 0.5]}, ValueError, "`log_probs` must be at most 0. Received: 0.5"),
         ({"text": 3}, TypeError, "`text` must be a string. Received: int. "),
     ],
 )

@@ -45,7 +45,7 @@ def test_curves_can_share_a_figure():
 
 @pytest.mark.parametrize("history", [{}, {"loss": [1.0, 2.0], "val_loss": [1.0]}])
 def test_a_ragged_or_empty_history_is_refused(history):
-    with pytest.raises(ValueError, match="one value of each for every epoch"):
+    with pytest.raises(ValueError, match="with one value for every epoch"):
         plot_history(history)
 
 

@@ -102,8 +102,8 @@ def test_words_are_highlighted_in_escaped_html():
         ([1], {"labels": ["a", "b"]}, ValueError, "Received: 2 of labels"),
         ([[1]], {"target_labels": []}, ValueError, "`target_labels` must fit the 1"),
         ([1, 1], {"curve": [1]}, ValueError, "`curve` must fit the 2 weights"),
-        (np.ones((2, 1, 1)), {"curve": [1]}, ValueError, "exclude each other"),
-        ([1], {"curve": [1], "ax": Figure().add_subplot()}, ValueError, "exclude each other"),
+        (np.ones((2, 1, 1)), {"curve": [1]}, ValueError, "are mutually exclusive"),
+        ([1], {"curve": [1], "ax": Figure().add_subplot()}, ValueError, "are mutually exclusive"),
     ],
 )
 def test_what_does_not_fit_is_refused(weights, arguments, kind, message):
