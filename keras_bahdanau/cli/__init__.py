@@ -1,7 +1,7 @@
-"""The command line `keras-bahdanau`: the list of commands, and the start of one of them.
+"""The command line `keras-bahdanau`: lists the commands and starts one.
 
-A command is a function in the file of its name in `commands/`, which is imported when it runs.
-What takes long to load, TensorFlow first, it imports after all checks that do without.
+A command is a function in the file of the same name in `commands/`, which is imported when it
+runs. It imports slow packages, such as TensorFlow, after all checks that do not need them.
 """
 
 import functools
@@ -22,20 +22,20 @@ from keras_bahdanau.settings.lazy import missing_package
 COMMANDS = {
     "prepare": "Filter a corpus of any size and write it as shards.",
     "train": "Train a model of text, images or speech; or resume a training.",
-    "distill": "Train a small model on what a large one writes.",
+    "distill": "Train a small model on the outputs of a large one.",
     "translate": "Translate sentences: one line out for each line in.",
     "read": "Read images: one line out for each file.",
     "transcribe": "Transcribe recordings: one line out for each file.",
     "evaluate": "Measure a model on pairs: metrics, perplexity, attention, speed.",
     "tune": "Choose search options by a metric and write them into the model.",
-    "calibrate": "Make confidences probabilities and write that into the model.",
+    "calibrate": "Turn confidences into probabilities, in the model's file.",
     "align": "Show what a model attends to in one sentence or file.",
     "export": "Write a SavedModel, a LiteRT file or a page.",
     "check": "Check an exported model.",
-    "demo": "See it all on generated data, in minutes.",
+    "demo": "Try everything on generated data, in minutes.",
 }
 _CONTEXT = {"help_option_names": ["--help", "-h"]}
-FUNCTIONS = {"read": "translate", "transcribe": "translate"}  # of another name than the command
+FUNCTIONS = {"read": "translate", "transcribe": "translate"}  # named differently from the command
 ANSWERS = "--version", "--help", "-h"  # options that need no command
 HELP = f"""\
 Usage: {PROGRAM} [OPTIONS] COMMAND [ARGS]...
@@ -53,10 +53,10 @@ Commands:
 
 
 def main(arguments=None):
-    """The entry point."""
+    """Run the command line: the entry point."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     open_closed_streams()
-    # names of files that are not UTF-8 are written as they are
+    # file names that are not UTF-8 are written unchanged
     sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     arguments = sys.argv[1:] if arguments is None else arguments
     name = arguments[0] if arguments else ""
@@ -76,7 +76,7 @@ def main(arguments=None):
 
 
 def _answer(name):
-    """Print what is not the output of a command; the exit code."""
+    """Answer a call without a command; return the exit code."""
     if name == "--version":
         print(f"{PROGRAM} {__version__}")
     elif name in ("", *ANSWERS):
@@ -91,7 +91,7 @@ def _answer(name):
 
 @functools.cache
 def command(name):
-    """The program of one command, as typer makes it of its function."""
+    """The typer program of one command."""
     import typer
 
     from keras_bahdanau.cli.options import SectionedCommand

@@ -1,4 +1,4 @@
-"""`python -m keras_bahdanau.cli` is `keras-bahdanau`."""
+"""`python -m keras_bahdanau.cli`, the same as `keras-bahdanau`."""
 
 from keras_bahdanau.cli import main
 

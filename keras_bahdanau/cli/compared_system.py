@@ -23,12 +23,12 @@ class ComparedSystem:
         else:
             self._lines = read_lines(path)
             check_lines(len(self._lines), "compare", path, pairs)
-        from keras_bahdanau.evaluation.significance import samples_for  # which loads sacreBLEU
+        from keras_bahdanau.evaluation.significance import samples_for  # loads sacreBLEU
 
-        samples_for(len(pairs))  # or an error, before anything is decoded
+        samples_for(len(pairs))  # raises an error before anything is decoded
 
     def load(self, plural):
-        """Load the model, or say why that can't be, before the first one decodes for long."""
+        """Load the model, so that errors are raised before the first system decodes."""
         if self._models is not None:
             self._translator = load_models(self._models)
             _check_inputs(self._translator.plural, self._models[0].path, plural)
@@ -47,7 +47,7 @@ class ComparedSystem:
     def compare(self, pairs, lines, batch_size, metrics, target, **settings):
         from keras_bahdanau import evaluation
         from keras_bahdanau.data.pairs import answers_by_source
-        from keras_bahdanau.evaluation.corpus_metrics import metrics_of  # which loads sacreBLEU
+        from keras_bahdanau.evaluation.corpus_metrics import metrics_of  # loads sacreBLEU
 
         answers = answers_by_source(pairs, target)
         lines, compared_lines = map(answers.compared, (lines, self.lines(batch_size)))
@@ -74,7 +74,7 @@ class ComparedSystem:
 def _check_inputs(compared, path, inputs):
     if compared != inputs:
         raise ValueError(
-            "Two models are compared on the same inputs. "
-            f"Received: compare={str(path)!r}, which reads {compared}, beside a model that reads "
+            "Models can be compared only if they read the same kind of inputs. "
+            f"Received: compare={str(path)!r}, which reads {compared}, and a model that reads "
             f"{inputs}. Give another model, or a file of its texts."
         )

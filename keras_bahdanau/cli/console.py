@@ -19,8 +19,8 @@ BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes of typer and of 
 def ends_well(on_interrupt=""):
     """Decorator that ends a command with one line and an exit code for each kind of failure.
 
-    An error of this package with "Received: ...", or of the operating system, is bad input. Any
-    other exception is a bug and keeps its traceback. An interruption prints `on_interrupt`.
+    An error with "Received: ...", from this package, or from the operating system is bad input.
+    Any other exception is a bug and keeps its traceback. An interruption prints `on_interrupt`.
     """
 
     def decorate(function):
@@ -49,7 +49,7 @@ def ends_well(on_interrupt=""):
 
 @contextlib.contextmanager
 def interrupted_by_sigterm():
-    """Handle SIGTERM, which stops containers and jobs, as Ctrl-C, which cleans up."""
+    """Handle SIGTERM, which stops containers and jobs, like Ctrl-C, which cleans up."""
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield
@@ -62,7 +62,7 @@ def _interrupt(number, frame):
 
 
 def _stopped(message, code):
-    """The exception that ends the program, after its message on standard error."""
+    """Print a message on standard error; return the exception that ends the program."""
     warn(message)
     return SystemExit(code)
 
@@ -82,7 +82,7 @@ def report_warnings():
     import warnings
 
     class Lines(logging.Handler):
-        """Handler of the root logger, so that no library adds a handler of its own."""
+        """Handler of the root logger, so that no library adds its own."""
 
         def emit(self, record):
             warn_once(record.getMessage())
@@ -101,7 +101,7 @@ def report_warnings():
 
 
 def _abandon_output():
-    """Discard what Python would try to write, and fail again, when it ends."""
+    """Discard buffered output, which Python would fail to write again at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -109,7 +109,7 @@ def _abandon_output():
 
 
 def _os_message(error):
-    """An `OSError` in words: Python's own begin with a number."""
+    """A one-line message for an `OSError`, without Python's error number."""
     if error.strerror is None:
         return str(error)
     return error.strerror + (f": {str(error.filename)!r}" if error.filename else "")
@@ -127,15 +127,15 @@ def _threads(threads):
 def load_tensorflow(threads=None):
     """Import TensorFlow without the greetings of its libraries.
 
-    Without `threads`, the environment's number, or a GPU, an operation uses half of the cores: the
-    many small steps of a recurrent model run several at once, and training is 1.2 times as fast on
-    two cores (`benchmarks/`).
+    Unless `threads` or the environment sets a number, or there is a GPU, an operation uses half of
+    the cores: the many small steps of a recurrent model then run concurrently, and training is 1.2
+    times as fast on two cores (`benchmarks/`).
     """
     if "tensorflow" in sys.modules:
         return
     for name, number in _threads(threads).items():
         os.environ.setdefault(name, str(number))
-    with contextlib.suppress(io.UnsupportedOperation):  # in a notebook, say: stderr is no file
+    with contextlib.suppress(io.UnsupportedOperation):  # stderr is not a file, as in a notebook
         faulthandler.enable()
     with without_greetings(), _without_matplotlib(), _without_collection():
         import tensorflow  # noqa: F401
@@ -143,9 +143,9 @@ def load_tensorflow(threads=None):
 
 @contextlib.contextmanager
 def _without_collection():
-    """Collect no garbage while modules load, and never collect their objects.
+    """Disable garbage collection while modules load, and never collect their objects.
 
-    A collection takes a third of the start, and as long again when Python ends.
+    Collection takes a third of the startup time, and as long again when Python exits.
     """
     gc.disable()
     try:
@@ -157,7 +157,7 @@ def _without_collection():
 
 @contextlib.contextmanager
 def _without_matplotlib():
-    """Hide matplotlib, which Keras loads for pictures of its own if it is there."""
+    """Hide matplotlib, which Keras would load for its own plots."""
     name = "matplotlib"
     if name in sys.modules:
         yield
@@ -170,15 +170,15 @@ def _without_matplotlib():
 
 
 def say(line):
-    """Print one line on standard output, in place of the progress that is shown."""
+    """Print one line on standard output, replacing the progress line."""
     show_progress("")
     print(line, flush=True)
 
 
 def open_closed_streams():
-    """Let a standard stream that the parent has closed, as some daemons do, be `os.devnull`."""
+    """Open `os.devnull` for each standard stream that the parent closed, as some daemons do."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:  # the lowest free descriptor is that of the stream
+        if getattr(sys, name) is None:  # the file gets the lowest free descriptor, the stream's
             mode = "w" if number else "r"
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
@@ -186,12 +186,12 @@ def open_closed_streams():
 def show_progress(text, lines=False):
     """Show the progress of a command on a terminal's standard error; "" removes it.
 
-    With `lines`, lines of output on a terminal show the progress, too.
+    With `lines`, output lines on a terminal already show the progress.
     """
     if sys.stderr.isatty() and not (lines and sys.stdout.isatty()):
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
 def keras_verbosity():
-    """Keras' progress bar on a terminal, a line an epoch elsewhere."""
+    """Verbosity of Keras: a progress bar on a terminal, a line per epoch elsewhere."""
     return 1 if sys.stdout.isatty() else 2

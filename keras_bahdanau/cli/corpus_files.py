@@ -11,14 +11,14 @@ from keras_bahdanau.data.corpora import WEIGHT, Corpora, Corpus, require_text
 from keras_bahdanau.data.pairs import answers_by_source
 from keras_bahdanau.settings.option import check_value
 
-# one that is not that of a drive, as in C:\data\train.tsv
+# a colon that does not follow a drive letter, as in C:\data\train.tsv
 _COLON = re.compile(r"(?<!^[A-Za-z])(?<!,[A-Za-z]):|:(?![\\/])")
 
 FORM = "NAME=FILES:WEIGHT:TAG"
 
 
 class CorpusOption(NamedTuple):
-    """One corpus of the command line.
+    """One corpus given on the command line.
 
     `files` is one path (a TSV, a manifest, or shards) or two (source and target lines).
     """
@@ -35,7 +35,7 @@ class CorpusOption(NamedTuple):
 def parsed_corpus(text):
     """The `CorpusOption` of a `--corpus` string `NAME=FILES:WEIGHT:TAG`.
 
-    FILES is one path, or two with a comma between. Weight and tag may be missing.
+    FILES is one path, or two separated by a comma. Weight and tag are optional.
 
     Example:
         >>> parsed_corpus("de=train.en.gz,train.de.gz:0.7:<2de>")
@@ -64,7 +64,7 @@ def parsed_valid_corpus(text, corpora):
 
 
 def check_tagged(path, pairs, corpora):
-    """Check that the sources of one validation file begin with tags, where all corpora have one."""
+    """Check that the sources of one validation file begin with tags, if all corpora have tags."""
     if not corpora.corpora or not all(corpus.tag for corpus in corpora.corpora):
         return
     for number, (source, _) in enumerate(pairs, start=1):
@@ -73,12 +73,12 @@ def check_tagged(path, pairs, corpora):
             raise ValueError(
                 "Each validation source must begin with a tag of a corpus. Received: "
                 f"path={str(path)!r}, whose line {number} begins with {first[0]!r:.40}. "
-                "Add it, or give --valid-corpus."
+                "Add a tag, or give --valid-corpus."
             )
 
 
 def read_corpora(texts, read, corpora=None):
-    """(`Corpora`, symbols) of several corpora, or with `corpora` those for their validation."""
+    """(`Corpora`, symbols) of several corpora, or of the validation corpora of `corpora`."""
     if corpora is None:
         options = [parsed_corpus(text) for text in texts]
     else:
@@ -86,7 +86,7 @@ def read_corpora(texts, read, corpora=None):
     parts, symbols = [], {}
     for option in options:
         if len(option.files) == 1 and option.files[0].is_dir():
-            from keras_bahdanau.data.shards.shards import Shards  # which loads NumPy
+            from keras_bahdanau.data.shards.shards import Shards  # loads NumPy
 
             if option.tag is not None:
                 load_tensorflow()  # the source of the shards must have the tag
@@ -99,11 +99,11 @@ def read_corpora(texts, read, corpora=None):
 
 
 def hold_out(corpora, indices_of):
-    """Hold out pairs of each corpus, and train on none of their sources: (training, validation).
+    """Hold out pairs of each corpus, with sources that are not trained on: (training, validation).
 
-    All pairs of a source, in every corpus, are on one side. A corpus holds out the chosen sources
-    that no earlier corpus has; if none is held out by then, its first chosen one. A held-out source
-    without a target is dropped. Sources are compared without tags.
+    All pairs with the same source, in every corpus, are on the same side. A corpus holds out the
+    chosen sources that no earlier corpus contains; if none of its sources is held out, its first
+    chosen one. Held-out pairs without a target are dropped. Sources are compared without tags.
 
     `indices_of` maps pairs to the set of indices to hold out.
     """
@@ -120,9 +120,9 @@ def hold_out(corpora, indices_of):
         valid = [pair for number, pair in pairs if number in sources and pair[1].strip()]
         if not trained:
             raise ValueError(
-                "Each corpus needs a source beside those that are held out for validation. "
+                "Each corpus needs a source that is not held out for validation. "
                 f"Received: corpus {corpus.name!r} with {len(valid):,} pairs, all held out. "
-                "Give it more, or others for validation with --valid-corpus."
+                "Give it more pairs, or give validation pairs with --valid-corpus."
             )
         training.append(dataclasses.replace(corpus, pairs=trained))
         validation.append(dataclasses.replace(corpus, pairs=valid))
@@ -156,7 +156,7 @@ def _weight(text, weight):
     except ValueError:
         raise ValueError(
             f"The weight of --corpus must be a number. Received: weight={weight!r} in {text!r}. "
-            "Leave it empty before a tag if the sizes decide: NAME=FILES::TAG."
+            "To weight by size, leave it empty before a tag: NAME=FILES::TAG."
         ) from None
     check_value("weight", value, WEIGHT)
     return value
@@ -164,7 +164,7 @@ def _weight(text, weight):
 
 def _form_error(option, text, form):
     return ValueError(
-        f"--{option} must be {form}, FILES one path or two with a comma between. "
+        f"--{option} must be {form}, where FILES is one path or two separated by a comma. "
         f"Received: {option.replace('-', '_')}={text!r}. "
-        "Rename files that have a comma or a colon."
+        "Rename files whose names contain a comma or a colon."
     )

@@ -15,10 +15,10 @@ PATIENCE = 5.0  # seconds without a report
 
 
 class Exploration:
-    """The first inputs of a command, which become a page.
+    """The first inputs of a command, explained on a page.
 
     `reference` is a file with a target for each input, `prefix` the beginning of each text;
-    `importance` asks for that of `Pipeline.trace`.
+    `importance` is an argument of `Pipeline.trace`.
     """
 
     def __init__(self, path, reference=None, labels=("output",), prefix=None, importance=False):
@@ -37,7 +37,7 @@ class Exploration:
         self._inputs, self._results, self._left_out = [], [], 0
 
     def check_lines(self, path, count):
-        """Raise ValueError unless the references are as many as the sentences of a file."""
+        """Raise ValueError unless there is one reference for each sentence of a file."""
         if self.references is not None:
             references = self._reference, len(self.references)
             check_parallel(source=(path, count), reference=references)
@@ -49,12 +49,12 @@ class Exploration:
         self._left_out += len(inputs[room:])
 
     def write(self, pipeline):
-        """Trace the inputs, of an ensemble by each of its models, and write the page."""
+        """Trace the inputs, with each model of an ensemble, and write the page."""
         from keras_bahdanau.plotting import write_explorer
 
         self.check_lines("standard input", len(self._inputs) + self._left_out)
         if not self._inputs:
-            warn("there is nothing to explore, and no page")
+            warn("there is nothing to explore, so no page is written")
             return
         traces = self._traces(pipeline)
         with new_file(self.path) as draft:
@@ -66,7 +66,7 @@ class Exploration:
         count = len(self._inputs)
         line = (
             f"explaining {count} of the inputs for {str(self.path)!r}: the first takes longest, "
-            "since graphs for single steps are built for it"
+            "because it builds the graphs for single steps"
         )
         waiting = threading.Timer(PATIENCE, warn, [line])
         waiting.start()
@@ -85,7 +85,7 @@ class Exploration:
         members = getattr(pipeline.model, "models", None)
         if members is None:
             models, target = [pipeline], result
-        else:  # each writes a text of its own
+        else:  # each writes its own text
             parts = pipeline.target, pipeline.search
             models = [type(pipeline)(pipeline.source, model, *parts) for model in members]
             target = None

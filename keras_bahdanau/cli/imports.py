@@ -1,4 +1,4 @@
-"""The option `--import`: modules of the user, which register layers and sources with Keras."""
+"""The option `--import`: user modules that register layers and sources with Keras."""
 
 import importlib
 import os
@@ -14,10 +14,9 @@ ImportOption = Annotated[
     typer.Option(
         "--import",
         metavar="MODULE",
-        help="Python module to import first, such as that of a layer of your own, which "
-        "registers it with Keras; may be given several times. Modules of the current "
-        "directory are found. A .tflite file has its layers in it: it needs modules of sources "
-        "alone.",
+        help="Python module to import first, such as one that registers a custom layer with "
+        "Keras; may be given several times. Modules in the current directory are found. A .tflite "
+        "file contains its layers and needs only modules of sources.",
         show_default=False,
         rich_help_panel="Run",
     ),
@@ -25,7 +24,7 @@ ImportOption = Annotated[
 
 
 class ModuleLoader(NamedTuple):
-    """`load_modules` for other processes: equal by value, so that each loads them once."""
+    """`load_modules` for other processes, compared by value, so that each loads them once."""
 
     modules: tuple
 
@@ -34,17 +33,17 @@ class ModuleLoader(NamedTuple):
 
 
 def load_modules(modules, threads=None):
-    """Load TensorFlow, then modules by their names, which register what Keras must know."""
+    """Load TensorFlow, then the named modules, which register classes with Keras."""
     load_tensorflow(threads)
     if modules:
         sys.path.insert(0, os.getcwd())
     for name in modules:
         try:
             if not all(part.isidentifier() for part in name.split(".")):
-                raise ImportError("it is no name of a module")
+                raise ImportError("it is not a module name")
             importlib.import_module(name)
         except ImportError as error:
             raise ImportError(
                 "`import` must name a Python module as an import statement does, without .py. "
-                f"Received: import={name!r} ({error}). Correct it, or install what it lacks."
+                f"Received: import={name!r} ({error}). Correct it, or install what is missing."
             ) from None

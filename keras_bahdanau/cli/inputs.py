@@ -17,11 +17,11 @@ _KINDS = {
     **dict.fromkeys((".wav", ".flac"), "speech"),
     **dict.fromkeys((".png", ".jpg", ".jpeg"), "image"),
 }
-HEAD = 10_000  # pairs that tell whether the first one is a header
+HEAD = 10_000  # pairs that show whether the first one is a header
 
 
 def decoded(text, name):
-    """An argument as one line of text, or None; ValueError for control characters or no UTF-8."""
+    """An argument as one line, or None; ValueError for control characters or invalid UTF-8."""
     return None if text is None else " ".join(decode_lines(os.fsencode(text), name))
 
 
@@ -36,9 +36,10 @@ def read_examples(
 ):
     """Read a `Table` of (string or `Path`, string), for training and evaluation.
 
-    `inputs` is the form of the inputs; `source` a text, a TSV or a manifest; `columns` those of a
-    TSV, None to find them (`read_table`), or sides (`open_corpus`); `answer_separator` separates
-    several answers in a cell; `tag` is put before each source; `say` reports the columns.
+    `inputs` is the form of the inputs; `source` a text, a TSV or a manifest; `columns` names
+    the columns of a TSV, None to find them (`read_table`), or the sides (`open_corpus`);
+    `answer_separator` separates several answers in a cell; `tag` precedes each source; `say`
+    reports the columns.
     """
     tag = decoded(tag, "TAG")
     is_table = target is None and not has_records(source)
@@ -59,14 +60,14 @@ def read_examples(
         pairs = read_manifest(source)
     else:
         raise ValueError(
-            "A command reads lines of text, or files of a manifest. Received: a model that reads "
-            f"{inputs}. Use it from Python: `train`, `evaluate`, `Pipeline`."
+            "Commands read only lines of text, or files of a manifest. Received: a model that "
+            f"reads {inputs}. Use it from Python: `train`, `evaluate`, `Pipeline`."
         )
     if not any(has_content(example) and has_content(text) for example, text in pairs):
         raise ValueError(
             "At least one pair must have text on both sides. "
-            f"Received: path={str(source)!r} with {len(pairs)} pairs, none of which has. "
-            "Give others."
+            f"Received: path={str(source)!r} with {len(pairs)} pairs, none of which does. "
+            "Give other pairs."
         )
     if tag is not None:
         pairs = [(tagged(tag, sentence), text) for sentence, text in pairs]
@@ -74,7 +75,7 @@ def read_examples(
 
 
 def read_held_out(model, arguments):
-    """Pairs that a command measures a model on."""
+    """Pairs on which a command measures a model."""
     check_cache(arguments.cache, model.inputs)
     return read_examples(
         model.inputs,
@@ -87,7 +88,7 @@ def read_held_out(model, arguments):
 
 
 def prepare_source(pipeline, arguments):
-    """Check the tag of such arguments, and let the source of a pipeline use the cache."""
+    """Check the tag of the arguments, and make the pipeline's source use the cache."""
     if arguments.tag is not None:
         require_token(arguments.tag, pipeline.source)
     if arguments.cache is not None:
@@ -95,9 +96,9 @@ def prepare_source(pipeline, arguments):
 
 
 def names_of(sources, by_line=True):
-    """Names of inputs in warnings: their paths, or the numbers of their lines.
+    """Names of inputs in warnings: their paths, or their line numbers.
 
-    With `by_line=False`, where lines can make several pairs, a text is named by its beginning.
+    With `by_line=False`, for lines that can make several pairs, a text is named by its beginning.
     """
     lines = lines_from(1)
     return [
@@ -111,7 +112,7 @@ def names_of(sources, by_line=True):
 
 
 def check_cache(cache, inputs):
-    """Raise an error unless a path may be the directory of decoded files."""
+    """Raise an error unless a path can be the cache of decoded files."""
     if cache is not None and inputs != "files":
         raise ValueError(
             "A cache is for files that are decoded, images or recordings. "
@@ -119,7 +120,7 @@ def check_cache(cache, inputs):
         )
     if cache is not None and cache.exists() and not cache.is_dir():
         raise FileExistsError(
-            "A cache must be a directory, or yet to be made. "
+            "A cache must be a directory, or must not exist yet. "
             f"Received: cache={str(cache)!r}, which is a file. Choose another path."
         )
 
@@ -134,12 +135,12 @@ def check_lines(count, name, path, pairs):
 
 
 def has_content(source):
-    """False for a blank text."""
+    """True unless it is a blank text."""
     return isinstance(source, Path) or not is_blank(source)
 
 
 def _report_tables(pairs, *files, say):
-    """Report that the file of one side is a table, whose lines are read whole, and conventions."""
+    """Report headers, conventions, and files of one side that look like tables."""
     if is_header(["\t".join(pair) for pair in pairs[:HEAD]]):
         say(
             f"line 1 of {str(files[0])!r} and {str(files[1])!r} is a pair: {pairs[0]!r:.80}. If it "
@@ -150,7 +151,7 @@ def _report_tables(pairs, *files, say):
         if {"\t" in pair[side] for pair in pairs if pair[side].strip()} == {True}:
             say(
                 f"two files, {str(files[0])!r} and {str(files[1])!r}: the lines of {str(path)!r} "
-                "are read whole, with their tabs. If these part columns, give that file alone"
+                "are read whole, with tabs. If they separate columns, give only that file"
             )
 
 
@@ -160,7 +161,7 @@ def _check_no_manifest(path, pairs):
     kind = _KINDS.get(os.path.splitext(example)[1].lower())
     if kind and os.path.isfile(os.path.join(os.path.dirname(path), example)):
         raise ValueError(
-            "Text is trained on texts, and a manifest has files. "
+            "A model of text needs texts, but a manifest names files. "
             f"Received: path={str(path)!r}, whose first source is the file {example!r}. "
             f"Give --source {kind}, or a model that reads files."
         )

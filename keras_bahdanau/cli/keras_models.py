@@ -1,4 +1,4 @@
-"""Models of Keras itself, whatever made them, as the command `export` reads them."""
+"""Any Keras models, as the command `export` reads them."""
 
 import zipfile
 
@@ -10,7 +10,7 @@ _CONFIG = "config.json"  # in each .keras file
 
 
 def is_keras_model(path):
-    """True for a .keras file that is no pipeline's."""
+    """True for a .keras file that is not a pipeline's."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
@@ -20,25 +20,25 @@ def is_keras_model(path):
 
 
 def load_keras_model(path):
-    """The model of a file, in Keras' safe mode; ValueError in one line if Keras refuses it."""
-    import keras  # which loads TensorFlow
+    """Load a model in Keras' safe mode; a one-line ValueError if Keras refuses it."""
+    import keras  # loads TensorFlow
 
     try:
         return keras.saving.load_model(path, compile=False, safe_mode=True)
-    except Exception as error:  # Keras has no kind of its own for what it can't read
+    except Exception as error:  # Keras has no exception class of its own for this
         text = " ".join(str(error).split())
         remedy = "Import the modules of its layers first, with --import, or save it again."
         if "safe_mode" in text or "unsafe" in text:
-            remedy = "Replace its Lambda layers by layers of your own: a file must not bring code."
+            remedy = "Replace its Lambda layers with custom layers: a file must not contain code."
         raise ValueError(
-            f"A .keras file must be a model that Keras can load. Received: model={str(path)!r} "
-            f"({text[:200]}). {remedy}"
+            "A .keras file must contain a model that Keras can load. Received: "
+            f"model={str(path)!r} ({text[:200]}). {remedy}"
         ) from None
 
 
 def read_examples(path):
-    """Arrays of an .npz file by their names; ValueError if it is none."""
-    import numpy as np  # which takes its time
+    """Arrays of an .npz file by name; ValueError for any other file."""
+    import numpy as np  # slow
 
     try:
         with np.load(path, allow_pickle=False) as arrays:
@@ -52,7 +52,7 @@ def read_examples(path):
 
 
 def _length(text):
-    """The setting `length` of an option; ValueError for no number."""
+    """The value of --length; ValueError unless it is a number or "dynamic"."""
     try:
         return DYNAMIC if text == DYNAMIC else int(text)
     except ValueError:
@@ -62,7 +62,7 @@ def _length(text):
 
 
 def model_settings(arguments, kind):
-    """Settings of an exporter class of Keras models; ValueError for options that do not fit it."""
+    """Settings for an exporter class of Keras models; ValueError for options it does not have."""
     settings = {
         "quantization": arguments.quantization and arguments.quantization.value,
         "batch_size": arguments.batch_size,

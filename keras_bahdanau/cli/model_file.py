@@ -1,4 +1,4 @@
-"""The model of a command: a .keras file or an export, opened once, and the search in it."""
+"""The model of a command: a .keras file or an export, opened once, and its search options."""
 
 import dataclasses
 from pathlib import Path
@@ -16,11 +16,11 @@ _READERS = {
 }
 
 
-FORMS = {".tflite": "A .tflite file", ".onnx": "An .onnx file"}  # of exports that commands run
+FORMS = {".tflite": "A .tflite file", ".onnx": "An .onnx file"}  # exports that commands can run
 
 
 class ModelFile(NamedTuple):
-    """The path of a .keras, .tflite or .onnx file, and the card in it."""
+    """The path of a .keras, .tflite or .onnx file, and its card."""
 
     path: Path
     card: dict
@@ -32,12 +32,12 @@ class ModelFile(NamedTuple):
 
     @property
     def form(self):
-        """String, what kind of file an export is, for the beginning of an error."""
+        """String, the kind of an export's file, to begin an error message."""
         return FORMS[self.path.suffix]
 
     @property
     def inputs(self):
-        return self.card.get("inputs", "lines")  # files of version 0.1.0 are of text
+        return self.card.get("inputs", "lines")  # version 0.1.0 had only text
 
     @property
     def search(self):
@@ -58,11 +58,11 @@ def open_model(path):
 
 
 def open_models(paths):
-    """List of the `ModelFile` that `--model` names: .keras files, or one export."""
+    """List of the `ModelFile`s of `--model`: .keras files, or one export."""
     for path in paths:
         if is_export(path) and len(paths) > 1:
             raise ValueError(
-                "An ensemble must be one of .keras files. "
+                "An ensemble must consist of .keras files. "
                 f"Received: {len(paths)} models, model={str(path)!r}. Give it alone."
             )
     for path in paths:
@@ -98,8 +98,8 @@ def _open_export(path):
 def search_of(models, options, precision=None, **fixed):
     """The `SearchOptions` of a model or ensemble with explicit options; None for an export.
 
-    An ensemble has a share of CTC only if all its models have one. `fixed` are options that an
-    export does not have; ValueError if an option contradicts it.
+    An ensemble uses CTC only if all its models do. `fixed` are options that an export does not
+    have. Raises ValueError if an option contradicts an export.
     """
     if models[0].is_export:
         from keras_bahdanau.exporters.litert.litert_pipeline import check_fixed  # loads NumPy
@@ -118,7 +118,7 @@ def search_of(models, options, precision=None, **fixed):
 
 
 def load_models(models, precision=None):
-    """The pipeline of a file, or the ensemble of those of several; it loads what that needs."""
+    """Load the pipeline of one file, or the ensemble of several files."""
     if models[0].is_export:
         return _load_export(*models[0])
     load_tensorflow()
@@ -130,7 +130,7 @@ def load_models(models, precision=None):
 
 
 def _load_export(path, card):
-    """The pipeline in an export: of text without TensorFlow, which all other sources need."""
+    """Load the pipeline of an export; all sources except text need TensorFlow."""
     if path.suffix == ".onnx":
         from keras_bahdanau.exporters.onnx.onnx_pipeline import onnx_runner_of as runner_of
     else:

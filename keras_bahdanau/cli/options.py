@@ -1,4 +1,4 @@
-"""Options of commands: those that several commands have, and how a function becomes a command."""
+"""Options that several commands share, and the decorator that makes a function a command."""
 
 import dataclasses
 import enum
@@ -27,8 +27,8 @@ AnyModelOption = Annotated[
 ModelsOption = Annotated[
     list[Path],
     typer.Option(
-        help="Directory of a training, or a .keras, .tflite or .onnx file; given several times, "
-        "the ensemble of the first two kinds.",
+        help="Directory of a training, or a .keras, .tflite or .onnx file; several "
+        "directories or .keras files form an ensemble.",
         show_default=False,
     ),
 ]
@@ -42,16 +42,16 @@ PrefixOption = Annotated[
 TagOption = Annotated[
     str | None,
     typer.Option(
-        help="Tag to put before each source, such as <2de>, of a model that was trained with "
-        "--corpus and tags.",
+        help="Tag to put before each source, such as <2de>, for a model trained with --corpus and "
+        "tags.",
         show_default=False,
     ),
 ]
 RejectOption = Annotated[
     float | None,
     typer.Option(
-        help="Leave a text out whose confidence is lower, 0 to 1: an empty line, which is counted "
-        "on standard error. See calibrate.",
+        help="Least confidence of a text, 0 to 1: texts below it become empty lines, which are "
+        "counted on standard error. See calibrate.",
         show_default=False,
     ),
 ]
@@ -68,8 +68,8 @@ Precision = enum.Enum("Precision", {name: name for name in PRECISIONS}, type=str
 PrecisionOption = Annotated[
     Precision | None,
     typer.Option(
-        help="Precision of weights and products: bfloat16 is faster where a processor has such "
-        "products, and changes some of the texts.  [default: that of the file]",
+        help="Precision of weights and products: bfloat16 is faster on processors that "
+        "support it, and changes some of the texts.  [default: that of the file]",
         show_default=False,
         rich_help_panel="Run",
     ),
@@ -77,19 +77,18 @@ PrecisionOption = Annotated[
 BatchOption = Annotated[
     int,
     typer.Option(
-        help="Sentences translated at once.",
+        help="Sentences translated together.",
         rich_help_panel="Run",
     ),
 ]
 TokenizeOption = Annotated[
     str | None,
-    typer.Option(help="Tokenization of sacreBLEU for BLEU.  [default: 13a]", show_default=False),
+    typer.Option(help="sacreBLEU's tokenization for BLEU.  [default: 13a]", show_default=False),
 ]
 CacheOption = Annotated[
     Path | None,
     typer.Option(
-        help="Directory that keeps decoded images or recordings, for the next time that they are "
-        "read; several commands may share it.",
+        help="Directory that caches decoded images or recordings; several commands may share it.",
         show_default=False,
         rich_help_panel="Data",
     ),
@@ -97,11 +96,11 @@ CacheOption = Annotated[
 ColumnsOption = Annotated[
     str | None,
     typer.Option(
-        help="Columns of the TSV in their order, with commas between: source, target, features "
+        help="Columns of the TSV in order, separated by commas: source, target, features "
         "(such as V;PST: one source token each, after the text; features-first: before it), and "
-        "count or - for one to ignore; of JSON lines or TMX, source and target: two keys, such as "
-        "translation.en,translation.de, or languages.  "
-        "[default: source,target, and features or count where a column holds such; srclang of TMX]",
+        "count or - for a column to ignore; for JSON lines or TMX, source and target: two keys, "
+        "such as translation.en,translation.de, or languages.  "
+        "[default: source,target, and features or count if a column contains them; srclang of TMX]",
         show_default=False,
         rich_help_panel="Data",
     ),
@@ -109,19 +108,19 @@ ColumnsOption = Annotated[
 AnswerSeparatorOption = Annotated[
     str | None,
     typer.Option(
-        help="Text between several right targets in one cell of the TSV.  "
-        "[default: a cell holds one; several lines may have one source]",
+        help="Separator of several right targets in one cell of the TSV.  "
+        "[default: one per cell; several lines may have the same source]",
         show_default=False,
         rich_help_panel="Data",
     ),
 ]
 TargetArgument = Annotated[Path | None, typer.Argument(help="Their translations, line by line.")]
-HELD_OUT = 50  # one pair of this number is held out for validation,
+HELD_OUT = 50  # one in this many pairs is held out for validation,
 MOST_HELD_OUT = 1000  # but at most this number of pairs
 ValidSourceOption = Annotated[
     Path | None,
     typer.Option(
-        help="Source sentences, or a TSV, for the choice of the best epoch. "
+        help="Source sentences, or a TSV, for choosing the best epoch. "
         f"[default: every {HELD_OUT}th pair, at most {MOST_HELD_OUT:,}, held out]"
     ),
 ]
@@ -134,7 +133,7 @@ HeldOutSource = Annotated[
     ),
 ]
 LowercaseOption = Annotated[bool, typer.Option("--lowercase", help="Ignore case in each metric.")]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Leave the model as it is.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Leave the model unchanged.")]
 ExploreOption = Annotated[
     Path | None,
     typer.Option(
@@ -146,7 +145,7 @@ ImportanceOption = Annotated[
     bool,
     typer.Option(
         "--importance",
-        help="Also show on the page of --explore how each source token matters at each step: "
+        help="Also show on the page of --explore how much each source token matters at each step: "
         "leave-one-out and gradient x input.",
     ),
 ]
@@ -156,15 +155,15 @@ def command(arguments, *settings, on_interrupt="", imports=True, threads=None):
     """Decorator that gives a function the options of a command.
 
     The function receives an instance of `arguments`, then for each of the settings a dictionary
-    of the options that the command line has. `ends_well` wraps it.
+    of the options given on the command line. `ends_well` wraps it.
 
     Args:
-        arguments: Dataclass, whose annotations are those of typer.
+        arguments: Dataclass with annotations for typer.
         *settings: Pairs of a settings dataclass, with fields made by `settings.option.option`, and
-            an object with the defaults that the help lists; None stands for the model's own.
+            an object with the defaults that the help lists; None for the model's own.
         on_interrupt: String, as in `ends_well`.
         imports: Bool. True for the option `--import`.
-        threads: Integer, as in `load_tensorflow`, which imported modules need.
+        threads: Integer, as in `load_tensorflow`, for imported modules.
     """
     parameters = [_argument(field) for field in dataclasses.fields(arguments)]
     parameters += [_parameter("modules", ImportOption, None)] if imports else []
@@ -193,7 +192,7 @@ _USAGE_ERROR = typer.BadParameter.__base__  # of typer's own click, or of the pa
 
 
 class SectionedCommand(typer.core.TyperCommand):
-    """Command whose help has its options by headings, and whose usage errors are one line."""
+    """Command whose help groups options by heading, and whose usage errors are one line."""
 
     def format_options(self, ctx, formatter):
         sections = {heading: [] for heading in HEADINGS}
@@ -215,7 +214,7 @@ class SectionedCommand(typer.core.TyperCommand):
             raise SystemExit(BAD_INPUT) from None
 
     def _explain(self, error):
-        """The message of a usage error, with the option or choice that a wrong one stands for."""
+        """The message of a usage error, with the option or choice nearest to a wrong one."""
         if hasattr(error, "possibilities"):
             names = [name for option in self.params for name in option.opts if name[0] == "-"]
             name = error.option_name
@@ -235,7 +234,7 @@ def _argument(field):
 
 
 def _option(field, defaults):
-    """Parameter of a command, for one field of settings; None if the option is left out."""
+    """Parameter of a command for one field of settings; its default is None."""
     default = "the model's own" if defaults is None else getattr(defaults, field.name)
     switches = []
     if bool in (field.type, *get_args(field.type)):
@@ -258,7 +257,7 @@ DOWNLOADED = "flores101", "flores200", "spm"  # tokenizations whose model sacreB
 
 
 def check_tokenization(name):
-    """Raise an error in our form unless sacreBLEU has a tokenization; None is its own."""
+    """Raise a one-line error unless sacreBLEU has a tokenization; None is its default."""
     if name is None:
         return
     from sacrebleu.metrics import BLEU
@@ -268,7 +267,7 @@ def check_tokenization(name):
             f"`tokenize` must be one of {', '.join(sorted(BLEU.TOKENIZERS))}. "
             f"Received: tokenize={name!r}"
         )
-    if name in DOWNLOADED or name.endswith("-mecab"):  # which need a download, or a package
+    if name in DOWNLOADED or name.endswith("-mecab"):  # they need a download, or a package
         try:
             BLEU(tokenize=name)
         except OSError as error:

@@ -18,19 +18,19 @@ def check_absent(path, name):
 
 
 def check_writable(path, name):
-    """Raise an error unless a file can be made here; None stands for no file."""
+    """Raise an error unless a file can be created there; None means no file."""
     if path is None:
         return
     check_absent(path, name)
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise FileNotFoundError(
-            "An output must lie in a directory that exists and may be written to. "
-            f"Received: {name}={str(path)!r}. Make the directory first, or name another."
+            "An output must be in an existing, writable directory. "
+            f"Received: {name}={str(path)!r}. Create the directory first, or name another one."
         )
 
 
 def check_different(**paths):
-    """Raise ValueError if two outputs are one file; None stands for no file."""
+    """Raise ValueError if two outputs are the same file; None means no file."""
     names = {}
     for name, path in paths.items():
         if path is None:
@@ -38,13 +38,13 @@ def check_different(**paths):
         first = names.setdefault(os.path.realpath(path), name)
         if first != name:
             raise ValueError(
-                "Each output needs a file of its own. Received: "
+                "Each output needs its own file. Received: "
                 f"{first}={str(paths[first])!r}, {name}={str(path)!r}. Rename one of them."
             )
 
 
 def check_page_options(explore, **options):
-    """Raise ValueError if an option of the page of --explore is set without a page."""
+    """Raise ValueError if an option for the page of --explore is set without --explore."""
     for name, value in options.items():
         if value and explore is None:
             value = value if isinstance(value, bool) else str(value)
@@ -55,12 +55,12 @@ def check_page_options(explore, **options):
 
 
 def check_picture(path, name):
-    """Raise ValueError unless the name of a picture ends in a known format; None: no picture."""
+    """Raise ValueError unless a picture's name ends in a known format; None means no picture."""
     if path is None:
         return
     from matplotlib.backend_bases import FigureCanvasBase
 
-    formats = sorted({*FigureCanvasBase.get_supported_filetypes()} - {"pgf"})  # which needs LaTeX
+    formats = sorted({*FigureCanvasBase.get_supported_filetypes()} - {"pgf"})  # pgf needs LaTeX
     if path.suffix.removeprefix(".").lower() not in formats:
         raise ValueError(
             f"A picture's name must end in one of .{', .'.join(formats)}. "
@@ -82,7 +82,7 @@ class Rejection:
             return
         if models > 1:
             warn("an ensemble is not calibrated: its confidences are mean probabilities of tokens")
-        elif search is None or pipeline.calibration is None:  # .tflite files have their search
+        elif search is None or pipeline.calibration is None:  # a .tflite file has its own search
             return
         elif search != pipeline.search:
             warn("confidences were calibrated with other search options: they may be off")
@@ -98,7 +98,7 @@ class Rejection:
     def report(self):
         if self.below is not None:
             warn(
-                f"{self.rejected:,} of {self.seen:,} texts are left out, of a confidence below "
+                f"{self.rejected:,} of {self.seen:,} texts are left out: their confidence is below "
                 f"{self.below:g}"
             )
 
@@ -165,14 +165,14 @@ def _numbers(array):
 
 
 def _rounded(number):
-    """Six digits of a number, as many as a float32 is sure of."""
+    """A number rounded to six digits, about the precision of float32."""
     return None if number is None else round(number, 6)
 
 
 class Links:
     """Links between the words of sentences and of their translations, in Pharaoh form.
 
-    `symbols` are words of a sentence that are not of its text: a tag before it, features.
+    `symbols` are words of a sentence that are not part of its text: a tag before it, or features.
     """
 
     def __init__(self, translator, sentences, search, symbols=()):
@@ -181,7 +181,7 @@ class Links:
         longest, self._source = translator.longest(search), translator.source
         self._source_words = translator.words(sentences, longest)
         self._text_words = [text_words(sentence, symbols) for sentence in sentences]
-        self._copied_from = None  # sentences as far as they are read, if their words are copied
+        self._copied_from = None  # the read parts of sentences, if their words are copied
         replaces = translator.replaces_unknown if search is None else search.replace_unknown
         if replaces:
             self._copied_from, *_ = self._source.cut(sentences, longest)

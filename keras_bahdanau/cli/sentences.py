@@ -39,7 +39,7 @@ from keras_bahdanau.data.readers.table import (
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.text.features import is_blank, require_token, tagged
 
-ARRIVING = 2**16  # bytes of standard input that are translated at once
+ARRIVING = 2**16  # bytes of standard input that are translated together
 
 
 class Sentences:
@@ -70,7 +70,7 @@ class Sentences:
         if self.tag is not None:
             require_token(self.tag, translator.source)
             self.symbols = [self.tag, *self.symbols]
-        elif self.targets and not are_features:  # of a table, which may lack them
+        elif self.targets and not are_features:  # from a table, which may lack features
             self.features.warn_missing([line for lines in self.chunks for line in lines])
 
     def tagged(self, lines):
@@ -103,7 +103,7 @@ class Sentences:
     def conclude(self, search):
         self.unknown.warn_count()
         if self.blank:
-            warn(f"{counted(self.blank, 'lines')} of white space alone: an empty line for each")
+            warn(f"{counted(self.blank, 'lines')} of only white space: an empty line for each")
         if self.exploration:
             self.exploration.write(self.translator.searching(search))
         if self.pairs:
@@ -163,7 +163,7 @@ def _check_outputs(arguments):
 
 
 def check_columns(file, columns):
-    """Raise ValueError unless columns are those of a file, with sources among them."""
+    """Raise ValueError unless columns are given for a file and include the source."""
     if columns is not None and file is None:
         raise ValueError(
             "`columns` is for a TSV file. Received: "
@@ -174,7 +174,7 @@ def check_columns(file, columns):
 
 
 def chunks_of(file, columns):
-    """The sentences of a file or of standard input, in lists that are translated at once."""
+    """The sentences of a file or of standard input, in lists that are translated together."""
     if file is None:
         return _whole_lines(_lines_arriving()), (), ()
     sentences, symbols, targets = sentences_of(file, columns)
@@ -183,10 +183,10 @@ def chunks_of(file, columns):
 
 def sentences_of(file, columns):
     """Read the sentences of a file."""
-    if not os.path.exists(file):  # of Path it would raise for a sentence longer than a name
+    if not os.path.exists(file):  # `Path.exists` raises for a sentence longer than a file name
         raise FileNotFoundError(
-            f"`translate` takes a file of sentences. Received: path={str(file)!r}, no such file. "
-            "`align` takes one sentence, and without a file the lines of standard input are read."
+            f"`translate` reads a file of sentences. Received: path={str(file)!r}, no such file. "
+            "Use `align` for one sentence, or leave the file out to read standard input."
         )
     check_no_records(file)
     lines, inferred = read_lines(file, may_be_empty=columns is None), columns is None
@@ -197,7 +197,7 @@ def sentences_of(file, columns):
         lines = read_dictionary(file, lines, warn) if is_table else lines
         columns = find_columns(lines, needed=("source",)) if is_table else None
         if columns is None:
-            _warn_of_tabs(lines, repr(str(file)), "name them by --columns")
+            _warn_of_tabs(lines, repr(str(file)), "name them with --columns")
             report_conventions(file, lines, warn, tables=False)
             return lines, (), ()
         warn(
@@ -214,9 +214,7 @@ def _warn_of_tabs(lines, name, mend):
     """Warn that lines with tabs are read as sentences; True if there are any."""
     has_tabs = any("\t" in line for line in lines)
     if has_tabs:
-        warn(
-            f"lines of {name} are translated whole, with their tabs. If these part columns, {mend}."
-        )
+        warn(f"lines of {name} are translated whole, with tabs. If they separate columns, {mend}.")
     return has_tabs
 
 
@@ -229,7 +227,7 @@ def _whole_lines(chunks):
 
 
 def warn_of_features(file, targets, subwords):
-    """Warn that a second column is left out, if it holds features that the model reads."""
+    """Warn that a second column is left out, if it contains features that the model reads."""
     symbols = {*subwords.tokens(subwords.symbol_ids)} if subwords else set()
     if are_features := hold_features(targets, symbols):
         warn(
@@ -245,8 +243,8 @@ def _chunked(lines, size=1024):
 
 
 def _lines_arriving():
-    """Lists of lines of standard input, as many as have come."""
-    number, parts, length = 1, [], 0  # of the line that has not ended yet
+    """Yield lists of the lines of standard input that have arrived."""
+    number, parts, length = 1, [], 0  # of the unfinished line
     while data := sys.stdin.buffer.read1(ARRIVING):
         whole, newline, tail = data.rpartition(b"\n")
         if newline:

@@ -1,4 +1,4 @@
-"""Files of a training from the command line: pairs, corpora or shards, and those held out."""
+"""Files of a training on the command line: pairs, corpora or shards, and held-out pairs."""
 
 import functools
 import itertools
@@ -17,7 +17,7 @@ from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.text.features import shift_links
 
 NAMED = 5  # features that a message names
-OPEN_FILES = "/dev/stdin", "/dev/fd/", "/proc/self/fd/"  # of one process alone
+OPEN_FILES = "/dev/stdin", "/dev/fd/", "/proc/self/fd/"  # only one process can read them
 
 
 class Files(NamedTuple):
@@ -57,14 +57,14 @@ def check_read_by_all(paths, workers):
         stored = path.is_file() or path.is_dir() or not path.exists()
         if not stored or str(path).startswith(OPEN_FILES):
             raise ValueError(
-                "Each process of a training reads all files, and a pipe or standard input is read "
-                f"but once. Received: path={str(path)!r} with workers={workers}. Write it to a "
-                "file first, or leave --workers out."
+                "Each process of a training reads all files, but a pipe or standard input can be "
+                f"read only once. Received: path={str(path)!r} with workers={workers}. Write it to "
+                "a file first, or leave --workers out."
             )
 
 
 class Data(NamedTuple):
-    """Sentence pairs or `Shards`, the links between words, or None, and the symbols of features."""
+    """Sentence pairs or `Shards`, links between words, or None, and symbols of features."""
 
     pairs: list
     alignments: list | None
@@ -75,7 +75,7 @@ class Data(NamedTuple):
         pairs, symbols = read_examples(inputs, source, target, **table)
         if alignments is None:
             return cls(pairs, None, symbols)
-        from keras_bahdanau.data.readers.parallel_files import read_alignments  # which loads NumPy
+        from keras_bahdanau.data.readers.parallel_files import read_alignments  # loads NumPy
 
         sure, _ = read_alignments(alignments)
         if len(sure) != len(pairs):
@@ -88,7 +88,7 @@ class Data(NamedTuple):
 
     @classmethod
     def several(cls, texts, read, corpora=None):
-        """Pairs of several corpora, or those for their validation: see `read_corpora`."""
+        """Pairs of several corpora, or of their validation corpora: see `read_corpora`."""
         pairs, symbols = read_corpora(texts, read, corpora)
         return cls(pairs, None, symbols)
 
@@ -110,7 +110,7 @@ class Data(NamedTuple):
 
 
 def read_data(inputs, training, validation, **table):
-    """Read what a training needs."""
+    """`Data` for training and for validation."""
     source, target, alignments, corpora = training
     valid_source, valid_target, valid_alignments, valid_corpora = validation
     _check_either(training, validation)
@@ -128,7 +128,7 @@ def read_data(inputs, training, validation, **table):
         _check_valid_target(inputs, target, valid_source, valid_target)
         valid = read(valid_source, valid_target, valid_alignments)
         check_tagged(valid_source, valid.pairs, pairs_of(data.pairs))
-        if pairs_of(data.pairs).in_memory:  # shards name no features
+        if pairs_of(data.pairs).in_memory:  # shards do not list features
             _report_features(valid_source, valid.symbols, data.symbols, table.get("say", warn))
         return data, valid
     if valid_corpora:
@@ -155,25 +155,25 @@ def _check_either(training, validation):
         for name, path in files._asdict().items():
             if files.corpora and name != "corpora" and path is not None:
                 raise ValueError(
-                    "Corpora stand in the place of other files. Received: "
-                    f"{prefix}{name}={str(path)!r} beside corpora. Leave it out."
+                    "Corpora replace other files. Received: "
+                    f"{prefix}{name}={str(path)!r} with corpora. Leave it out."
                 )
 
 
 def _shards(directory, valid_source, **files):
-    """The pairs of shards, to which no other files belong."""
-    from keras_bahdanau.data.shards.shards import Shards  # which loads NumPy
+    """The pairs of shards, which must be given without other files."""
+    from keras_bahdanau.data.shards.shards import Shards  # loads NumPy
 
     shards = Shards(directory)
     for name, value in files.items():
         if value is not None:
             raise ValueError(
-                "A directory of shards holds both sides. Received: "
+                "A directory of shards contains both sides. Received: "
                 f"source={str(directory)!r}, with {name}={str(value)!r}. Leave that out."
             )
     if valid_source is None:
         raise ValueError(
-            "Shards hold no text to validate on. Received: "
+            "Shards contain no text to validate on. Received: "
             f"source={str(directory)!r} without validation pairs. Give --valid-source."
         )
     return Data(shards, None)
@@ -182,17 +182,17 @@ def _shards(directory, valid_source, **files):
 def _check_inputs(pairs, inputs):
     if not pairs.in_memory and pairs.inputs_are != inputs:
         raise ValueError(
-            "Shards must be of the source that is trained. Received: "
+            "Shards must have the kind of source that is trained. Received: "
             f"source={str(pairs.directory)!r}, whose sources are {pairs.inputs_are}, for one of "
             f"{inputs}. Give the --source that they were prepared with."
         )
 
 
 def _check_valid_target(inputs, target, valid_source, valid_target):
-    """Check that two files of texts have two for validation, unless one is a TSV."""
+    """Check that two text files have two validation files, unless one is a TSV."""
     if inputs != "lines" or target is None or valid_target is not None or has_records(valid_source):
         return
-    # a pipe is read but once, below
+    # a pipe can be read only once, below
     if valid_source.is_file() and not any("\t" in line for line in read_lines(valid_source)):
         raise ValueError(
             "Validation needs both sides. Received: "
@@ -202,7 +202,7 @@ def _check_valid_target(inputs, target, valid_source, valid_target):
 
 
 def _report_features(path, symbols, trained, say):
-    """Report if pairs for validation have features that the training lacks, or none of its own."""
+    """Report validation pairs with features that no training pair has, or without any."""
     trained_set = {*trained}
     new = [symbol for symbol in symbols if symbol not in trained_set]
     if new:
@@ -213,7 +213,7 @@ def _report_features(path, symbols, trained, say):
         )
     elif trained and not symbols:
         say(
-            f"the validation {str(path)!r} has no features, which the training has, such as "
+            f"the validation {str(path)!r} has no features, but the training has, such as "
             f"{trained[0]}. Give a table with the same columns"
         )
 
@@ -243,9 +243,9 @@ def held_out(pairs):
     count = 1 + max(numbers, default=-1)  # different sources
     if count < 2:
         raise ValueError(
-            "Training needs a source beside those that are held out for validation. "
+            "Training needs a source that is not held out for validation. "
             f"Received: {count} source with text on both sides. "
-            "Give more, or others for validation with --valid-source."
+            "Give more pairs, or give validation pairs with --valid-source."
         )
     step = max(HELD_OUT, -(-count // MOST_HELD_OUT))
     return {i for i, number in zip(usable, numbers, strict=True) if number % step == 0}

@@ -1,4 +1,4 @@
-"""Warnings about inputs: too long, with parts that a vocabulary lacks, in another order."""
+"""Warnings about inputs: too long, with unknown parts, or with misplaced features."""
 
 import itertools
 
@@ -6,11 +6,11 @@ from keras_bahdanau.cli.console import warn
 from keras_bahdanau.text.features import is_blank
 from keras_bahdanau.text.unknown_parts import better_form, name_of_part
 
-MOST_LINES, MOST_PARTS = 10, 12  # that are named
+MOST_LINES, MOST_PARTS = 10, 12  # named in warnings
 
 
 def warn_of_cuts(results, limits, names=None, unit="tokens"):
-    """Name on standard error each input that was too long, and cut; each name once."""
+    """Warn of each input that was too long and was cut, once per name."""
     most = f"{limits['max_source_length']:,} {unit}"
     if "max_source_bytes" in limits:
         most += f", or {limits['max_source_bytes']:,} bytes,"
@@ -18,17 +18,17 @@ def warn_of_cuts(results, limits, names=None, unit="tokens"):
         if result.truncated:
             warn(
                 f"{name} is too long: only its first {most} are read. Split it, or raise "
-                "--max-source-length (of a .tflite file: at its export)."
+                "--max-source-length (for a .tflite file, at export)."
             )
 
 
 def lines_from(number):
-    """Names of lines: "line 7", "line 8", without end."""
+    """Endless names of lines: "line 7", "line 8", ..."""
     return (f"line {count}" for count in itertools.count(number))
 
 
 class UnknownText:
-    """Warnings of the parts of lines that a vocabulary has no id for; without `subwords` none.
+    """Warnings of parts of lines that a vocabulary lacks; none without `subwords`.
 
     The first ten lines are named, and the others counted at the end.
     """
@@ -58,10 +58,10 @@ class UnknownText:
 
 
 class FeatureWarnings:
-    """Warn once of features in another place than in training, and of missing ones.
+    """Warn once of features that are missing, or not in the same place as in training.
 
-    A vocabulary does not tell features from tags. So a single symbol is no feature, and the first
-    of several may be a tag.
+    A vocabulary does not distinguish features from tags, so a single symbol is not taken for a
+    feature, and the first of several may be a tag.
     """
 
     def __init__(self, source):
@@ -69,12 +69,12 @@ class FeatureWarnings:
         self._symbols = subwords.symbols if subwords else ()
 
     def warn(self, lines):
-        """Warn of the first line whose features stand in another place."""
+        """Warn of the first line with misplaced features."""
         for line in lines if self._symbols else ():
             moved = self._source.misplaced(line)
             if moved is not None:
                 warn(
-                    f"the features of {line!r:.80} do not stand where the model has learnt them: "
+                    f"the features of {line!r:.80} are not where the model has learnt them: "
                     f"give {moved!r:.80}; a tag stays in front"
                 )
                 self._symbols = ()

@@ -1,4 +1,4 @@
-"""Several processes of one command on this machine, which TF_CONFIG joins."""
+"""Several processes of one command on this machine, joined by TF_CONFIG."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ from keras_bahdanau.settings.limits import WORKERS
 from keras_bahdanau.settings.option import check_value
 
 POLL_SECONDS = 0.1
-SECONDS_TO_END = 5  # that a worker has to end by itself
+SECONDS_TO_END = 5  # time for a worker to end by itself
 
 
 def is_launched():
@@ -28,8 +28,8 @@ def is_launched():
 def launch(count, arguments):
     """Run a command in several processes, until all of them have ended.
 
-    Only the first one, the chief, has the output of this process; the error of the first that fails
-    is reported. The processes end with this one, even if it is killed.
+    Only the first one, the chief, writes to the output of this process; the error of the first one
+    that fails is reported. The processes end with this one, even if it is killed.
 
     Raises:
         ChildProcessError: If a process is killed; the others are ended.
@@ -66,7 +66,7 @@ class _Worker:
                 **os.environ,
                 "TF_CONFIG": json.dumps({"cluster": {"worker": addresses}, "task": task}),
             },
-            stdin=subprocess.PIPE,  # which ends with this process
+            stdin=subprocess.PIPE,  # closed when this process ends
             stdout=None if index == 0 else subprocess.DEVNULL,
             stderr=None if index == 0 else errors,
         )
@@ -80,14 +80,14 @@ class _Worker:
 def _check_alive(workers):
     failed = [worker for worker in workers if worker.process.poll()]
     if failed:
-        time.sleep(POLL_SECONDS)  # one that is killed takes others with it
+        time.sleep(POLL_SECONDS)  # a killed worker makes others fail
         failed = [worker for worker in workers if worker.process.poll()]
-    # by a signal, then with a report that was not shown yet
+    # first those ended by a signal, then those whose error was not shown yet
     for worker in sorted(failed, key=lambda worker: worker.process.returncode):
         code = worker.process.returncode
         if code < 0:
             raise ChildProcessError(
-                f"All {len(workers)} workers must stay until the end. Received: worker "
+                f"All {len(workers)} workers must run until the end. Received: worker "
                 f"{worker.index} ended by signal {signal.Signals(-code).name}. The same command "
                 "resumes from the last checkpoint."
             )
@@ -112,7 +112,7 @@ def _end(workers):
 
 
 def _free_addresses(count):
-    """Addresses on this machine that nothing listens at."""
+    """Free addresses on this machine."""
     with contextlib.ExitStack() as block:
         sockets = [block.enter_context(socket.socket()) for _ in range(count)]
         for listener in sockets:

@@ -51,7 +51,7 @@ def command(capsys):
     ("valid", "told"),
     [
         ("a\tb\tN;DU\n", "that no training pair has, 1: <DU>"),
-        ("a\tb\n", "has no features, which the training has, such as <N>. Give a table"),
+        ("a\tb\n", "has no features, but the training has, such as <N>. Give a table"),
         ("a\tb\tN;PL\n", None),
     ],
 )
@@ -193,7 +193,7 @@ def test_every_file_of_a_model_says_where_its_features_stand(command, tmp_path, 
         (tmp_path / "front").write_text("<N> <PL> Kü\n")
         (tmp_path / "end").write_text("Kü <N> <PL>\n")
         front = command("translate", "front", "--model", f"{place}.tflite")
-        warned = "do not stand where the model has learnt them: give" in command.err
+        warned = "are not where the model has learnt them: give" in command.err
         assert warned == (place == "last")
         end = command("translate", "end", "--model", f"{place}.tflite")
         assert not command.err

@@ -153,7 +153,7 @@ BAD_INPUT = {
     "train good.en cr.de --out new": r"path='cr.de', whose line 1 ends in \r alone",
     "train single.tsv --out new": "Received: 1 source with text on both sides",
     "train sounds.tsv --out new": "first source is the file 'one.wav'. Give --source speech",
-    "train textless.tsv --out new": "path='textless.tsv' with 2 pairs, none of which has",
+    "train textless.tsv --out new": "path='textless.tsv' with 2 pairs, none of which does",
     "train good.en good.de --out new --valid-source textless.tsv": "path='textless.tsv' with 2",
     "train good.en good.de --out new --alignments utf16.en": "path='utf16.en', whose line 1",
     "train good.en good.de --out new --columns source,target": "'source,target' with two files",
@@ -264,7 +264,7 @@ BAD_INPUT = {
     "translate --model model.keras good.en": "path='model.keras', a Keras model without any",
     "translate --model translator.zip good.en": "path='translator.zip'",
     "translate --model good.en good.en": "path='good.en'",
-    "translate --model RUN absent.en": "path='absent.en', no such file. `align` takes one sentence",
+    "translate --model RUN absent.en": "path='absent.en', no such file. Use `align` for one",
     "translate --model RUN latin1.de": "path='latin1.de', whose line 3",
     "translate --model RUN good.en --top-p 2": "top_p=2.0",
     "translate --model RUN good.en --beam-width 0": "beam_width=0",
@@ -278,7 +278,7 @@ BAD_INPUT = {
     "evaluate --model RUN good.en good.de --hypotheses absent/new": "hypotheses='absent/new'",
     "evaluate --model RUN good.en good.de --json good.en": "json='good.en'",
     "evaluate --model RUN good.en good.de --json new --hypotheses ./new": (
-        "Each output needs a file of its own. Received: json='new', hypotheses='new'. Rename one"
+        "Each output needs its own file. Received: json='new', hypotheses='new'. Rename one"
     ),
     "evaluate --model RUN good.en good.de --json new --cache new": "json='new', cache='new'",
     "evaluate --model RUN good.en good.de --tag \udcff": "'TAG', whose line 1 holds the byte 0xff",
@@ -432,7 +432,7 @@ def test_every_metric_is_named_in_the_help(command):
     from keras_bahdanau.evaluation.corpus_metrics import METRICS
 
     text = " ".join(command("evaluate", "--help").out.split())
-    assert f"{', '.join(METRICS)}. The first is that of the scores by length." in text
+    assert f"{', '.join(METRICS)}. The first is used for the scores by length." in text
 
 
 def test_version_is_shown(command):
@@ -521,8 +521,8 @@ def test_of_features_in_the_other_place_a_line_is_told_and_a_tag_is_to_stay(caps
     assert capsys.readouterr().err == ""
     elsewhere.warn(["<2de> <V> <PST> walk"] * 2)
     assert capsys.readouterr().err == (
-        "keras-bahdanau: the features of '<2de> <V> <PST> walk' do not stand where the model has "
-        "learnt them: give 'walk <2de> <V> <PST>'; a tag stays in front\n"
+        "keras-bahdanau: the features of '<2de> <V> <PST> walk' are not where the model has learnt "
+        "them: give 'walk <2de> <V> <PST>'; a tag stays in front\n"
     )
 
 
@@ -626,7 +626,7 @@ def test_a_text_with_tabs_stays_one(tmp_path, capsys, name):
     path.write_text("".join(f"{line}\n" for line in lines.get(name, [])))
     assert sentences.sentences_of(path, None) == (lines.get(name, []), (), ())
     told = capsys.readouterr()
-    whole = "are translated whole, with their tabs. If these part columns, name them by --columns."
+    whole = "translated whole, with tabs. If they separate columns, name them with --columns."
     assert told.out == "" and (whole in told.err) == (name != "empty.tsv")
 
 
@@ -962,7 +962,7 @@ def test_tuning_leaves_a_model_whose_options_are_as_good(command, files, short):
     header, *rows, conclusion = answer.out.splitlines()
     assert header.split() == ["beam", "penalty", "exponent", "chrF", "length", "seconds"]
     assert [row.split()[0] for row in rows] == ["1", "2"] and rows[0].endswith("(now)")
-    assert "own options stay" in conclusion and short.read_bytes() == before
+    assert "keeps its own options" in conclusion and short.read_bytes() == before
 
 
 def wider_is_better(pipeline, pairs, searches, batch_size, tell, metric, **_):
@@ -1273,7 +1273,7 @@ def test_a_calibrated_model_leaves_out_what_it_is_not_sure_of(command, files, sh
     before = short.read_bytes()
     asked = "calibrate", "--model", short, "held.tsv", "--metric", "exact"
     trial = command(*asked, "--dry-run", "--plot", "curve.png")
-    assert trial.code == 0 and trial.out.endswith("the model is as it was\n")
+    assert trial.code == 0 and trial.out.endswith("the model is unchanged\n")
     assert short.read_bytes() == before and (files / "curve.png").stat().st_size > 1000
     answer = command(*asked)
     texts, words, heading, *rows, written = answer.out.splitlines()
@@ -1292,7 +1292,7 @@ def test_a_calibrated_model_leaves_out_what_it_is_not_sure_of(command, files, sh
     reject = "translate", "--model", short, "--reject-below"
     translated = command(*reject, "0.99", stdin=b"one two\n")
     assert (translated.code, translated.out) == (0, "\n")
-    assert "1 of 1 texts are left out, of a confidence below 0.99" in translated.err
+    assert "1 of 1 texts are left out: their confidence is below 0.99" in translated.err
     options = "--json", "--reject-below", "0.99"
     line = json.loads(command("translate", "--model", short, *options, stdin=b"one two\n").out)
     # as sure of a right text as of a wrong one, and a half of them is wrong

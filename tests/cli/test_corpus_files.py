@@ -67,7 +67,7 @@ BAD = {
     "--corpus good.en": "Received: corpus='good.en'",
     "--corpus =good.en": "Received: corpus='=good.en'",
     "--corpus de=": "Received: corpus='de='",
-    "--corpus de=a,b,c": "FILES one path or two with a comma between. Received: corpus='de=a,b,c'",
+    "--corpus de=a,b,c": "one path or two separated by a comma. Received: corpus='de=a,b,c'",
     "--corpus de=a:1:<2de>:x": "must be NAME=FILES:WEIGHT:TAG",
     f"--corpus {DE}:<2de>": "weight='<2de>' in 'de=good.en,good.de:<2de>'. Leave it empty before",
     f"--corpus {DE}:70%": "must be a number. Received: weight='70%'",

@@ -127,7 +127,7 @@ def test_a_model_of_images_is_not_compared_with_one_of_speech(command, tmp_path,
     images, speech = (EXAMPLES / one for one in ("captions/models/captions", "an4/models/an4"))
     code, out, err = command(f"evaluate test.tsv --model {images}.tflite --compare {speech}.tflite")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "an4.tflite', which reads recordings, beside a model that reads images" in err
+    assert "an4.tflite', which reads recordings, and a model that reads images" in err
 
 
 @pytest.mark.parametrize(

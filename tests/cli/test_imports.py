@@ -93,7 +93,7 @@ def test_a_module_that_is_not_there_is_named(module, command):
 def test_a_path_is_no_name_of_a_module(name, command):
     code, _, err = command("align", "--model", "none.keras", "one", "--import", name)
     assert code == 2
-    assert f"without .py. Received: import={name!r} (it is no name of a module)" in err
+    assert f"without .py. Received: import={name!r} (it is not a module name)" in err
 
 
 def test_a_registered_name_that_is_unknown_is_refused():

@@ -131,7 +131,7 @@ def test_models_of_other_inputs_are_not_compared(command):
     ):
         code, said = command("evaluate", *arguments.split())
         assert (code, said.count("\n")) == (2, 1)
-        assert f"which reads {found}, beside a model that reads {own}. Give another" in said
+        assert f"which reads {found}, and a model that reads {own}. Give another" in said
 
 
 def test_options_of_other_inputs_are_refused(command):

@@ -136,7 +136,7 @@ def test_texts_of_low_confidence_are_left_out(command, toy_litert, translator):
         *("translate", "--model", toy_litert, "--reject-below", below), stdin="two\nqqq ☃\n"
     )
     expected = ["" if one.confidence < below else one.text for one in texts]
-    assert code == 0 and "1 of 2 texts are left out, of a confidence below" in err
+    assert code == 0 and "1 of 2 texts are left out: their confidence is below" in err
     assert out.splitlines() == expected and expected.count("") == 1
 
 
@@ -258,5 +258,5 @@ def test_blank_lines_give_empty_lines_and_are_counted(command, kind):
     lines = "".join(f"{line}\n" for line in ["<fr> 3 avril 2021", *blank])
     code, out, errors = command("translate", "--model", model, stdin=lines)
     assert (code, out) == (0, "2021-04-03" + "\n" * (1 + len(blank)))
-    assert "6 lines of white space alone: an empty line for each" in errors
+    assert "6 lines of only white space: an empty line for each" in errors
     assert "does not know" not in errors

@@ -43,16 +43,16 @@ class AlignArguments:
         bool | None,
         typer.Option(
             "--words/--subwords",
-            help="What the picture shows: words, or tokens.  [default: words; tokens of a model of "
-            "characters, and of a single word]",
+            help="What the picture shows: words, or tokens.  [default: words; tokens for a model "
+            "of characters, and for a single word]",
             show_default=False,
         ),
     ] = None
     trace: Annotated[
         Path | None,
         typer.Option(
-            help="Picture to write of the first four steps, with all that they compute; "
-            "for all steps take --explore.",
+            help="Picture to write of the first four steps and all that they compute; "
+            "for all steps, use --explore.",
             show_default=False,
         ),
     ] = None
@@ -71,9 +71,9 @@ class AlignArguments:
 
 @command(AlignArguments, (SearchOptions, None))
 def align(arguments, search):
-    """Translate one sentence, or read one file, and show what it attended to.
+    """Translate one sentence, or read one file, and show what the model attended to.
 
-    Prints the text and, of a sentence, the links source-target between words, counted from 0.
+    Prints the text and, for a sentence, the source-target links between words, counted from 0.
     """
     plot, trace, explore = arguments.plot, arguments.trace, arguments.explore
     models = open_models([arguments.model])
@@ -100,7 +100,7 @@ def align(arguments, search):
     if plot is not None and not result.source_tokens:
         raise ValueError(
             f"There is nothing to draw. Received: input={arguments.sentence!r:.80} with "
-            f"plot={str(plot)!r}. Give one that holds something, or leave the picture out."
+            f"plot={str(plot)!r}. Give an input that is not empty, or leave the picture out."
         )
     _warn(pipeline, search, source, result, prefixes)
     print(result.text)
@@ -125,7 +125,7 @@ def align(arguments, search):
 
 
 def _warn(pipeline, search, source, result, prefixes):
-    """Warn of an input that was cut or has unknown parts, and of such a prefix."""
+    """Warn of an input that was cut, and of unknown parts of the input or the prefix."""
     from keras_bahdanau.cli.warnings import FeatureWarnings, UnknownText, subwords_of, warn_of_cuts
 
     limits = pipeline.source.limits(pipeline.longest(search))
@@ -165,7 +165,7 @@ def parsed_steps(text, trace):
     first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
     if not 1 <= first <= last < first + MOST_STEPS:
         raise ValueError(
-            f"`trace_steps` must be FIRST-LAST, counted from 1, {MOST_STEPS} steps at most. "
+            f"`trace_steps` must be FIRST-LAST, counted from 1, at most {MOST_STEPS} steps. "
             f"Received: trace_steps={text!r}. Give two numbers, such as 9-11."
         )
     return range(first - 1, last)
@@ -176,5 +176,5 @@ def check_steps(steps, text, count):
     if text is not None and steps.stop > count:
         raise ValueError(
             f"`trace_steps` must be steps of the result, which has {count}. Received: "
-            f"trace_steps={text!r}. Give others, or take --explore for all."
+            f"trace_steps={text!r}. Give others, or use --explore for all."
         )

@@ -38,21 +38,21 @@ class CalibrateArguments:
     metric: Annotated[
         str | None,
         typer.Option(
-            help="Metric that says if a text is right: chrf, from the threshold on, or exact.  "
-            "[default: chrf of translations, else exact]",
+            help="Metric that decides if a text is right: chrf, from the threshold up, or exact.  "
+            "[default: chrf for translations, else exact]",
             show_default=False,
         ),
     ] = None
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Least score, in percent, of a right text.  [default: 40 of chrf]",
+            help="Least score, in percent, of a right text.  [default: 40 for chrf]",
             show_default=False,
         ),
     ] = None
     plot: Annotated[
         Path | None,
-        typer.Option(help="Picture to write of how reliable the confidences are: .png, ..."),
+        typer.Option(help="Picture to write of the reliability of the confidences: .png, ..."),
     ] = None
     columns: ColumnsOption = None
     answer_separator: AnswerSeparatorOption = None
@@ -62,13 +62,13 @@ class CalibrateArguments:
     cache: CacheOption = None
 
 
-@command(CalibrateArguments, on_interrupt="The model is as it was.")
+@command(CalibrateArguments, on_interrupt="The model is unchanged.")
 def calibrate(arguments):
-    """Make confidences probabilities, and write that into the model's file.
+    """Turn confidences into probabilities, and store this in the model's file.
 
-    Give validation pairs, never those of the test. The model's search decodes them, so tune
-    first. The table is of pairs that a fit has not seen (cross-validation in 5 parts), beside
-    the raw confidence, exp of the mean log-probability of a token.
+    Use validation pairs, never test pairs. The model's search decodes them, so tune first. The
+    table shows pairs that the fit has not seen (5-fold cross-validation), along with the raw
+    confidence, exp of the mean log-probability of a token.
     """
     check_value("batch_size", arguments.batch_size, BATCH_SIZE)
     if arguments.metric is not None:
@@ -100,7 +100,7 @@ def _calibrate(model, pairs, arguments):
     show_progress("")
     _print_table(fit)
     if arguments.dry_run:
-        print("the model is as it was")
+        print("the model is unchanged")
     else:
         write_calibration(model.path, fit.calibration)
         print(f"written into {model.path}")
@@ -109,7 +109,7 @@ def _calibrate(model, pairs, arguments):
 
 
 def _print_table(fit):
-    """Print how often texts and words are right, and how well the confidences say so."""
+    """Print how often texts and words are right, and how well the confidences predict it."""
     rule = f"{fit.calibration.metric} >= {fit.calibration.threshold:g}"
     for name, part in (("texts", fit.texts), ("words", fit.words)):
         condition = f" ({rule})" if name == "texts" else ""

@@ -21,10 +21,10 @@ class CheckArguments:
 
 @command(CheckArguments, imports=False)
 def check(arguments):
-    """Print damage, and what a server or a phone would refuse; exit code 1 if there is anything.
+    """Print damage, and anything that a server or a phone would refuse, with exit code 1.
 
-    If there is nothing, the card of the artefact is printed: versions, limits, sha256,
-    signatures, and the comparison with Keras.
+    If there is nothing, print the card of the artefact: versions, limits, sha256, signatures,
+    and the comparison with Keras.
     """
     from keras_bahdanau import exporters
     from keras_bahdanau.exporters.all_formats import exporter_of

@@ -25,18 +25,18 @@ class DemoArguments:
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Directory that receives everything.  [default: demo, or demo-TASK]",
+            help="Directory for all files.  [default: demo, or demo-TASK]",
             show_default=False,
         ),
     ] = None
 
 
-@command(DemoArguments, on_interrupt="The same command goes on.", imports=False)
+@command(DemoArguments, on_interrupt="The same command continues.", imports=False)
 def demo(arguments):
-    """See it all on generated data, in minutes.
+    """Try everything on generated data, in minutes.
 
-    Trains, reads, draws an alignment, exports a SavedModel and a LiteRT file, and compares
-    what the three answer. No download.
+    Trains, reads, draws an alignment, exports a SavedModel and a LiteRT file, and compares the
+    answers of all three. Downloads nothing.
     """
     task = arguments.task
     check_value("task", task, one_of(*TASKS))

@@ -33,7 +33,7 @@ class DistillArguments:
     source: Annotated[
         Path,
         typer.Argument(
-            help="Source sentences, one a line; or a TSV with both languages; or, of images and "
+            help="Source sentences, one per line; or a TSV with both languages; or, for images and "
             "speech, a manifest: a TSV of path and text."
         ),
     ]
@@ -41,16 +41,16 @@ class DistillArguments:
     teacher: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Model that writes the targets: directory of a training, or a .keras file; given "
-            "several times, the ensemble.",
+            help="Model that writes the targets: directory of a training, or a .keras file; "
+            "several form an ensemble.",
             show_default=False,
         ),
     ] = None
     hypotheses: Annotated[
         Path | None,
         typer.Option(
-            help="File in place of a teacher: its texts, --n-best lines a source, or lines "
-            "'number ||| text ||| score', numbers from 0.",
+            help="File to use instead of a teacher: its texts, --n-best lines per source, or lines "
+            "'number ||| text ||| score', numbered from 0.",
             show_default=False,
         ),
     ] = None
@@ -63,7 +63,7 @@ class DistillArguments:
             show_default=False,
         ),
     ] = None
-    out: Annotated[Path, typer.Option(help="Directory of the student: new, or left unfinished.")]
+    out: Annotated[Path, typer.Option(help="Directory of the student, new or unfinished.")]
     valid_source: ValidSourceOption = None
     valid_target: ValidTargetOption = None
     baseline: Annotated[
@@ -99,16 +99,16 @@ class DistillArguments:
     DistillArguments,
     (Distillation, Distillation()),
     (TrainingOptions, DEFAULTS),
-    on_interrupt="The same command goes on.",
+    on_interrupt="The same command continues.",
     imports=False,
 )
 def distill(arguments, distillation, options):
-    """Distill a teacher into a student: a small model that learns what a large one writes.
+    """Distill a teacher into a student: a small model that learns the outputs of a large one.
 
     The teacher translates the sources; filters choose among its hypotheses; the student is
-    trained on them, with the options of train. OUT/distilled has sources, texts and scores in
-    plain files, OUT/translator.keras is the student. A table compares both. The same command
-    resumes what was stopped or killed. --guided-alignment takes the teacher's attention.
+    trained on them, with the options of train. OUT/distilled contains sources, texts and
+    scores in plain files, OUT/translator.keras is the student. A table compares both. The same
+    command resumes a stopped or killed run. --guided-alignment uses the teacher's attention.
     """
     load = ModuleLoader(tuple(arguments.modules or ()))
     if arguments.modules:
@@ -141,7 +141,7 @@ def distill(arguments, distillation, options):
         files.report_held_out(valid.pairs, say)
     if inputs != "lines":
         load()
-    from keras_bahdanau.distillation import student  # which loads Keras
+    from keras_bahdanau.distillation import student  # loads Keras
 
     path = student.distill(
         data.pairs,
@@ -173,7 +173,7 @@ def _check_validation(arguments):
 
 
 def _inputs(kind, teachers):
-    """(form of the inputs, name of the preset; None for that of the teacher's source)."""
+    """(form of the inputs, name of the preset, None for the one of the teacher's source)."""
     from keras_bahdanau.sources.named_source import inputs_by_name, preset_by_name
 
     if not teachers:

@@ -37,21 +37,21 @@ class EvaluateArguments:
     source: Annotated[
         Path,
         typer.Argument(
-            help="Source sentences, one a line; or a TSV with both languages; or, for a model that "
-            "reads files, a manifest: a TSV of path and text."
+            help="Source sentences, one per line; or a TSV with both languages; or, for a model "
+            "that reads files, a manifest: a TSV of path and text."
         ),
     ]
     target: TargetArgument = None
     model: ModelsOption
-    json: Annotated[Path | None, typer.Option(help="JSON file that receives it all.")] = None
+    json: Annotated[Path | None, typer.Option(help="JSON file for all results.")] = None
     hypotheses: Annotated[
-        Path | None, typer.Option(help="File that receives the translations, or other texts.")
+        Path | None, typer.Option(help="File for the translations, or other texts.")
     ] = None
     alignments: Annotated[
         Path | None,
         typer.Option(
             help="Known links between the words of each pair, such as 0-0 1?2 (1?2: possible, not "
-            "sure), one line a pair: adds the alignment error rate."
+            "sure), one line per pair: adds the alignment error rate."
         ),
     ] = None
     plot: Annotated[
@@ -62,18 +62,18 @@ class EvaluateArguments:
         Path | None,
         typer.Option(
             help="File of another system's translations, or another model, in its own precision: "
-            "which one is better, by paired bootstrap, or the sign test where each text is right "
-            "or wrong."
+            "shows which one is better, by paired bootstrap, or by the sign test if each text is "
+            "right or wrong."
         ),
     ] = None
     metrics: Annotated[
         str | None,
         typer.Option(
-            help=f"Metrics with commas between: {', '.join(METRICS)}. The first is that of the "
-            "scores by length. per: of phonemes with spaces between. ser: texts that are not "
-            "exact, which is the WER of papers on words to phonemes. top5: sources with a right "
-            "one among the best 5 texts.  [default: bleu,chrf of translations, exact,wer of "
-            "images, wer,cer of speech; --best-by of the training first, if it had one]",
+            help=f"Metrics, separated by commas: {', '.join(METRICS)}. The first is used for the "
+            "scores by length. per: for phonemes separated by spaces. ser: texts that are not "
+            "exact, the WER of papers on words to phonemes. top5: sources with a right text among "
+            "the best 5.  [default: bleu,chrf for translations, exact,wer for images, wer,cer for "
+            "speech; --best-by of the training first, if set]",
             show_default=False,
         ),
     ] = None
@@ -91,7 +91,7 @@ class EvaluateArguments:
 def evaluate(arguments, search_options):
     """Translate sentences, or read files, and compare: metrics, perplexity, attention, speed.
 
-    A .tflite or .onnx file gives no perplexity and no accuracy of tokens.
+    A .tflite or .onnx file gives no perplexity and no token accuracy.
     """
     models = open_models(arguments.model)
     nbest = _nbest_of(arguments.metrics, arguments.compare)
@@ -138,7 +138,7 @@ def evaluate(arguments, search_options):
     _warn_of_inputs(measured, pairs, translator, search, arguments)
     for line in measured.remarks:
         warn(line)
-    # which stays, whatever becomes of the files
+    # shown even if writing the files fails
     print(dataclasses.replace(measured, remarks=[]), flush=True)
     _write(measured, arguments)
     if compared is not None:
@@ -200,7 +200,7 @@ def _warn_of_features(pairs, source):
 
 
 def _warn_of_inputs(measured, pairs, translator, search, arguments):
-    """Warn of inputs that were cut or could not be read, and of texts that a side can't hold."""
+    """Warn of inputs that were cut or unreadable, and of texts that a vocabulary can't hold."""
     from keras_bahdanau.cli.inputs import names_of
     from keras_bahdanau.cli.warnings import warn_of_cuts
     from keras_bahdanau.data.readers.manifest import report_unreadable
@@ -213,7 +213,7 @@ def _warn_of_inputs(measured, pairs, translator, search, arguments):
     lengths = [len(result.source_tokens) for result in results]
     unreadable = report_unreadable(sources, lengths, translator.source)
     target = translator.target
-    if not translator.reads_target:  # its vocabulary has no normalization, which makes such spaces
+    if not translator.reads_target:  # its vocabulary does not normalize spaces
         pairs = [(source, target.spaced(text)) for source, text in pairs]
     reports = report_pairs(pairs, translator.source, target, lowercase=arguments.lowercase)
     for line in [*unreadable, *reports]:
@@ -232,12 +232,12 @@ def _plot(measured, path):
 def _nbest_of(metrics, compare):
     nbest = 1
     if metrics is not None:
-        from keras_bahdanau.evaluation.corpus_metrics import metrics_of  # which loads sacreBLEU
+        from keras_bahdanau.evaluation.corpus_metrics import metrics_of  # loads sacreBLEU
 
         nbest = max(metric.nbest for metric in metrics_of(metrics.split(",")))
     if compare is not None and nbest > 1:
         raise ValueError(
-            "--compare takes the best text of each source alone. "
+            "--compare uses only the best text of each source. "
             f"Received: metrics={metrics!r}, which need several texts. "
             "Leave out --compare, or these metrics."
         )
@@ -247,7 +247,7 @@ def _nbest_of(metrics, compare):
 def _read_links(path, pairs, tag=None, symbols=()):
     """(sure, possible) links of a file, between the words that the model reads."""
     from keras_bahdanau.cli.inputs import check_lines
-    from keras_bahdanau.data.readers.parallel_files import read_alignments  # which loads NumPy
+    from keras_bahdanau.data.readers.parallel_files import read_alignments  # loads NumPy
     from keras_bahdanau.text.features import shift_links
 
     sure, possible = read_alignments(path)

@@ -28,7 +28,7 @@ from keras_bahdanau.settings.limits import MOST_FIXED
 ALL = "all"
 IN_BFLOAT16 = "saved-model", "saved-model-ids"  # formats
 TARGET_LENGTH = 64  # tokens, of a LiteRT file
-THREADS = 1  # for times that compare
+THREADS = 1  # for comparable times
 _FORMATS = exporters.FORMATS.items()
 Format = enum.Enum("Format", {name: name for name in (*exporters.FORMATS, ALL)}, type=str)
 _SIGNATURES = (
@@ -61,8 +61,8 @@ class ExportArguments:
     out: Annotated[
         Path,
         typer.Option(
-            help="File of litert or onnx; directory of browser; or one in which a SavedModel is "
-            "the next version."
+            help="File for litert or onnx; directory for browser; or directory in which a "
+            "SavedModel becomes the next version."
         ),
     ]
     quantization: Annotated[
@@ -72,15 +72,15 @@ class ExportArguments:
     greedy: Annotated[
         bool,
         typer.Option(
-            "--greedy", help="The best token at each step, in an ONNX file, instead of the beam."
+            "--greedy", help="Choose the best token at each step, in an ONNX file, without a beam."
         ),
     ] = False
     max_source_length: Annotated[
         int | None,
         typer.Option(
             help="Most tokens of a sentence: a SavedModel or ONNX file cuts a longer one, a LiteRT "
-            "file or a page refuses it.  [default: 512, or what the translator says; 64 for litert "
-            "and browser]",
+            "file or a page refuses it.  [default: 512, or the translator's own limit; 64 for "
+            "litert and browser]",
             show_default=False,
             rich_help_panel="Limits and signatures",
         ),
@@ -88,9 +88,9 @@ class ExportArguments:
     max_target_length: Annotated[
         int | None,
         typer.Option(
-            help="Most tokens of a translation by a LiteRT file or a page; a SavedModel has the "
-            f"max_length of its search.  [default: {TARGET_LENGTH}; that max_length if the pairs "
-            "of the training raised max_length_ratio or max_length_offset]",
+            help="Most tokens of a translation by a LiteRT file or a page; a SavedModel uses "
+            f"the max_length of its search.  [default: {TARGET_LENGTH}; max_length if the training "
+            "pairs raised max_length_ratio or max_length_offset]",
             show_default=False,
             rich_help_panel="Limits and signatures",
         ),
@@ -98,13 +98,13 @@ class ExportArguments:
     signatures: Annotated[
         list[Signature] | None,
         typer.Option(
-            help="Signatures of a LiteRT file beside its main one, given once for each: greedy "
-            "(no beam), nbest (the best few texts), prefix (those that begin with a given text), "
-            "steps (for programs that choose each token). Of a SavedModel prefix, and alignments "
-            "(of the texts of lists), beside those that all have. Of an ONNX file prefix. Of a "
-            "Keras model serving_default (the model), step (one time step, with states), weights "
-            "(of its attention), one of them in an ONNX file.  [default: greedy, steps of litert; "
-            "nbest, prefix of browser; serving_default of a Keras model]",
+            help="Signatures in addition to the main ones, one per option. LiteRT file: greedy "
+            "(no beam), nbest (the best few texts), prefix (texts that begin with a given text), "
+            "steps (for programs that choose each token). SavedModel: prefix, alignments (of the "
+            "texts of lists). ONNX file: prefix. Keras model: serving_default (the model), step "
+            "(one time step, with states), weights (of its attention), one of them in an ONNX "
+            "file.  [default: greedy, steps for litert; nbest, prefix for browser; serving_default "
+            "for a Keras model]",
             show_default=False,
             rich_help_panel="Limits and signatures",
         ),
@@ -113,7 +113,8 @@ class ExportArguments:
         Path | None,
         typer.Option(
             help="File of sentences, TSV of both sides, or manifest of files and their texts, to "
-            "compare on, beside the built-in edge cases; texts of a TSV or a manifest add scores.",
+            "compare on, along with the built-in edge cases; texts of a TSV or a manifest add "
+            "scores.",
             rich_help_panel="Comparison with Keras",
         ),
     ] = None
@@ -127,7 +128,7 @@ class ExportArguments:
     allow_differences: Annotated[
         bool,
         typer.Option(
-            help="Write it even if it does not answer as Keras does.",
+            help="Write the export even if its answers differ from those of Keras.",
             rich_help_panel="Comparison with Keras",
         ),
     ] = False
@@ -151,7 +152,7 @@ class ExportArguments:
     batch_size: Annotated[
         int | None,
         typer.Option(
-            help="Rows of each request to a LiteRT or ONNX file.  [default: 1 of litert; any]",
+            help="Rows per request to a LiteRT or ONNX file.  [default: 1 for litert, else any]",
             show_default=False,
             rich_help_panel="Keras models",
         ),
@@ -160,7 +161,7 @@ class ExportArguments:
         str | None,
         typer.Option(
             help="Size of each axis that the model leaves open; dynamic for any length of a "
-            "subclassed model, which has that of its first call.  [default: any]",
+            "subclassed model, which else keeps that of its first call.  [default: any]",
             show_default=False,
             rich_help_panel="Keras models",
         ),
@@ -181,7 +182,7 @@ class ExportArguments:
     examples: Annotated[
         Path | None,
         typer.Option(
-            help="File .npz with an array for each input, to compare on.",
+            help="An .npz file with an array for each input, to compare on.",
             rich_help_panel="Keras models",
         ),
     ] = None
@@ -189,14 +190,14 @@ class ExportArguments:
 
 @command(ExportArguments, threads=THREADS)
 def export(arguments):
-    """Write a translator as SavedModel, LiteRT or ONNX file or page, once it answers as Keras does.
+    """Write a translator as SavedModel, LiteRT or ONNX file or page, if it answers as Keras does.
 
-    A .keras file of another model of Keras becomes a SavedModel, or a LiteRT or ONNX file, of its
+    A .keras file of any other Keras model becomes a SavedModel, or a LiteRT or ONNX file, with its
     own inputs and outputs.
 
-    'all' makes OUT/1 for TensorFlow Serving, OUT/model.float32.tflite, .float16. and .int8., and
-    OUT/parity.json. How they compare with Keras, in size, agreement, speed and quality, goes to
-    standard error; standard output gets the paths.
+    'all' writes OUT/1 for TensorFlow Serving, OUT/model.float32.tflite, .float16. and .int8., and
+    OUT/parity.json. The comparison with Keras, in size, agreement, speed and quality, is printed
+    on standard error, the paths on standard output.
     """
     if is_keras_model(arguments.model):
         return _export_keras_model(arguments)
@@ -230,7 +231,7 @@ def export(arguments):
         "allow_differences": arguments.allow_differences,
         "say": functools.partial(print, file=sys.stderr, flush=True),
     }
-    with interrupted_by_sigterm():  # a draft is removed
+    with interrupted_by_sigterm():  # which removes the draft
         if exporter is None:
             print(*exporters.export_all(translator, out, **settings, **comparison), sep="\n")
         else:
@@ -241,7 +242,7 @@ def _export_keras_model(arguments):
     format, out = arguments.format.value, arguments.out
     if format not in MODEL_FORMATS:
         raise ValueError(
-            f"--format of a Keras model must be {' or '.join(MODEL_FORMATS)}. Received: "
+            f"--format for a Keras model must be {' or '.join(MODEL_FORMATS)}. Received: "
             f"format={format!r}, model={str(arguments.model)!r}."
         )
     kind = MODEL_FORMATS[format]
@@ -260,13 +261,13 @@ def _refuse_model_settings(arguments):
     for name in ("batch_size", "length", "real_length", "labels", "examples"):
         if value := getattr(arguments, name):
             raise ValueError(
-                f"--{name.replace('_', '-')} must go with a model of Keras that is no translator. "
+                f"--{name.replace('_', '-')} must go with a Keras model that is not a translator. "
                 f"Received: {name}={str(value)!r}. Leave it out."
             )
 
 
 def _target_length(search):
-    """Most tokens of the texts of a LiteRT file: more if the texts of its training are longer."""
+    """Most tokens of a text of a LiteRT file: more if its training texts are longer."""
     plain = SearchOptions()
     is_longer = (
         search.max_length_ratio > plain.max_length_ratio
@@ -284,7 +285,7 @@ def _check_precision(format, precision):
 
 
 def _comparison_inputs(model, sentences, references):
-    """(inputs to compare on, their texts or None), of the two files."""
+    """(inputs to compare on, their texts or None), from the two files."""
     if references is None and sentences is None:
         return [], None
     if sentences is None:
@@ -292,7 +293,7 @@ def _comparison_inputs(model, sentences, references):
             f"--references needs --sentences. Received: references={str(references)!r}. "
             "Give both, or neither."
         )
-    is_table = sentences.name.endswith((".tsv", ".tsv.gz"))  # which has references, too
+    is_table = sentences.name.endswith((".tsv", ".tsv.gz"))  # it contains references, too
     if references is None and model.inputs == "lines" and not is_table:
         from keras_bahdanau.data.readers.lines import read_lines
 
@@ -304,10 +305,10 @@ def _comparison_inputs(model, sentences, references):
 
 
 def _new_exporter(format, specific, **settings):
-    """The `Exporter` of a format, with the settings that it has; None for all formats."""
+    """The `Exporter` of a format, with the settings that it accepts; None for all formats."""
     if format == ALL:
         for kind in exporters.FORMATS.values():
-            kind.variants(**settings)  # which checks them
+            kind.variants(**settings)  # checks them
         return None
     kind, settings = exporters.FORMATS[format], {**settings, **specific}
     return kind(
@@ -343,4 +344,4 @@ def _check_output(format, out):
         check_unowned(out)
         kind and kind.check_name(out, "out")
     else:
-        next_version(out)  # or an error, if something else is there
+        next_version(out)  # raises an error if something else is there

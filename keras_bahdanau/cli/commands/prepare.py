@@ -25,8 +25,8 @@ class PrepareArguments:
     source: Annotated[
         Path,
         typer.Argument(
-            help="Source sentences, one a line; or both sides in one file, named .tsv, .jsonl or "
-            ".tmx; or the directory of a dataset of Hugging Face; or, of images and speech, a "
+            help="Source sentences, one per line; or both sides in one file, named .tsv, .jsonl or "
+            ".tmx; or the directory of a Hugging Face dataset; or, for images and speech, a "
             "manifest: a TSV of path and text."
         ),
     ]
@@ -39,7 +39,7 @@ class PrepareArguments:
         ),
     ] = "text"
     out: Annotated[
-        Path | None, typer.Option(help="Directory of the shards: new.", show_default=False)
+        Path | None, typer.Option(help="New directory for the shards.", show_default=False)
     ] = None
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Report what the filters drop; write no shards.")
@@ -51,9 +51,9 @@ class PrepareArguments:
     sides: Annotated[
         str | None,
         typer.Option(
-            help="Source and target with a comma between: keys of JSON lines or columns of a "
+            help="Source and target, separated by a comma: keys of JSON lines or columns of a "
             "dataset (translation.en,translation.de), languages of TMX (en,de).  "
-            "[default: source,target; of a TMX of two languages srclang and the other one]",
+            "[default: source,target; for a TMX of two languages, srclang and the other one]",
             show_default=False,
             rich_help_panel="Data",
         ),
@@ -61,8 +61,8 @@ class PrepareArguments:
     columns: Annotated[
         str | None,
         typer.Option(
-            help="Columns of the TSV in their order, with commas between: source, target, and "
-            "count or - for one to ignore.  [default: source,target]",
+            help="Columns of the TSV in order, separated by commas: source, target, and "
+            "count or - for a column to ignore.  [default: source,target]",
             show_default=False,
             rich_help_panel="Data",
         ),
@@ -70,15 +70,15 @@ class PrepareArguments:
     vocabulary: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Vocabularies in place of learnt ones: those of a training, of a .keras file or "
-            "of shards; or a SentencePiece file of both sides, given twice for one of each.",
+            help="Existing vocabularies to use: those of a training, a .keras file or shards; or a "
+            "SentencePiece file for both sides, or one for each side.",
             show_default=False,
         ),
     ] = None
     workers: Annotated[
         int | None,
         typer.Option(
-            help="Processes.  [default: one a core]",
+            help="Number of processes.  [default: one per core]",
             show_default=False,
             rich_help_panel="Run",
         ),
@@ -94,17 +94,17 @@ class PrepareArguments:
 def prepare(arguments, options):
     """Prepare a corpus of any size for training: filter it, and write it as shards.
 
-    Shards hold the token ids of text, and images or recordings as they are. Files of text are
+    Shards contain the token ids of text, and images or recordings unchanged. Text files are
     UTF-8, plain or .gz, and are read as streams. A pair that several filters would drop counts
-    for the first of them. OUT appears when it is whole; the same command resumes one that was
-    stopped or killed.
+    for the first of them. OUT appears when it is complete; the same command resumes a run that
+    was stopped or killed.
     """
     settings, out = Preparation(**options), arguments.out
     report, vocabulary, workers = arguments.report, arguments.vocabulary, arguments.workers
     check_value("workers", workers, WORKERS)
     if (out is None) != arguments.dry_run:
         raise ValueError(
-            "Shards need a directory, and a dry run writes none. "
+            "Shards need a directory, but a dry run writes none. "
             f"Received: out={out and str(out)!r}, dry_run={arguments.dry_run}. "
             "Give --out or --dry-run."
         )
@@ -114,7 +114,7 @@ def prepare(arguments, options):
         check_absent(out, "out")
     check_writable(report, "report")
     check_different(out=out, report=report)
-    from keras_bahdanau.data.shards import preparing  # which loads NumPy
+    from keras_bahdanau.data.shards import preparing  # loads NumPy
     from keras_bahdanau.sources.named_source import inputs_by_name
 
     say = functools.partial(print, flush=True)
@@ -170,7 +170,7 @@ def _vocabularies(paths, inputs):
         return None
     if len(paths) > 2:
         raise ValueError(
-            "Vocabularies must be in one file, or in one of each side. "
+            "Vocabularies must be in one file, or in one file for each side. "
             f"Received: {len(paths)} files, vocabulary={str(paths[-1])!r}. Leave some out."
         )
     sides = [_sides(path, inputs) for path in paths]
@@ -200,7 +200,7 @@ def _sides(path, inputs):
     subwords = getattr(source, "subwords", None)
     if inputs == "lines" and not isinstance(subwords, Subwords):
         raise ValueError(
-            "A vocabulary must be one of text on both sides. "
+            "A vocabulary must be of text on both sides. "
             f"Received: vocabulary={str(path)!r}, whose source is a {type(source).__name__}. "
             "Give another file."
         )

@@ -29,8 +29,8 @@ class TrainArguments:
     source: Annotated[
         Path | None,
         typer.Argument(
-            help="Source sentences, one a line; or a TSV, .jsonl or .tmx with both languages; or, "
-            "of images and speech, a manifest: a TSV of path and text; or a directory of shards."
+            help="Source sentences, one per line; or a TSV, .jsonl or .tmx with both languages; "
+            "or, for images and speech, a manifest: a TSV of path and text; or shards."
         ),
     ] = None
     target: TargetArgument = None
@@ -40,21 +40,21 @@ class TrainArguments:
             "--source",
             help=f"Source: {', '.join(NAMES)}. Settings may follow, such as "
             "image:height=64,width=640: the arguments of ImageSource or AudioSource.  "
-            "[default: text, or that of the model of --from]",
+            "[default: text, or that of the --from model]",
             show_default=False,
         ),
     ] = None
     corpus: Annotated[
         list[str] | None,
         typer.Option(
-            help="One of several corpora in place of the files, NAME=FILES:WEIGHT:TAG, such as "
-            "de=train.en,train.de:0.7:<2de>: its share of the batches, and a token before each "
-            "source. WEIGHT and TAG may be left out; without weights the sizes decide.",
+            help="One of several corpora instead of the files, NAME=FILES:WEIGHT:TAG, such as "
+            "de=train.en,train.de:0.7:<2de>. WEIGHT is its share of the batches, by default its "
+            "share of the pairs; TAG is a token before each source. Both are optional.",
             show_default=False,
             rich_help_panel="Data",
         ),
     ] = None
-    out: Annotated[Path, typer.Option(help="Directory of the training: new, or left unfinished.")]
+    out: Annotated[Path, typer.Option(help="Directory of the training, new or unfinished.")]
     valid_source: ValidSourceOption = None
     valid_target: ValidTargetOption = None
     valid_corpus: Annotated[
@@ -68,7 +68,7 @@ class TrainArguments:
     alignments: Annotated[
         Path | None,
         typer.Option(
-            help="Links between the words of each pair, such as 0-0 1-2, one line a pair: for "
+            help="Links between the words of each pair, such as 0-0 1-2, one line per pair: for "
             "--guided-alignment, or --attention forced.",
             rich_help_panel="Data",
         ),
@@ -102,8 +102,8 @@ class TrainArguments:
         list[Path] | None,
         typer.Option(
             help="Model whose distribution of each token is learnt, for --word-distillation: "
-            "directory of a training, or a .keras file; given several times, the ensemble. It must "
-            "have the student's vocabularies. `distill` lets a teacher write the targets, too.",
+            "directory of a training, or a .keras file; several form an ensemble. It must have "
+            "the student's vocabularies. In `distill`, a teacher also writes the targets.",
             show_default=False,
             rich_help_panel="Training",
         ),
@@ -123,9 +123,9 @@ class TrainArguments:
     workers: Annotated[
         int,
         typer.Option(
-            help="Processes of this machine that train together, each with its part of every "
-            "batch, on its own GPU where there are several. A job of several machines sets "
-            "TF_CONFIG in each process instead.",
+            help="Processes on this machine that train together, each on its part of every batch, "
+            "and on its own GPU if there are several. A job on several machines sets TF_CONFIG in "
+            "each process instead.",
             rich_help_panel="Run",
         ),
     ] = 1
@@ -142,7 +142,7 @@ def train(arguments, options):
     Options that are left out come from the preset, which follows from the source; the defaults
     shown are those of the preset "small", for text. Files are UTF-8, plain or .gz.
     OUT/translator.keras is the best model so far. The same command resumes a training that was
-    stopped or killed. With --from the new training begins with the weights of another one.
+    stopped or killed. With --from, the new training begins with the weights of another model.
     """
     from keras_bahdanau.cli import training_files as files
     from keras_bahdanau.cli.inputs import check_cache
@@ -175,7 +175,7 @@ def train(arguments, options):
     planned = TrainingData.build(data.pairs, valid.pairs, **links, teacher=arguments.teacher)
     new_text = new_text_file and files.Data.read(inputs, new_text_file, **table).pairs
     if initial is not None:
-        load_tensorflow()  # the source of a file says what its preset is
+        load_tensorflow()  # the source in the file determines its preset
     if not is_launched():
         check_start(run, options, planned, initial)
         check_unowned(run.translator, say)

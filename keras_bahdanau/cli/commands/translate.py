@@ -37,7 +37,7 @@ class TranslateArguments:
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="A file of sentences, one a line; - is the standard input. Of a model that reads "
+            help="A file of sentences, one per line; - is standard input. For a model that reads "
             "images or speech: PNG, JPEG, WAV or FLAC files, or manifests, named .tsv or .tsv.gz.  "
             "[default: -]",
         ),
@@ -46,14 +46,14 @@ class TranslateArguments:
     names: Annotated[
         bool,
         typer.Option(
-            "--names", help="Of files: print 'path<TAB>text', a manifest of this directory."
+            "--names", help="For files: print 'path<TAB>text', a manifest of this directory."
         ),
     ] = False
     nbest: Annotated[
         int | None,
         typer.Option(
-            help="Print so many texts of each input, best first, as 'number ||| text ||| score'; "
-            "at most the beam width."
+            help="Number of texts to print for each input, best first, as 'number ||| text ||| "
+            "score'; at most the beam width."
         ),
     ] = None
     alignment: Annotated[
@@ -62,8 +62,8 @@ class TranslateArguments:
     columns: Annotated[
         str | None,
         typer.Option(
-            help="Columns of a TSV in their order, as in train: source, features, and target, "
-            "count or - for those to ignore.  [default: found from the text of a file named .tsv "
+            help="Columns of a TSV in order, as in train: source, features, and target, count or - "
+            "for those to ignore.  [default: found from the text of a file named .tsv "
             "or .tsv.gz, as in train; else a line is a sentence]",
             show_default=False,
         ),
@@ -72,9 +72,9 @@ class TranslateArguments:
     write_pairs: Annotated[
         Path | None,
         typer.Option(
-            help="TSV to write in place of standard output, for training: each sentence and its "
+            help="TSV to write instead of standard output, for training: each sentence and its "
             "translations. With --temperature 1 they are drawn at random. A run that is stopped "
-            "leaves what it has as .unfinished-NAME.",
+            "leaves its pairs in .unfinished-NAME.",
             show_default=False,
             rich_help_panel="Pairs",
         ),
@@ -111,7 +111,7 @@ class TranslateArguments:
     reference: Annotated[
         Path | None,
         typer.Option(
-            help="Right targets, one a line, that the page of --explore compares with.",
+            help="Reference targets, one per line, to compare with on the page of --explore.",
             show_default=False,
             rich_help_panel="Page",
         ),
@@ -130,9 +130,9 @@ OF_SENTENCES = (
 def translate(arguments, search):
     """Translate sentences, read images or transcribe recordings: one line out for each input.
 
-    The model says which. Texts are UTF-8, plain or .gz. A blank line, a file that can't be read
-    and one that holds nothing give an empty line. An input that is longer than --max-source-length
-    is cut. Standard error names such inputs.
+    The model determines which. Texts are UTF-8, plain or .gz. A blank line, an empty file and an
+    unreadable file give an empty line. An input that is longer than --max-source-length is cut.
+    Standard error names such inputs.
     """
     models = open_models(arguments.model)
     kind = _kind_of_inputs(models[0], arguments)
@@ -239,7 +239,7 @@ class _Files:
 
 
 def _paths(file):
-    """The files that an argument stands for: those of a manifest, or itself."""
+    """The files that an argument names: those of a manifest, or the file itself."""
     if file.name.endswith((".tsv", ".tsv.gz")):
         from keras_bahdanau.data.readers.manifest import read_manifest
 

@@ -38,9 +38,9 @@ class TuneArguments:
     metric: Annotated[
         str | None,
         typer.Option(
-            help="Metric to choose by, one of those of evaluate --metrics.  "
-            "[default: --best-by of the training, if it had one; else bleu of translations, exact "
-            "of images, wer of speech]",
+            help="Metric to choose by, one of evaluate --metrics.  "
+            "[default: --best-by of the training, if set; else bleu for translations, exact for "
+            "images, wer for speech]",
             show_default=False,
         ),
     ] = None
@@ -55,7 +55,7 @@ class TuneArguments:
         str | None,
         typer.Option(
             help="Exponents of the length penalty to try.  "
-            "[default: 0.5,1,1.5,2 of a model with a CTC layer, else 0.6,0.8,1,1.2,1.4]",
+            "[default: 0.5,1,1.5,2 for a model with a CTC layer, else 0.6,0.8,1,1.2,1.4]",
             show_default=False,
             rich_help_panel="Candidates",
         ),
@@ -71,7 +71,7 @@ class TuneArguments:
         str | None,
         typer.Option(
             help="Shares of CTC to try.  "
-            "[default: 0.3,0.4,0.5 of a model with a CTC layer, else 0]",
+            "[default: 0.3,0.4,0.5 for a model with a CTC layer, else 0]",
             show_default=False,
             rich_help_panel="Candidates",
         ),
@@ -79,7 +79,7 @@ class TuneArguments:
     tolerance: Annotated[
         float,
         typer.Option(
-            help="Percent of the metric given up for a narrower beam, no CTC and shorter texts.",
+            help="Percent of the metric to give up for a narrower beam, no CTC and shorter texts.",
             rich_help_panel="Candidates",
         ),
     ] = 0.1
@@ -93,13 +93,13 @@ class TuneArguments:
     cache: CacheOption = None
 
 
-@command(TuneArguments, on_interrupt="The model is as it was.")
+@command(TuneArguments, on_interrupt="The model is unchanged.")
 def tune(arguments):
     """Choose search options by a metric, such as BLEU, and write them into the model's file.
 
-    Give validation pairs, never those of the test. Of the options whose score is within
-    `--tolerance` of the best, those with the narrowest beam, then without CTC, and then with the
-    shortest texts are kept. "length" is how long these are over the references.
+    Use validation pairs, never test pairs. Of the options whose score is within `--tolerance` of
+    the best, those with the narrowest beam, then without CTC, and then with the shortest texts
+    are chosen. "length" is the length of the texts divided by that of the references.
     """
     check_value("batch_size", arguments.batch_size, BATCH_SIZE)
     check_value("tolerance", arguments.tolerance, PERCENT)
@@ -156,13 +156,13 @@ def _tune(model, pairs, values, arguments):
 
 
 def _conclude(path, current, trials, chosen, metric, dry_run):
-    """Write the chosen options into the file, and print a line about it."""
+    """Write the chosen options into the file, and print a line about them."""
     now = next(trial for trial in trials if trial.search == current)
     if len(trials) > 1 and len({trial.score for trial in trials}) == 1:
-        warn(f"all searches have the same {metric.label}, {now.score:.2f}: it can't rank them")
+        warn(f"all searches have the same {metric.label}, {now.score:.2f}, which can't rank them")
     best = f"the {'highest' if metric.higher_is_better else 'lowest'} is {trials[0].score:.2f}"
     if chosen.search == current:
-        print(f"the model's own options stay: {metric.label} {now.score:.2f}, {best}")
+        print(f"the model keeps its own options: {metric.label} {now.score:.2f}, {best}")
         return
     options = (
         f"beam_width={chosen.search.beam_width}, length_penalty={chosen.search.length_penalty}, "
@@ -172,7 +172,7 @@ def _conclude(path, current, trials, chosen, metric, dry_run):
         options += f", ctc_weight={chosen.search.ctc_weight:g}"
     print(f"chosen: {options}: {metric.label} {chosen.score:.2f}, now {now.score:.2f}, {best}")
     if dry_run:
-        print("the model is as it was")
+        print("the model is unchanged")
     else:
         from keras_bahdanau.pipelines.archive import write_search
 
@@ -208,13 +208,13 @@ def _numbers(name, text, kind):
         return [kind(number) for number in text.split(",")]
     except ValueError:
         raise ValueError(
-            f"`{name}` must be numbers with commas between. Received: {name}={text!r}"
+            f"`{name}` must be numbers separated by commas. Received: {name}={text!r}"
         ) from None
 
 
 def _check_metric(name):
     if name is not None:
-        from keras_bahdanau.evaluation.corpus_metrics import metrics_of  # which loads sacreBLEU
+        from keras_bahdanau.evaluation.corpus_metrics import metrics_of  # loads sacreBLEU
 
         metrics_of([name])
 
