@@ -32,14 +32,14 @@ class Faithfulness:
     Attributes:
         areas: Dictionary from the place of a removal, "attention" or "input", to a dictionary from
             an order, "weights", "gradient", "leave-one-out" or "random", to the area between its
-            curves of insertion and deletion, in nats: 0 for an order by chance.
-        shares: Dictionary from the place to the area of the weights over that of leave-one-out.
+            insertion and deletion curves, in nats: 0 for a random order.
+        shares: Dictionary from the place to the area of the weights relative to leave-one-out.
         curves: Dictionary like `areas` of float arrays `(2, 11)`: the mean change of log p with 0,
             10, ... 100 % of the positions removed, and added.
         permuted: Change of the output with the weights permuted, from 0 to 1.
-        uniform: The same with equal weights.
+        uniform: Change of the output with equal weights, from 0 to 1.
         adversarial: Distance from 0 to 1 of other weights with the same output; None if weights
-            can't be replaced for one output alone.
+            can't be replaced for a single output.
         entropy: Entropy of the weights, as a share of its maximum.
         agreement: Overlap of the weights with those of the peers, or None.
         alignment_error_rate: Float from 0 to 1, or None without alignments.
@@ -62,7 +62,7 @@ class Faithfulness:
 
     @property
     def sentence(self):
-        """The main finding in plain words, of the last place in `shares`."""
+        """The main finding in one sentence, for the last place in `shares`."""
         place, share = [*self.shares.items()][-1]
         if not self.areas[place]["leave-one-out"].low > 0:
             return f"The output of this model depends on none of its {self.unit}."
@@ -75,13 +75,13 @@ class Faithfulness:
         return f"{order} {degree} leaving each of them out does: {share.value:.2f} of its area."
 
     def scores(self):
-        """All measures but the curves as a dictionary that JSON holds."""
+        """All measures except the curves, as a dictionary for JSON."""
         measures = dataclasses.asdict(self)
         del measures["curves"]
         return measures
 
     def table(self):
-        """The measures as a table in Markdown."""
+        """The measures as a Markdown table."""
         rows = [("measure", "value", "95 % interval"), ("---", "--:", "--:")]
         for place, orders in self.areas.items():
             measures = {f"area: {order}, nats": area for order, area in orders.items()}
@@ -135,24 +135,24 @@ def faithfulness(
             with an attention layer of this package.
         data: List of inputs of the pipeline; or inputs as in `model.predict`. Inputs with fewer
             than two positions, or without an output, do not count.
-        targets: List of strings, texts in place of the pipeline's own output; or None.
+        targets: List of strings, texts to use instead of the pipeline's own output; or None.
         alignments: (sure, possible) links between the words of inputs and targets, from
             `read_alignments`, for the alignment error rate; or None.
-        peers: Models of the same kind, such as of other seeds, whose weights are compared.
+        peers: Models of the same kind, such as with other seeds, whose weights are compared.
         layer: String, name of an attention layer of a Keras model; None for the only one.
-        from_logits: Bool. True if the outputs of a Keras model are logits; None for what its loss
-            says, or its outputs.
-        steps: Positive integer. Target tokens of each input, drawn at random, that are measured.
-        batch_size: Positive integer. Model runs at once.
-        seed: Integer, of all draws.
+        from_logits: Bool. True if the outputs of a Keras model are logits; None to decide
+            by its loss, or its outputs.
+        steps: Positive integer. Number of target tokens, drawn at random, to measure in each input.
+        batch_size: Positive integer. Model runs per batch.
+        seed: Integer, the seed of all draws.
         say: Function of one string, which reports progress, or None.
 
     Returns:
         `Faithfulness`.
 
     Raises:
-        TypeError: If `model` is no pipeline and no Keras model.
-        ValueError: If no input can be measured, the model or its attention is not one of those, a
+        TypeError: If `model` is neither a pipeline nor a Keras model.
+        ValueError: If no input can be measured, the model or its attention is not supported, a
             peer has another vocabulary, or an argument is for the other kind of model.
 
     Example:
@@ -163,7 +163,7 @@ def faithfulness(
         >>> kb.plotting.plot_faithfulness(result).savefig("faithfulness.png")
     """
     checks.positive_integer("steps", "the outputs of an input", steps)
-    checks.positive_integer("batch_size", "the model runs at once", batch_size)
+    checks.positive_integer("batch_size", "the model runs per batch", batch_size)
     random, error = np.random.default_rng(seed), None
     if isinstance(model, keras.Model):
         _refuse("a Keras model", targets=targets, alignments=alignments)
@@ -186,7 +186,7 @@ def faithfulness(
         if member.weights.shape != probe.weights.shape:
             raise ValueError(
                 "Peers must have weights of the same shape. Received: weights of the shapes "
-                f"{probe.weights.shape} and {member.weights.shape}. Give models of the same layers."
+                f"{probe.weights.shape} and {member.weights.shape}. Give models with equal layers."
             )
     return _measured(probe, members, error, random, say or (lambda line: None))
 
@@ -239,13 +239,13 @@ def _measured(probe, members, error, random, say):
 
 
 def _step_probes(pipeline, data, targets, peers, sizes, random):
-    """List of a `StepProbe` of each pipeline, on the same target tokens."""
+    """List of a `StepProbe` for each pipeline, on the same target tokens."""
     if not hasattr(pipeline, "decode") or not hasattr(pipeline, "target"):
         raise TypeError(
             "`model` must be a pipeline or a keras.Model. Received: "
             f"{type(pipeline).__name__}. Load the .keras file: kb.load_pipeline(path)."
         )
-    from keras_bahdanau.pipelines.trace import ids_of_tokens  # which loads TensorFlow
+    from keras_bahdanau.pipelines.trace import ids_of_tokens  # loads TensorFlow
 
     steps, batch_size = sizes
     for peer in peers:

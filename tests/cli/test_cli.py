@@ -646,7 +646,7 @@ def test_a_table_beside_a_second_file_is_told(tmp_path, monkeypatch, table):
     told = []
     pairs, _ = inputs.read_examples("lines", "a", "b", say=told.append)
     assert len(pairs) == 3
-    line = f"two files, 'a' and 'b': the lines of {table!r} are read whole, with their tabs."
+    line = f"two files, 'a' and 'b': the lines of {table!r} are read whole, with tabs."
     assert [one.startswith(line) for one in told] == [True] * (table is not None)
 
 

@@ -1,1 +1,1 @@
-"""Any built Keras model as an artefact: `ModelSignature` is what each format writes."""
+"""Exports of any built Keras model: each format writes its `ModelSignature`s."""

@@ -1,8 +1,8 @@
 """Runtimes of `ArrayModel`: each reads one kind of file, and opens its signatures.
 
-An engine has the `card` of an undamaged file, and `open(signatures, threads)`: a dictionary from a
-name to a function of a dictionary of arrays, with the attributes `inputs`, a dictionary of `Slot`,
-and `outputs`, a list of names.
+An engine has the `card` of an undamaged file, and `open(signatures, threads)`, which returns a
+dictionary from a name to a function of a dictionary of arrays. The function has the attributes
+`inputs`, a dictionary of `Slot`, and `outputs`, a list of names.
 """
 
 import threading
@@ -81,7 +81,7 @@ def _declared_shape(detail):
 
 
 class OnnxEngine:
-    """An .onnx file in ONNX Runtime; threads run at once."""
+    """An .onnx file in ONNX Runtime; threads run concurrently."""
 
     form, runtime, package = "An .onnx file", "ONNX Runtime", "onnxruntime"
     pipelines = "OnnxPipeline or OnnxTranslator"
@@ -117,7 +117,7 @@ class _OnnxSignature:
         self.outputs = []
         for value in session.get_outputs():
             name = value.name
-            if name not in outputs:  # it is that of an input
+            if name not in outputs:  # renamed because of an input
                 while name not in self.inputs and name.endswith(OUT):
                     name = name.removesuffix(OUT)
             self.outputs.append(name)
@@ -125,7 +125,7 @@ class _OnnxSignature:
     def __call__(self, arrays):
         try:
             values = self._session.run(None, arrays)
-        except Exception as error:  # its classes have no base of their own
+        except Exception as error:  # its exceptions have no common base class
             raise ValueError(str(error)) from None
         return dict(zip(self.outputs, values, strict=True))
 

@@ -13,7 +13,7 @@ from keras_bahdanau.settings.option import check_value
 
 
 class ArrayModel:
-    """A file that `export_litert` or `export_onnx` wrote of a Keras model, without Keras.
+    """A Keras model that `export_litert` or `export_onnx` wrote, run without Keras.
 
     ```python
     model = keras_bahdanau.runners.ArrayModel("mine.tflite")
@@ -24,16 +24,16 @@ class ArrayModel:
     ```
 
     LiteRT runs a .tflite file, ONNX Runtime an .onnx file; neither TensorFlow nor Keras is loaded.
-    Any number of threads may share a model; those of a .tflite file take turns.
+    Any number of threads may share a model; with a .tflite file they take turns.
 
     Args:
         path: Path of the file.
         threads: Positive integer. Processor threads to use.
 
     Call arguments:
-        inputs: Dictionary from the name of each input to its array, as wide as `signatures` says;
-            an array alone for the only one. Integers outside of the input's range are the nearest
-            ones. NaN is for models alone that look for it, as `Forecaster` does.
+        inputs: Dictionary from the name of each input to its array, shaped as in `signatures`; or
+            only the array of a single input. Integers are clipped to the input's range. NaN is only
+            for models that check for it, such as `Forecaster`.
         signature: String; the first signature of the file by default.
 
     Output:
@@ -42,14 +42,14 @@ class ArrayModel:
     Attributes:
         card: Dictionary, the card of the file.
         signatures: Dictionary from a name to {"inputs": ..., "outputs": ...}, each a dictionary
-            from a name to dtype and shape in words, such as "float32 (1, any, 8)".
+            from a name to dtype and shape as text, such as "float32 (1, any, 8)".
         labels: List of the names of the classes, or None.
 
     Raises:
         FileNotFoundError: If there is no such file.
         ImportError: If `ai-edge-litert`, or `onnxruntime`, is not installed.
         OSError: If `path` is a directory, a pipe or a device.
-        TypeError: If an input is no array of numbers.
+        TypeError: If an input is not an array of numbers.
         ValueError: If the file is damaged; if a signature, the name or the shape of an input is
             not the file's; or if a number is not finite.
     """
@@ -61,7 +61,7 @@ class ArrayModel:
         self.card = self._engine.card
         if "tensors" not in self.card:
             raise ValueError(
-                "A file of ArrayModel must be of a Keras model. Received: "
+                "ArrayModel needs a file of a Keras model. Received: "
                 f"path={str(path)!r}, which is of a pipeline. Open it with "
                 f"{self._engine.pipelines}."
             )
@@ -104,8 +104,8 @@ class ArrayModel:
                 f"`signature` must be one of {', '.join(self.signatures)}. Received: "
                 f"signature={signature!r:.200}{nearest(signature, self.signatures)}"
             )
-        if self._process != os.getpid():  # a fork has no threads, and perhaps a held lock
-            self._inherited = self._runners  # to free them may hang
+        if self._process != os.getpid():  # a forked process has no threads, and perhaps a held lock
+            self._inherited = self._runners  # freeing them may hang
             self._open()
         runner = self._runners[name]
         arrays = self._checked(inputs, name, runner.inputs)
@@ -119,7 +119,7 @@ class ArrayModel:
             ) from None
 
     def _checked(self, inputs, signature, slots):
-        """Inputs as arrays of the signature's dtypes; TypeError or ValueError for others."""
+        """Inputs as arrays in the signature's dtypes; TypeError or ValueError if they don't fit."""
         described = self.signatures[signature]["inputs"]
         if not isinstance(inputs, dict):
             inputs = dict(zip(described, [inputs], strict=False))
@@ -131,7 +131,7 @@ class ArrayModel:
             if array.dtype.kind == "f" and not np.isfinite(arrays[name]).all():
                 self._check_missing(name, array, arrays[name])
         rows = {len(array) for name, array in arrays.items() if slots[name].shape[:1] == (None,)}
-        if len(rows) > 1:  # which a runtime may broadcast
+        if len(rows) > 1:  # a runtime may broadcast them
             shapes = {name: array.shape for name, array in arrays.items()}
             raise ValueError(
                 f"The inputs of {signature!r} must have equally many rows. Received: {shapes}."
@@ -139,22 +139,22 @@ class ArrayModel:
         return arrays
 
     def _check_missing(self, name, array, converted):
-        """Raise ValueError unless NaN is the only such value, and the model looks for it."""
+        """Raise ValueError unless the only such value is NaN, and the model checks for it."""
         looks_for_nan = self.card.get("missing_values")
         wrong = np.isinf(converted) if looks_for_nan else ~np.isfinite(converted)
         if not wrong.any():
             return
         raise ValueError(
             f"The input {name!r} must hold finite numbers of {converted.dtype.name}. Received: "
-            f"{array[wrong].flat[0]}. Replace it, or let the model look for it with "
+            f"{array[wrong].flat[0]}. Replace it, or make the model check for it with "
             "keras.ops.isnan."
         )
 
     def stream(self, rows=1):
-        """A function of the inputs of one time step, which keeps the states; all begin with zeros.
+        """A function of the inputs of one time step that keeps the states, which begin with zeros.
 
-        `rows` are those of each step, for a file that takes any number. Raises ValueError if the
-        file has no signature `step`.
+        `rows` is the number of rows per step, for a file that accepts any number. Raises ValueError
+        if the file has no signature `step`.
         """
         check_value("rows", rows, BATCH_SIZE)
         if "step" not in self.signatures:
@@ -179,13 +179,13 @@ class ArrayModel:
 
     def __reduce__(self):
         raise TypeError(
-            f"{self._engine.form} at work can't be pickled. Received: "
+            f"{self._engine.form} that is open can't be pickled. Received: "
             f"path={str(self.path)!r}. Give the path to the other process, which opens it itself."
         )
 
 
 class Stream:
-    """A model that reads one time step a call: `ArrayModel.stream`.
+    """A model that reads one time step per call: `ArrayModel.stream`.
 
     Attributes:
         states: Dictionary from the name of each state to its array.
@@ -222,18 +222,18 @@ def require_names(subject, inputs, names):
 
 
 def as_array(name, value):
-    """A value of any kind as an array; ValueError for lists of several lengths."""
+    """Any value as an array; ValueError for lists of different lengths."""
     try:
         return np.asarray(value)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"The input {name!r} must be an array, or lists that are equally long. Received: "
+            f"The input {name!r} must be an array, or lists of equal length. Received: "
             f"{type(value).__name__} ({' '.join(str(error).split())[:200]})."
         ) from None
 
 
 def _fitting_array(name, value, described, slot):
-    """An input as an array of numbers of the kind and the shape that a `Slot` takes."""
+    """An input as an array of numbers with the kind and the shape of a `Slot`."""
     array, dtype = as_array(name, value), slot.dtype
     if array.dtype.kind not in ("biu" if dtype.kind in "iu" else "biuf"):
         raise TypeError(
@@ -250,12 +250,12 @@ def _fitting_array(name, value, described, slot):
 
 
 def _converted(array, dtype):
-    """An array in another dtype; of integers the nearest ones."""
+    """An array in another dtype; integers are clipped to its range."""
     if dtype.kind in "iu":
         least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
         if array.dtype.kind == "u":
             array = np.minimum(array.astype(np.uint64), np.uint64(most))
-        else:  # NumPy refuses bounds outside of the array's dtype
+        else:  # NumPy refuses bounds outside the array's dtype
             array = np.clip(array.astype(np.int64), least, min(most, np.iinfo(np.int64).max))
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(array, dtype)

@@ -20,8 +20,8 @@ class Labels(NamedTuple):
     """The names of a model's classes.
 
     Attributes:
-        names: Tuple of strings, in the order of the last axis; of a single number those of 0 and 1.
-        from_logits: True if the output is no probability yet.
+        names: Tuple of strings, in the order of the last axis; of 0 and 1 for a single number.
+        from_logits: True if the output is not yet a probability.
         binary: True if the output has one number for two classes.
     """
 
@@ -41,7 +41,7 @@ class Labels(NamedTuple):
         width = outputs[0].shape[-1] if len(outputs) == 1 else None
         if len(outputs) > 1:
             raise ValueError(
-                "`labels` must be of a model with one output. Received: "
+                "`labels` need a model with one output. Received: "
                 f"{len(outputs)} outputs. Give a keras.Model with the one to name."
             )
         binary = width == 1
@@ -89,7 +89,7 @@ def gives_logits(model, setting="from_logits"):
 
 
 class LabelledSignature(ModelSignature):
-    """A signature whose only output is named: see `Labels.outputs`."""
+    """A signature whose only output gets labels: see `Labels.outputs`."""
 
     def __init__(self, signature, labels):
         self.signature, self.labels = signature, labels
@@ -112,7 +112,7 @@ class LabelledSignature(ModelSignature):
 
 
 class SourceSignature(WholeSignature):
-    """Raw inputs of a `Source`, such as strings, to the outputs of a model, or to labels."""
+    """From raw inputs of a `Source`, such as strings, to the outputs of a model, or to labels."""
 
     def __init__(self, source, labels, model, model_inputs, rows, narrow=False):
         super().__init__(model, model_inputs, rows, narrow)
@@ -146,7 +146,7 @@ class SourceSignature(WholeSignature):
         return {**outputs, "truncated": truncated}
 
     def batches(self, examples=None):
-        """Requests: edge cases and examples of the source, or inputs of a user, as one batch."""
+        """Requests: two edge cases, then all edge cases and examples as one batch."""
         raw = [*self.source.edge_cases, *self.source.examples, *(examples or ())]
         return [self.source.requests([source]) for source in raw[:2]] + [self.source.requests(raw)]
 
@@ -160,7 +160,7 @@ class SourceSignature(WholeSignature):
 
 
 def _matched(source, model_inputs):
-    """Name of the feature for each input of the model: the same name, or the first of one input."""
+    """Name of the feature for each input of the model: its own, or the first for a single input."""
     features = source.named(source.feature_spec)
     names = [*model_inputs.specs]
     if len(names) == 1 and names[0] not in features:

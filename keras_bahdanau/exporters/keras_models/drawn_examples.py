@@ -1,4 +1,4 @@
-"""Inputs on which an exported Keras model is compared: given, or drawn by its specs."""
+"""Inputs on which an exported Keras model is compared: given, or drawn from its specs."""
 
 import keras
 import numpy as np
@@ -6,9 +6,9 @@ import tensorflow as tf
 
 from keras_bahdanau.exporters.keras_models.model_inputs import is_sequence
 
-LENGTHS = (12, 5, 33, 1)  # of sequences of any length
+LENGTHS = (12, 5, 33, 1)  # for sequences of any length
 ROWS = 3
-_FEW_NUMBERS = 4  # of integers whose range is unknown
+_FEW_NUMBERS = 4  # values of integers whose range is unknown
 _TEXTS = ("a b c", "", "The quick brown fox.", "\u00e9")
 
 
@@ -40,7 +40,7 @@ def drawn_batches(signature, rows=None):
 
 
 def _drawn(random, spec, shape, size, number):
-    """Random values of a spec for the batch of a number; every third row of ids has padding."""
+    """Random values of a spec for the batch `number`; every third row of ids has padding."""
     if spec.dtype == tf.string:
         return np.array(_TEXTS, object)[random.integers(len(_TEXTS), size=shape)]
     if spec.dtype == tf.bool:
@@ -91,7 +91,7 @@ def _given_batch(signature, group, rows):
 
 
 def _fitted(name, array, spec, is_padded):
-    """An array of the shape of an input, with zeros after shorter sequences; or ValueError."""
+    """An array with the shape of an input, with zeros after shorter sequences; or ValueError."""
     shape = spec.shape.as_list()
     if is_padded and array.ndim == len(shape) > 1 and shape[1] is not None:
         missing = max(0, shape[1] - array.shape[1])

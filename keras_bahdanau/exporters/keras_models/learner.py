@@ -41,11 +41,11 @@ class Learner:
 
     Attributes:
         model: The `ArrayModel` of the file.
-        state: Dictionary from a name to its array: weights of the layers that learn, and what the
-            optimizer keeps. Not to be changed in place.
+        state: Dictionary from a name to its array: weights of the layers that learn, and the
+            optimizer state. Do not change it in place.
 
     Raises:
-        ValueError: If the file has no signature `train`; other errors as of `ArrayModel`.
+        ValueError: If the file has no signature `train`; other errors as in `ArrayModel`.
     """
 
     def __init__(self, path, threads=1):
@@ -66,21 +66,21 @@ class Learner:
         self.state, self._previous = self._first, None
 
     def _first_state(self):
-        """State as exported; `Damage`, KeyError or ValueError if the card describes another."""
+        """State as exported; `Damage`, KeyError or ValueError if the card describes another one."""
         training = self._training
         check_fields(training, {"labels": str, "weights": [str], "state": [str]})
         for name in ("classes", "ignored"):
             if not isinstance(training[name], int | None):
-                raise Damage(f"its {name!r} is no number")
+                raise Damage(f"its {name!r} is not a number")
         first = self.model({}, "initial_state")
         state = {name: first[name] for name in training["state"]}
         inputs = self.model.signatures["train"]["inputs"].keys()
         if not {*training["weights"]} <= {*state} <= {*inputs} - {training["labels"]}:
-            raise Damage("its weights or its labels are none of the signature 'train'")
+            raise Damage("its weights or labels are not those of the signature 'train'")
         return state
 
     def infer(self, inputs):
-        """Dictionary of the outputs for inputs as of `ArrayModel`, with what has been learned."""
+        """Dictionary of the outputs for inputs as in `ArrayModel`, with the learned weights."""
         state = self.state
         weights = {name: state[name] for name in self._training["weights"]}
         return self.model({**self._named(inputs, "infer"), **weights}, "infer")
@@ -100,8 +100,8 @@ class Learner:
 
         Raises:
             TypeError: If an array is of the wrong kind.
-            ValueError: If an array has another shape, a label is no class, or a loss is not finite;
-                the state is then unchanged.
+            ValueError: If an array has another shape, a label is not a class, or a loss is not
+                finite; the state is then unchanged.
         """
         check_value("steps", steps, integer(1, MOST_STEPS))
         request = {**self._named(inputs, "train"), self._training["labels"]: self._numbers(labels)}
@@ -110,7 +110,7 @@ class Learner:
             for _ in range(steps):
                 state = self.model({**request, **state}, "train")
                 loss = float(state.pop("loss")[0])
-                if not np.isfinite(loss):  # of a weight that is not, too
+                if not np.isfinite(loss):  # NaN for infinite weights, too
                     raise ValueError(
                         f"A step must have a finite loss. Received: loss={loss}. The weights are "
                         "unchanged: look for NaN and huge numbers in the inputs."
@@ -120,22 +120,22 @@ class Learner:
         return loss
 
     def undo(self):
-        """Take the last `train` back; ValueError if there is none since the last undo or load."""
+        """Undo the last `train`; ValueError if there is none since the last undo or restore."""
         with self._turn:
             if self._previous is None:
                 raise ValueError(
-                    "`undo` must follow a `train`. Received: nothing to take back. Restore a saved "
+                    "`undo` must follow a `train`. Received: nothing to undo. Restore a saved "
                     "state, or call reset()."
                 )
             self.state, self._previous = self._previous, None
 
     def reset(self):
-        """Forget all that was learned since the export."""
+        """Forget everything learned since the export."""
         with self._turn:
             self.state, self._previous = self._first, None
 
     def save(self, path):
-        """Write the state as a sealed file, as a whole or not at all: a kill leaves the old file.
+        """Atomically write the state to a sealed file: after a kill, the old file is unchanged.
 
         Raises OSError if the disk is full.
         """
@@ -161,7 +161,7 @@ class Learner:
         except Damage as error:
             raise ValueError(
                 "A learned state must be a file that `save` wrote for this model. Received: "
-                f"path={str(path)!r} ({error}). Give that of {str(self.model.path)!r}."
+                f"path={str(path)!r} ({error}). Give a state of {str(self.model.path)!r}."
             ) from None
         with self._turn:
             self.state, self._previous = state, None
@@ -179,7 +179,7 @@ class Learner:
         return inputs
 
     def _numbers(self, labels):
-        """Labels as numbers; ValueError for those of no class."""
+        """Labels as numbers; ValueError for a label that is not a class."""
         array, names = as_array(self._training["labels"], labels), self.model.labels
         classes, ignored = self._training["classes"], self._training["ignored"]
         if classes is None:
@@ -210,7 +210,7 @@ def _encoded(array):
 
 
 def _decoded(name, arrays, expected):
-    """An array of a file, of dtype and shape as expected; `Damage` for another."""
+    """An array of a file with the expected dtype and shape; `Damage` for another one."""
     try:
         entry = arrays[name]
         if (entry["dtype"], entry["shape"]) != (expected.dtype.name, list(expected.shape)):

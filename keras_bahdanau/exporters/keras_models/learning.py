@@ -15,14 +15,14 @@ from keras_bahdanau.exporters.keras_models.model_signature import (
 from keras_bahdanau.exporters.keras_models.portable_layers import portable_layers
 
 LABELS, LOSS = "labels", "loss"
-_STEPS = 3  # of a comparison
+_STEPS = 3  # per comparison
 
 
 def learning_signatures(head, *arguments):
-    """Dictionary of the signatures of a `TrainableHead`; arguments as of `ModelSignature`.
+    """Dictionary of the signatures of a `TrainableHead`; arguments as in `ModelSignature`.
 
-    All are pure functions: weights, and what the optimizer keeps, are inputs and outputs. So every
-    runtime has them, no request changes the answer to the next, and a host may go back.
+    All are pure functions: weights and optimizer state are inputs and outputs. So they run on every
+    runtime, no request changes the answer to the next, and a host can undo steps.
     """
     infer = InferSignature(head, *arguments)
     train = TrainSignature(head, *arguments)
@@ -30,7 +30,7 @@ def learning_signatures(head, *arguments):
 
 
 class InferSignature(WholeSignature):
-    """The model, with the weights of its head as further inputs."""
+    """The model, with the weights of its head as additional inputs."""
 
     name = "infer"
 
@@ -75,7 +75,7 @@ class TrainSignature(InferSignature):
     """One step of the optimizer on a batch: inputs, labels and state in; loss and state out.
 
     The model runs as for inference: without dropout, with frozen statistics. A step whose loss or
-    weights are not finite gives the loss NaN, and the state as it was.
+    weights are not finite gives the loss NaN, and the unchanged state.
     """
 
     name = "train"
@@ -84,7 +84,7 @@ class TrainSignature(InferSignature):
         super().__init__(head, *arguments)
         if len(self.output_specs) != 1:
             raise ValueError(
-                "The signature 'train' must be of a model with one output. Received: "
+                "The signature 'train' needs a model with one output. Received: "
                 f"{len(self.output_specs)} outputs. Give a keras.Model with the one that learns."
             )
         (output,) = self.output_specs.values()
@@ -124,7 +124,7 @@ class TrainSignature(InferSignature):
             return tf.function(self, autograph=False).get_concrete_function(**self.inputs)
 
     def cases(self, batches):
-        """A few steps on each batch, once they equal those of Keras."""
+        """A few steps on each batch, checked against those of Keras."""
         cases, random = [], np.random.default_rng(0)
         for batch in batches:
             (output,) = self.expected(batch).values()
@@ -149,7 +149,7 @@ class TrainSignature(InferSignature):
         return np.eye(shape[-1])[random.integers(shape[-1], size=shape[:-1])]
 
     def _require_equal(self, steps):
-        """Raise ValueError unless the steps are those of Keras' training."""
+        """Raise ValueError unless the steps equal those of Keras' training."""
         names = self.model_inputs.specs
 
         def output(request):
@@ -169,13 +169,13 @@ class TrainSignature(InferSignature):
                 difference = float(np.abs(step.expected[name] - array).max())
                 if not difference <= TOLERANCE * scale:
                     raise ValueError(
-                        "A step must be that of Keras' training. Received: "
-                        f"{name!r}, off by {difference:.1e}. Choose a plainer loss or fewer layers."
+                        "A step must equal that of Keras' training. Received: "
+                        f"{name!r}, off by {difference:.1e}. Choose a simpler loss or fewer layers."
                     )
 
 
 class InitialStateSignature(ModelSignature):
-    """State before the first step of `train`, for no inputs: weights as exported, zeros."""
+    """State before the first step of `train`, without inputs: exported weights, and zeros."""
 
     name = "initial_state"
 
@@ -184,7 +184,7 @@ class InitialStateSignature(ModelSignature):
         self.head, self.inputs = head, {}
 
     def outputs(self, tensors):
-        with tf.init_scope():  # out of the graph, where arrays are known
+        with tf.init_scope():  # outside the graph, where arrays are known
             state = self.head.first_state()
         weights = {name: tf.identity(v.value) for name, v in self.head.weights.items()}
         return {name: weights.get(name, tf.constant(array)) for name, array in state.items()}

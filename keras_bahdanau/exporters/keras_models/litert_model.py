@@ -1,4 +1,4 @@
-"""LiteRT files of Keras models: arrays in, arrays out, with built-in operations alone."""
+"""LiteRT files of Keras models: arrays in, arrays out, using only built-in operations."""
 
 import contextlib
 import dataclasses
@@ -47,7 +47,7 @@ class LiteRTModelExporter(LiteRTFormat, KerasModelExporter):
         for name in ("trainable", "loss", "optimizer", "learning_rate"):
             if getattr(self, name) is not None and "train" not in self.signatures:
                 raise ValueError(
-                    f"`{name}` must be for a file that learns. Received: {name}="
+                    f"`{name}` is only for a file that learns. Received: {name}="
                     f"{getattr(self, name)!r:.80}, signatures={self.signatures!r}. Add the "
                     "signature 'train', or leave it out."
                 )
@@ -85,7 +85,7 @@ class LiteRTModelExporter(LiteRTFormat, KerasModelExporter):
                 model = converted(weights, served.functions, self.quantization, path.parent)
         except OSError:
             raise
-        except Exception as error:  # the converter has several kinds of its own
+        except Exception as error:  # the converter has several exception classes
             raise ValueError(_why_not(str(error), served, self.batch_size)) from None
         path.write_bytes(self._packed(served, model))
 
@@ -132,7 +132,7 @@ class LiteRTModelExporter(LiteRTFormat, KerasModelExporter):
 
 
 def _metadata(model, card):
-    """The `ModelMetadata` of LiteRT's standard."""
+    """The `ModelMetadata` in LiteRT's standard form."""
     from keras_bahdanau import __version__
     from keras_bahdanau.exporters.litert import metadata
     from keras_bahdanau.exporters.litert.descriptions import subgraphs
@@ -161,7 +161,7 @@ def _metadata(model, card):
 
 @contextlib.contextmanager
 def _without_repetition():
-    """Hold back what the converter prints, unless it succeeds: its error says it all again."""
+    """Hold back the converter's output unless it succeeds: its error repeats it."""
     with tempfile.TemporaryFile() as held:
         screen = os.dup(2)
         os.dup2(held.fileno(), 2)
@@ -175,7 +175,7 @@ def _without_repetition():
 
 
 def _why_not(text, served, batch_size):
-    """The line of an error of the converter: operations, their layers, what to do."""
+    """One-line error of the converter: operations, their layers, and the remedy."""
     from keras_bahdanau.exporters.keras_models.portable_layers import made_by
 
     origins = served.operations_by_layer()
@@ -185,13 +185,13 @@ def _why_not(text, served, batch_size):
     parts = [f"{name}{made_by(origins[name])}" for name in names]
     specs = [spec for signature in served.signatures.values() for spec in signature.inputs.values()]
     remedy = "Replace the layer, or export a SavedModel."
-    if "TensorListPushBack" in origins:  # of the gradient of a loop
+    if "TensorListPushBack" in origins:  # from the gradient of a loop
         remedy = "Give trainable=, layers after the recurrent ones."
     elif batch_size is None:
-        remedy = "Give batch_size=1, or another fixed one."
+        remedy = "Give batch_size=1, or another fixed size."
     elif any(None in spec.shape[1:] for spec in specs):
-        remedy = "Give length=, a fixed one, or export a SavedModel."
+        remedy = "Give a fixed length=, or export a SavedModel."
     return (
-        "A LiteRT file has built-in operations alone, of static shapes in loops. Received: "
+        "A LiteRT file has only built-in operations, with static shapes in loops. Received: "
         f"{'; '.join(parts[:4]) or ' '.join(text.split())[:300]}. {remedy}"
     )

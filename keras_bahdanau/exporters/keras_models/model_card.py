@@ -44,7 +44,7 @@ def model_card(served):
 
 
 def _looks_for_nan(functions):
-    """True if a graph treats NaN as a value of its own, such as a missing one."""
+    """True if a graph treats NaN as a special value, such as a missing one."""
     from keras_bahdanau.exporters.keras_models.portable_layers import operations_by_layer
 
     return any("IsNan" in operations_by_layer(function) for function in functions.values())
@@ -57,7 +57,7 @@ def _described(tensor):
 
 
 def is_model_file(path):
-    """True for a .tflite file whose card says that it is of a Keras model."""
+    """True for a .tflite file with the card of a Keras model."""
     try:
         return path.is_file() and read_packed_card(path).get("format") == FORMAT
     except ValueError:
@@ -65,7 +65,7 @@ def is_model_file(path):
 
 
 def is_model_version(path):
-    """True for a SavedModel whose card says that it is of a Keras model."""
+    """True for a SavedModel with the card of a Keras model."""
     version = newest_version(path) if path.is_dir() else None
     try:
         return version is not None and (load_card(version) or {}).get("format") == FORMAT
@@ -74,8 +74,8 @@ def is_model_version(path):
 
 
 def describe_card(card, artefact, parts):
-    """The lines of `describe`; `parts` are those about its files."""
-    from keras_bahdanau.exporters.keras_models import model_parity  # which loads NumPy
+    """The lines of `describe`; `parts` are the lines about its files."""
+    from keras_bahdanau.exporters.keras_models import model_parity  # loads NumPy
 
     lines = [
         f"{artefact} of the Keras model {card['model']}",
@@ -85,7 +85,7 @@ def describe_card(card, artefact, parts):
     ]
     for name, tensors in card["tensors"].items():
         if not {"inputs", "outputs"} <= set(tensors):
-            raise Damage("its 'tensors' are none that an export writes")
+            raise Damage("its 'tensors' are not those of an export")
         inputs, outputs = (
             "; ".join(f"{key} {text}" for key, text in tensors[kind].items())
             for kind in ("inputs", "outputs")

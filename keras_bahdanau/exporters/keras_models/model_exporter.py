@@ -1,4 +1,4 @@
-"""Exports of Keras models: what their formats have in common."""
+"""Exports of Keras models: the common parts of their formats."""
 
 import dataclasses
 from pathlib import Path
@@ -14,7 +14,7 @@ SIGNATURES = ("serving_default", "step", "weights")
 
 
 def export_keras_model(exporter, model, path, allow_differences=False, say=None):
-    """Write a Keras model in one format, once it is known to be good: the path of the artefact."""
+    """Write a Keras model in one format, if it passes all checks; return the artefact's path."""
     from keras_bahdanau.exporters.keras_models.model_parity import ModelComparison
     from keras_bahdanau.exporters.keras_models.served_model import ServedModel
 
@@ -33,8 +33,8 @@ def export_keras_model(exporter, model, path, allow_differences=False, say=None)
 class KerasModelExporter(Exporter):
     """Settings of all formats of Keras models.
 
-    `write` and `answers` get a `ServedModel` in place of a pipeline, `answers` its cases in place
-    of inputs: it returns (outputs of each case, seconds of each).
+    `write` and `answers` get a `ServedModel` instead of a pipeline, and `answers` its cases instead
+    of inputs; it returns (outputs of each case, seconds of each case).
     """
 
     length: Any = None
@@ -46,9 +46,9 @@ class KerasModelExporter(Exporter):
 
     known_signatures = SIGNATURES
     source = None  # a `Source` before the model
-    rows = None  # of a fixed batch
-    narrow = False  # True for the dtypes of LiteRT alone
-    most_rows = None  # of a request
+    rows = None  # size of a fixed batch
+    narrow = False  # True for only the dtypes of LiteRT
+    most_rows = None  # limit for a request
 
     def __post_init__(self):
         lengths = self.length.values() if isinstance(self.length, dict) else [self.length]
@@ -66,8 +66,8 @@ class KerasModelExporter(Exporter):
                 )
         if self.real_length and set(self.signatures) - {"serving_default"}:
             raise ValueError(
-                "`real_length` must go with the signature 'serving_default' alone. Received: "
-                f"signatures={self.signatures!r}. Export the others to a file of their own."
+                "`real_length` needs 'serving_default' as the only signature. Received: "
+                f"signatures={self.signatures!r}. Export the others to another file."
             )
 
     @classmethod

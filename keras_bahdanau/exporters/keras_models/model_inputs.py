@@ -1,4 +1,4 @@
-"""Inputs and outputs of a Keras model by their names, whatever its structure."""
+"""Inputs and outputs of a Keras model by name, for any structure."""
 
 import dataclasses
 import inspect
@@ -21,9 +21,9 @@ class ModelInputs:
     """Named inputs of a model.
 
     Attributes:
-        specs: Dictionary from a name to its `tf.TensorSpec`, whose batch is unknown.
-        structure: Structure of names as the model takes them, or None for `arguments`.
-        arguments: Dictionary from the names of `call` to such structures, for a model that takes
+        specs: Dictionary from a name to its `tf.TensorSpec`, with an unknown batch size.
+        structure: Structure of names as the model reads them, or None for `arguments`.
+        arguments: Dictionary from the names of `call` to such structures, for a model with
             several; None for one.
         resizable: True if the lengths are those of the first call, and others are possible.
         ids: Dictionary from the name of an input to the size of the `Embedding` that reads it.
@@ -48,7 +48,7 @@ class ModelInputs:
         return model(packed(self.arguments[first]), **keywords, training=False)
 
     def resized(self, length):
-        """The inputs with lengths of the setting `length`; ValueError if it fits none."""
+        """The inputs with lengths from the setting `length`; ValueError if it fits none."""
         if length is None:
             return self
         lengths = length if isinstance(length, dict) else dict.fromkeys(self.specs, length)
@@ -80,7 +80,7 @@ class ModelInputs:
         return tf.TensorSpec((batch, *axes), spec.dtype, spec.name)
 
     def in_batches(self, rows):
-        """Specs for so many rows, or for any number with None."""
+        """Specs with this number of rows; None for any number."""
         return {
             name: tf.TensorSpec((rows, *spec.shape[1:]), spec.dtype, name)
             for name, spec in self.specs.items()
@@ -94,15 +94,15 @@ def is_sequence(spec):
 
 
 def has_time(spec):
-    """True for a sequence that is no image, whose first axis is its height."""
+    """True for a sequence, but not for an image, whose first axis is its height."""
     return is_sequence(spec) and spec.shape.rank < 4
 
 
 def inputs_of(model, example=None):
     """The `ModelInputs` of a built model.
 
-    A model without symbolic inputs is known by its first call, or by an example, a structure of
-    arrays. Raises ValueError for one that is not built.
+    For a model without symbolic inputs they come from its first call, or from an example, a
+    structure of arrays. Raises ValueError for a model that is not built.
     """
     if example is not None and not _is_symbolic(model):
         names = inspect.signature(model.call).parameters
@@ -134,7 +134,7 @@ def _is_symbolic(model):
     """True for a model whose tensors Keras knows: Functional, or Sequential with an input."""
     if isinstance(model, keras.Sequential):
         return bool(getattr(model, "inputs", None)) if model.built else False
-    return hasattr(model, "output_names")  # which a Functional model alone has
+    return hasattr(model, "output_names")  # only a Functional model has it
 
 
 def _tensors_of_shapes(shapes):
@@ -147,7 +147,7 @@ def _tensors_of_shapes(shapes):
 
 
 def _named(tensors, resizable=False):
-    """`ModelInputs` of a structure of tensors: names of keys or of tensors, else by number."""
+    """`ModelInputs` of a structure of tensors: named by keys or tensors, else numbered."""
     leaves = keras.tree.flatten(tensors)
     names = names_of(tensors, [_label_of(leaf) for leaf in leaves])
     specs = {}
@@ -159,13 +159,13 @@ def _named(tensors, resizable=False):
 
 
 def _label_of(tensor):
-    """The name that a user gave to an input, or "inputs": Keras numbers others in each process."""
+    """The name that a user gave to an input, or "inputs" if Keras has numbered it."""
     name = getattr(tensor, "name", "") or ""
     return "inputs" if _NUMBERED.fullmatch(name) else name
 
 
 def names_of(structure, labels):
-    """A name for each leaf: its key, else its label; each name once, and an identifier."""
+    """A name for each leaf: its key, else its label, made a unique identifier."""
     names = []
     for (path, _), label in zip(keras.tree.flatten_with_path(structure), labels, strict=True):
         keys = [str(key) for key in path if isinstance(key, str)]
@@ -184,9 +184,9 @@ def unused(name, names):
 
 
 def identifier(text):
-    """A text as a name of a tensor in every format: letters, digits and underscores."""
+    """A text as a tensor name for every format: letters, digits and underscores."""
     name = re.sub(r"\W", "_", text.partition(":")[0], flags=re.ASCII)
-    if keyword.iskeyword(name) or name == "self":  # no argument of a function
+    if keyword.iskeyword(name) or name == "self":  # can't name an argument
         return f"{name}_"
     return name if name and not name[0].isdigit() else f"_{name}"
 

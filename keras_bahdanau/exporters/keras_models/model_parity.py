@@ -24,14 +24,14 @@ class ModelParity:
     requests: int
     difference: float | None = None  # largest of any output; None for Keras itself
     relative: float | None = None  # the same, each output divided by its largest value, or by 1
-    megabytes: float | None = None  # 10^6 bytes; of Keras, those of its weights
+    megabytes: float | None = None  # 10^6 bytes; for Keras, of its weights
     milliseconds: float | None = None  # median of a request
-    exact: bool = True  # False with fewer bits, which may differ
+    exact: bool = True  # False with fewer bits, whose outputs may differ
     misses: tuple = ()  # strings: differences that rounding does not explain
 
     @property
     def holds(self):
-        """True if nothing differs that must not."""
+        """True if nothing differs more than it may."""
         return not self.misses
 
     def __str__(self):
@@ -69,13 +69,13 @@ def describe(card):
         ]
         return table(rows) if rows else "not compared with Keras"
     except (AttributeError, OverflowError, TypeError, ValueError):
-        raise Damage("its 'parity' is no table that an export writes") from None
+        raise Damage("its 'parity' is not a table of an export") from None
 
 
 class ModelComparison:
     """Answers of Keras to requests of a `ServedModel`, to compare artefacts with.
 
-    It has what `export_together` asks of a `Comparison`.
+    It has the interface of a `Comparison` for `export_together`.
     """
 
     table = staticmethod(table)
@@ -132,11 +132,11 @@ class ModelComparison:
             if not pair.difference <= allowed or not np.isfinite(pair.difference):
                 yield (
                     f"output {name!r} of signature {self.cases[number].signature!r} is off by "
-                    f"{pair.difference:.1e}, where {allowed:.1e} is rounding"
+                    f"{pair.difference:.1e}; rounding explains {allowed:.1e}"
                 )
 
     def _moved(self, suspects):
-        """Distance that Keras moves with weights rounded otherwise, by (request, output)."""
+        """Change of Keras' answers with weights rounded differently, by (request, output)."""
         moved = dict.fromkeys(suspects, 0.0)
         for _ in roundings(self.served.model):
             cases = self.served.cases()

@@ -1,4 +1,4 @@
-"""Named signatures of a Keras model: what the writers of all formats read."""
+"""Named signatures of a Keras model, which all formats write."""
 
 import abc
 from typing import NamedTuple
@@ -29,13 +29,13 @@ class ModelCase(NamedTuple):
 
 
 class ModelSignature(abc.ABC):
-    """One signature of a model: a function of named tensors that gives named tensors.
+    """One signature of a model: a function from named tensors to named tensors.
 
     Attributes:
         name: String.
         model: The Keras model.
         inputs: Dictionary from a name to its `tf.TensorSpec`.
-        narrow: True for tensors of float32, int32, uint8 and int8 alone, which every runtime of
+        narrow: True for only the dtypes float32, int32, uint8 and int8, which every runtime of
             LiteRT has.
     """
 
@@ -63,7 +63,7 @@ class ModelSignature(abc.ABC):
         for name, spec in self.model_inputs.specs.items():
             tensor = tensors[name]
             tensor = tensor if spec.dtype == tf.string else tf.cast(tensor, spec.dtype)
-            if name in self.model_inputs.ids:  # for masks, which read them beside the Embedding
+            if name in self.model_inputs.ids:  # masks read them, too, not only the Embedding
                 last = tf.cast(self.model_inputs.ids[name] - 1, spec.dtype)
                 tensor = tf.clip_by_value(tensor, tf.zeros((), spec.dtype), last)
             inputs[name] = tensor
@@ -86,7 +86,7 @@ class ModelSignature(abc.ABC):
 
 
 def border_dtype(dtype, narrow):
-    """The dtype as which a tensor crosses the border of an artefact."""
+    """The dtype of a tensor as an input or output of an artefact."""
     dtype = tf.as_dtype(dtype)
     if dtype.is_floating and (narrow or dtype.size < 4):
         return tf.float32
@@ -96,7 +96,7 @@ def border_dtype(dtype, narrow):
 
 
 class WholeSignature(ModelSignature):
-    """The model as it is."""
+    """The unchanged model."""
 
     def outputs(self, tensors):
         outputs = self.model_inputs.call(self.model, self.cast_inputs(tensors))
@@ -114,7 +114,7 @@ class WholeSignature(ModelSignature):
 
 
 class WeightsSignature(WholeSignature):
-    """The model, and the weights of each of its attention layers beside its outputs."""
+    """The model, with the weights of each of its attention layers as additional outputs."""
 
     name = "weights"
 
@@ -122,7 +122,7 @@ class WeightsSignature(WholeSignature):
         self._layers = attention_layers(model)
         if not self._layers:
             raise ValueError(
-                "The signature 'weights' must be of a model with an attention layer. Received: "
+                "The signature 'weights' needs a model with an attention layer. Received: "
                 f"the model {model.name!r}, which has none. Leave it out."
             )
         super().__init__(model, *arguments, **keywords)
@@ -131,7 +131,7 @@ class WeightsSignature(WholeSignature):
         with recording(self._layers) as records:
             outputs = super().outputs(tensors)
         if not all(map(_is_of_this_package, self._layers.values())):
-            # `MultiHeadAttention` of Keras has other outputs at padding if it returns its weights
+            # Keras' `MultiHeadAttention` gives other outputs at padding when it returns weights
             outputs = super().outputs(tensors)
         return {**outputs, **_named_weights(records, outputs)}
 
@@ -139,7 +139,7 @@ class WeightsSignature(WholeSignature):
         outputs = super().expected(batch)
         arrays = {name: batch[name] for name in self.model_inputs.specs}
         if self.model_inputs.arguments is not None:
-            return outputs  # `attention_weights` takes one structure
+            return outputs  # `attention_weights` accepts only one structure
         structure = keras.tree.map_structure(arrays.get, self.model_inputs.structure)
         weights = attention_weights(self.model, structure, batch_size=4096)
         return {**outputs, **_named_weights(weights, outputs)}
@@ -158,14 +158,14 @@ def _named_weights(records, outputs):
 
 
 class BoundedSignature(WholeSignature):
-    """The model over right-padded sequences, with the real length of each as a further input."""
+    """The model over right-padded sequences, with the real length of each as an input."""
 
     def __init__(self, model, model_inputs, rows, narrow=False):
         super().__init__(model, model_inputs, rows, narrow)
         sequences = [name for name, spec in model_inputs.specs.items() if is_sequence(spec)]
         if not sequences:
             raise ValueError(
-                "`real_length` must be for a model that reads a sequence. Received: inputs "
+                "`real_length` needs a model that reads a sequence. Received: inputs "
                 f"{ {name: tuple(spec.shape) for name, spec in self.inputs.items()} }. Leave it "
                 "out."
             )
@@ -192,7 +192,7 @@ class BoundedSignature(WholeSignature):
         return [self._case(batch) for batch in batches]
 
     def _case(self, batch):
-        """A padded request; Keras reads each row by itself, as long as it is."""
+        """A padded request; Keras reads each row separately, without padding."""
         (count, *_) = {len(array) for array in batch.values()}
         lengths = {name: np.asarray(batch[key], np.int32) for name, key in self.lengths.items()}
         answers = []
@@ -224,7 +224,7 @@ def _masked(tensor, length):
 
 
 def _stacked(arrays):
-    """Rows of one answer; zeros are after the shorter ones."""
+    """Rows of one answer, with zeros after the shorter ones."""
     if len({array.shape for array in arrays}) == 1:
         return np.concatenate(arrays)
     longest = max(array.shape[1] for array in arrays)
@@ -233,7 +233,7 @@ def _stacked(arrays):
 
 
 def _array(tensor):
-    """A tensor as NumPy, half precisions as float32."""
+    """A tensor as a NumPy array, half precision as float32."""
     return _cast(tf.convert_to_tensor(tensor), False).numpy()
 
 

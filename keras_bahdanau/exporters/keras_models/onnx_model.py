@@ -1,4 +1,4 @@
-"""ONNX files of Keras models: arrays in, arrays out, with ONNX's standard operations alone."""
+"""ONNX files of Keras models: arrays in, arrays out, using only ONNX's standard operations."""
 
 import dataclasses
 import re
@@ -31,8 +31,8 @@ class OnnxModelExporter(OnnxFormat, KerasModelExporter):
         if len(self.signatures) > 1:
             raise ValueError(
                 "An ONNX file has one graph, and so one signature. Received: signatures="
-                f"{self.signatures!r}. Export each to a file of its own; 'weights' has the outputs "
-                "of the model, too."
+                f"{self.signatures!r}. Export each to its own file; 'weights' includes the outputs "
+                "of the model."
             )
 
     @staticmethod
@@ -77,7 +77,7 @@ class OnnxModelExporter(OnnxFormat, KerasModelExporter):
 
 
 def _converted(served, saved_model):
-    """The `onnx.ModelProto` of the only signature, by way of a SavedModel at a path."""
+    """The `onnx.ModelProto` of the only signature, via a SavedModel at a path."""
     from keras_bahdanau.exporters.keras_models.portable_layers import resources_of
     from keras_bahdanau.exporters.onnx.onnx_conversion import convert
     from keras_bahdanau.exporters.tracing import weights_of, write_graph
@@ -89,7 +89,7 @@ def _converted(served, saved_model):
         return convert(saved_model, name, axes=_axes(served.signatures[name], function))
     except OSError:
         raise
-    except Exception as error:  # tf2onnx has no kind of its own
+    except Exception as error:  # tf2onnx has no exception class of its own
         raise ValueError(_why_not(str(error), served)) from None
 
 
@@ -103,7 +103,7 @@ def _axes(signature, function):
 
 
 def _why_not(text, served):
-    """The line of an error of the converter: operations, their layers, what to do."""
+    """One-line error of the converter: operations, their layers, and the remedy."""
     from keras_bahdanau.exporters.keras_models.portable_layers import made_by
 
     origins = served.operations_by_layer()
@@ -112,8 +112,8 @@ def _why_not(text, served):
     parts = [f"{name}{made_by(origins[name])}" for name in names]
     remedy = "Replace the layer, or export a SavedModel."
     if not parts:
-        remedy = "Give length=, a fixed one, or export a SavedModel."
+        remedy = "Give a fixed length=, or export a SavedModel."
     return (
-        "An ONNX file has ONNX's standard operations alone. Received: "
+        "An ONNX file has only ONNX's standard operations. Received: "
         f"{'; '.join(parts[:4]) or ' '.join(text.split())[:300]}. {remedy}"
     )

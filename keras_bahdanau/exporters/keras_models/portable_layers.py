@@ -1,4 +1,4 @@
-"""Layers of a model while it is traced for other runtimes, and the layers behind an operation."""
+"""Layers of a model while it is traced for other runtimes, and the layers that use an operation."""
 
 import contextlib
 import functools
@@ -20,10 +20,10 @@ _NUMBER = re.compile(rf"{_SCOPE}(\d+?)(?:_\d+)?")
 
 @contextlib.contextmanager
 def portable_layers(model, record=None):
-    """Traces inside of the block run anywhere, and give an answer for any ids.
+    """Make traces inside the block run anywhere, and accept any ids.
 
-    No cuDNN operation is in them; ids that an `Embedding` does not have are its nearest ones, where
-    a graph would raise. `record` is a function of (layer, its ids).
+    They contain no cuDNN operations; ids that an `Embedding` lacks are clipped to its range instead
+    of raising. `record` is a function of (layer, its ids).
     """
 
     def clamped(layer, call):
@@ -45,7 +45,7 @@ def portable_layers(model, record=None):
     with portable(model), convertible_loops(), contextlib.ExitStack() as block:
         block.enter_context(replaced_calls(embeddings, clamped))
         block.enter_context(replaced_calls(wrappers, _folded))
-        for cell in layers_of(model):  # which draws masks even where none are used
+        for cell in layers_of(model):  # it draws masks even if none are used
             if vars(cell).keys() >= set(_DROPOUT):
                 block.callback(vars(cell).update, {n: vars(cell)[n] for n in _DROPOUT})
                 vars(cell).update(dict.fromkeys(_DROPOUT, 0.0))
@@ -53,7 +53,7 @@ def portable_layers(model, record=None):
 
 
 def _folded(wrapper, call):
-    """A `TimeDistributed` that reads all steps at once, as rows: Keras maps or unrolls them."""
+    """A `TimeDistributed` that reads all steps together, as rows: Keras maps or unrolls them."""
 
     def call_on_rows(inputs, training=None, mask=None):
         arguments = inspect.signature(wrapper.layer.call).parameters
@@ -75,7 +75,7 @@ def _merged(tensor):
 
 @contextlib.contextmanager
 def replaced_calls(layers, replacement):
-    """Layers whose `call` is `replacement(layer, call)` inside of the block."""
+    """Replace the `call` of layers by `replacement(layer, call)` inside the block."""
     previous = [vars(layer).get("call") for layer in layers]
     try:
         for layer in layers:
@@ -90,19 +90,19 @@ def replaced_calls(layers, replacement):
 
 @contextlib.contextmanager
 def without_advice():
-    """Keras' advice about short sequences and lost masks, which is for training, is not shown."""
+    """Hide Keras' warnings about short sequences and lost masks, which are for training."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         yield
 
 
 def stateless(model):
-    """Recurrent layers inside of the block keep no state of an earlier call."""
+    """Make recurrent layers ignore the state of earlier calls inside the block."""
     return switched(model, "stateful", False)
 
 
 def layers_of(model):
-    """All layers of a model, those inside of others too, each once."""
+    """All layers of a model, nested ones included, each once."""
     return list({id(layer): layer for layer in model._flatten_layers()}.values())
 
 
@@ -112,7 +112,7 @@ def half_precisions(model):
 
 
 def require_float32(model, rule):
-    """Raise ValueError, which begins with a sentence, for a model of half precision."""
+    """Raise ValueError, which begins with `rule`, for a model of half precision."""
     if precisions := half_precisions(model):
         raise ValueError(
             f"{rule} Received: a model in {' and '.join(precisions)}. Build it with the dtype "
@@ -121,7 +121,7 @@ def require_float32(model, rule):
 
 
 def resources_of(model):
-    """Tables of lookup layers, which a SavedModel must hold."""
+    """Tables of lookup layers, which a SavedModel must contain."""
     return [
         value
         for layer in layers_of(model)
@@ -132,7 +132,7 @@ def resources_of(model):
 
 @contextlib.contextmanager
 def named_scopes(model):
-    """Nodes that are traced inside of the block have the number of their layer in their names."""
+    """Put the number of its layer into the name of each node traced inside the block."""
     layers = layers_of(model)
     numbers = {id(layer): number for number, layer in enumerate(layers)}
 
@@ -184,5 +184,5 @@ def harms_of(functions):
 
 
 def made_by(layers):
-    """End of a phrase about an operation: the layers that made it, as far as they are known."""
+    """End of a phrase about an operation: the layers that use it, if known."""
     return f" by the layer {' and '.join(layers)}" if layers else ""

@@ -28,12 +28,12 @@ class KerasSavedModelExporter(VersionFormat, KerasModelExporter):
         check_value("max_batch_size", self.max_batch_size, BATCH_SIZE)
         if self.source is not None and self.signatures != ("serving_default",):
             raise ValueError(
-                "`source` must go with the signature 'serving_default' alone. Received: "
+                "`source` needs 'serving_default' as the only signature. Received: "
                 f"signatures={self.signatures!r}. Export the others without a source."
             )
         if self.source is not None and not hasattr(self.source, "features"):
             raise TypeError(
-                "`source` must be a Source, such as those of keras_bahdanau.sources. Received: "
+                "`source` must be a Source, such as one of keras_bahdanau.sources. Received: "
                 f"type {type(self.source).__name__}."
             )
 
@@ -60,7 +60,7 @@ class KerasSavedModelExporter(VersionFormat, KerasModelExporter):
         write_graph(weights_of(served, resources), path, served.functions)
         (path / WARMUP).parent.mkdir()
         write_warmup(path / WARMUP, path.parent.name, _warmup(served))
-        pads = self.real_length  # other sequences would be read with the padding of a server
+        pads = self.real_length  # without real lengths, a server's padding would be read
         settings = batching_settings(self.max_batch_size, pads)
         (path / "batching_params.pbtxt").write_text(settings)
         write_card(path, {**model_card(served), "max_rows": self.max_batch_size})
@@ -77,7 +77,7 @@ class KerasSavedModelExporter(VersionFormat, KerasModelExporter):
     def describe(self, path):
         card = load_card(newest_version(path))
         parts = [
-            f"at most {card['max_rows']} rows a request",
+            f"at most {card['max_rows']} rows per request",
             f"{len(card['sha256'])} files, each with the sha256 of the card",
         ]
         return describe_card(card, "SavedModel", parts)

@@ -37,7 +37,7 @@ from keras_bahdanau.models.step_model import StepModel
 
 
 class ServedModel:
-    """A model with the settings of an export, a `KerasModelExporter`.
+    """A model with the settings of its export, a `KerasModelExporter`.
 
     Attributes:
         model: The Keras model.
@@ -51,7 +51,7 @@ class ServedModel:
         if not inputs.resizable:
             inputs = inputs.resized(settings.length)
         if any(None in spec.shape[1:] for spec in inputs.specs.values()):
-            why = "A layer that is unrolled needs inputs of fixed lengths."
+            why = "An unrolled layer needs inputs of fixed lengths."
             _require_plain(model, "unroll", why, "length=")
         with stateless(model), without_advice():
             ids = self._known_ids(inputs)
@@ -74,7 +74,7 @@ class ServedModel:
             raise_in_one_line(error, self.model)
 
     def _signatures(self, name):
-        """Dictionary of what a name of the setting `signatures` stands for."""
+        """Dictionary of the signatures that a name in the setting `signatures` stands for."""
         if name != "train":
             return {name: self._signature(name)}
         settings, why = self._settings, "A file that learns keeps no state between two requests."
@@ -108,8 +108,8 @@ class ServedModel:
         for name, operation, harm in harms_of(functions):
             layers = self.operations_by_layer().get(operation, [])
             raise ValueError(
-                f"An exported model must be free of {operation}, which {harm.why}. Received: it in "
-                f"the signature {name!r}{made_by(layers)}. {harm.remedy}"
+                f"An exported model must be free of {operation}, which {harm.why}. Received: one "
+                f"in the signature {name!r}{made_by(layers)}. {harm.remedy}"
             )
         return functions
 
@@ -126,19 +126,19 @@ class ServedModel:
             }
 
     def require_numbers(self, form):
-        """Raise ValueError for an input or output of text, which a form of file lacks."""
+        """Raise ValueError for an input or output of text, which this form of file lacks."""
         for name, function in self.functions.items():
             tensors = {**self.signatures[name].inputs, **function.structured_outputs}
             for key, tensor in tensors.items():
                 if tensor.dtype == tf.string:
                     raise ValueError(
-                        f"{form} has numbers alone. Received: {key!r} of the signature {name!r}, "
-                        "which is text. Export a SavedModel, or cut the layers that read text off "
-                        "the model."
+                        f"{form} has only numbers. Received: {key!r} of the signature {name!r}, "
+                        "which is text. Export a SavedModel, or remove the layers that read text "
+                        "from the model."
                     )
 
     def operations_by_layer(self):
-        """Dictionary from each operation of all graphs to descriptions of the layers behind it."""
+        """Dictionary from each operation of all graphs to descriptions of its layers."""
         origins = {}
         with named_scopes(self.model) as layers:
             functions = self._traced()
@@ -150,24 +150,24 @@ class ServedModel:
 
     @functools.cached_property
     def compared_cases(self):
-        """The `cases` of the model as it is, which warm a server up."""
+        """The `cases` of the unchanged model, which warm up a server."""
         return self.cases()
 
     def cases(self):
         """List of `ModelCase`: requests to each signature, with the answers of Keras."""
         cases = []
-        # on a processor, as the artefacts: a GPU rounds products to 10 bits
+        # on the CPU, like the artefacts: a GPU rounds products to 10 bits
         with without_advice(), portable(self.model), tf.device("CPU:0"):
             for signature in self.signatures.values():
                 cases += self._cases_of(signature)
         return cases
 
     def _cases_of(self, signature):
-        """Cases of a signature; of drawn inputs those that Keras reads: some are too short."""
+        """Cases of a signature, without drawn inputs that Keras can't read: some are too short."""
         if self._settings.examples is not None or self._settings.source is not None:
             return signature.cases(self._batches(signature))
         cases, failures = [], []
-        in_turn = signature.name in ("step", "train")  # one answer goes into the next request
+        in_turn = signature.name in ("step", "train")  # each answer goes into the next request
         for batch in self._batches(signature)[: 1 if in_turn else None]:
             try:
                 cases += signature.cases([batch])
@@ -187,13 +187,13 @@ class ServedModel:
 
 
 def raise_in_one_line(error, model):
-    """Raise the ValueError of a model that fails on its inputs."""
+    """Raise a one-line ValueError for a model that fails on its inputs."""
     text = " ".join(str(error).split())
     if "Received:" in text and not text.startswith("Exception encountered"):
-        raise error  # which says it itself
+        raise error  # already in one line
     raise ValueError(
-        "A model must give an answer for inputs as it declares them. Received: "
-        f"{model.name!r} ({text[:300]}). Give examples= or length= that it reads."
+        "A model must accept the inputs that it declares. Received: "
+        f"{model.name!r} ({text[:300]}). Give examples= or length= that it accepts."
     ) from None
 
 
@@ -202,13 +202,13 @@ def _answer(name, served, /, **tensors):
 
 
 def _first(examples):
-    """The first batch of examples, whose shapes and dtypes those of a subclassed model are."""
+    """The first batch of examples, which sets the shapes and dtypes of a subclassed model."""
     is_batches = isinstance(examples, list | tuple) and examples and isinstance(examples[0], dict)
     return examples[0] if is_batches else examples
 
 
 def _with_integer_ids(inputs, ids):
-    """Inputs of a model known by shapes alone: what an `Embedding` reads is int32."""
+    """Inputs of a model with known shapes only; those that an `Embedding` reads are int32."""
     specs = {
         name: tf.TensorSpec(spec.shape, tf.int32, name) if name in ids else spec
         for name, spec in inputs.specs.items()
@@ -217,7 +217,7 @@ def _with_integer_ids(inputs, ids):
 
 
 def _warn_of_lengths(model, inputs):
-    """Warn of sequences of one length, which nobody asked for: that of the first call."""
+    """Warn of sequences whose length is fixed only by the model's first call."""
     sequences = [spec for spec in inputs.specs.values() if has_time(spec) and spec.shape[1]]
     shapes = [f"{spec.name} {tuple(spec.shape)}" for spec in sequences]
     if shapes:
@@ -243,8 +243,8 @@ def require_keras_model(model):
     """Raise TypeError unless it is a Keras model; ValueError for infinite weights."""
     if isinstance(model, StepModel):
         raise TypeError(
-            "A model of sequences to sequences is exported with its search. Received: "
-            f"{type(model).__name__}. Give the Pipeline that holds it, such as a Translator."
+            "A sequence-to-sequence model is exported with its search. Received: "
+            f"{type(model).__name__}. Give the Pipeline that contains it, such as a Translator."
         )
     if keras.backend.backend() != "tensorflow":
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The signature `step`: one time step of a recurrent model, its states in and out."""
+"""The signature `step`: one time step of a recurrent model, with its states in and out."""
 
 import inspect
 
@@ -21,7 +21,7 @@ from keras_bahdanau.exporters.keras_models.portable_layers import (
     stateless,
 )
 
-STEPS = 12  # of a comparison with the whole sequence
+STEPS = 12  # compared with the whole sequence
 _OUTPUT_IS_STATE = keras.layers.LSTMCell, keras.layers.GRUCell, keras.layers.SimpleRNNCell
 _WINDOW, _WHOLE, _AXIS = "neighbours of a step", "whole sequence", "time axis"
 _MIXING = {  # layers that join several time steps
@@ -35,8 +35,8 @@ _MIXING = {  # layers that join several time steps
 class StepSignature(ModelSignature):
     """One time step: each sequence without its time axis, and all states, in; outputs, states out.
 
-    Every state is zero before the first step. A state has the name of its layer and a number, such
-    as `lstm_state_0`. ValueError for a model that needs later steps for an answer.
+    Every state is zero before the first step. A state is named after its layer, with a number, such
+    as `lstm_state_0`. Raises ValueError for a model that needs later steps for an answer.
     """
 
     name = "step"
@@ -74,17 +74,17 @@ class StepSignature(ModelSignature):
         self.inputs |= self.states
 
     def _check_states(self, firsts, outputs):
-        """Raise ValueError without states, for other than zeros, and for a name that is taken."""
+        """Raise ValueError if there is no state, one is not zero, or a name is taken."""
         if not firsts:
             raise ValueError(
-                "The signature 'step' must be of a model with a recurrent layer. Received: the "
+                "The signature 'step' needs a model with a recurrent layer. Received: the "
                 f"model {self.model.name!r}, which has none. Leave it out."
             )
         for name, value in firsts.items():
             if np.any(value.numpy()):
                 raise ValueError(
                     "A state must be zero before the first step of the signature 'step'. Received: "
-                    f"{name}, which is not. Let get_initial_state of the cell give zeros."
+                    f"{name}, which is not. Make get_initial_state of the cell return zeros."
                 )
             if name in self.inputs or name in outputs:
                 raise ValueError(
@@ -116,7 +116,7 @@ class StepSignature(ModelSignature):
         return {**outputs, **new_states}
 
     def cases(self, batches):
-        """Requests of each step of the first batch, once they equal the model's whole answer."""
+        """Requests for each step of the first batch, checked against the whole sequence."""
         batch = {
             name: batches[0][name][:, :STEPS] if name in self.sequences else batches[0][name]
             for name in self.model_inputs.specs
@@ -139,7 +139,7 @@ class StepSignature(ModelSignature):
         return cases
 
     def _require_equal(self, batch, cases):
-        """Raise ValueError unless the steps give what the model gives for the whole sequence."""
+        """Raise ValueError unless the steps give the model's answer for the whole sequence."""
         specs = self.model_inputs.specs
         tensors = {name: tf.constant(batch[name], spec.dtype) for name, spec in specs.items()}
         with stateless(self.model):
@@ -177,7 +177,7 @@ def _one_step(layer, sequences, initial_state, mask, state, new_states):
     output, updated = layer.cell(sequences[:, 0], states)
     previous, updated = keras.tree.flatten(states), keras.tree.flatten(updated)
     count = len(previous)
-    if mask is not None:  # a step that is not real keeps output and states
+    if mask is not None:  # a masked step keeps output and states
         output_before = previous[0]
         if not isinstance(layer.cell, _OUTPUT_IS_STATE):
             output_before = named_state(tf.zeros_like(output))
@@ -199,7 +199,7 @@ def _where(real, new, old):
 
 
 def _zeros(spec, rows):
-    """Zeros of a spec, with axes of any size of 1."""
+    """Zeros for a spec, with size 1 for axes of any size."""
     shape = [rows, *(1 if size is None else size for size in spec.shape[1:])]
     return tf.fill(shape, "") if spec.dtype == tf.string else tf.zeros(shape, spec.dtype)
 
@@ -215,6 +215,6 @@ def _require_streaming(model):
             joined = _WHOLE
         if joined:
             raise ValueError(
-                "The signature 'step' must be of a model that reads its sequence step by step. "
+                "The signature 'step' needs a model that reads its sequence step by step. "
                 f"Received: {layer.name!r} ({kind}), which needs the {joined}. Leave out 'step'."
             )

@@ -70,16 +70,16 @@ class TrainableHead:
     Args:
         model: Keras model with one output.
         trainable: Tuple of names of layers; the last `Dense` if None.
-        loss: As for `model.compile`; that of the model if None, or the crossentropy of its classes.
-        optimizer: "sgd", "adam", or a `keras.optimizers.SGD` or `Adam`; if None that of the model,
-            SGD if it is not compiled.
-        learning_rate: Positive float; that of the optimizer if None.
+        loss: As in `model.compile`; if None the model's own, or the crossentropy of its classes.
+        optimizer: "sgd", "adam", or a `keras.optimizers.SGD` or `Adam`; if None the model's
+            own, or SGD if it is not compiled.
+        learning_rate: Positive float; the optimizer's own if None.
 
     Attributes:
         weights: Dictionary from a name, such as "mood_kernel", to its Keras variable.
         loss: `keras.losses.Loss`.
-        sparse: True if its labels are numbers of classes.
-        ignored: Integer, the label that counts as none; or None.
+        sparse: True if its labels are class numbers.
+        ignored: Integer, the label that the loss ignores; or None.
     """
 
     def __init__(self, model, trainable=None, loss=None, optimizer=None, learning_rate=None):
@@ -106,7 +106,7 @@ class TrainableHead:
         }
 
     def first_state(self):
-        """Arrays of a training that has not begun, by name: weights, then what a step hands on."""
+        """Arrays before the first step, by name: weights, then the state of the optimizer."""
         state = {name: variable.numpy() for name, variable in self.weights.items()}
         for name, variable in self.weights.items():
             for slot in self._step.slots:
@@ -117,7 +117,7 @@ class TrainableHead:
 
     @contextlib.contextmanager
     def replaced(self, tensors):
-        """The model has the weights among `tensors` in the block; yields the `StatelessScope`."""
+        """Give the model the weights in `tensors` inside the block; yield the `StatelessScope`."""
         mapping = [(variable, tensors[name]) for name, variable in self.weights.items()]
         with keras.StatelessScope(mapping, collect_losses=True) as scope:
             yield scope
@@ -136,23 +136,23 @@ class TrainableHead:
         return tf.add_n(losses)
 
     def update(self, state, loss, gradients):
-        """(loss, next state); NaN and the state unchanged where a number is not finite."""
+        """(loss, next state); NaN and the unchanged state if a number is not finite."""
         updated, iterations = dict(state), state.get(ITERATIONS)
         for name, gradient in gradients.items():
             if gradient is None:
                 raise ValueError(
-                    "A layer that learns must have a part in the output. Received: the weight "
+                    "A layer that learns must affect the output. Received: the weight "
                     f"{name!r}, on which the loss does not depend. Leave its layer out."
                 )
             slots = [f"{name}_{slot}" for slot in self._step.slots]
-            gradient = tf.convert_to_tensor(gradient)  # of an Embedding it is sparse
+            gradient = tf.convert_to_tensor(gradient)  # an Embedding's is sparse
             updated[name], values = self._step.update(
                 state[name], gradient, [state[slot] for slot in slots], iterations
             )
             updated |= dict(zip(slots, values, strict=True))
         finite = tf.abs(loss) < np.inf
         for tensor in updated.values():
-            if tensor.dtype.is_floating:  # a sum, since LiteRT's maximum leaves NaN out
+            if tensor.dtype.is_floating:  # a sum, since LiteRT's maximum ignores NaN
                 finite &= tf.reduce_sum(tf.abs(tensor)) < np.inf
         if iterations is not None:
             updated[ITERATIONS] = iterations + 1
@@ -160,10 +160,10 @@ class TrainableHead:
         return tf.where(finite, loss, np.nan), kept
 
     def keras_steps(self, call, requests):
-        """Yield (loss, weights) of each training step of Keras; the model is then as before.
+        """Yield (loss, weights) of each training step of Keras, then restore the model.
 
-        `call` gives the output for a request, a dictionary of tensors; `requests` are pairs of such
-        and labels.
+        `call` returns the output for a request, a dictionary of tensors; `requests` are pairs
+        (request, labels).
         """
         variables, before = [*self.weights.values()], [v.numpy() for v in self.weights.values()]
         optimizer = type(self._optimizer).from_config(self._optimizer.get_config())
@@ -198,7 +198,7 @@ def _layers(model, names):
         layers = [layer for layer in layers if isinstance(layer, keras.layers.Dense)][-1:]
         if not layers:
             raise ValueError(
-                "The signature 'train' must know what learns. Received: trainable=None, a model "
+                "The signature 'train' needs layers that learn. Received: trainable=None, a model "
                 "without a Dense layer. Give trainable=, names of layers."
             )
     else:
@@ -221,7 +221,7 @@ def _layers(model, names):
 
 
 def _optimizer(model, optimizer, learning_rate):
-    """A Keras optimizer of a kind that a file can hold; ValueError for others."""
+    """A Keras optimizer of a supported kind; ValueError for others."""
     if optimizer is None:
         optimizer = getattr(model, "optimizer", None) or "sgd"
     by_name = {kind.__name__.lower(): kind for kind in _STEPS}
@@ -230,7 +230,7 @@ def _optimizer(model, optimizer, learning_rate):
     if type(optimizer) not in _STEPS:
         received = optimizer if isinstance(optimizer, str) else type(optimizer).__name__
         raise ValueError(
-            "`optimizer` must be SGD or Adam, which a file can hold. Received: optimizer="
+            "`optimizer` must be SGD or Adam. Received: optimizer="
             f"{received!r:.80}. Give optimizer='adam'."
         )
     config = optimizer.get_config()

@@ -1,4 +1,4 @@
-"""The loss by which an artefact learns: one of Keras, by operations that every runtime has."""
+"""The loss of an artefact that learns: a Keras loss in operations that every runtime has."""
 
 import keras
 import numpy as np
@@ -6,13 +6,13 @@ import tensorflow as tf
 
 from keras_bahdanau.exporters.keras_models.class_labels import gives_logits
 
-_EPSILON = 1e-7  # of Keras' mean over a mask
+_EPSILON = 1e-7  # as in Keras' masked mean
 
 
 class PortableCrossentropy:
-    """A `SparseCategoricalCrossentropy` whose gradient LiteRT has, for sequences of any length.
+    """A `SparseCategoricalCrossentropy` with a gradient in LiteRT, for sequences of any length.
 
-    A label that is no class gives NaN.
+    A label that is not a class gives NaN.
     """
 
     def __init__(self, loss):
@@ -21,7 +21,7 @@ class PortableCrossentropy:
 
     @staticmethod
     def replaces(loss):
-        """True if it gives what a Keras loss gives."""
+        """True if it computes the same as a Keras loss."""
         reductions = "sum_over_batch_size", "mean", "sum"
         is_sparse = type(loss) is keras.losses.SparseCategoricalCrossentropy
         return is_sparse and loss.reduction in reductions
@@ -45,7 +45,7 @@ class PortableCrossentropy:
 
 
 class FunctionLoss(keras.losses.Loss):
-    """The mean of a function of labels and outputs, as `model.compile(loss=function)`."""
+    """The mean of a function of labels and outputs, as in `model.compile(loss=function)`."""
 
     def __init__(self, function):
         super().__init__(name=getattr(function, "__name__", None))
@@ -62,7 +62,7 @@ def loss_of(model, loss=None):
         loss = model.loss
         if model.get_compile_config() and model.get_compile_config().get("loss_weights"):
             raise ValueError(
-                "A file learns by one loss, without weights. Received: a model compiled with "
+                "A file learns with one loss, without weights. Received: a model compiled with "
                 "loss_weights. Give loss=."
             )
     if loss is None:
@@ -73,7 +73,7 @@ def loss_of(model, loss=None):
     losses = keras.tree.flatten(loss)
     if len(losses) != 1:
         raise ValueError(
-            f"A file learns by one loss. Received: {len(losses)} losses. Give loss=, and a model "
+            f"A file learns with one loss. Received: {len(losses)} losses. Give loss=, and a model "
             "with one output."
         )
     loss = keras.losses.get(losses[0])

@@ -184,7 +184,7 @@ def test_undo_takes_the_last_training_back(learner):
     learner.undo()
     assert same(before, learner.state)
     assert np.array_equal(learner.infer([[1, 2]])["mood"], answer)
-    with pytest.raises(ValueError, match="nothing to take back"):
+    with pytest.raises(ValueError, match="nothing to undo"):
         learner.undo()
 
 
@@ -282,7 +282,7 @@ def test_a_file_without_the_signature_can_not_learn(tmp_path):
         ({"optimizer": keras.optimizers.SGD(clipnorm=1.0)}, "Received: clipnorm=1.0"),
         ({"learning_rate": 0.0}, "`learning_rate` must be a number in"),
         ({"loss": ["mse", "mse"]}, "Received: 2 losses"),
-        ({"loss": "mse", "signatures": "step"}, "`loss` must be for a file that learns"),
+        ({"loss": "mse", "signatures": "step"}, "`loss` is only for a file that learns"),
     ],
     ids=["layer", "weights", "optimizer", "clipping", "rate", "losses", "signature"],
 )

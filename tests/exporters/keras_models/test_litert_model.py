@@ -193,12 +193,12 @@ REFUSED = {
     "steps without a recurrent layer": (
         chain(L.Dense(3)),
         {"signatures": "step"},
-        "must be of a model with a recurrent layer",
+        "needs a model with a recurrent layer",
     ),
     "weights without attention": (
         chain(L.GRU(3)),
         {"signatures": "weights"},
-        "must be of a model with an attention layer",
+        "needs a model with an attention layer",
     ),
     "a length of no input": (chain(L.GRU(3)), {"length": {"sampl": 3}}, "Did you mean 'sample'"),
     "a length of fixed axes": (
@@ -252,5 +252,5 @@ def test_a_setting_of_keras_models_is_not_one_of_pipelines(toy_translator, tmp_p
 
 
 def test_a_model_with_a_search_is_exported_as_a_pipeline(toy_translator, tmp_path):
-    with pytest.raises(TypeError, match="Give the Pipeline that holds it"):
+    with pytest.raises(TypeError, match="Give the Pipeline that contains it"):
         kb.export_litert(toy_translator.model, tmp_path / "a.tflite")
