@@ -53,7 +53,7 @@ Commands:
 
 
 def main(arguments=None):
-    """Run the command line: the entry point."""
+    """Entry point of the command line."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     open_closed_streams()
     # file names that are not UTF-8 are written unchanged

@@ -1,4 +1,4 @@
-"""Behaviour of the program on a terminal: start, errors, end."""
+"""Behaviour of the program on a terminal: startup, errors, exit."""
 
 import contextlib
 import faulthandler

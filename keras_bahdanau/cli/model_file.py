@@ -27,7 +27,7 @@ class ModelFile(NamedTuple):
 
     @property
     def is_export(self):
-        """True for a .tflite or .onnx file, which runs without TensorFlow and its model."""
+        """True for a .tflite or .onnx file, which runs without TensorFlow and the Keras model."""
         return is_export(self.path)
 
     @property

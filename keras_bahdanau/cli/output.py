@@ -1,4 +1,4 @@
-"""Output of commands: checks of its files, and lines of texts, scores, links or JSON."""
+"""Output of commands: checks of output files, and lines of texts, scores, links or JSON."""
 
 import json
 import os

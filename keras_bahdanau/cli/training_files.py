@@ -21,13 +21,13 @@ OPEN_FILES = "/dev/stdin", "/dev/fd/", "/proc/self/fd/"  # only one process can 
 
 
 class Files(NamedTuple):
-    """Paths of the command line to train on, or to validate on.
+    """Paths on the command line to train on, or to validate on.
 
     Attributes:
         source: Source sentences, a table, a manifest, or a directory of shards.
         target: Target sentences, or None.
         alignments: Links, or None.
-        corpora: List of texts that `parsed_corpus` reads, or None.
+        corpora: List of `--corpus` strings, or None.
     """
 
     source: Path | None
@@ -98,7 +98,7 @@ class Data(NamedTuple):
         return tuple(Data(pairs, None, self.symbols) for pairs in parts)
 
     def split(self, chosen):
-        """(pairs that are not chosen, pairs that are), by a set of indices."""
+        """(pairs that are not chosen, chosen pairs), by a set of indices."""
         return self._where(lambda i: i not in chosen), self._where(lambda i: i in chosen)
 
     def _where(self, condition):
@@ -235,7 +235,7 @@ def report_held_out(pairs, say):
 
 
 def held_out(pairs):
-    """Indices of validation pairs: spread evenly, no side empty, pairs of a source together."""
+    """Indices of validation pairs: evenly spread, no side empty, pairs of a source together."""
     usable = [
         i for i, (source, target) in enumerate(pairs) if has_content(source) and has_content(target)
     ]

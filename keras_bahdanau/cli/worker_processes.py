@@ -21,7 +21,7 @@ SECONDS_TO_END = 5  # time for a worker to end by itself
 
 
 def is_launched():
-    """True in a process of a job, which has a TF_CONFIG."""
+    """True in a process of a job, where TF_CONFIG is set."""
     return bool(os.environ.get("TF_CONFIG"))
 
 
@@ -52,7 +52,7 @@ def launch(count, arguments):
 
 
 class _Worker:
-    """A process of a job, and the file of its errors."""
+    """A process of a job, with a file for its error output."""
 
     def __init__(self, index, errors, arguments, addresses):
         self.index, self.errors = index, errors

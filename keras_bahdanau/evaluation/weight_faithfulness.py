@@ -134,14 +134,14 @@ def faithfulness(
         model: A `Translator` or other `Pipeline` of one model; or a `keras.Model` that classifies,
             with an attention layer of this package.
         data: List of inputs of the pipeline; or inputs as in `model.predict`. Inputs with fewer
-            than two positions, or without an output, do not count.
+            than two positions, or without an output, are ignored.
         targets: List of strings, texts to use instead of the pipeline's own output; or None.
         alignments: (sure, possible) links between the words of inputs and targets, from
             `read_alignments`, for the alignment error rate; or None.
-        peers: Models of the same kind, such as with other seeds, whose weights are compared.
+        peers: Models of the same kind, such as with other seeds, to compare the weights with.
         layer: String, name of an attention layer of a Keras model; None for the only one.
-        from_logits: Bool. True if the outputs of a Keras model are logits; None to decide
-            by its loss, or its outputs.
+        from_logits: Bool. True if the outputs of a Keras model are logits; None to infer
+            it from the loss or the outputs.
         steps: Positive integer. Number of target tokens, drawn at random, to measure in each input.
         batch_size: Positive integer. Model runs per batch.
         seed: Integer, the seed of all draws.

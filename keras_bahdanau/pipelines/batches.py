@@ -33,7 +33,7 @@ class SearchMemory(NamedTuple):
     logits_at_once: int = 1
 
     def numbers(self, positions):
-        """Count the numbers for one source: scores, alignments, draws, states and attention."""
+        """Count the numbers held for one source: scores, alignments, draws, states, attention."""
         options, vocabulary = self.options, self.model.target_vocabulary_size
         source_time = -(-positions // self.model.source_limits.reduction)
         limit = int(source_time * options.max_length_ratio + options.max_length_offset)

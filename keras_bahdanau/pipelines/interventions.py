@@ -77,7 +77,7 @@ def recording_masks(layer):
 
 @contextlib.contextmanager
 def changed_outputs(layers, change):
-    """Replace the outputs of layers by `change(layer, inputs, outputs)` inside the block."""
+    """Replace the outputs of layers with `change(layer, inputs, outputs)` inside the block."""
 
     def changed(layer, call):
         def call_changed(inputs, *args, **kwargs):

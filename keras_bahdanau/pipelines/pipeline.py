@@ -125,7 +125,7 @@ class Pipeline(GraphPipeline):
     def decode_nbest(self, inputs, nbest=None, batch_size=64, search=None, prefixes=None, say=None):
         """Find the best few texts for each input, best first: a list of lists of `Translation`.
 
-        Draws at random keep their order. They depend on the seed and the input, not on the batch.
+        Random draws are not sorted. They depend on the seed and the input, not on the batch.
         `nbest` is from 1 to the beam width, the default, else ValueError; an empty input has one
         text, which is empty. Other arguments and errors: as in `decode`.
         """
@@ -339,8 +339,8 @@ class Pipeline(GraphPipeline):
     def save(self, path, weights="float32"):
         """Atomically write source, model, target and search options to one `.keras` file.
 
-        With `weights` "float16", the file has less than half the size, and 11 significant bits per
-        weight; they are loaded as float32. A model in bfloat16 stays in bfloat16. Raises ValueError
+        `weights` "float16" more than halve the file and keep 11 significant bits per weight; they
+        are loaded as float32. A model in bfloat16 stays in bfloat16. Raises ValueError
         if `path` does not end in ".keras", `weights` is neither "float32" nor "float16", a weight
         is too large for float16, or the pipeline does not support the search options.
         """
@@ -367,5 +367,5 @@ class Pipeline(GraphPipeline):
 
 
 def _listed(inputs):
-    """A list of an iterator's inputs; the checks get anything else unchanged."""
+    """An iterator's inputs as a list; anything else unchanged, for the checks."""
     return inputs if hasattr(inputs, "__len__") else list(inputs)

@@ -32,7 +32,7 @@ class Probe(abc.ABC):
         return self._changed(rows, visible, self._run)
 
     def replace(self, rows, visible):
-        """Replace the input by its mean vector where `visible` is False."""
+        """Replace the input with its mean vector where `visible` is False."""
 
         def run(rows, visible):
             def change(vectors):
@@ -55,7 +55,7 @@ class Probe(abc.ABC):
         return self._changed(rows, order, run)
 
     def reweigh(self, rows, weights):
-        """Replace the weights of each head by float `weights` `(requests, positions)`."""
+        """Replace the weights of each head with float `weights` `(requests, positions)`."""
 
         def run(rows, weights):
             return self._run(rows, reweigh=lambda previous: _expanded(weights, previous))
@@ -156,7 +156,7 @@ def _output_log_probs(log_probs, outputs):
 
 
 def _spread(positions, vectors):
-    """`(batch, positions)` as `(batch, time, 1, ...)`, for vectors `(batch, time, ...)`."""
+    """Reshape `(batch, positions)` to `(batch, time, 1, ...)`, for vectors `(batch, time, ...)`."""
     positions = ops.convert_to_tensor(positions)[:, : vectors.shape[1]]
     return ops.reshape(positions, (*positions.shape, *[1] * (len(vectors.shape) - 2)))
 

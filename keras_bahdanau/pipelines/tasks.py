@@ -154,7 +154,7 @@ def ensemble(translators, search=None):
 
     `translators` are `Pipeline`s, or paths of their files, with the same source and target.
     `search` defaults to the options of the first one, without CTC unless all have a CTC layer.
-    Returns the class of pipeline for their source, such as a `Translator`. Raises ValueError if
+    Returns a pipeline for their source, such as a `Translator`. Raises ValueError if
     there is no translator, one occurs twice, or the vocabularies differ; FileNotFoundError if a
     file is missing.
 

@@ -17,7 +17,7 @@ WIDEST = 12  # beam of a recorded tree
 
 @dataclasses.dataclass(frozen=True)
 class Alternative:
-    """Translation that follows if one step takes another token.
+    """Translation that follows if one step chooses another token.
 
     Attributes:
         step: Integer, the step, counted from 0.
@@ -44,7 +44,7 @@ class Trace:
 
     Attributes:
         text: The translation.
-        score: log p over the length penalty, as in `Translation`.
+        score: log p divided by the length penalty, as in `Translation`.
         source_tokens: List of S source pieces, with the end token.
         input_tokens: List of T pieces, y_{i-1}: the input of each step. The first is `<s>`.
         target_tokens: List of T pieces, y_i: the token chosen at each step.

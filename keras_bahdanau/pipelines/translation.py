@@ -16,8 +16,8 @@ class Translation:
 
     Attributes:
         text: The translation.
-        score: log p over the length penalty, by default log p / length, plus
-            the coverage penalty; natural logarithms.
+        score: log p divided by the length penalty, by default log p / length, plus the
+            coverage penalty; natural logarithms.
         source_tokens: List of the labels of the source: for text its subwords, with the end
             token.
         target_tokens: List of target subwords, with the end token if finished.
@@ -29,8 +29,8 @@ class Translation:
         token_log_probs: float32 array `(len(target_tokens),)`, log p(y_i | y_1 ... y_{i-1}, x) in
             nats, with the search's share of CTC. None, like the next two, from an old export.
         token_entropies: float32 array `(len(target_tokens),)`, entropy in nats of the distribution
-            that each token was chosen from, 0 for a given token. An ensemble has the entropy of the
-            mean of its members; a draw, the model's before `temperature`, `top_k` and `top_p`.
+            that each token was chosen from, 0 for a given token. For an ensemble, of the mean of
+            its members; for a draw, of the model before `temperature`, `top_k` and `top_p`.
         confidence: Float in [0, 1], the probability that the text is right if the model is
             calibrated (`keras_bahdanau.evaluation.calibrate`), else the geometric mean of the
             probabilities of its tokens; 1 for the empty text of an empty input.

@@ -37,15 +37,15 @@ def plot_alignment(result, picture=None, *, words=None, ax=None):
             `alignment` `(len(target_tokens), len(source_tokens))`; `text`, if present,
             becomes the title above a picture.
         picture: `Picture` of the input, from `pipeline.picture`, or None.
-        words: Boolean. True to join subwords to words, False for tokens. None for words, except for
-            characters and graphemes, and for a single word of several tokens.
+        words: Boolean. True to join subwords into words, False for tokens. None for words, except
+            for characters and graphemes, and for a single word of several tokens.
         ax: Axes to draw in, if there is no picture; None for a new figure.
 
     Returns:
         Figure with one square for each pair of a source and a target token, or with pictures.
 
     Raises:
-        TypeError: If `result` is not such a result, but a list of results, for example.
+        TypeError: If `result` has another type, such as a list of results.
         ValueError: If the shape of `alignment` does not fit the tokens or the picture, or
             there are both a picture and `ax`.
 

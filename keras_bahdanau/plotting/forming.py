@@ -57,7 +57,7 @@ def animate_alignment(history, path, input=0, seconds=SECONDS):
 
 
 def write_training_page(history, path, title="How the alignment is learnt"):
-    """Write a page with a slider over a training, for any browser.
+    """Write a page with a slider over the training steps, for any browser.
 
     One offline file with the weights of each recorded input and step, loss and entropy.
 

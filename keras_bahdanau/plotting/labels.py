@@ -52,7 +52,7 @@ def _is_one_word(tokens):
 
 
 def labelled_targets(result, words=None):
-    """Weights `(target_time, source_time)` and labels of target tokens, or words if they join."""
+    """Weights `(target_time, source_time)` and labels of target tokens, or of joined words."""
     weights = check_alignment(result.alignment, result.source_tokens, result.target_tokens)
     labels = result.target_tokens
     if joins_words(words, labels):
@@ -103,7 +103,7 @@ class FigureTitle:
 
 
 def fit_text(artist, inches):
-    """Shrink a text of a figure to at most a width in inches."""
+    """Shrink a text in a figure to fit a width in inches."""
     dpi = artist.get_figure(root=True).dpi
     width = artist.get_window_extent(RendererAgg(1, 1, dpi)).width / dpi
     if width > inches:

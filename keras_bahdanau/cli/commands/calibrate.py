@@ -64,7 +64,7 @@ class CalibrateArguments:
 
 @command(CalibrateArguments, on_interrupt="The model is unchanged.")
 def calibrate(arguments):
-    """Turn confidences into probabilities, and store this in the model's file.
+    """Turn confidences into probabilities, and store the calibration in the model's file.
 
     Use validation pairs, never test pairs. The model's search decodes them, so tune first. The
     table shows pairs that the fit has not seen (5-fold cross-validation), along with the raw

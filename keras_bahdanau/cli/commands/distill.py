@@ -103,7 +103,7 @@ class DistillArguments:
     imports=False,
 )
 def distill(arguments, distillation, options):
-    """Distill a teacher into a student: a small model that learns the outputs of a large one.
+    """Distill a teacher into a student: a small model that learns from the outputs of a large one.
 
     The teacher translates the sources; filters choose among its hypotheses; the student is
     trained on them, with the options of train. OUT/distilled contains sources, texts and

@@ -20,7 +20,7 @@ class Labels(NamedTuple):
     """The names of a model's classes.
 
     Attributes:
-        names: Tuple of strings, in the order of the last axis; of 0 and 1 for a single number.
+        names: Tuple of strings, in the order of the last axis; for a single number, of 0 and 1.
         from_logits: True if the output is not yet a probability.
         binary: True if the output has one number for two classes.
     """

@@ -57,7 +57,7 @@ def _drawn(random, spec, shape, size, number):
 
 
 def given_batches(signature, examples, rows=None):
-    """`examples` of a user as batches: see `export_litert`; ValueError unless they fit."""
+    """A user's `examples` as batches: see `export_litert`; ValueError unless they fit."""
     specs = signature.model_inputs.specs
     groups = examples if isinstance(examples, list | tuple) else [examples]
     is_arrays = not any(isinstance(group, dict) for group in groups)

@@ -31,7 +31,7 @@ def export_keras_model(exporter, model, path, allow_differences=False, say=None)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KerasModelExporter(Exporter):
-    """Settings of all formats of Keras models.
+    """Settings shared by all formats of Keras models.
 
     `write` and `answers` get a `ServedModel` instead of a pipeline, and `answers` its cases instead
     of inputs; it returns (outputs of each case, seconds of each case).

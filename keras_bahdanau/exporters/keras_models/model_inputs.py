@@ -22,10 +22,10 @@ class ModelInputs:
 
     Attributes:
         specs: Dictionary from a name to its `tf.TensorSpec`, with an unknown batch size.
-        structure: Structure of names as the model reads them, or None for `arguments`.
-        arguments: Dictionary from the names of `call` to such structures, for a model with
-            several; None for one.
-        resizable: True if the lengths are those of the first call, and others are possible.
+        structure: Structure of names as the model reads them; None if there are `arguments`.
+        arguments: Dictionary from the arguments of `call` to such structures, for a model
+            with several; None for one.
+        resizable: True if the lengths are those of the first call, and can be changed.
         ids: Dictionary from the name of an input to the size of the `Embedding` that reads it.
     """
 
@@ -36,7 +36,7 @@ class ModelInputs:
     ids: dict = dataclasses.field(default_factory=dict)
 
     def call(self, model, tensors):
-        """Outputs of a model, as for inference, for a dictionary of tensors."""
+        """Inference outputs of a model for a dictionary of tensors."""
 
         def packed(structure):
             return keras.tree.map_structure(lambda name: tensors[name], structure)
@@ -138,7 +138,7 @@ def _is_symbolic(model):
 
 
 def _tensors_of_shapes(shapes):
-    """Structure of `KerasTensor` for the shapes of a first call, floats of any batch."""
+    """Structure of `KerasTensor` for the shapes of a first call: floats, any batch size."""
     if isinstance(shapes, dict):
         return {name: _tensors_of_shapes(shape) for name, shape in shapes.items()}
     if all(size is None or isinstance(size, int) for size in shapes):

@@ -31,7 +31,7 @@ class ModelParity:
 
     @property
     def holds(self):
-        """True if nothing differs more than it may."""
+        """True if there are no misses."""
         return not self.misses
 
     def __str__(self):
@@ -39,7 +39,7 @@ class ModelParity:
 
 
 def table(rows):
-    """Lines of text for a list of `ModelParity`, that of Keras first."""
+    """Text table of a list of `ModelParity`, Keras first."""
     columns = {
         "size MB": ("megabytes", ".2f"),
         "difference": ("difference", ".1e"),

@@ -103,7 +103,7 @@ def _axes(signature, function):
 
 
 def _why_not(text, served):
-    """One-line error of the converter: operations, their layers, and the remedy."""
+    """One-line message for a converter error: operations, their layers, and a remedy."""
     from keras_bahdanau.exporters.keras_models.portable_layers import made_by
 
     origins = served.operations_by_layer()

@@ -208,7 +208,7 @@ def _first(examples):
 
 
 def _with_integer_ids(inputs, ids):
-    """Inputs of a model with known shapes only; those that an `Embedding` reads are int32."""
+    """Inputs of a model known only by shapes, with int32 where an `Embedding` reads them."""
     specs = {
         name: tf.TensorSpec(spec.shape, tf.int32, name) if name in ids else spec
         for name, spec in inputs.specs.items()

@@ -33,7 +33,7 @@ _MIXING = {  # layers that join several time steps
 
 
 class StepSignature(ModelSignature):
-    """One time step: each sequence without its time axis, and all states, in; outputs, states out.
+    """One time step: sequences without their time axis and states in, outputs and states out.
 
     Every state is zero before the first step. A state is named after its layer, with a number, such
     as `lstm_state_0`. Raises ValueError for a model that needs later steps for an answer.

@@ -69,7 +69,7 @@ class TrainableHead:
 
     Args:
         model: Keras model with one output.
-        trainable: Tuple of names of layers; the last `Dense` if None.
+        trainable: Tuple of layer names; the last `Dense` layer if None.
         loss: As in `model.compile`; if None the model's own, or the crossentropy of its classes.
         optimizer: "sgd", "adam", or a `keras.optimizers.SGD` or `Adam`; if None the model's
             own, or SGD if it is not compiled.
@@ -123,7 +123,7 @@ class TrainableHead:
             yield scope
 
     def total_loss(self, labels, output, weights, added, loss=None):
-        """Scalar loss of Keras' training: of the output, of regularizers, and `added` by layers."""
+        """Scalar loss as in Keras: of the output, of regularizers, and those `added` by layers."""
         losses = [(loss or self.loss)(labels, output), *map(tf.reduce_sum, added)]
         for name, variable in self.weights.items():
             if variable.regularizer is not None:
