@@ -1,4 +1,4 @@
-"""Models of packages that are no longer maintained, with their weights; loaded on first use."""
+"""Models of unmaintained packages, with their weights; loaded on first use."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

@@ -27,7 +27,7 @@ from keras_bahdanau.settings import checks
 
 PROBABILITIES = {"softmax": Softmax, "hardmax": Hardmax}
 MODES = ("parallel", "recursive", "hard")
-BRIDGES = ("identity", "zeros")  # without weights; any other value is a path
+BRIDGES = ("identity", "zeros")  # any other value is the path of a dense layer
 ACTIVATIONS = (None, "tanh", "relu", "sigmoid")
 
 
@@ -51,41 +51,41 @@ def from_addons(
     An encoder is an embedding and one GRU or LSTM, `Bidirectional` or not. A decoder is an
     embedding, an `AttentionWrapper` around cells, and a dense output layer. Its attention is
     `BahdanauAttention`, `LuongAttention`, `BahdanauMonotonicAttention` or
-    `LuongMonotonicAttention`; `normalize` and `scale` are inferred from the weights. For a source
-    without padding, or one that the old program masks, the logits are the same:
+    `LuongMonotonicAttention`; `normalize` and `scale` are inferred from the weights. The logits are
+    unchanged if the source has no padding, or if the old program masks it:
 
     s_i  = f(s_{i-1}, [y_{i-1}; a_{i-1}])
     a_i  = W [s_i; c_i],   c_i = sum_j alpha_ij h_j,   alpha_i from s_i
 
     ```python
-    model = kb.migrate.from_addons("training_checkpoints")  # of the tutorial of TFA
+    model = kb.migrate.from_addons("training_checkpoints")  # from the TFA tutorial
     logits = model((source, target_in))
     ```
 
-    A part is named by the attributes of the program that wrote the checkpoint:
-    `tf.train.Checkpoint(encoder=..., decoder=...)` whose decoder has `self.fc` has "decoder/fc".
-    The default names are those of the tutorial of TensorFlow Addons.
+    Attributes of the program that wrote the checkpoint name each part: if the decoder of
+    `tf.train.Checkpoint(encoder=..., decoder=...)` has `self.fc`, its path is "decoder/fc".
+    The default names are from the TensorFlow Addons tutorial.
 
     Args:
-        checkpoint: Path of a checkpoint, or of a directory: its latest one.
+        checkpoint: Path of a checkpoint, or of a directory, for its latest checkpoint.
         encoder: String. Path of the recurrent layer of the encoder.
         source_embedding: String. Path of the encoder's `Embedding`.
         target_embedding: String. Path of the decoder's `Embedding`.
         output: String. Path of the dense output layer.
         wrapper: String. Path of the `AttentionWrapper`; None for the only one.
-        bridge: First state of the cell: "identity", the last state of the encoder; "zeros"; or
-            the path of a dense layer with tanh, which reads the last states of all directions.
+        bridge: Initial state of the cell: "identity", the last state of the encoder; "zeros"; or
+            the path of a dense layer with tanh, whose inputs are the last states of all directions.
         output_attention: Bool, as in the `AttentionWrapper`.
         attention_activation: Activation of a custom `attention_layer`: None, "tanh", "relu" or
             "sigmoid".
-        probability_fn: "softmax" or "hardmax" (`layers.Hardmax`, which has no gradient) of an
+        probability_fn: "softmax" or "hardmax" (`layers.Hardmax`, which has no gradient), for
             attention that is not monotonic.
-        mode: "parallel", "recursive" or "hard" of a monotonic attention.
-        sigmoid_noise: Float, at least 0, of a monotonic attention, in training only; Addons adds it
+        mode: "parallel", "recursive" or "hard", for monotonic attention.
+        sigmoid_noise: Float, at least 0, for monotonic attention, in training only; Addons adds it
             in inference, too.
 
-    No checkpoint raises FileNotFoundError; a part that is missing or does not fit the others, and
-    an unknown setting, ValueError.
+    A missing checkpoint raises FileNotFoundError; a part that is missing or does not fit the
+    others, or an unknown setting, raises ValueError.
     """
     saved = SavedObjects(checkpoint)
     wrapper = _wrapper_of(saved) if wrapper is None else wrapper
@@ -135,7 +135,7 @@ def _wrapper_of(saved):
     wrappers = saved.paths_of("_cell", "_attention_mechanisms")
     if len(wrappers) == 1:
         return wrappers[0]
-    advice = "For a model of the TensorFlow tutorial take `from_tutorial`."
+    advice = "For a model of the TensorFlow tutorial use `from_tutorial`."
     if wrappers:
         advice = f"Name one of {wrappers} by `wrapper`."
     raise saved.missing("one AttentionWrapper", advice)
@@ -146,7 +146,7 @@ def _mechanism_of(saved, wrapper):
     if f"{path}/1" in saved:
         raise ValueError(
             "An AttentionWrapper must have one attention mechanism. Received: "
-            f"wrapper={wrapper!r} with several. Train a kb.Decoder with `heads` anew."
+            f"wrapper={wrapper!r} with several. Train a new kb.Decoder with `heads`."
         )
     if f"{path}/0" not in saved:
         raise saved.missing(path)
@@ -154,7 +154,7 @@ def _mechanism_of(saved, wrapper):
 
 
 def _new_attention(saved, path, probability_fn, mode, sigmoid_noise):
-    """The attention of the mechanism's kind, inferred from its weights."""
+    """New attention of the mechanism's kind, inferred from its weights."""
     checks.choice("probability_fn", probability_fn, PROBABILITIES)
     checks.choice("mode", mode, MODES)
     normalizer = PROBABILITIES[probability_fn](name="normalizer")
@@ -214,7 +214,7 @@ def _new_attentional(saved, layer, activation, values_units, whole):
 
 
 def _fill_attentional(cell, saved, path, values_units):
-    """Set the weights of the layer, whose inputs are [s_i; c_i] in Addons, [c_i; s_i] here."""
+    """Set the weights of the layer, which reads [s_i; c_i] in Addons and [c_i; s_i] here."""
     if cell.attentional is None:
         return
     rows = cell.attentional.kernel.shape[0] - cell.units  # width of the context

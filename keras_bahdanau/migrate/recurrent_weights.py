@@ -10,22 +10,22 @@ KINDS = {1: "simple", 3: "gru", 4: "lstm"}  # by the number of gates
 
 
 def kind_of(saved, path):
-    """(name in `layers.CELLS`, units) of a Keras cell, by the shapes of its weights."""
+    """(name in `layers.CELLS`, units) of a Keras cell, from the shapes of its weights."""
     units, width = saved.matrix(path, "recurrent_kernel").shape
     kind = KINDS.get(width // units)
     if kind is None or width % units:
         raise ValueError(
-            "A cell must be a GRU, an LSTM or a simple one, of 3, 4 or 1 gates. Received: "
+            "A cell must be a GRU, an LSTM or a simple RNN, with 3, 4 or 1 gates. Received: "
             f"recurrent_kernel={path}/recurrent_kernel of shape {(units, width)}. Check which part "
             "of the program each path names."
         )
-    # with the reset gate before the product, one bias serves inputs and state
+    # a GRU with the reset gate before the product has one bias
     before = kind == "gru" and saved.has(path, "bias") and saved.array(path, "bias").ndim == 1
     return ("gru-reset-before" if before else kind), units
 
 
 def cells_of(saved, wrapper):
-    """The paths of the wrapped cells, one or several of `StackedRNNCells`."""
+    """Paths of the wrapped cells: one, or those of `StackedRNNCells`."""
     path = f"{wrapper}/_cell"
     if f"{path}/cells" not in saved:
         return [path]
@@ -35,14 +35,14 @@ def cells_of(saved, wrapper):
     kinds = {kind_of(saved, cell) for cell in cells}
     if len(kinds) != 1:
         raise ValueError(
-            "Stacked cells must be of one kind and of one width. Received: "
+            "Stacked cells must have the same kind and width. Received: "
             f"cells={path}/cells of (kind, units) {sorted(kinds)}. Train a new model."
         )
     return cells
 
 
 def assign(variable, array, path):
-    """Set a variable; raise ValueError unless the shapes agree."""
+    """Set a variable; raise ValueError if the shapes differ."""
     if tuple(variable.shape) != np.shape(array):
         raise ValueError(
             f"{path!r} must be of shape {tuple(variable.shape)} to fit the other parts. Received: "
@@ -65,7 +65,7 @@ def fill_cell(cell, saved, path, inputs=None, context=None):
     """Set the weights of a cell of this package from a Keras cell.
 
     Both order the gates z r h and i f c o. `inputs` and `context` are slices of the rows of Keras'
-    kernel of [x; c], None for all and none. Keras adds 1 to the bias of the forget gate.
+    kernel for [x; c]; None for all rows and for no context. Keras adds 1 to the forget gate's bias.
     """
     kernel, recurrent = saved.matrix(path, "kernel"), saved.matrix(path, "recurrent_kernel")
     units = cell.units
@@ -83,14 +83,14 @@ def fill_cell(cell, saved, path, inputs=None, context=None):
     assign(cell.recurrent_projection.kernel, recurrent[:, :width], f"{path}/recurrent_kernel")
     if cell.recurrent_bias:
         assign(cell.recurrent_projection.bias, biases[1], f"{path}/bias")
-    if width < recurrent.shape[1]:  # the candidate of a GRU that resets before the product
+    if width < recurrent.shape[1]:  # the last columns: the candidate of a GRU
         assign(cell.candidate_projection.kernel, recurrent[:, width:], f"{path}/recurrent_kernel")
 
 
 def encoder_of(saved, embedding, recurrent, whole_state=False):
     """(built `Encoder`, width of h_j) of an embedding and a GRU or LSTM, `Bidirectional` or not.
 
-    With `whole_state` the values of an LSTM are [h_j; c_j], which the decoder begins with.
+    With `whole_state` the values of an LSTM are [h_j; c_j], the last of which starts the decoder.
     """
     embeddings = saved.matrix(embedding, "embeddings")
     both = f"{recurrent}/backward_layer" in saved
@@ -100,7 +100,7 @@ def encoder_of(saved, embedding, recurrent, whole_state=False):
     whole_lstm = whole_state and kind == "lstm"
     if whole_lstm and both:
         raise ValueError(
-            "A decoder can begin with the state of an LSTM of one direction. Received: "
+            "A decoder can start from the state of an LSTM only if it has one direction. Received: "
             f"bridge='identity', encoder={recurrent!r}, which has two. Give 'zeros', or the path "
             "of a dense layer."
         )
@@ -123,11 +123,11 @@ def encoder_of(saved, embedding, recurrent, whole_state=False):
 
 
 def check_whole_state(reader, encoder, kind, units, depth):
-    """Raise ValueError unless the last state of an encoder is as wide as the cells' states."""
+    """Raise ValueError unless the encoder's last state is as wide as the cells' states."""
     width = depth * units * (2 if kind == "lstm" else 1)
     if reader.values_units != width:
         raise ValueError(
-            "A decoder that begins with the last state of the encoder must have states as wide, "
+            "A decoder that starts from the last state of the encoder must have states as wide, "
             f"{reader.values_units} together. Received: bridge='identity', encoder={encoder!r}, "
             f"cell={kind!r}, units={units}, depth={depth}. Give 'zeros', or the path of a dense "
             "layer."
@@ -135,7 +135,7 @@ def check_whole_state(reader, encoder, kind, units, depth):
 
 
 def fill_dense(layer, saved, path, kernel=None):
-    """Set the weights of a dense layer, with `kernel` in place of its own; a missing bias is 0."""
+    """Set the weights of a dense layer; `kernel` overrides the saved one; a missing bias is 0."""
     kernel = saved.matrix(path, "kernel") if kernel is None else kernel
     assign(layer.kernel, kernel, f"{path}/kernel")
     if layer.use_bias:
@@ -149,7 +149,7 @@ def fill_dense(layer, saved, path, kernel=None):
 
 
 def padded_rows(kernel, units, rows):
-    """A kernel of `units` inputs, padded with zero rows; `assign` refuses any other one."""
+    """Pad a kernel of `units` inputs with zero rows; leave others for `assign` to refuse."""
     more = rows - units if len(kernel) == units else 0
     return np.concatenate([kernel, np.zeros((more, kernel.shape[1]), "float32")])
 

@@ -5,15 +5,15 @@ import os
 import numpy as np
 
 GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
-LISTED = 40  # most variables that a message lists
-OPTIMIZERS = ({"_iterations", "_variables"}, {"iter", "decay"})  # their parts, new and legacy
+LISTED = 40  # most variables listed in a message
+OPTIMIZERS = ({"_iterations", "_variables"}, {"iter", "decay"})  # attributes, new and legacy
 
 
 class SavedObjects:
-    """The objects of a checkpoint of TensorFlow 2, and the variables that they hold.
+    """The objects of a TensorFlow 2 checkpoint, and their variables.
 
-    A checkpoint stores the graph of its objects: an edge is an attribute, or the index of a list.
-    Any path of edges from the root, such as "decoder/rnn_cell/_cell", names an object.
+    A checkpoint stores the graph of its objects; its edges are attributes or list indices.
+    Any path from the root, such as "decoder/rnn_cell/_cell", names an object.
 
     ```python
     saved = kb.migrate.SavedObjects("training_checkpoints/ckpt-10")
@@ -21,8 +21,8 @@ class SavedObjects:
     kernel = saved.array("decoder/fc", "kernel")
     ```
 
-    `path` is that of a checkpoint, with ".index" or without, or of a directory: its latest one. No
-    checkpoint raises FileNotFoundError; one that is damaged or stores no objects, ValueError.
+    `path` names a checkpoint, with or without ".index", or a directory, for its latest checkpoint.
+    A missing one raises FileNotFoundError; one that is damaged or has no objects, ValueError.
     """
 
     def __init__(self, path):
@@ -47,18 +47,18 @@ class SavedObjects:
                 {edge.local_name: edge.node_id for edge in node.children} for node in self._nodes
             ]
             self._paths = self._shortest_paths()
-        except Exception as error:  # of TensorFlow's reader, of protobuf, of a broken graph
+        except Exception as error:  # from TensorFlow's reader, protobuf, or a broken graph
             raise self._damaged(error) from error
 
     def _damaged(self, error):
         return ValueError(
-            "A checkpoint must be a whole one of tf.train.Checkpoint, which keeps the names of "
+            "A checkpoint must be complete and from tf.train.Checkpoint, which keeps the names of "
             f"objects. Received: checkpoint={str(self.path)!r}, of which reading fails with "
             f"{type(error).__name__}. Write it anew with the old program."
         )
 
     def _shortest_paths(self):
-        """The shortest path of each object by its number, without the parts of optimizers."""
+        """Dictionary from object number to shortest path, without the parts of optimizers."""
         paths, queue = {0: ""}, [0]
         for node in queue:
             if any(parts <= self._edges[node].keys() for parts in OPTIMIZERS):
@@ -87,7 +87,7 @@ class SavedObjects:
         ]
 
     def variables(self):
-        """Dictionary from the path of each variable to its shape, those of optimizers left out."""
+        """Dictionary from the path of each variable to its shape, without those of optimizers."""
         shapes = self._reader.get_variable_to_shape_map()
         keys = {path: self._key(node) for node, path in self._paths.items()}
         return {path: tuple(shapes[key]) for path, key in sorted(keys.items()) if key in shapes}
@@ -99,27 +99,27 @@ class SavedObjects:
         return None
 
     def listed(self):
-        """The variables and their shapes, as one line."""
+        """One line that lists the variables and their shapes."""
         lines = [f"{path} {shape}" for path, shape in self.variables().items()]
         more = f" and {len(lines) - LISTED} more" if len(lines) > LISTED else ""
         return (", ".join(lines[:LISTED]) or "none") + more
 
     def has(self, path, name):
-        """True if the object has a variable of this name."""
+        """True if the object has a variable with this name."""
         return f"{path}/{name}" in self
 
     def array(self, path, name):
-        """The variable `name` of the object at `path`, a float32 NumPy array; or a ValueError."""
+        """The variable `name` of the object at `path`, a float32 NumPy array; else ValueError."""
         node = self._find(f"{path}/{name}")
         if node is None or not self._key(node):
             raise self.missing(f"{path}/{name}")
         try:
             return np.asarray(self._reader.get_tensor(self._key(node)), "float32")
-        except Exception as error:  # of TensorFlow's reader; or it holds text
+        except Exception as error:  # from TensorFlow's reader, or for text
             raise self._damaged(error) from error
 
     def matrix(self, path, name):
-        """`array` with two axes that are not empty; else ValueError."""
+        """`array`, which must have two nonempty axes; else ValueError."""
         array = self.array(path, name)
         if array.ndim != 2 or not array.size:
             raise ValueError(
@@ -129,7 +129,7 @@ class SavedObjects:
         return array
 
     def missing(self, path, advice="Name the parts by the attributes of your own program."):
-        """ValueError of a missing part, which lists the paths with its last name."""
+        """ValueError for a missing part, listing the paths that end in its last name."""
         _, _, name = path.rpartition("/")
         paths = ", ".join(sorted(self.paths_of(name))[:LISTED])
         content = f"{name!r} at {paths}" if paths else f"the variables {self.listed()}"

@@ -20,14 +20,14 @@ def from_tutorial(checkpoint, *, encoder="encoder", decoder="decoder", restarts=
     """A `Seq2Seq` of the tutorial "nmt_with_attention" of 2019 or of 2021, with its weights.
 
     2019: s_i = f(0, [c_i; y_{i-1}]), c_i by additive attention from s_{i-1}. The tutorial calls
-    its GRU without the last state, which is the query alone; `restarts=False` is for
+    its GRU without the last state, which serves only as the query; use `restarts=False` for
     programs that pass the state.
 
     2021: s_i = f(s_{i-1}, y_{i-1}), c_i by additive attention from s_i, and the output layer reads
     tanh(W_c [c_i; s_i]).
 
-    The decoder begins with the last state of the encoder. Both tutorials read the padding of a
-    shorter source. This package never does: the logits do not depend on the batch.
+    The decoder starts from the last state of the encoder. Both tutorials read the padding of
+    shorter sources. This package never does, so the logits do not depend on the batch.
 
     ```python
     model = kb.migrate.from_tutorial("training_checkpoints")
@@ -36,13 +36,13 @@ def from_tutorial(checkpoint, *, encoder="encoder", decoder="decoder", restarts=
 
     Args:
         checkpoint: Path of a checkpoint of `tf.train.Checkpoint(encoder=..., decoder=...)`, or
-            of a directory: its latest one.
+            of a directory, for its latest checkpoint.
         encoder: String. Path of the encoder, which has `embedding` and `gru`.
         decoder: String. Path of the decoder, which has `embedding`, `gru`, `attention` and `fc`.
-        restarts: Bool. False if the GRU of 2019 is called with the state of the step before.
+        restarts: Bool. False if the program calls the GRU of 2019 with the previous state.
 
-    No checkpoint raises FileNotFoundError; a part that is missing or does not fit the others, and
-    the model of 2022, which adds the state to Keras' `MultiHeadAttention`, ValueError.
+    A missing checkpoint raises FileNotFoundError. A part that is missing or does not fit the others
+    raises ValueError, as does the model of 2022, which uses Keras' `MultiHeadAttention`.
     """
     saved = SavedObjects(checkpoint)
     attention = f"{decoder}/attention"
@@ -87,7 +87,7 @@ def _gru(saved, path):
     if not kind.startswith("gru"):
         raise ValueError(
             f"The tutorial's decoder must have a GRU. Received: kind={kind!r} at {path}. For an "
-            "AttentionWrapper take `from_addons`."
+            "AttentionWrapper use `from_addons`."
         )
     return kind, units
 
@@ -95,7 +95,7 @@ def _gru(saved, path):
 def _fill_2019(decoder, saved, path, values_units):
     """Three dense layers with biases, and a GRU that reads [c_i; y_{i-1}]."""
     score, attention = decoder.cell.attention.score, f"{path}/attention"
-    # v^T tanh(W_1 s + b_1 + W_2 h + b_2); the bias after v falls out of the softmax
+    # v^T tanh(W_1 s + b_1 + W_2 h + b_2); the bias after v cancels in the softmax
     assign(score.query_projection.kernel, saved.matrix(f"{attention}/W1", "kernel"), attention)
     assign(score.key_projection.kernel, saved.matrix(f"{attention}/W2", "kernel"), attention)
     biases = [saved.array(f"{attention}/{name}", "bias") for name in ("W1", "W2")]
@@ -106,7 +106,7 @@ def _fill_2019(decoder, saved, path, values_units):
         fill_cell(cell, saved, gru, slice(values_units, None), slice(values_units))
         return
     fill_keras(cell.cell, saved, gru)
-    # its inputs are [y_{i-1}; c_i] here
+    # here the inputs are [y_{i-1}; c_i]
     kernel = np.roll(saved.matrix(gru, "kernel"), -values_units, axis=0)
     assign(cell.cell.kernel, kernel, f"{gru}/kernel")
 

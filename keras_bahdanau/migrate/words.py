@@ -1,4 +1,4 @@
-"""Vocabularies from the words of an old program, for a model that reads and writes texts."""
+"""Vocabularies from the words of an old program, to translate texts with a migrated model."""
 
 import copy
 
@@ -10,38 +10,38 @@ from keras_bahdanau.pipelines import Translator
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN
 
-NEVER = -1e4  # logit of a token that the old program did not have: exp(NEVER) is 0 in float32
+NEVER = -1e4  # logit of a token that the old program lacks: exp(NEVER) is 0 in float32
 
 
 def to_translator(
     model, source_words, target_words, *, start="<start>", end="<end>", unknown=None, search=None
 ):
-    """A `Translator` of a migrated model and the words of its program.
+    """A `Translator` from a migrated model and the words of the old program.
 
-    The words become vocabularies of one token a word. Padding, unknown word, start and end get the
-    ids 0, 1, 2 and 3: in a new model rows of the embeddings and of the output layer move, the
-    probabilities stay the same. Give texts as the old program split them: separated by spaces, in
-    lowercase, with spaces around punctuation. The end token of a source is added; a start token is
-    a word of the text.
+    The vocabularies have one token per word. Padding, unknown word, start and end get the ids 0, 1,
+    2 and 3: the rows of embeddings and output layer are reordered in a new model, with the same
+    probabilities. Preprocess texts as the old program did, for example to lowercase, with spaces
+    around punctuation, and separate the words by spaces. Sources get the end token automatically;
+    write their start token as a word.
 
     ```python
-    words = ["", *tokenizer.index_word.values()]  # of Keras' Tokenizer
-    words = layer.get_vocabulary()  # of TextVectorization
+    words = ["", *tokenizer.index_word.values()]  # with Keras' Tokenizer
+    words = layer.get_vocabulary()  # with TextVectorization
     translator = kb.migrate.to_translator(model, words, words_of_target)
     translator.translate(["<start> hace mucho frio aqui ."])[0].text
     ```
 
     Args:
-        model: `Seq2Seq` of `from_addons` or `from_tutorial`.
-        source_words: List of strings, the word of each source id from 0, padding, on; "" for none.
-        target_words: The same of the target.
+        model: `Seq2Seq` from `from_addons` or `from_tutorial`.
+        source_words: List of strings: the word of each source id, padding first; "" for no word.
+        target_words: List of strings, the same for the target.
         start: String, the first word of every target.
         end: String, the last word of every source and target.
-        unknown: String, the word of unknown words, if the program has one.
-        search: `SearchOptions`; the default ones if None.
+        unknown: String, the word that stands for unknown words, or None.
+        search: `SearchOptions`; None for the defaults.
 
-    Raises ValueError if there are not as many words as ids, if a word is repeated or not a word, or
-    if `start`, `end` or `unknown` is missing.
+    Raises ValueError if there are not as many words as ids, if a word is repeated or invalid, or if
+    `start`, `end` or `unknown` is missing.
     """
     source_words, target_words = list(source_words), list(target_words)
     source_size = model.source_limits.size
@@ -53,7 +53,7 @@ def to_translator(
     target = _vocabulary(target_words, target_ids)
     renumbered = _resized(model, len(source_ids), len(target_ids))
     decoder, output = renumbered.decoder, renumbered.decoder.output_layer
-    moved = {  # axis of the ids, their old ones, value of a new one
+    moved = {  # (axis of the ids, old ids, value for a new id)
         id(renumbered.encoder.front_end.embedding.embeddings): (0, source_ids, 0.0),
         id(decoder.embedding.embeddings): (0, target_ids, 0.0),
         id(output.kernel): (1, target_ids, 0.0),
@@ -68,7 +68,7 @@ def to_translator(
 def _resized(model, source_size, target_size):
     config = copy.deepcopy(model.get_config())
     for part in ("encoder", "decoder"):
-        config[part].pop("build_config", None)  # it may hold the old sizes
+        config[part].pop("build_config", None)  # may contain the old sizes
     config["encoder"]["config"]["front_end"]["config"]["vocabulary_size"] = source_size
     config["decoder"]["config"]["vocabulary_size"] = target_size
     resized = Seq2Seq.from_config(config)
@@ -77,7 +77,7 @@ def _resized(model, source_size, target_size):
 
 
 def _ids_of(name, words, size, special):
-    """The old id of each new one, None for a special id without; `special`: words of 1, 2 and 3."""
+    """The old id of each new id, or None; `special` are the words of the ids 1, 2 and 3."""
     present = [word for word in words if word]
     if len(words) != size or len(set(present)) < len(present):
         raise ValueError(
@@ -88,14 +88,14 @@ def _ids_of(name, words, size, special):
     broken = [word for word in present if word.split() != [word] or "▁" in word]
     if broken:
         raise ValueError(
-            f"`{name}` must be words without white space and `▁`. Received: {broken[0]!r}. Give "
+            f"`{name}` must be words without white space or `▁`. Received: {broken[0]!r}. Give "
             '"" for it.'
         )
     missing = [word for word in special if word is not None and word not in present]
     if missing:
         raise ValueError(
             f"`{name}` must have the words of `start`, `end` and `unknown`. Received: "
-            f"{name} without {missing[0]!r}, beginning with {words[:5]}. Give those of the old "
+            f"{name} without {missing[0]!r}, beginning with {words[:5]}. Give the words of the old "
             "program."
         )
     fixed = [PAD, *(None if word is None else words.index(word) for word in special)]
@@ -103,8 +103,8 @@ def _ids_of(name, words, size, special):
 
 
 def _vocabulary(words, ids):
-    """`Subwords` of whole words, with the word of each id after the special ones."""
-    from sentencepiece import sentencepiece_model_pb2  # which loads protobuf
+    """`Subwords` of whole words: the special tokens, then the other words by id."""
+    from sentencepiece import sentencepiece_model_pb2  # loads protobuf
 
     proto = sentencepiece_model_pb2.ModelProto()
     trainer = proto.trainer_spec
@@ -120,7 +120,7 @@ def _vocabulary(words, ids):
 
 
 def _moved(array, axis, ids, value):
-    """Reorder the ids along an axis of an array; `value` fills new ones."""
+    """Reorder the ids along an axis of an array; new ids get `value`."""
     old = np.moveaxis(array, axis, 0)
     empty = np.full_like(old[0], value)
     return np.moveaxis(np.stack([empty if index is None else old[index] for index in ids]), 0, axis)

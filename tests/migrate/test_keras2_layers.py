@@ -222,7 +222,7 @@ def test_a_file_without_the_layer_and_another_file_are_refused(tmp_path):
     content = (GOLDEN / "model.h5").read_bytes()
     for cut in (b"", b"text", content[: len(content) // 2]):
         (tmp_path / "cut.h5").write_bytes(cut)
-        with pytest.raises(ValueError, match="a whole HDF5 file of Keras 2. Received") as error:
+        with pytest.raises(ValueError, match="a complete HDF5 file of Keras 2. Received") as error:
             migrate.layer_weights(tmp_path / "cut.h5", "dense")
         assert "\n" not in str(error.value)
 

@@ -96,7 +96,7 @@ def test_a_directory_stands_for_its_latest_checkpoint(tmp_path):
             from_addons,
             "tutorial_2019",
             {},
-            r"'one AttentionWrapper'. .*decoder/attention/V/bias \(1,\).* take `from_tutorial`",
+            r"'one AttentionWrapper'. .*decoder/attention/V/bias \(1,\).* use `from_tutorial`",
         ),
         (from_tutorial, "luong_lstm", {}, "must have 'encoder/gru/cell/recurrent_kernel'"),
         (
@@ -125,7 +125,7 @@ def test_a_directory_stands_for_its_latest_checkpoint(tmp_path):
             from_addons,
             "normalized_reset_before",
             {},
-            "state of an LSTM of one direction. Received: bridge='identity'",
+            "LSTM only if it has one direction. Received: bridge='identity'",
         ),
         (from_addons, "luong_lstm", {"mode": "soft"}, "`mode` must be one of .*mode='soft'"),
         (from_addons, "luong_lstm", {"probability_fn": 1}, "`probability_fn` must be one of"),
@@ -162,7 +162,7 @@ def test_a_damaged_checkpoint_is_refused(damaged, tmp_path):
         shutil.copy(GOLDEN / f"luong_lstm{ending}", tmp_path / f"cut{ending}")
     file = tmp_path / f"cut{damaged}"
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-    with pytest.raises(ValueError, match="must be a whole one of tf.train.Checkpoint.*Received"):
+    with pytest.raises(ValueError, match="must be complete and from tf.train.Checkpoint.*Received"):
         from_addons(tmp_path / "cut")
 
 
