@@ -1,4 +1,4 @@
-"""Alignments of a few inputs at chosen steps of a training."""
+"""Alignments of a few inputs at chosen training steps."""
 
 import math
 from typing import Any, NamedTuple
@@ -8,20 +8,20 @@ import numpy as np
 
 from keras_bahdanau.models.inspection import attention_weights
 
-GROWTH = 1.25  # of the step from one record to the next, where no steps are given
+GROWTH = 1.25  # default growth of the step between records
 
 
 class RecordedAlignment(NamedTuple):
-    """Alignment of one input at one step of a training; `plot_alignment` draws it."""
+    """Alignment of one input at one training step; `plot_alignment` draws it."""
 
     source_tokens: list
     target_tokens: list
     alignment: Any  # float32 (target_time, source_time)
-    scores: Any  # the same before the softmax, or None of a Keras model
+    scores: Any  # the same before the softmax; None for a Keras model
 
 
 class AlignmentHistory(keras.callbacks.Callback):
-    """Record the alignments of a few inputs at chosen steps of a training.
+    """Record the alignments of a few inputs at chosen training steps.
 
     ```python
     history = AlignmentHistory([("the red car", "la voiture rouge")], translator)
@@ -30,28 +30,28 @@ class AlignmentHistory(keras.callbacks.Callback):
     keras_bahdanau.plotting.write_training_page(history, "forming.html")
     ```
 
-    A step is one batch; the first record precedes the first. The weights of a pair are those of its
-    own target, so that all records have the same rows.
+    A step is one batch; record 0 precedes training. Each pair is aligned with its given target, so
+    that all records have the same rows.
 
     Args:
-        inputs: With a `pipeline`, list of pairs (input, target string). Otherwise the inputs of any
+        inputs: With a `pipeline`, list of pairs (input, target string). Otherwise inputs of any
             Keras model with an attention layer, as in `attention_weights`.
-        pipeline: `Translator` or other `Pipeline` that holds the model to be trained; or None.
+        pipeline: `Translator` or other `Pipeline` with the model to be trained; or None.
         steps: Iterable of integers, the steps to record; None for 0, 1, 2, 3, 4, 5, 7, 9, 12, ...
-        layer: String, the attention layer as `attention_weights` names it; None for the only one.
-        source_labels: Without a pipeline: list of the texts of each input's source positions,
+        layer: String, name of the attention layer as in `attention_weights`; None for the only one.
+        source_labels: Without a pipeline: for each input, list of labels of its source positions,
             without padding; None for numbers.
-        target_labels: The same of the target positions.
+        target_labels: The same for the target positions.
 
     Attributes:
         steps: List of integers, the recorded steps.
-        alignments: List, an item a step, of lists, an item an input, of `RecordedAlignment`.
-        losses: List of floats, the mean loss of the batches since the record before, or NaN.
-        entropies: List of floats, the mean entropy of a row of weights, in nats.
+        alignments: List with an item per step, each a list of `RecordedAlignment`, one per input.
+        losses: List of floats, the mean loss of the batches since the last record, or NaN.
+        entropies: List of floats, the mean entropy of the rows of weights, in nats.
 
     Raises:
-        ValueError: When training begins, if the pipeline holds another model, `layer` is no
-            attention layer of the model, or is left out where there are several.
+        ValueError: When training begins, if the pipeline has another model, `layer` is not an
+            attention layer of the model, or it is omitted and there are several.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class AlignmentHistory(keras.callbacks.Callback):
 
     def on_train_begin(self, logs=None):
         if self.pipeline is not None:
-            from keras_bahdanau.callbacks.metric import check_trained  # which loads sacrebleu
+            from keras_bahdanau.callbacks.metric import check_trained  # loads sacrebleu
 
             check_trained(self.pipeline, self.model)
         if self._next == self._step:
@@ -93,7 +93,7 @@ class AlignmentHistory(keras.callbacks.Callback):
             self._record()
 
     def _step_after(self, step):
-        """The first step after one that is recorded."""
+        """The first step to record after a step."""
         if self.chosen_steps is not None:
             return next((chosen for chosen in self.chosen_steps if chosen > step), math.inf)
         return max(step + 1, math.ceil(step * GROWTH))
@@ -113,7 +113,7 @@ class AlignmentHistory(keras.callbacks.Callback):
         return [RecordedAlignment(*(getattr(trace, name) for name in names)) for trace in traces]
 
     def _read_layer(self):
-        if hasattr(self.model, "jax_state_sync"):  # JAX holds the weights apart in an epoch
+        if hasattr(self.model, "jax_state_sync"):  # JAX keeps weights elsewhere during an epoch
             self.model.jax_state_sync()
         layers = attention_weights(self.model, self.inputs)
         name = next(iter(layers)) if self.layer is None and len(layers) == 1 else self.layer
@@ -126,7 +126,7 @@ class AlignmentHistory(keras.callbacks.Callback):
         return [self._labelled(number, example) for number, example in enumerate(weights)]
 
     def _labelled(self, number, weights):
-        """`RecordedAlignment` of weights `(source_time,)`, of a map, or of a map for each head."""
+        """`RecordedAlignment` from weights `(source_time,)`, a map, or a map per head."""
         weights = weights.mean(axis=0) if weights.ndim == 3 else np.atleast_2d(weights)
         target, source = (
             [str(position) for position in range(size)] if labels is None else labels[number]
@@ -138,7 +138,7 @@ class AlignmentHistory(keras.callbacks.Callback):
 
 
 def _entropy(alignments):
-    """Mean entropy of the rows with weights."""
+    """Mean entropy of the rows that have weights."""
     rows = [row / row.sum() for weights in alignments for row in weights if row.sum() > 0]
     # 0 log 0 = 0
     entropies = [-(row * np.log(np.where(row > 0, row, 1))).sum() for row in rows]

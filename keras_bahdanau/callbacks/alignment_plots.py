@@ -1,4 +1,4 @@
-"""Pictures of the attention after each epoch."""
+"""Plots of the attention after each epoch."""
 
 import io
 from pathlib import Path
@@ -10,17 +10,17 @@ from keras_bahdanau.optimizers.adam import averaged_weights
 
 
 class AlignmentPlotCallback(keras.callbacks.Callback):
-    """Draw the attention on given translations, after each epoch.
+    """Plot the attention on given translations after each epoch.
 
-    The pictures of all epochs show the same words. Inputs that have a picture, such as images and
+    The plots of all epochs show the same words. Inputs that can be drawn, such as images and
     speech, are drawn with the attention over them. The files are `epoch-001/1.png` and so on, or,
     with `tensorboard=True`, an event file that TensorBoard (TensorFlow only) shows under "Images".
-    When training begins, another model than the translator's raises ValueError.
+    Training a model other than the translator's raises ValueError.
 
     Args:
-        translator: A `Translator` that holds the model to be trained.
-        pairs: List of a few pairs (input of the source, target string).
-        directory: Path of the output directory, which may exist.
+        translator: A `Translator` with the model to be trained.
+        pairs: List of a few (input, target string) pairs.
+        directory: Path of the output directory; it may exist.
         words: Bool, or None: as in `plot_alignment`.
         tensorboard: Bool. True to write for TensorBoard.
     """
@@ -53,7 +53,7 @@ class AlignmentPlotCallback(keras.callbacks.Callback):
             self._writer = None
 
     def _draw(self, result, picture):
-        from keras_bahdanau.plotting import plot_alignment  # matplotlib takes its time
+        from keras_bahdanau.plotting import plot_alignment  # matplotlib is slow to import
 
         file = io.BytesIO()
         plot_alignment(result, picture, words=self.words).savefig(file, format="png")
@@ -68,7 +68,7 @@ class AlignmentPlotCallback(keras.callbacks.Callback):
     def _write_events(self, epoch, pictures):
         import tensorflow as tf
 
-        # as `tf.summary.image`, which would need TensorBoard and pixels
+        # like `tf.summary.image`, which would need TensorBoard and pixels
         metadata = tf.compat.v1.SummaryMetadata(data_class="DATA_CLASS_BLOB_SEQUENCE")
         metadata.plugin_data.plugin_name = "images"
         self._writer = self._writer or tf.summary.create_file_writer(str(self.directory))

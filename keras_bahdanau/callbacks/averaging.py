@@ -1,4 +1,4 @@
-"""Averages of the weights of the last epochs, or of several models."""
+"""Averages of the weights of the last epochs or of several models."""
 
 import contextlib
 import io
@@ -14,7 +14,7 @@ from keras_bahdanau.settings import checks
 
 
 class AverageLast(keras.callbacks.Callback):
-    """Average the trainable weights after each of the last few epochs.
+    """Average the trainable weights of the last few epochs.
 
     Also known as checkpoint averaging (Vaswani et al. 2017, section 6.1). The average of `epochs`,
     a positive integer, replaces the weights when `fit` ends, or within a block:
@@ -26,8 +26,8 @@ class AverageLast(keras.callbacks.Callback):
         translator.save("average.keras")
     ```
 
-    `directory` holds the weights of these epochs, one file each, from which a later `fit` resumes;
-    left out, they are in memory.
+    `directory` stores the weights of these epochs, one file each, for a later `fit` to resume from;
+    without it, they stay in memory.
     """
 
     def __init__(self, epochs, directory=None, apply_at_end=True):
@@ -49,12 +49,12 @@ class AverageLast(keras.callbacks.Callback):
             self._apply()
 
     def weights(self):
-        """List of arrays, one a trainable variable; ValueError before the first epoch ends."""
+        """List of arrays, one per trainable variable; ValueError before the first epoch ends."""
         return _mean(self._weights[epoch] for epoch in sorted(self._weights))
 
     @contextlib.contextmanager
     def applied(self):
-        """The model with the average, within a `with` block."""
+        """Use the averaged weights within a `with` block."""
         with restoring(self.model.trainable_variables):
             self._apply()
             yield
@@ -90,7 +90,7 @@ class _WeightFiles:
                     return [file[f"arr_{index}"] for index in range(len(file.files))]
         except Damage as error:
             raise ValueError(
-                "Weights of an epoch must be as they were written. Received: path="
+                "Weights of an epoch must be intact. Received: path="
                 f"{str(self._path(epoch))!r} ({error}). Remove it, to average without it."
             ) from None
 
@@ -104,10 +104,10 @@ class _WeightFiles:
 def average_weights(models):
     """Average of the weights of several models with a common ancestor, for `set_weights`.
 
-    Such as one model fine-tuned with several seeds (Wortsman et al. 2022). Combine models with
-    different initial weights in an `Ensemble` instead. `models` is an iterable of built Keras
-    models; of a generator one at a time is in memory. No model, or weights of different shapes
-    raise ValueError.
+    For example, average one model fine-tuned with several seeds (Wortsman et al. 2022). Combine
+    models with different initial weights in an `Ensemble` instead. `models` is an iterable of built
+    Keras models; a generator needs only one in memory at a time. An empty iterable or weights of
+    different shapes raise ValueError.
     """
     return _mean(model.get_weights() for model in models)
 

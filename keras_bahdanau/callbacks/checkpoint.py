@@ -1,4 +1,4 @@
-"""Checkpoints from which a killed training resumes."""
+"""Checkpoints to resume killed trainings from."""
 
 import io
 import math
@@ -12,24 +12,24 @@ from keras_bahdanau.callbacks.stopping import BatchCount, require_finite_state
 from keras_bahdanau.files.integrity import Damage, check_seal, seal_of
 from keras_bahdanau.files.whole_file import replacing
 
-_METRICS = "metrics_so_far"  # of the epoch that is under way
+_METRICS = "metrics_so_far"  # of the current epoch
 
 
 class Checkpoint(keras.callbacks.Callback):
-    """Save the state of a training: weights, optimizer, random state, progress.
+    """Save the training state: weights, optimizer, random state, progress.
 
-    The file is replaced atomically: after a kill at any moment the last one is whole. Its last 64
+    The file is replaced atomically, so a kill at any moment leaves a complete file. Its last 64
     bytes, which HDF5 ignores, are the sha256 of all others. A NaN or infinite weight raises
-    FloatingPointError, and the last file stays. A `fit` that resumes within
-    an epoch continues that epoch's metrics: give it the remaining batches.
+    FloatingPointError, and the last file stays. A `fit` that resumes within an epoch continues
+    that epoch's metrics: give it the remaining batches.
 
     Args:
         path: Path that ends in ".weights.h5".
-        progress: `training.Progress` that is saved with the weights. The callback
-            counts its `step` (batches of this epoch) and `seconds` (of all runs together).
-        save_freq: Positive integer. Batches from one checkpoint to the next, rounded up to
+        progress: `training.Progress`, saved with the weights. The callback updates its `step`
+            (batches of this epoch) and `seconds` (total of all runs).
+        save_freq: Positive integer. Batches between checkpoints, rounded up to
             `steps_per_execution` of `compile`.
-        ends_epochs: Bool. True in a `fit` of your own: counts each epoch at its end, and saves.
+        ends_epochs: Bool. True if you call `fit` yourself: counts each epoch at its end, and saves.
 
     Example:
         >>> checkpoint = Checkpoint("run.weights.h5", progress, ends_epochs=True)
@@ -60,14 +60,14 @@ class Checkpoint(keras.callbacks.Callback):
         self._count.begin_epoch()
 
     def on_train_batch_end(self, batch, logs=None):
-        # Keras sets metrics to zero when an epoch begins, and makes them in its first batch
+        # Keras resets metrics when an epoch begins, and creates them in its first batch
         for variable, value in zip(_metric_states(self.model), self._metrics, strict=False):
             variable.assign_add(value)
         self._metrics = []
-        before, steps = self.progress.step, self.params["steps"]  # None where it is not known
+        before, steps = self.progress.step, self.params["steps"]  # None if unknown
         self.progress.step += self._count.since_last(batch, steps)
         if not self.progress.epoch and not before:
-            self._count_time()  # of compiling
+            self._count_time()  # includes compilation
         epoch_goes_on = steps is None or self._count.last + 1 < steps
         if epoch_goes_on and self.progress.step // self.save_freq > before // self.save_freq:
             self.save()
@@ -80,10 +80,10 @@ class Checkpoint(keras.callbacks.Callback):
             self.save()
 
     def save(self):
-        """Write the file now. FloatingPointError or OSError leave the last file unchanged."""
+        """Write the file now. After FloatingPointError or OSError the last file is unchanged."""
         require_finite_state(self.model, self.progress)
         self._count_time()
-        memory = _Memory()  # HDF5 does not outlive a disk that is full
+        memory = _Memory()  # HDF5 does not survive a full disk
         self.model.save_weights(memory)
         with h5py.File(memory, "a") as file:
             file["progress"] = self.progress.dumps()
@@ -106,15 +106,15 @@ class Checkpoint(keras.callbacks.Callback):
     def restore(path, model):
         """Load weights, optimizer and random state into a compiled model.
 
-        ValueError if the file is damaged, or of another model.
+        Raises ValueError if the file is damaged or from another model.
         """
         try:
             with open(path, "rb") as file:
                 check_seal(file)
         except Damage as error:
             raise ValueError(
-                f"A checkpoint must be as it was written. Received: path={str(path)!r} ({error}). "
-                "Take a copy of it, or train anew."
+                f"A checkpoint must be intact. Received: path={str(path)!r} ({error}). "
+                "Use a copy of it, or train again."
             ) from None
         if not model.optimizer.built:
             model.optimizer.build(model.trainable_variables)
@@ -125,17 +125,17 @@ class Checkpoint(keras.callbacks.Callback):
 
 
 class _Memory(io.BytesIO):
-    """A file in memory; Keras tells the format by the name."""
+    """A file in memory; its name tells Keras the format."""
 
     def __str__(self):
         return "memory.weights.h5"
 
 
 def random_states(model):
-    """Variables of a model's random numbers, which Keras leaves out of a weights file."""
+    """Variables of random number generators, which Keras leaves out of weights files."""
     return [variable for variable in model.variables if variable.name == "seed_generator_state"]
 
 
 def _metric_states(model):
-    """Variables of the metrics of an epoch: sums and counts so far."""
+    """Variables of the metrics: sums and counts of the epoch so far."""
     return [variable for metric in model.metrics for variable in metric.variables]

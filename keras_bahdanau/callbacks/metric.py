@@ -18,15 +18,15 @@ _NONE = (math.inf, math.inf, math.inf)  # worse than any value, even without a l
 
 
 class MetricCallback(keras.callbacks.Callback):
-    """Decode validation pairs after each epoch, and log metrics as "val_" and their names.
+    """Decode validation pairs after each epoch, and log metrics, prefixed with "val_".
 
-    The pairs are decoded once for all metrics, with the largest n-best list that one of them
-    needs: 5 texts of a source for "top5". The first metric decides which epoch is best; of equal
-    values the epoch with the lowest "val_perplexity", "val_loss" or "loss" in the logs. Callbacks
-    after it in the list of `fit`, such as `EarlyStopping(monitor="val_exact", mode="max")`, find
-    the values in their logs.
+    The pairs are decoded once for all metrics, with the largest n-best list that any of them
+    needs: 5 texts per source for "top5". The first metric decides which epoch is best; ties go to
+    the epoch with the lowest "val_perplexity", "val_loss" or "loss" in the logs. Callbacks later in
+    the list given to `fit`, such as `EarlyStopping(monitor="val_exact", mode="max")`, find the
+    values in their logs.
 
-    With an `AveragingAdam` optimizer the averaged weights decode. Keras' callbacks save the
+    With an `AveragingAdam` optimizer, decoding uses the averaged weights. Keras' callbacks save the
     trained weights instead: keep the averaged ones with `save_best` or `restore_best_weights`.
 
     ```python
@@ -38,25 +38,25 @@ class MetricCallback(keras.callbacks.Callback):
     ```
 
     Args:
-        translator: A `Translator`, or other `Pipeline`, that holds the model to be trained.
-        pairs: List of (input, target string). Those with one source count as in `evaluate`.
-        metric: Name of `METRICS`, or a `CorpusMetric`; or a list of them, with different names.
+        translator: A `Translator`, or other `Pipeline`, with the model to be trained.
+        pairs: List of (input, target string). Pairs with equal sources count as in `evaluate`.
+        metric: Name in `METRICS`, or a `CorpusMetric`; or a list of them, with different names.
         search: `SearchOptions` in place of the translator's own.
-        batch_size: Positive integer. Inputs decoded at once.
-        restore_best_weights: Bool. True if `fit` ends with the weights of the best value, averaged.
-        save_best: Path of a `.keras` file, written with each best value of all `fit`s, for
-            `Pipeline.load`.
-        intervals: Bool. True to log the ends of the 95 % interval of `evaluate`, too.
+        batch_size: Positive integer. Inputs decoded together.
+        restore_best_weights: Bool. True to end `fit` with the (averaged) weights of the best value.
+        save_best: Path of a `.keras` file for `Pipeline.load`, written at each new best value over
+            all `fit`s.
+        intervals: Bool. True to also log the ends of the 95 % interval of `evaluate`.
 
     Attributes:
         metrics: List of `CorpusMetric`; `metric` is the first.
         best: Float, the best value of the first metric so far in this `fit`, in percent, or None.
             NaN is never the best.
-        best_epoch: Integer, the epoch that had it, counted from 0, or None.
+        best_epoch: Integer, the epoch with the best value, counted from 0, or None.
 
-    Warnings name a first metric that can't judge by these pairs, such as BLEU of two words, and
-    targets that are longer than outputs may be. Wrong arguments raise ValueError, `pairs` of other
-    things TypeError. When training begins, another model and a beam too narrow for a metric raise
+    Warns if the first metric can't judge these pairs, such as BLEU for texts of two words, or if
+    targets exceed the output limit. Wrong arguments raise ValueError; `pairs` of other things raise
+    TypeError. When training begins, another model or a beam too narrow for a metric raises
     ValueError.
     """
 
@@ -83,7 +83,7 @@ class MetricCallback(keras.callbacks.Callback):
         self.best = None
         self.best_epoch = None
         self._best_weights = None
-        self._best_rank = self._saved_rank = _NONE  # the latter of all `fit`s
+        self._best_rank = self._saved_rank = _NONE  # the latter over all `fit`s
         pairs = list(pairs)
         check_pairs(pairs)
         self._answers = checked_answers(pairs, translator.target, self.metrics)
@@ -100,7 +100,7 @@ class MetricCallback(keras.callbacks.Callback):
             )
 
     def on_train_begin(self, logs=None):
-        self.best = self.best_epoch = self._best_weights = None  # of an earlier `fit`
+        self.best = self.best_epoch = self._best_weights = None  # reset after an earlier `fit`
         self._best_rank = _NONE
         check_trained(self.translator, self.model)
         (self.search or self.translator.search).check_nbest(self._nbest)
@@ -125,11 +125,11 @@ class MetricCallback(keras.callbacks.Callback):
             self.translator.model.set_weights(self._best_weights)
 
     def measure(self):
-        """The first metric of the current translator: float, in percent."""
+        """Value of the first metric for the current translator: float, in percent."""
         return self.scores()[self.metric.name]
 
     def scores(self):
-        """Decode the pairs: percents by name, such as "exact", "exact_low" and "exact_high"."""
+        """Decode the pairs: values in percent by name, such as "exact" and "exact_low"."""
         results = self.translator.decode_nbest(
             self._answers.sources, self._nbest, self.batch_size, self.search
         )
@@ -148,14 +148,14 @@ class MetricCallback(keras.callbacks.Callback):
 
 
 def _long(translator, pairs, search):
-    """The line of `long_references` about the pairs of a callback."""
+    """The warning of `long_references` about the pairs of a callback."""
     rows = translator.source.rows([source for source, _ in pairs])
     targets = IdRows.encoded(translator.target, [text for _, text in pairs])
     return long_references(pairs, (rows.lengths, targets.lengths), translator, search)
 
 
 def _loss_of(logs):
-    """The figure of an epoch that decides between equal values, lower is better."""
+    """Tie-breaker between epochs with equal values; lower is better."""
     loss = next((logs[name] for name in _LOSSES if name in logs), math.inf)
     return math.inf if math.isnan(loss) else loss
 
@@ -169,16 +169,16 @@ def _metrics(metrics):
     names = [metric.name for metric in metrics]
     if not names or len(set(names)) < len(names):
         raise ValueError(
-            "`metric` must be one metric or a list of metrics, each with a name of its own. "
+            "`metric` must be one metric or a list of metrics with different names. "
             f"Received: metric={names!r}. Name each metric once."
         )
     return metrics
 
 
 def check_trained(translator, model):
-    """Raise ValueError unless the translator holds the model that is trained."""
+    """Raise ValueError unless the translator has the model in training."""
     if translator.model is not model:
         raise ValueError(
-            "`translator` must hold the model that is trained. Received: a translator with "
-            f"another model, name={translator.model.name!r}. Make it of the model that you fit."
+            "`translator` must have the model in training. Received: a translator with "
+            f"another model, name={translator.model.name!r}. Create it from the model that you fit."
         )

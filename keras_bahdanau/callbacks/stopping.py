@@ -1,4 +1,4 @@
-"""End of a training: when its loss is no longer finite, and when its time is over."""
+"""Callbacks that end a training when its loss diverges or its time is over."""
 
 import math
 
@@ -9,7 +9,7 @@ from keras_bahdanau.optimizers.adam import innermost
 
 
 class BatchCount:
-    """Number of batches between two calls; `steps_per_execution` leaves out calls."""
+    """Count batches between calls; with `steps_per_execution` there are several."""
 
     def __init__(self):
         self.begin_epoch()
@@ -18,7 +18,7 @@ class BatchCount:
         self.last = -1  # index of the last batch
 
     def since_last(self, batch, steps):
-        """The number of batches since the last call, at most to the end of an epoch of `steps`."""
+        """Number of batches since the last call, up to the end of an epoch of `steps`."""
         before, self.last = self.last, batch if steps is None else min(batch, steps - 1)
         return self.last - before
 
@@ -26,16 +26,16 @@ class BatchCount:
 class EndInTime(keras.callbacks.Callback):
     """Move the end of a cosine schedule to the step at which a time limit ends the training.
 
-    After each epoch the callback estimates how many epochs the time allows. The schedule's last
-    step becomes the end of the last epoch, and the warm-up keeps its share of the steps. Place it
-    after `Checkpoint` and other callbacks that take time at the end of an epoch.
+    After each epoch the callback estimates how many epochs fit in the time. The schedule then ends
+    with the last epoch, and the warm-up keeps its share of the steps. Place the callback after
+    `Checkpoint` and others that take time at the end of an epoch.
 
     Args:
         progress: `training.Progress` of the training.
-        schedule: `optimizers.Cosine` of the optimizer.
-        steps: Positive integer, batches of an epoch.
-        epochs: Positive integer, most epochs.
-        minutes: Positive float, most time of the training.
+        schedule: `optimizers.Cosine`, the optimizer's schedule.
+        steps: Positive integer, batches per epoch.
+        epochs: Positive integer, maximum number of epochs.
+        minutes: Positive float, time limit of the training.
     """
 
     def __init__(self, progress, schedule, steps, epochs, minutes):
@@ -48,13 +48,13 @@ class EndInTime(keras.callbacks.Callback):
         self.minutes = minutes
 
     def on_train_begin(self, logs=None):
-        self.move()  # a resumed training has had epochs
+        self.move()  # a resumed training has past epochs
 
     def on_epoch_end(self, epoch, logs=None):
         self.move()
 
     def move(self):
-        """Set the end of the schedule from the epochs so far, if there are any."""
+        """Set the end of the schedule from the epochs so far, if any."""
         if self.progress.epoch:
             epochs = min(self.epochs, self.progress.epochs_in(self.minutes))
             self.schedule.last_step = epochs * self.steps
@@ -62,9 +62,9 @@ class EndInTime(keras.callbacks.Callback):
 
 
 class StopAtDivergence(keras.callbacks.Callback):
-    """End training with FloatingPointError at the first batch after which the loss is not finite.
+    """Raise FloatingPointError as soon as the training loss is not finite.
 
-    `progress` is a `training.Progress`; the callback goes before the `Checkpoint` that counts it.
+    `progress` is a `training.Progress`; place this before the `Checkpoint` that updates it.
 
     Example:
         >>> checkpoint = Checkpoint(path, progress, ends_epochs=True)
@@ -80,21 +80,21 @@ class StopAtDivergence(keras.callbacks.Callback):
         self._count.begin_epoch()
 
     def on_train_batch_end(self, batch, logs=None):
-        # Keras has waited for the number anyway: it is a mean, which stays NaN
+        # Keras has computed the loss anyway: a mean, which stays NaN
         loss = (logs or {}).get("loss", 0.0)
         done = self._count.since_last(batch, self.params["steps"])
         require_finite({"loss": loss}, self.model, self.progress, batches=done)
 
 
 def require_finite(values, model, progress, batches=0):
-    """Raise FloatingPointError unless all values are finite; `batches` are the ones not counted."""
+    """Raise FloatingPointError unless all values are finite; `batches` are not yet counted."""
     for name, value in values.items():
         if not math.isfinite(value):
             raise _diverged(f"{name}={value}", model, progress, batches)
 
 
 def require_finite_state(model, progress):
-    """Raise FloatingPointError if a weight, or the optimizer's state of it, is not finite."""
+    """Raise FloatingPointError unless all weights and the optimizer's state are finite."""
     name = first_not_finite(arrays_of([*model.weights, *model.optimizer.variables]))
     if name is not None:
         raise _diverged(f"NaN or infinity in {name!r}", model, progress, 0)
@@ -110,17 +110,17 @@ def _diverged(received, model, progress, batches):
     return FloatingPointError(
         f"Loss and weights must stay finite in training. Received: {received} after batch "
         f"{progress.step + batches} of epoch {progress.epoch + 1}, with "
-        f"{', '.join(f'{name}={value!r}' for name, value in causes.items())}. What was saved "
-        "before stays. Train anew in another directory with a lower learning rate, or with a "
-        "lower norm to clip gradients at."
+        f"{', '.join(f'{name}={value!r}' for name, value in causes.items())}. Earlier "
+        "checkpoints are kept. Train again in another directory, with a lower learning rate or a "
+        "lower norm for gradient clipping."
     )
 
 
-_RATES = ("learning_rate", "initial_learning_rate", "warmup_target")  # of the schedules
+_RATES = ("learning_rate", "initial_learning_rate", "warmup_target")  # names in the schedules
 
 
 def _rate_of_settings(optimizer):
-    """The configured learning rate: at the end of a schedule the current one may be 0."""
+    """The configured learning rate; the current one may be 0 at the end of a schedule."""
     rate = optimizer.get_config()["learning_rate"]
     if isinstance(rate, dict):  # a schedule
         rates = [rate["config"].get(name) for name in _RATES]

@@ -123,5 +123,5 @@ def test_pairs_of_a_translator_have_its_traces(translator):
 
 def test_another_model_than_that_of_the_translator_is_refused(translator):
     history = AlignmentHistory([("five", "fünf")], translator)
-    with pytest.raises(ValueError, match="must hold the model that is trained"):
+    with pytest.raises(ValueError, match="must have the model in training"):
         fit(new_classifier(), history, batches=1)

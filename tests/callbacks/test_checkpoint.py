@@ -124,7 +124,7 @@ def test_a_checkpoint_with_one_flipped_bit_is_not_restored(tmp_path):
     checkpoint.set_model(model)
     checkpoint.save()
     for position in flips(path, 20, np.random.default_rng(0)):
-        with pytest.raises(ValueError, match="must be as it was written. Received: path=.*copy"):
+        with pytest.raises(ValueError, match="must be intact. Received: path=.*copy"):
             Checkpoint.restore(path, model)
             raise AssertionError(position)
     Checkpoint.restore(path, model)
