@@ -1,4 +1,4 @@
-"""Training of a student on what its teachers write, and how that is chosen."""
+"""Training of a student on its teachers' texts, and the choice of these texts."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

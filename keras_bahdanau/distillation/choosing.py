@@ -1,4 +1,4 @@
-"""Choice among a teacher's hypotheses, filters, and the files of the chosen pairs."""
+"""Choice and filters of a teacher's hypotheses, and files of the chosen pairs."""
 
 import functools
 import itertools
@@ -24,15 +24,15 @@ from keras_bahdanau.files.whole_file import replacing
 from keras_bahdanau.text.vocabulary import NO_WORD
 
 REASONS = (*FILTERS, CUT, UNFINISHED, "unknown", "score", "closeness", "worst")
-BLOCK = 1000  # pairs that a process compares at once
+BLOCK = 1000  # pairs that a process compares at a time
 SOURCE, TARGET, MANIFEST = "source.txt", "target.txt", "manifest.tsv"
 SCORES, ATTENTION = "scores.txt", "attention.txt"
 
 
 class Choice(NamedTuple):
-    """A hypothesis that the student may learn from, with the number of its pair.
+    """A hypothesis for the student, with the number of its pair.
 
-    `closeness` is in percent, NaN if no setting needs it.
+    `closeness` is in percent; NaN if no setting needs it.
     """
 
     pair: int
@@ -41,16 +41,16 @@ class Choice(NamedTuple):
 
 
 def choose_hypotheses(pairs, hypotheses, settings, source=None, workers=1, say=print):
-    """Choose the hypotheses that a student learns from: a list of `Choice`, and a `FilterReport`.
+    """Choose the hypotheses for the student: a list of `Choice`, and a `FilterReport`.
 
-    First `settings.choose` takes one hypothesis of each source, or all: only these are in memory.
+    First `settings.choose` selects one hypothesis per source, or all: only these stay in memory.
     Then the filters drop some. The first that applies, in the order of `REASONS`, counts.
 
-    `pairs` are (input, true target); `hypotheses` has for each a list, of at most `n_best` unless
-    it is itself a list; `source` reads the inputs, None for text.
+    `pairs` are (input, true target); `hypotheses` yields a list for each, of at most `n_best` items
+    unless `hypotheses` is a list; `source` reads the inputs, None for text.
     """
     most = settings.n_best
-    if isinstance(hypotheses, list):  # of a file, with any number
+    if isinstance(hypotheses, list):  # from a file, with any number per source
         most = max(map(len, hypotheses), default=0)
     measures = settings.measures(most)
     blocks = _blocks(pairs, hypotheses)
@@ -73,16 +73,16 @@ def choose_hypotheses(pairs, hypotheses, settings, source=None, workers=1, say=p
 
 
 def sentence_closeness(name, texts, target):
-    """Closeness of texts to a target, in percent: sacreBLEU's "chrf" or "bleu" of a sentence.
+    """Closeness of texts to a target, in percent: sacreBLEU's sentence "chrf" or "bleu".
 
-    BLEU has the orders of n-grams that the texts have, and smoothing "exp".
+    BLEU uses n-gram orders up to the length of the texts, and smoothing "exp".
 
         >>> sentence_closeness("chrf", ["ein Mann", "zwei"], "ein Mann")
         [100.0, 12.447589098532493]
     """
-    from sacrebleu.metrics import BLEU, CHRF  # which take their time
+    from sacrebleu.metrics import BLEU, CHRF  # slow to import
 
-    references = [[target]]  # whose n-grams are counted once, not once a text
+    references = [[target]]  # passed here so that its n-grams are counted once
     scorer = CHRF(references=references)
     if name == "bleu":
         scorer = BLEU(effective_order=True, references=references)
@@ -90,11 +90,11 @@ def sentence_closeness(name, texts, target):
 
 
 def write_pairs(directory, pairs, rows, guides=False):
-    """Write the chosen `pairs`, whose `Choice`s are `rows`, line by line.
+    """Write the chosen `pairs`, with their `Choice`s `rows`, line by line.
 
-    `source.txt` and `target.txt`, or `manifest.tsv` of files, are input files of `train`.
-    `scores.txt` has the teacher's scores, and `attention.txt`, with `guides`, its weights between
-    words. Sources that are arrays are not written.
+    `source.txt` and `target.txt`, or `manifest.tsv` for files, are input files of `train`.
+    `scores.txt` contains the teacher's scores; with `guides`, `attention.txt` contains its weights
+    between words. Sources that are arrays are not written.
     """
     files = {SCORES: (f"{row.hypothesis.score:.4f}" for row in rows)}
     files[TARGET] = (text for _, text in pairs)
@@ -113,7 +113,7 @@ def write_pairs(directory, pairs, rows, guides=False):
 
 
 def _blocks(pairs, hypotheses):
-    """Yield (number of the first pair, lists of hypotheses, true targets) of some pairs."""
+    """Yield (number of the first pair, lists of hypotheses, true targets) of each block."""
     hypotheses = iter(hypotheses)
     blocks = iter(lambda: [*itertools.islice(hypotheses, BLOCK)], [])
     for first, block in zip(itertools.count(0, BLOCK), blocks):  # noqa: B905, count has no end
@@ -134,7 +134,7 @@ def _choices(settings, measures, block):
 
 
 def _ranks(hypotheses, percents, choose):
-    """Ranks of the chosen hypotheses of a source, in their order."""
+    """Ranks of the chosen hypotheses of a source, in order."""
     if choose == "all" or len(hypotheses) < 2:
         return range(len(hypotheses))
     candidates = [
@@ -148,7 +148,7 @@ def _ranks(hypotheses, percents, choose):
         score = -np.inf if np.isnan(score) else score
         return (percents[rank] if choose == "closest" else 0.0, score)
 
-    return [max(candidates or [0], key=value)]  # the first maximum; 0 is for a filter to drop
+    return [max(candidates or [0], key=value)]  # first maximum; filters may drop 0
 
 
 def _verdicts(pairs, rows, settings, source):
@@ -188,14 +188,14 @@ def _repeated(pairs, rows):
 
 
 def _side(source, inputs):
-    """The source side of pairs for filters: see `filters.verdicts_of`."""
+    """The source side for filters: see `filters.verdicts_of`."""
     if source is None or source.inputs_are == "lines":
         return TextSide(inputs)
     return FileSide(source, inputs) if source.inputs_are == "files" else _NoText(len(inputs))
 
 
 class _NoText:
-    """Sources that are neither text nor files, which no filter drops."""
+    """Sources that are neither text nor files; no filter drops them."""
 
     def __init__(self, count):
         self.lines, self.lengths = [None] * count, np.zeros(count, np.int64)

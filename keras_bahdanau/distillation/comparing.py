@@ -1,4 +1,4 @@
-"""Quality, size and speed of teacher, baseline and student."""
+"""Comparison of the quality, size and speed of teacher, baseline and student."""
 
 import os
 import time
@@ -7,14 +7,14 @@ from typing import NamedTuple
 from keras_bahdanau.data.pairs import answers_by_source
 from keras_bahdanau.evaluation import evaluate
 
-TIMED = 256  # sources whose decoding is timed
+TIMED = 256  # number of sources for timing
 
 
 class Row(NamedTuple):
-    """A model in the comparison.
+    """One model in the comparison.
 
-    `scores` maps labels of metrics to percent; `size` is in bytes, `speed` in sources a second with
-    the search of its file.
+    `scores` maps labels of metrics to percent; `size` is in bytes, `speed` in sources per second
+    with the model's own search.
     """
 
     name: str
@@ -25,10 +25,10 @@ class Row(NamedTuple):
 
 
 def measure(name, pipeline, paths, pairs, metrics, batch_size=64):
-    """Measure one model, a `Pipeline` of files `paths`, on pairs by named metrics: a `Row`."""
+    """Measure one model, a `Pipeline` from the files `paths`, on pairs: a `Row`."""
     measured = evaluate(pipeline, pairs, batch_size, metrics=metrics).by_metric.values()
     sources = answers_by_source(pairs).sources[:TIMED]
-    start = time.perf_counter()  # the search is traced by now
+    start = time.perf_counter()  # the search has been traced
     pipeline.decode(sources, batch_size)
     seconds = time.perf_counter() - start
     return Row(
@@ -41,7 +41,7 @@ def measure(name, pipeline, paths, pairs, metrics, batch_size=64):
 
 
 def table_of(rows, plural):
-    r"""Lines of a table of `Row`s with the same metrics; `plural` names the sources.
+    r"""Lines of a table of `Row`s with equal metrics; `plural` names the sources.
 
     >>> print(*table_of([Row("teacher", {"BLEU": 35.8}, 5_200_000, 20_000_000, 98.2)],
     ...     "sentences"), sep="\n")

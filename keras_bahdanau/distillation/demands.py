@@ -1,4 +1,4 @@
-"""Demands on the arguments of a distillation, checked before anything slow."""
+"""Checks of the arguments of a distillation, before anything slow."""
 
 import os
 
@@ -19,7 +19,7 @@ def check_demands(plan):
 
 
 def _demands(plan):
-    """Tuples (demand, bool: it is met, what was received, advice)."""
+    """Tuples (demand, bool: whether it is met, received arguments, advice)."""
     file, models = plan.hypotheses and os.fspath(plan.hypotheses), [*map(str, plan.paths)]
     yield from _source_demands(plan, file, models)
     yield from _attention_demands(plan, file, models)
@@ -29,21 +29,21 @@ def _demands(plan):
 def _source_demands(plan, file, models):
     """Demands on the teacher, the pairs and the baseline."""
     yield (
-        "A distillation needs a teacher, or hypotheses in the place of one",
+        "A distillation needs either a teacher or hypotheses",
         bool(models) != bool(file),
         f"teacher={models}, hypotheses={file!r}",
         "Give one of them.",
     )
     pairs = pairs_of(plan.pairs)
     yield (
-        "A teacher reads one list of pairs, of inputs and texts",
+        "A teacher needs one list of (input, text) pairs",
         pairs.in_memory and not pairs.corpora,
         f"pairs of type {type(pairs).__name__}",
-        "Give no shards, and no several corpora.",
+        "Give a list instead of shards or several corpora.",
     )
     kinds = [_source_class(path) for path in (*plan.paths[:1], plan.baseline) if path]
     yield (
-        "A baseline must have the kind of source that the teacher has",
+        "A baseline must have the same kind of source as the teacher",
         len({*kinds}) < 2,
         f"baseline={str(plan.baseline)!r}, of {kinds[-1:]}, with teacher={models}, of {kinds[:1]}",
         "Give another one, or leave it out.",
@@ -51,36 +51,36 @@ def _source_demands(plan, file, models):
 
 
 def _attention_demands(plan, file, models):
-    """Demands on draws and attention, which the teacher may guide."""
+    """Demands on sampling and on attention that the teacher guides."""
     options, settings = plan.resolved, plan.settings
     yield (
-        "`temperature` is for several corpora; texts are drawn with that of the teacher's search",
+        "`temperature` is for several corpora; sampling uses that of the teacher's search",
         options.temperature == 1,
         f"temperature={options.temperature!r}",
         "Leave it out.",
     )
     yield (
-        "The attention 'forced' needs alignments of the validation pairs, too",
+        "The attention 'forced' also needs alignments of the validation pairs",
         options.attention != "forced",
         "attention='forced'",
         "Give another attention.",
     )
     weight, leave = f"guided_alignment={options.guided_alignment!r}", "leave guided_alignment out."
     yield (
-        "Attention is guided by a teacher that is a model",
+        "Only a teacher model can guide attention",
         not (plan.guides and file),
         f"{weight}, hypotheses={file!r}",
-        f"Give one, or {leave}",
+        f"Give a model, or {leave}",
     )
     yield (
-        "Attention is guided in one list of pairs",
+        "Guided attention needs a single list of pairs",
         not (plan.guides and settings.mix),
         f"{weight}, mix={settings.mix!r}",
         f"Give mix=0, or {leave}",
     )
     inputs = [read_card(path).get("inputs", "lines") for path in plan.paths[:1]]
     yield (
-        "Attention is guided between the words of two texts",
+        "Guided attention needs texts on both sides",
         not plan.guides or inputs == ["lines"],
         f"{weight}, teacher={models}, which reads {'/'.join(inputs)}",
         f"L{leave[1:]}",
@@ -88,17 +88,17 @@ def _attention_demands(plan, file, models):
 
 
 def _token_demands(plan, file):
-    """Demands on distributions of tokens, and on settings of a teacher."""
+    """Demands on word-level distillation, and on settings of a teacher."""
     options, settings = plan.resolved, plan.settings
     share = f"word_distillation={options.word_distillation!r}"
     yield (
-        "Word-level distillation takes a teacher that is a model",
+        "Word-level distillation needs a teacher model",
         not (options.word_distillation and file),
         f"{share}, hypotheses={file!r}",
-        "Give one, or leave word_distillation out.",
+        "Give a model, or leave word_distillation out.",
     )
     yield (
-        "Word-level distillation takes one vocabulary of teacher and student",
+        "Word-level distillation needs a vocabulary shared by teacher and student",
         not options.word_distillation or settings.vocabulary == "teacher",
         f"{share}, vocabulary={settings.vocabulary!r}",
         "Give vocabulary='teacher'.",
@@ -109,7 +109,7 @@ def _token_demands(plan, file):
         "beam_width": settings.beam_width is not None,
     }.items():
         yield (
-            f"`{name}` is for a teacher that is a model",
+            f"`{name}` is only for a teacher model",
             not (file and is_set),
             f"{name}={getattr(settings, name)!r}, hypotheses={file!r}",
             "Leave it out.",

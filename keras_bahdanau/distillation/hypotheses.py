@@ -1,8 +1,8 @@
 """Hypotheses of a teacher, and the files that hold them.
 
-`hypotheses.tsv` has a line each: the number of the pair, the score, the state ("whole",
+A line of `hypotheses.tsv` contains the number of the pair, the score, the state ("whole",
 "unfinished" or "cut"), the text, and, if requested, the weights between words. Files of other
-teachers have plain lines, or n-best lists in the format of Moses.
+teachers contain plain lines, or n-best lists in Moses format.
 """
 
 import itertools
@@ -17,7 +17,7 @@ from keras_bahdanau.data.readers.lines import read_lines
 WHOLE, UNFINISHED, CUT = "whole", "unfinished", "cut"
 _BAR = re.compile(r" \|\|\|(?= |$)")
 _NUMBER = re.compile(r" *[0-9]{1,9} *")
-_EXCERPT = 60  # characters of a line in a message
+_EXCERPT = 60  # characters of a line shown in a message
 
 
 class Hypothesis(NamedTuple):
@@ -26,7 +26,7 @@ class Hypothesis(NamedTuple):
     Attributes:
         text: String.
         score: Float; NaN if unknown.
-        state: `WHOLE`; `UNFINISHED` at the longest length of the search; `CUT` if the source was
+        state: `WHOLE`; `UNFINISHED` if the search reached its length limit; `CUT` if the source was
             longer than the teacher reads.
         weights: String, the attention between words: see `word_weights.format_weights`.
     """
@@ -38,7 +38,7 @@ class Hypothesis(NamedTuple):
 
 
 def line_of(number, hypothesis, weighted=False):
-    r"""A line of `hypotheses.tsv`; `weighted` adds the weights between words.
+    r"""Format a line of `hypotheses.tsv`; `weighted` adds the weights between words.
 
     >>> line_of(7, Hypothesis("ein Mann", -0.21))
     '7\t-0.2100\twhole\tein Mann\n'
@@ -69,18 +69,18 @@ def read_hypotheses(path, count):
         except (TypeError, ValueError):
             pass
     raise ValueError(
-        f"Hypotheses must be as they were written. Received: path={str(path)!r}, which is "
+        f"A file of hypotheses must be intact. Received: path={str(path)!r}, which is "
         "not. Remove it: the same command writes it again."
     )
 
 
 def read_external(path, count, n_best=1):
-    """Read hypotheses of any other teacher from a file: lists of `Hypothesis`, one list a source.
+    """Read hypotheses of any other teacher: lists of `Hypothesis`, one list per source.
 
-    A text in UTF-8, plain or .gz, with `n_best` lines for each of `count` sources, best first; or
-    with lines `number ||| text ||| score` of `translate --nbest`, numbers from 0. The score is the
-    last field that is a number, NaN if missing; other fields are ignored. ValueError for another
-    number of hypotheses or a mixed form.
+    The file is UTF-8 text, plain or .gz, with `n_best` lines for each of `count` sources, best
+    first; or with lines `number ||| text ||| score` as from `translate --nbest`, numbers from 0.
+    The score is the last field that is a number, NaN if missing; other fields are ignored.
+    ValueError for any other number of hypotheses, or for mixed formats.
     """
     lines = read_lines(path)
     items = [_numbered(line) for line in lines]
@@ -101,12 +101,12 @@ def read_external(path, count, n_best=1):
     raise ValueError(
         "A file of hypotheses must have n_best lines for each source. "
         f"Received: hypotheses={os.fspath(path)!r} with {received}, for {count:,} sources. Give "
-        "the hypotheses of these sources, with an empty line where there is none."
+        "the hypotheses of these sources, with an empty line for each missing one."
     )
 
 
 def _numbered(line):
-    """(number of the source, `Hypothesis`) of a line `number ||| text ...`, or None."""
+    """(number of the source, `Hypothesis`) from a line `number ||| text ...`, or None."""
     number, *fields = _BAR.split(f" {line.strip()}")
     if not fields or not _NUMBER.fullmatch(number):
         return None
@@ -124,12 +124,12 @@ def _score(field):
 
 
 def _check_form(path, lines, items):
-    """Raise ValueError if only some lines have the form of an n-best list."""
+    """Raise ValueError if only some lines are in n-best format."""
     if None in items:
         index = items.index(None)
         raise ValueError(
-            "Either all lines of hypotheses have the form 'number ||| text ||| score', or none. "
+            "Either all lines of hypotheses must be 'number ||| text ||| score', or none. "
             f"Received: hypotheses={os.fspath(path)!r} with line {index + 1:,}, "
             f"{lines[index][:_EXCERPT]!r}, and {len(items) - items.count(None):,} lines of that "
-            "form. Correct the line, or give texts alone."
+            "form. Correct the line, or give only texts."
         )

@@ -1,4 +1,4 @@
-"""Settings of a distillation: the teacher's search, and the choice among its hypotheses."""
+"""Settings of a distillation: the teacher's search and the choice of hypotheses."""
 
 import dataclasses
 import functools
@@ -23,52 +23,52 @@ class Distillation(Filters):
     """
 
     n_best: int = hypotheses_field(
-        1, BEAM_WIDTH, "Hypotheses of the teacher for each source, of which `choose` takes some."
+        1, BEAM_WIDTH, "Hypotheses of the teacher per source, among which `choose` selects."
     )
     beam_width: int | None = hypotheses_field(
         None,
         optional(BEAM_WIDTH),
-        "Beam width of the teacher: at least n_best. None for its own, or n_best if that is more.",
+        "Beam width of the teacher, at least n_best. None for its own, or n_best if larger.",
     )
     sample: bool = hypotheses_field(
         False,
         flag(),
-        "Draw the teacher's hypotheses at random, by the seed of the training, in place of the "
-        "best ones.",
+        "Sample the teacher's hypotheses, with the seed of the training, instead of searching for "
+        "the best ones.",
         off="search",
     )
-    batch_size: int = hypotheses_field(64, BATCH_SIZE, "Sources that the teacher reads at once.")
+    batch_size: int = hypotheses_field(64, BATCH_SIZE, "Sources that the teacher decodes together.")
     choose: str = hypotheses_field(
         "closest",
         one_of("closest", "best", "all"),
-        'Hypotheses of a source that are kept: {choices}: the "closest" to the true target (Kim '
+        'Hypotheses to keep of each source: {choices}: the "closest" to the true target (Kim '
         'and Rush 2016, section 3.3), the "best" by the teacher\'s score, or "all".',
     )
     closeness: str = hypotheses_field(
-        "chrf", one_of("chrf", "bleu"), "Closeness to the true target: {choices} of a sentence."
+        "chrf", one_of("chrf", "bleu"), "Closeness to the true target: sentence-level {choices}."
     )
     min_closeness: float = hypotheses_field(
-        0.0, PERCENT, "Drop hypotheses that are less close to the true target, in percent."
+        0.0, PERCENT, "Drop hypotheses with a lower closeness to the true target, in percent."
     )
     min_score: float | None = hypotheses_field(
         None,
         optional(number(-1000, 0)),
-        "Drop hypotheses with a lower score: log p over the length penalty of the teacher's "
-        "search, by default of a token.",
+        "Drop hypotheses with a lower score: log p divided by the length penalty of the teacher's "
+        "search, by default per token.",
     )
     drop_worst: float = hypotheses_field(
-        0.0, number(0, 1, "[)"), "Share of the hypotheses that is dropped, of the lowest scores."
+        0.0, number(0, 1, "[)"), "Share of the hypotheses to drop, lowest scores first."
     )
     mix: float = hypotheses_field(
         0.0,
         number(0, 1, "[)"),
-        "Share of the batches that have the true targets; 0 for the teacher's alone.",
+        "Share of the batches with the true targets; 0 to use only the teacher's.",
     )
     vocabulary: str = hypotheses_field(
         "own",
         one_of("own", "teacher"),
-        'Vocabularies of the student: {choices}: its "own", learnt of its pairs, or those of the '
-        '"teacher".',
+        'Vocabularies of the student: {choices}: its "own", learned from its pairs, or those of '
+        'the "teacher".',
     )
 
     def __post_init__(self):
@@ -80,24 +80,24 @@ class Distillation(Filters):
             )
         if self.beam_width is not None and self.beam_width < self.n_best:
             raise ValueError(
-                "`n_best` must be at most the beam width. "
-                f"Received: n_best={self.n_best}, beam_width={self.beam_width}. Raise that."
+                "`n_best` must be at most the beam width. Received: "
+                f"n_best={self.n_best}, beam_width={self.beam_width}. Raise `beam_width`."
             )
         if self.sample and self.beam_width is not None:
             raise ValueError(
-                "Hypotheses that are drawn at random have no beam. "
+                "Sampling the hypotheses uses no beam. "
                 f"Received: sample=True, beam_width={self.beam_width}. Leave one of them out; "
-                "n_best is the number of draws."
+                "n_best is the number of samples."
             )
 
     @property
     def score_filters(self):
-        """Dictionary of the settings that need scores, without those that are off."""
+        """Dictionary of the enabled settings that need scores."""
         filters = {"min_score": self.min_score, "drop_worst": self.drop_worst or None}
         return {name: value for name, value in filters.items() if value is not None}
 
     def measures(self, most):
-        """True if closeness is needed, with at most `most` hypotheses a source."""
+        """True if closeness is needed, with at most `most` hypotheses per source."""
         return self.min_closeness > 0 or self.choose == "closest" and most > 1
 
     def search(self, options, seed):

@@ -1,4 +1,4 @@
-"""Distillation: a teacher writes targets, a student is trained on them, both are compared."""
+"""Distillation: a teacher writes targets, trains a student on them, and compares both."""
 
 import math
 from collections.abc import Callable
@@ -46,45 +46,45 @@ def distill(
     cache=None,
     load=None,
 ):
-    """Train a student on a teacher's texts, or resume after a kill.
+    """Train a student on a teacher's texts, or resume a killed distillation.
 
-    Sequence-level knowledge distillation (Kim and Rush 2016): a text of the teacher's beam, or a
-    sampled one, replaces each true target. A small model learns the consistent translations of its
-    teacher more easily than those of people.
+    Sequence-level knowledge distillation (Kim and Rush 2016): a text from the teacher's beam, or a
+    sampled one, replaces each true target. Small models learn the consistent translations of a
+    teacher more easily than human translations.
 
-    The directory is the student's run, as of `train`; `distilled` in it holds all hypotheses, the
-    chosen ones as plain files, and the report of the filters. With the option `guided_alignment`
-    the student also learns the teacher's attention (`losses.GuidedAlignment`), with
-    `word_distillation` its distribution of each token (`WordDistillation`).
+    The directory is the student's run, as from `train`; `distilled` in it contains all hypotheses,
+    the chosen ones as plain files, and the report of the filters. With the option
+    `guided_alignment` the student also learns the teacher's attention (`losses.GuidedAlignment`),
+    with `word_distillation` its distribution of each token (`WordDistillation`).
 
     Args:
         pairs: List of (input, true target).
-        valid_pairs: List of such pairs, which decide which epoch is best.
+        valid_pairs: List of such pairs, used to select the best epoch.
         directory: Path of the student's run.
         teacher: Path of a `.keras` file or of a run, or a list of several: their ensemble.
-        options: `TrainingOptions` of the student. Their seed also seeds random draws.
+        options: `TrainingOptions` of the student. Their seed also seeds the sampling.
         settings: `Distillation`.
-        hypotheses: Path of a file with hypotheses of any other teacher: see `read_external`.
+        hypotheses: Path of a file with hypotheses of another teacher: see `read_external`.
         baseline: Path of a model to compare with, such as a student without a teacher.
-        workers: Positive integer, number of processes of the teacher. With several, the calling
-            program must be importable: `if __name__ == "__main__":`.
+        workers: Positive integer, number of teacher processes. With several, the calling program
+            must be importable: `if __name__ == "__main__":`.
         verbose: As in `keras.Model.fit`.
         say: Function of one string, which reports progress.
         source: `Source` of the student, or the `Subwords` of its text; None for the teacher's
-            source, or a learnt vocabulary if that is text.
+            source, or a learned vocabulary if that source is text.
         symbols: As in `train`.
         cache: As in `train`.
-        load: Function of a module that loads TensorFlow in its own way, or None.
+        load: Picklable function that loads TensorFlow in a custom way, or None.
 
     Returns:
         Path of the student.
 
     Raises:
-        BlockingIOError: If another process works in the directory.
+        BlockingIOError: If another process owns the directory.
         FileExistsError: If the directory holds something else.
-        FileNotFoundError: If there is no such model or file.
+        FileNotFoundError: If a model or file is missing.
         RuntimeError: If a process of the teacher was killed.
-        ValueError: If the arguments are inconsistent, the directory was begun with others, no pair
+        ValueError: If the arguments are inconsistent or differ from those of the directory, no pair
             passes the filters, or `symbols` can't be tokens.
 
     Example:
@@ -106,13 +106,13 @@ def distill(
         load=load,
     )
     check_demands(plan)
-    checked_symbols(symbols)  # or an error, before the teacher writes for long
+    checked_symbols(symbols)  # fail before the slow decoding
     plan.check_output()
     external = plan.external_hypotheses()
     if load is not None:
         load()
     plan.check_baseline(valid_pairs)
-    # unchanged: `train` finds the place of their features
+    # as given: `train` infers the place of their features
     subwords = source if isinstance(source, Subwords) else None
     source, target = plan.sides(source)
     if not plan.run.exists():
@@ -133,10 +133,10 @@ def distill(
 
 
 class DistillationPlan(NamedTuple):
-    """Arguments of `distill` with existing models.
+    """Arguments of `distill`, with the files of the teacher.
 
-    `paths` are the teacher's files, () with hypotheses; `resolved` are the options with all
-    defaults.
+    `paths` are the teacher's files, () with hypotheses; `resolved` are the options with defaults
+    filled in.
     """
 
     run: Run
@@ -153,61 +153,61 @@ class DistillationPlan(NamedTuple):
 
     @property
     def guides(self):
-        """True if the teacher's attention guides that of the student."""
+        """True if the teacher's attention guides the student's."""
         return self.resolved.guided_alignment > 0
 
     @property
     def word_teacher(self):
-        """The files of the teacher, if the student learns its distributions; otherwise ()."""
+        """The teacher's files if the student learns its distributions; otherwise ()."""
         return self.paths if self.resolved.word_distillation else ()
 
     def check_output(self):
         self.run.check_free()
         if self.run.exists() and not self.run.distilled.is_dir():
             raise FileExistsError(
-                "A distillation goes on in a directory that it began itself. Received: "
+                "A distillation resumes only in a directory that it began. Received: "
                 f"out={str(self.run.directory)!r}, with a run of `train`. Choose another name."
             )
 
     def check_baseline(self, valid_pairs):
-        """Raise an error if a baseline can't read the inputs that it is compared on."""
+        """Raise an error if the baseline can't read the validation inputs."""
         if self.baseline is not None:
-            from keras_bahdanau.pipelines.file import read_source  # which loads Keras
+            from keras_bahdanau.pipelines.file import read_source  # loads Keras
 
             baseline = read_source(read_card(self.baseline)["source"])
             baseline.check("valid_pairs", [source for source, _ in valid_pairs[:1]])
 
     def external_hypotheses(self):
-        """Lists of `Hypothesis` of the file, one list a pair; None with a teacher."""
+        """Lists of `Hypothesis` from the file, one list per pair; None with a teacher."""
         if not self.hypotheses:
             return None
         hypotheses = read_external(self.hypotheses, len(self.pairs), self.settings.n_best)
         filters = self.settings.score_filters
         if filters and any(math.isnan(text.score) for nbest in hypotheses for text in nbest):
             raise ValueError(
-                "A filter of scores needs hypotheses with scores, in lines 'number ||| text ||| "
+                "Filters by score need hypotheses with scores, in lines 'number ||| text ||| "
                 f"score'. Received: hypotheses={str(self.hypotheses)!r} without, and {filters}. "
-                "Leave that out."
+                "Leave the filters out."
             )
         return hypotheses
 
     def sides(self, source):
-        """(source, target) of the student, given or the teacher's; None for a learnt one."""
+        """(source, target) of the student, given or the teacher's; None to learn one."""
         from keras_bahdanau.pipelines.tasks import check_same_sides
         from keras_bahdanau.sources.named_source import read_sides
-        from keras_bahdanau.sources.text_source import source_of  # which loads TensorFlow
+        from keras_bahdanau.sources.text_source import source_of  # loads TensorFlow
 
         source = None if source is None else source_of(source)
         if not self.paths:
             return source, None
         sides = [read_sides(read_card(path)) for path in self.paths]
-        check_same_sides(sides)  # or an error before the directory is begun
+        check_same_sides(sides)  # fail before creating the directory
         teacher_source, target = sides[0]
         if source is not None and type(source) is not type(teacher_source):
             raise ValueError(
                 "Teacher and student must have the same kind of source. Received: a "
                 f"{type(teacher_source).__name__} of the teacher, and a {type(source).__name__}. "
-                "Leave the student's out."
+                "Leave out `source`."
             )
         if self.settings.vocabulary == "teacher":
             if not self.run.exists():
@@ -227,7 +227,7 @@ class DistillationPlan(NamedTuple):
             if not rows:
                 raise ValueError(
                     "At least one hypothesis must pass the filters. "
-                    f"Received: {report.pairs:,} of them, of which none does. Switch off a filter."
+                    f"Received: {report.pairs:,} hypotheses, all dropped. Turn off a filter."
                 )
             pairs = distilled = [(self.pairs[row.pair][0], row.hypothesis.text) for row in rows]
             if mix := self.settings.mix:
@@ -235,7 +235,7 @@ class DistillationPlan(NamedTuple):
             weights = None
             if self.guides:
                 weights = [parse_weights(row.hypothesis.weights) for row in rows]
-            if self.run.exists():  # or an error, before other pairs are overwritten
+            if self.run.exists():  # fail before overwriting other pairs
                 data = TrainingData.build(pairs, valid_pairs, weights, teacher=self.word_teacher)
                 self.run.check_data(data)
             write_pairs(directory, distilled, rows, self.guides)
@@ -259,7 +259,7 @@ class DistillationPlan(NamedTuple):
         except FileExistsError:
             if not self.run.is_over():
                 raise
-            self.say("the training of the student has ended before")
+            self.say("the training of the student has already ended")
 
     def compare(self, pairs):
         """Print and write the table of teacher, baseline and student on validation pairs."""

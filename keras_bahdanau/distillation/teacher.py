@@ -1,4 +1,4 @@
-"""Decoding of many sources by a teacher, in several processes, resumed after a kill."""
+"""Decoding of many sources by a teacher, in several processes; resumes after a kill."""
 
 import functools
 import json
@@ -25,14 +25,14 @@ from keras_bahdanau.settings.limits import HYPOTHESES as MOST_HYPOTHESES
 from keras_bahdanau.training.data import teacher_prints
 
 HYPOTHESES, PLAN, PIECES = "hypotheses.tsv", "plan.json", "pieces"
-BATCHES = 8  # most batches of a piece, which a process translates and writes as a whole
+BATCHES = 8  # most batches per piece, which a process decodes and writes as a unit
 
 
 class Teacher(NamedTuple):
-    """A teacher, one model or an ensemble, as it is sent to another process.
+    """A teacher, one model or an ensemble, to send to another process.
 
-    `guides` asks for the weights of its attention, `threads` is the cores of a process (None for
-    those of this one), `load` a picklable function that loads TensorFlow in its own way, or None.
+    `guides` requests its attention weights, `threads` is the number of cores per process (None to
+    inherit), `load` a picklable function that loads TensorFlow in a custom way, or None.
     """
 
     paths: tuple
@@ -44,7 +44,7 @@ class Teacher(NamedTuple):
 
     @property
     def piece_size(self):
-        """Integer, sources of a piece: a process holds all their hypotheses."""
+        """Integer, sources per piece: a process keeps all their hypotheses in memory."""
         size, n_best = self.settings.batch_size, self.settings.n_best
         return size * max(1, min(BATCHES, MOST_HYPOTHESES // (size * n_best)))
 
@@ -62,10 +62,10 @@ class Teacher(NamedTuple):
 
 
 def teacher_hypotheses(teacher, inputs, directory, workers=1, say=print):
-    """Iterate over the lists of `Hypothesis` of `hypotheses.tsv`, which is written if missing.
+    """Iterate over the lists of `Hypothesis` of `hypotheses.tsv`; write it if missing.
 
-    Each process writes whole pieces of the corpus. A call after a kill writes the missing
-    pieces; together they equal the file of an uninterrupted call.
+    Each process writes complete pieces of the corpus. After a kill, a new call writes the missing
+    pieces; the result equals the file of an uninterrupted call.
     """
     _check_plan(directory / PLAN, teacher.plan(inputs))
     path, pieces = directory / HYPOTHESES, directory / PIECES
@@ -96,7 +96,7 @@ def _write_pieces(teacher, inputs, pieces, workers, say):
         work = processes.results(functools.partial(_write_piece, teacher), jobs)
         for _ in report_rate(work, int, "translated", say, total=total):
             pass
-    _pipeline.cache_clear()  # the memory is for the student
+    _pipeline.cache_clear()  # free memory for the student
     return paths
 
 
@@ -120,12 +120,12 @@ def _write_piece(teacher, job):
 def _state(translation):
     if translation.truncated:
         return CUT
-    # an empty source has an empty text, which never ends
+    # an empty source gives an empty text without an end token
     return WHOLE if translation.finished or not translation.target_tokens else UNFINISHED
 
 
 def _weights(source_words, translation):
-    """The attention between words; "" if the tokens do not determine the words."""
+    """Attention between words; "" if the tokens do not determine the words."""
     from keras_bahdanau.text.alignments import word_spans
     from keras_bahdanau.text.word_weights import format_weights, word_weights
 
@@ -140,10 +140,10 @@ def _pipeline(paths, threads, load):
     if threads is not None:  # before TensorFlow is loaded
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
-        os.environ["OMP_NUM_THREADS"] = str(threads)  # batches at once: see `usable_cores`
+        os.environ["OMP_NUM_THREADS"] = str(threads)  # read by `usable_cores`
         for kind in ("INTRAOP", "INTEROP"):
             os.environ.setdefault(f"TF_NUM_{kind}_THREADS", str(threads))
-        if load is not None:  # this process has done so
+        if load is not None:  # the main process has called it
             load()
     from keras_bahdanau.pipelines.tasks import ensemble, load_pipeline
 
@@ -151,7 +151,7 @@ def _pipeline(paths, threads, load):
 
 
 def _check_plan(path, plan):
-    """Compare a plan with the plan of the directory, or write it to a new directory."""
+    """Compare a plan with the directory's, or write it to a new directory."""
     plan = json.loads(json.dumps(plan))  # tuples become lists
     if not path.exists():
         write_json(path, plan)
@@ -161,7 +161,7 @@ def _check_plan(path, plan):
         saved = {}
     if different := [name for name in plan if saved.get(name) != plan[name]]:
         raise ValueError(
-            "A distillation resumes with what it began with. Received: another "
+            "A distillation must resume with its original arguments. Received: another "
             f"{' and '.join(different)} than that in {str(path.parent)!r}. Use that, or another "
             "output directory."
         )

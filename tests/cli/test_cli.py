@@ -235,7 +235,7 @@ BAD_INPUT = {
     f"{DISTILL} --teacher RUN --n-best 0": "n_best=0",
     f"{DISTILL} --teacher RUN --n-best 1000 --batch-size 66": "n_best=1000, batch_size=66. Lower",
     f"{DISTILL} --teacher RUN --freeze encoder": "freeze='encoder' without one",
-    f"{DISTILL} --teacher RUN --n-best 4 --beam-width 3": "beam_width=3. Raise that",
+    f"{DISTILL} --teacher RUN --n-best 4 --beam-width 3": "beam_width=3. Raise `beam_width`",
     f"{DISTILL} --teacher RUN --sample --beam-width 3": "sample=True, beam_width=3",
     f"{DISTILL} --teacher RUN --workers 0": "workers=0",
     f"{DISTILL} --teacher RUN --attention forced": "attention='forced'",

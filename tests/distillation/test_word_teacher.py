@@ -110,13 +110,13 @@ def test_a_distillation_of_both_levels(teacher, tmp_path):
     again = distill(
         WRONG, PAIRS, tmp_path / "run", teacher, options, settings, verbose=0, say=told.append
     )
-    assert again == path and "the training of the student has ended before" in told
+    assert again == path and "the training of the student has already ended" in told
 
 
 def test_a_distillation_of_words_takes_the_vocabularies_of_the_teacher(teacher, tmp_path):
     with pytest.raises(ValueError, match="vocabulary='own'. Give vocabulary='teacher'"):
         distill(WRONG, PAIRS, tmp_path / "run", teacher, STUDENT)
     (tmp_path / "texts").write_text("eins\n" * len(PAIRS))
-    with pytest.raises(ValueError, match="word_distillation=1.0, hypotheses='.*texts'. Give one"):
+    with pytest.raises(ValueError, match="distillation=1.0, hypotheses='.*texts'. Give a model"):
         distill(WRONG, PAIRS, tmp_path / "run", None, STUDENT, hypotheses=tmp_path / "texts")
     assert not (tmp_path / "run").exists()
