@@ -8,6 +8,6 @@ __all__ = ["Example", "generate", "run", "split", "write"]
 
 def run(*args, **kwargs):
     """Run the demo: see `keras_bahdanau.demo.tour.run`."""
-    from keras_bahdanau.demo import tour  # which loads TensorFlow
+    from keras_bahdanau.demo import tour  # loads TensorFlow
 
     return tour.run(*args, **kwargs)

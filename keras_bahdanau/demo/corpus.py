@@ -1,7 +1,7 @@
 """A generated English-French corpus with gold word alignments, for the demo.
 
-The French is a function of the English, in endless combinations of few words, so a model that has
-learnt the grammar translates unseen sentences.
+A grammar combines few words in endless ways, and the English determines the French, so a model
+that has learned the grammar translates unseen sentences.
 """
 
 import random
@@ -16,7 +16,7 @@ LONGEST = 30  # English words, punctuation included
 def generate(count, seed=0):
     """Generate sentence pairs, no two with the same English: a list of `Example`.
 
-    The same seed gives the same pairs, and a larger `count` only adds to them.
+    The same seed gives the same pairs; a larger `count` only adds more.
     """
     if count < 0:
         raise ValueError(
@@ -33,15 +33,15 @@ def generate(count, seed=0):
 
 
 def split(train=15000, valid=500, test=500, seed=0):
-    """Generate three lists of `Example` that have no English sentence in common."""
+    """Generate three lists of `Example` with no English sentence in common."""
     examples = generate(train + valid + test, seed)
     return examples[:train], examples[train : train + valid], examples[train + valid :]
 
 
 def write(directory, name, examples):
-    """Write NAME.en, NAME.fr and NAME.align to a directory, one sentence a line.
+    """Write NAME.en, NAME.fr and NAME.align to a directory, one sentence per line.
 
-    Links have the Pharaoh form "0-0 0?1": source and target word, "?" if only possible.
+    Links are in Pharaoh format, "0-0 0?1": source and target word, "?" if only possible.
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def _pharaoh(example):
 
 
 class _Writer:
-    """Random content of one sentence, in one tense, which the grammar puts into words."""
+    """Random content of one sentence, in one tense; the grammar puts it into words."""
 
     def __init__(self, rng):
         self.rng = rng
@@ -98,7 +98,7 @@ class _Writer:
         return self.state(adverb) if self.chance(0.2) else self.deed(adverb)
 
     def state(self, adverb):
-        """Build a clause with "to be": an attribute or a place."""
+        """Build a clause with "to be" and an attribute or a place."""
         kind = "person" if self.chance(0.4) else self.choose(lexicon.EVERYTHING.split())
         subject = self.subject() if kind == "person" else self.thing(kind)
         phrase = subject + grammar.being(subject, self.tense, adverb)

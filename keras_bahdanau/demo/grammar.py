@@ -1,7 +1,7 @@
-"""The grammar of the demo corpus: phrases built in both languages at once, with their links.
+"""The grammar of the demo corpus: phrases in both languages, with their links.
 
-Every French word refers to the English words that it renders, so each language orders its words
-freely, and the alignment needs no bookkeeping:
+Every French word refers to the English words that it translates, so each language orders its
+words freely, and the alignment needs no bookkeeping:
 
 >>> from keras_bahdanau.demo.lexicon import TRANSITIVE
 >>> he, see = pronoun("he"), TRANSITIVE[0]
@@ -49,8 +49,8 @@ CONTRACTED = {
 class Example(NamedTuple):
     """A sentence pair with its gold word alignment.
 
-    Links are (source word, target word), counted from 0. Every annotator would make the `sure`
-    ones, some also the `possible` ones, which include the `sure` ones.
+    Links are (source word, target word), counted from 0. Every annotator would mark the `sure`
+    links; some would also mark the other `possible` ones, which include the `sure` ones.
     """
 
     source: str
@@ -61,13 +61,13 @@ class Example(NamedTuple):
 
 @dataclass(eq=False)
 class English:
-    """One English word. Its identity, not its text, is what French words link to."""
+    """One English word. French words link to its identity, not to its text."""
 
     text: str
 
 
 class French(NamedTuple):
-    """One French word and the English words that it renders."""
+    """One French word and the English words that it translates."""
 
     text: str
     sure: tuple[English, ...] = ()
@@ -75,7 +75,7 @@ class French(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """Agreement of other words: `person` is 0 je, 1 il, 2 nous, 3 ils; `gender` m, f or ""."""
+    """Agreement with a noun: `person` is 0 je, 1 il, 2 nous, 3 ils; `gender` m, f or ""."""
 
     person: int
     gender: str
@@ -113,13 +113,13 @@ def fixed(expression):
 
 
 def pair(english, french, *agreement):
-    """Build a phrase of one English word and the one French word that it surely means."""
+    """Build a phrase of one English and one French word with a sure link."""
     word = English(english)
     return Phrase((word,), (French(french, (word,)),), Agreement(*agreement) if agreement else None)
 
 
 def name(text, ending=""):
-    """Build the name of a person; `ending` may be "'s"."""
+    """Build the name of a person; `ending` is "" or "'s"."""
     return pair(text + ending, text, 1, NAMES[text])
 
 
@@ -129,12 +129,12 @@ def pronoun(english):
 
 
 def clitic(english):
-    """Build an object pronoun: French puts it before the verb, and past participles agree."""
+    """Build an object pronoun, which French puts before the verb; past participles agree."""
     return pair(english, *CLITICS[english])
 
 
 def describe(adjective, agreement, very=False):
-    """Build an adjective that agrees, "very" before it if asked."""
+    """Build an adjective that agrees, optionally after "very"."""
     form = agreement.inflect(adjective.masculine, adjective.feminine)
     phrase = pair(adjective.english, form)
     return pair("very", "très") + phrase if very else phrase
@@ -146,8 +146,8 @@ def noun_phrase(
     """Build a determiner, adjectives and a noun, with its agreement.
 
     `determiner` is a key of `DETERMINERS`, or of `PLURAL_DETERMINERS` if `plural`. `adjectives`
-    are in the English order, at most one before the French noun; `very` is before the first.
-    `negated`: the object of a negated verb, "pas de livre". `ending`: of the English noun, "'s".
+    are in English order, at most one before the French noun; `very` precedes the first. `negated`
+    is True for the object of a negated verb, "pas de livre". `ending` of the English noun: "'s".
     """
     agreement = Agreement(3 if plural else 1, noun.gender)
     french = french_plural(noun.french) if plural else noun.french
@@ -183,7 +183,7 @@ def _determiner(english, agreement, next_english, next_french, prenominal, negat
 
 
 def _before(word, following):
-    """Return the form that a word in the singular takes before the following one."""
+    """Return the form of a singular word before the following word."""
     if not starts_with_vowel(following.text):
         return word
     return word._replace(text=BEFORE_VOWEL.get(word.text, word.text))
@@ -199,10 +199,10 @@ def possession(owner, noun, adjectives=()):
 
 
 def predicate(subject, verb, tense="present", adverb="", *, clitic=None, antecedent=None):
-    """Build the verb and its adverb and clitic, without the subject that it agrees with.
+    """Build the verb with its adverb and clitic, without the subject.
 
     `tense` is "present" or "past" (French passé composé), `adverb` a key of `ADVERBS` or "".
-    `antecedent` is the `Phrase` that the relative "that" stands for, or None.
+    `antecedent` is the `Phrase` that a relative "that" refers to, or None.
     """
     person = subject.agreement.person
     past, third = tense == "past", person == 1
@@ -239,7 +239,7 @@ def _words(text):
 
 
 def _surrounded(forms, clitic, adverbs, helper=()):
-    """Put "ne", a clitic and "pas" around the finite verb, which is the first of `forms`."""
+    """Put "ne", a clitic and "pas" around the finite verb, the first of `forms`."""
     finite, *participle = forms
     ne = (French("ne", (), (*helper, word)) for word in adverbs if word.text in NEGATIONS)
     pas = (French(ADVERBS[word.text], (word,)) for word in adverbs)
@@ -247,7 +247,7 @@ def _surrounded(forms, clitic, adverbs, helper=()):
 
 
 def render(phrase):
-    """Elide and contract the French words, and count the links: an `Example`."""
+    """Elide and contract the French words, and number the links: an `Example`."""
     french = _liaised(phrase.french)
     index = {word: i for i, word in enumerate(phrase.english)}
     sure = {(index[e], j) for j, word in enumerate(french) for e in word.sure}
@@ -260,7 +260,7 @@ def render(phrase):
 def _liaised(words):
     """Join "à le" to "au" and "le homme" to "l'homme", from the last word to the first.
 
-    "au" is surely "to", only possibly "the"; "l'homme" is surely "man", only possibly "the".
+    "au" links surely to "to", possibly to "the"; "l'homme" surely to "man", possibly to "the".
     """
     joined = []
     for word in reversed(words):

@@ -1,8 +1,8 @@
-"""Demo of images: captions of handwritten digits on a canvas.
+"""Image demo: captions of handwritten digits on a canvas.
 
 The digits are real: 1,797 of them come with scikit-learn (Alpaydin and Kaynak 1998). A canvas has
-two to four, in one row or two, and the caption names them in reading order: "a three
-left of a seven above a one". The order can't be guessed, so a model must look at each digit.
+two to four, in one row or two, and the caption names them in reading order: "a three left of a
+seven above a one". The order can't be guessed, so a model must look at each digit.
 """
 
 import itertools
@@ -16,11 +16,11 @@ from keras_bahdanau.text.alignments import word_spans
 from keras_bahdanau.training import TrainingOptions
 
 NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-HEIGHT, WIDTH = 64, 96  # of a canvas
-LAYOUTS = ((2,), (3,), (1, 1), (1, 2), (2, 1), (2, 2))  # digits of each row, from the top
+HEIGHT, WIDTH = 64, 96  # pixels of a canvas
+LAYOUTS = ((2,), (3,), (1, 1), (1, 2), (2, 1), (2, 2))  # digits per row, from the top
 SMALLEST, LARGEST = 20, 28  # pixels of a digit's box
 DISTORTION = 0.12  # standard deviation of the rotation and shear of training digits
-UNSEEN = 5  # one composition of five is in the test alone
+UNSEEN = 5  # one composition in five occurs only in the test
 
 OPTIONS = TrainingOptions(
     preset="images",
@@ -47,7 +47,7 @@ class CaptionedImage(NamedTuple):
     """A canvas, uint8 `(64, 96)`, dark digits on white, and its caption.
 
     `boxes` are (left, top, right, bottom) of the digits, in pixels and reading order; `known` is
-    True if the training has its digits.
+    True if its digits occur in training.
     """
 
     image: np.ndarray
@@ -57,7 +57,7 @@ class CaptionedImage(NamedTuple):
 
 
 def real_digits():
-    """All digits of scikit-learn: a list of ten lists of uint8 arrays `(8, 8)`, 0 for paper."""
+    """All digits in scikit-learn: ten lists of uint8 arrays `(8, 8)`, 0 for paper."""
     try:
         from sklearn.datasets import load_digits
     except ImportError:
@@ -73,8 +73,8 @@ def real_digits():
 def split(train=6000, valid=500, test=1000, seed=0):
     """Captioned images for training, validation and test: three lists of `CaptionedImage`.
 
-    One composition of five (digits and layout) occurs in the test alone. Half of the test has
-    handwritten digits of the training; the other half has new ones, a fifth of all digits.
+    One composition (digits and layout) in five occurs only in the test. Half of the test uses
+    handwritten digits from training; the other half uses new ones, a fifth of all digits.
     Training digits are randomly rotated and sheared. The same seed gives the same images.
     """
     digits = real_digits()
@@ -92,7 +92,7 @@ def split(train=6000, valid=500, test=1000, seed=0):
 
 
 def _drawn(rng, digits, count, new, distorted=False):
-    """Captioned images of digits, with new compositions or those of the training."""
+    """Captioned images of digits, with compositions of the test (`new`) or of training."""
     captions = []
     while len(captions) < count:
         layout = rng.choice(LAYOUTS)
@@ -103,7 +103,7 @@ def _drawn(rng, digits, count, new, distorted=False):
 
 
 def _is_unseen(layout, chosen):
-    """True if a hash puts this composition into the fifth that only the test has."""
+    """True if a hash puts this composition in the fifth reserved for the test."""
     number = LAYOUTS.index(layout)
     for digit in chosen:
         number = number * 31 + digit
@@ -114,7 +114,7 @@ def _caption(rng, digits, layout, chosen, distorted):
     image = np.full((HEIGHT, WIDTH), 255, np.uint8)
     boxes, names = [], [NAMES[digit] for digit in chosen]
     ends = set(itertools.accumulate(layout))
-    # a row takes half of the height
+    # each row has half of the height
     first = rng.randint(0, HEIGHT // 2) if len(layout) == 1 else 0
     for row, count in enumerate(layout):
         top = first + HEIGHT // 2 * row
@@ -146,10 +146,10 @@ def _put(rng, image, pixels, field, distorted):
 
 
 def _enlarged(pixels, size, matrix):
-    """Ink `(size, size)` of a digit `(8, 8)`, transformed around its middle, bilinear."""
+    """Ink `(size, size)` of a digit `(8, 8)`, transformed about its center, bilinear."""
     steps = (np.arange(size) + 0.5) * 8 / size - 4
     points = np.stack(np.meshgrid(steps, steps, indexing="ij"), axis=-1) @ matrix + 3.5
-    points = np.clip(points, -1, 8) + 1  # in the digit with a border of paper
+    points = np.clip(points, -1, 8) + 1  # in the digit padded with paper
     low = np.minimum(points.astype(int), 8)
     (y, x), (v, u) = low.transpose(2, 0, 1), (points - low).transpose(2, 0, 1)
     ink = np.pad(pixels.astype(np.float64), 1)
@@ -159,7 +159,7 @@ def _enlarged(pixels, size, matrix):
 
 
 class ImagesTask(Task):
-    """Images of digits to captions that name them."""
+    """Captions for images of digits."""
 
     options = OPTIONS
 
@@ -224,16 +224,16 @@ class ImagesTask(Task):
 
 
 def pointed(pipeline, captions):
-    """For each digit of given captions, whether the cell with the largest weight is in its box."""
+    """For each digit in given captions, whether the cell with the largest weight is in its box."""
     results = pipeline.align([(caption.image, caption.text) for caption in captions])
     return points(pipeline.source, results, captions)
 
 
 def points(source, results, captions):
-    """`pointed`, for the results of correct captions."""
+    """`pointed`, from the results for correct captions."""
     hits = []
     for caption, result in zip(captions, results, strict=True):
-        words = word_spans(result.target_tokens)[:, 0]  # of each token
+        words = word_spans(result.target_tokens)[:, 0]  # word of each token
         named = [number for number, word in enumerate(caption.text.split()) if word in NAMES]
         for number, (left, top, right, bottom) in zip(named, caption.boxes, strict=True):
             cell = int(result.alignment[words == number].sum(axis=0).argmax())

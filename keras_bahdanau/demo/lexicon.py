@@ -1,7 +1,7 @@
 """The words of the demo corpus.
 
-Every English word form has one French counterpart, up to the agreement that the rest of the
-English sentence determines, so that a translation is either right or wrong.
+Every English word form has one French counterpart, up to agreement, which the rest of the
+English sentence determines, so a translation is either right or wrong.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class Noun(NamedTuple):
 
 
 class Adjective(NamedTuple):
-    """An adjective, the kinds of noun that it suits, and whether French puts it before them."""
+    """An adjective, the kinds of noun that it fits, and whether French puts it before them."""
 
     english: str
     masculine: str
@@ -31,10 +31,10 @@ class Adjective(NamedTuple):
 
 
 class Verb(NamedTuple):
-    """A verb: `present` is French je, il, nous, ils; `objects` the kinds of noun it may have.
+    """A verb: `present` is French je, il, nous, ils; `objects` the allowed kinds of noun.
 
     English adds the `particle` ("wait for"), French the `preposition` ("répondre à"). `etre` is
-    True if "être" forms the French past.
+    True if the French past uses "être".
     """
 
     base: str
@@ -69,12 +69,12 @@ def french_feminine(word):
 
 
 def starts_with_vowel(word):
-    """Return True if a French word begins with a vowel in speech: a mute h does not count."""
+    """Return True if a French word begins with a spoken vowel, including one after a mute h."""
     return word[0].lower() in "aâeéèêiîoôuœ" or (word[0] == "h" and word not in ASPIRATED)
 
 
 def _rows(table):
-    """Map the first word of each row to the list of the others."""
+    """Map the first word of each row to the rest."""
     return {first: words for first, *words in map(str.split, table.split(", "))}
 
 
@@ -141,7 +141,7 @@ ADJECTIVES = [
     *_adjectives("thing text food", "expensive cher chère"),
 ]
 
-# No verb has a past that equals its present ("they put"): the English must distinguish them.
+# No verb has equal present and past forms ("they put"): the English must distinguish them.
 TRANSITIVE = [
     _verb("see saw", "vois voit voyons voient vu", EVERYTHING),
     _verb("love loved", "aimer", EVERYTHING),
@@ -184,7 +184,7 @@ PLURAL_DETERMINERS = _rows(
     "the les, some des, these ces, two deux, many beaucoup, my mes, his ses, her ses, our nos, "
     "their leurs"
 )
-BEFORE_VOWEL = {  # the singular forms that change before a vowel: "cet homme", "son histoire"
+BEFORE_VOWEL = {  # singular forms that change before a vowel: "cet homme", "son histoire"
     "ce": "cet",
     "ma": "mon",
     "sa": "son",
@@ -196,7 +196,7 @@ NAMES = {
     **dict.fromkeys(["Paul", "Marc", "Antoine", "David", "Simon"], "m"),
     **dict.fromkeys(["Marie", "Anna", "Alice", "Claire", "Julie"], "f"),
 }
-# No "they" and "them", whose gender English does not mark; "I" and "we" agree in person only.
+# Without "they" and "them", whose gender English does not mark; "I" and "we" have only a person.
 PRONOUNS = {  # English -> French, person (the index into `Verb.present`), gender
     "I": ("je", 0, ""),
     "he": ("il", 1, "m"),

@@ -1,7 +1,7 @@
-"""Demo of speech: digits spoken by `espeak-ng`, or whistled.
+"""Speech demo: digits spoken by `espeak-ng`, or whistled.
 
-Neither is real speech. If the program espeak-ng is installed, it speaks the digits in several
-voices, speeds and pitches. Otherwise each digit is a melody of three tones, over noise.
+Neither is real speech. If the program espeak-ng is installed, it speaks the digits with several
+voices, speeds and pitches. Otherwise each digit is a melody of three tones with noise.
 """
 
 import itertools
@@ -15,11 +15,11 @@ import numpy as np
 from keras_bahdanau.demo.task import Task, write_manifest
 from keras_bahdanau.training import TrainingOptions
 
-RATE = 16_000  # samples a second
+RATE = 16_000  # samples per second
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 VOICES = tuple(f"en+{voice}" for voice in ("m1", "m2", "m3", "m4", "m7", "f1", "f2", "f3", "f4"))
-SCALE = (440.0, 660.0, 990.0)  # of the tones, in Hz
-MELODIES = list(itertools.product(SCALE, repeat=3))[1:26]  # not all of one tone
+SCALE = (440.0, 660.0, 990.0)  # frequencies of the tones, in Hz
+MELODIES = list(itertools.product(SCALE, repeat=3))[1:26]  # without those of a single tone
 
 OPTIONS = TrainingOptions(
     preset="speech",
@@ -45,7 +45,7 @@ OPTIONS = TrainingOptions(
 class Utterance(NamedTuple):
     """A recording, float32 `(samples,)` at 16 kHz, and its words.
 
-    `seconds` has the (begin, end) of each word; () if unknown.
+    `seconds` are the (begin, end) times of the words; () if unknown.
     """
 
     samples: np.ndarray
@@ -56,7 +56,7 @@ class Utterance(NamedTuple):
 def split(train=600, valid=60, test=100, seed=0):
     """Utterances of two to five words for training, validation and test: lists of `Utterance`.
 
-    The same seed gives the same utterances; no text of the test is in the training.
+    The same seed gives the same utterances; no text of the test occurs in training.
     """
     rng = random.Random(seed)
     say = _spoken if shutil.which("espeak-ng") else _whistled
@@ -68,12 +68,12 @@ def split(train=600, valid=60, test=100, seed=0):
 
 
 def synthesizer():
-    """Name of the synthesizer of the utterances."""
+    """Name of the available synthesizer."""
     return "espeak-ng" if shutil.which("espeak-ng") else "whistled tones"
 
 
 def _whistled(rng, text):
-    """A melody for each word, in a random key, tempo and noise."""
+    """One melody per word, in a random key and tempo, with noise."""
     key, tempo = rng.uniform(0.85, 1.15), rng.uniform(0.06, 0.1)
     noise = np.random.default_rng(rng.randrange(2**32))
     parts, seconds, now = [], [], 0.0
@@ -93,7 +93,7 @@ def _whistled(rng, text):
 
 
 def _tone(frequency, seconds):
-    """A tone that swells and fades, with two overtones."""
+    """A tone with two overtones that swells and fades."""
     steps = np.arange(int(seconds * RATE)) / RATE
     wave = sum(np.sin(2 * np.pi * frequency * n * steps) / n**2 for n in (1, 2, 3))
     return wave * np.sin(np.pi * steps / seconds) ** 0.5
@@ -111,7 +111,7 @@ def _spoken(rng, text):
 
 
 class SpeechTask(Task):
-    """Synthetic utterances to words."""
+    """Words of synthetic utterances."""
 
     options = OPTIONS
     verb = "Transcribing"
@@ -172,5 +172,5 @@ class SpeechTask(Task):
 
 
 def _integers(samples):
-    """Samples in 16 bits, the only ones that programs for devices read."""
+    """Samples as 16-bit integers, as the programs for devices require."""
     return np.clip(np.rint(samples * 2**15), -(2**15), 2**15 - 1).astype(np.int16)

@@ -1,25 +1,25 @@
-"""Tasks of the demo: data, settings, figures and pictures of each, and its directory."""
+"""Tasks of the demo: their data, settings, results and pictures, and the directory."""
 
 import abc
 import importlib
 from pathlib import Path
 
-TASKS = {  # name of the module NAME_task, with a class NameTask, to its help
+TASKS = {  # name (of the module NAME_task, with a class NameTask) -> help
     "text": "English to French",
     "images": "captions of handwritten digits, with scikit-learn",
     "speech": "synthetic",
 }
-MARK = ".demo"  # a file in the directory of a demo
+MARK = ".demo"  # file that marks the directory of a demo
 
 
 class Task(abc.ABC):
-    """One task of the demo, run by `tour.run`; `verb`, such as "Translating", is for the test."""
+    """One task of the demo, run by `tour.run`; `verb`, such as "Translating", is for messages."""
 
     options = None
     verb = "Reading"
 
     def source(self):
-        """The `Source`; None for text, whose vocabulary is learnt."""
+        """The `Source`; None for text, whose vocabulary is learned."""
         return None
 
     @abc.abstractmethod
@@ -28,11 +28,11 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def write(self, directory, name, examples):
-        """Write the examples of a part to a directory, in the files of the commands."""
+        """Write the examples of a part to a directory, in files that the commands read."""
 
     @abc.abstractmethod
     def describe(self, training):
-        """(string: the data in a few words, strings: one example)."""
+        """(string that describes the data, list of strings with one example)."""
 
     @abc.abstractmethod
     def pair(self, example):
@@ -40,11 +40,11 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def name_of(self, example):
-        """String: the input of an example, in a list of answers."""
+        """String: the name of an example's input in the printed answers."""
 
     @abc.abstractmethod
     def measure(self, pipeline, test, results):
-        """Dictionary of figures: the results for the test against its texts."""
+        """Dictionary of metrics of the test results."""
 
     def highlights(self, test):
         """Numbers of a few examples of the test to print."""
@@ -52,21 +52,21 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def picture(self, pipeline, test, results):
-        """Figure of the attention."""
+        """Plot of the attention, a matplotlib figure."""
 
     @abc.abstractmethod
     def summary(self, report):
-        """String: the figures in words."""
+        """String: summary of the metrics."""
 
     @abc.abstractmethod
     def next_commands(self, out):
-        """String: commands to try next, a line each."""
+        """String: commands to try next, one per line."""
 
 
 def task_of(name):
-    """The `Task` of a name."""
+    """The `Task` with this name."""
     if name not in TASKS:
-        raise ValueError(f"A demo must be of one of {', '.join(TASKS)}. Received: task={name!r}")
+        raise ValueError(f"`task` must be one of {', '.join(TASKS)}. Received: task={name!r}")
     module = importlib.import_module(f"keras_bahdanau.demo.{name}_task")
     return getattr(module, f"{name.title()}Task")()
 
@@ -84,16 +84,16 @@ def write_manifest(directory, name, ending, files):
 
 
 def check_directory(out):
-    """Raise FileExistsError for a directory of other files, or of a finished demo."""
+    """Raise FileExistsError if a directory has other files, or a finished demo."""
     if (out / "report.json").exists():
         raise FileExistsError(
-            f"This demo is done already. Received: out={str(out)!r}. "
+            f"This demo has already finished. Received: out={str(out)!r}. "
             "Remove the directory, or choose another one with --out."
         )
     if out.is_dir() and any(out.iterdir()):
         if not (out / MARK).exists() and not (out / "run" / "run.json").exists():
             raise FileExistsError(
-                "A demo needs a new directory, or one of an unfinished demo. "
+                "A demo needs a new directory, or that of an unfinished demo. "
                 f"Received: out={str(out)!r}, which holds other files. Choose another one with "
                 "--out."
             )

@@ -1,4 +1,4 @@
-"""Demo of text: a generated English-French corpus."""
+"""Text demo: a generated English-French corpus."""
 
 from keras_bahdanau.demo.corpus import split, write
 from keras_bahdanau.demo.task import Task
@@ -10,7 +10,7 @@ OPTIONS = TrainingOptions(
     embedding_units=96,
     units=192,
     attention_units=96,
-    when="before",  # the paper's own step: what the README's pictures explain
+    when="before",  # the step of the paper, which the README explains
     dropout=0.1,
     embedding_dropout=0.1,
     recurrent_dropout=0.0,
@@ -47,7 +47,7 @@ class TextTask(Task):
         return example.source
 
     def measure(self, pipeline, test, results):
-        """BLEU and exact match of the translations, error rate of the alignments."""
+        """BLEU and exact match of the translations, and alignment error rate."""
         import sacrebleu
 
         texts = [result.text for result in results]
@@ -59,7 +59,7 @@ class TextTask(Task):
         error_rate = alignments.alignment_error_rate(
             links, [example.sure for example in test], [example.possible for example in test]
         )
-        # the corpus is tokenized already
+        # the corpus is already tokenized
         bleu = sacrebleu.corpus_bleu(texts, [references], tokenize="none", force=True)
         exact = [text == reference for text, reference in zip(texts, references, strict=True)]
         return {
@@ -69,7 +69,7 @@ class TextTask(Task):
         }
 
     def highlights(self, test):
-        """An elision, a negation, and a longer sentence that reorders."""
+        """Indices of an elision, a negation, and a longer sentence with reordering."""
 
         def first(condition):
             return next(number for number, example in enumerate(test) if condition(example))
@@ -101,7 +101,7 @@ my red car ." --plot picture.png
 
 
 def _reorders(example):
-    """True for twelve words with a negation and links that cross."""
+    """True for a sentence of twelve words with a negation and crossing links."""
     twelve = len(example.target.split()) == 12
     links = sorted(example.sure)
     crosses = any(i < k and j > m for i, j in links for k, m in links)

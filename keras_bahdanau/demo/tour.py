@@ -1,4 +1,4 @@
-"""The demo: make data, train, read, draw, export, compare."""
+"""The demo: generate data, train, translate, plot, export, compare."""
 
 import json
 import shutil
@@ -25,11 +25,11 @@ def run(out="demo", options=None, verbose="auto", say=print, task="text"):
         task: String, a name of `TASKS`.
 
     Returns:
-        Dictionary, as in `report.json`: the figures of the task, `agreement` (the share of
+        Dictionary, as in `report.json`: the metrics of the task, `agreement` (the share of
         test inputs on which Keras, SavedModel and LiteRT give the same text), `seconds`.
 
     Raises:
-        FileExistsError: If the directory holds a finished demo, or other files.
+        FileExistsError: If the directory contains a finished demo, or other files.
         ImportError: If a package that the task needs is not installed.
     """
     start = time.monotonic()
@@ -78,7 +78,7 @@ def run(out="demo", options=None, verbose="auto", say=print, task="text"):
 
 
 def _trained(pairs, directory, options, source, verbose, say):
-    """Path of the model, which exists if the demo was killed after its training."""
+    """Path of the trained model; trains it unless an interrupted demo already did."""
     try:
         return train(*pairs, directory, options, verbose=verbose, say=say, source=source)
     except FileExistsError:
@@ -86,7 +86,7 @@ def _trained(pairs, directory, options, source, verbose, say):
 
 
 def compared_answers(pipeline, out, inputs, texts):
-    """Export to `out`, and return the texts of "Keras", "SavedModel" and "LiteRT" by name."""
+    """Export to `out`; return the texts of "Keras", "SavedModel" and "LiteRT" by name."""
     for unfinished in (out / "saved_model", out / "translator.tflite"):
         shutil.rmtree(unfinished) if unfinished.is_dir() else unfinished.unlink(missing_ok=True)
     version = export_saved_model(pipeline, out / "saved_model")

@@ -148,7 +148,7 @@ def test_the_demo_writes_trains_reads_draws_and_exports(name, command, tmp_path,
     assert (tmp_path / "picture.png").is_file()
 
     code, _, err = command("demo", "--task", name, "--out", "tour")
-    assert code == 2 and "This demo is done already. Received: out='tour'" in err
+    assert code == 2 and "This demo has already finished. Received: out='tour'" in err
 
 
 def test_more_sentences_than_a_request_may_have_get_three_equal_answers(toy_translator, tmp_path):
