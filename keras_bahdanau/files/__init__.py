@@ -1,1 +1,1 @@
-"""Files that are written whole, owned by one process and checked when they are read."""
+"""Files that are written atomically, owned by one process, and checked on reading."""

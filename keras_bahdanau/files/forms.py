@@ -1,20 +1,20 @@
-"""Forms of files by their first bytes, encodings of text, and how to convert each of them."""
+"""File formats by their first bytes, encodings of text, and how to convert each."""
 
 import codecs
 import re
 from typing import NamedTuple
 
-FIRST_BYTES = 1024  # that tell the form of a file
+FIRST_BYTES = 1024  # enough to detect the format of a file
 
 
 class Form(NamedTuple):
-    """A form of files.
+    """A file format.
 
     Attributes:
-        name: String, with its article: "a ZIP archive"; of a medium alone: "WebP".
-        pattern: Bytes, a regular expression that matches the first bytes of such a file.
-        remedy: String, what to do, a sentence; "" for nothing.
-        is_text: Bool. True if the bytes are text, which a file of sentences may hold as well.
+        name: String with its article, "a ZIP archive"; without one for media, "WebP".
+        pattern: Bytes, a regular expression that matches the first bytes of the file.
+        remedy: String, a sentence that says what to do, or "".
+        is_text: Bool. True if the bytes are text, as a file of sentences may also contain.
         kind: `media_forms.IMAGE` or `media_forms.SOUND`; None for neither.
     """
 
@@ -25,13 +25,13 @@ class Form(NamedTuple):
     kind: str | None = None
 
 
-_ZIP = rb"PK\x03\x04.{26}"  # then the name of the first file
+_ZIP = rb"PK\x03\x04.{26}"  # the name of the first file follows
 _OFFICE = rb"(\[Content_Types\]\.xml|xl/|_rels/|docProps/)"
-_SAVE_AS = "Save it as UTF-8 text with tabs between the columns."
-_BY_COMMANDS = "`train`, `evaluate` and `prepare` read it, if it is named .{}; others read text."
-_BY_PANDAS = "Read it by pandas.read_{}, and write its columns with tabs between them."
+_SAVE_AS = "Save it as UTF-8 text with columns separated by tabs."
+_BY_COMMANDS = "`train`, `evaluate` and `prepare` read it if it is named .{}; others read text."
+_BY_PANDAS = "Read it with pandas.read_{}, and write its columns separated by tabs."
 
-FORMS = (  # that no reader of this package expects
+FORMS = (  # not expected by the readers of this package
     Form("a gzip file", rb"\x1f\x8b", "Unpack it: gunzip -k FILE."),
     Form("a bzip2 file", rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", "Unpack it: bunzip2 -k FILE."),
     Form("an xz file", rb"\xfd7zXZ\0", "Unpack it: unxz -k FILE."),
@@ -43,19 +43,19 @@ FORMS = (  # that no reader of this package expects
     Form("a tar archive", rb".{257}ustar", "Unpack it: tar -xf FILE."),
     Form("an Excel or Word file", _ZIP + _OFFICE, _SAVE_AS),
     Form("an OpenDocument file (.ods)", _ZIP + rb"mimetype.{0,40}application/vnd\.oasis", _SAVE_AS),
-    Form("a NumPy archive (.npz)", _ZIP + rb"[^\0]*\.npy", "Write its texts, one a line."),
+    Form("a NumPy archive (.npz)", _ZIP + rb"[^\0]*\.npy", "Write its texts, one per line."),
     Form("a ZIP archive", rb"PK(\x03\x04|\x05\x06)", "Unpack it: unzip FILE."),
     Form("an old Excel file (.xls)", rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _SAVE_AS),
-    Form("a NumPy file (.npy)", rb"\x93NUMPY", "Write its texts, one a line."),
+    Form("a NumPy file (.npy)", rb"\x93NUMPY", "Write its texts, one per line."),
     Form("a Parquet file", rb"PAR1[\0-\x1f]", _BY_PANDAS.format("parquet")),
     Form("an Arrow file", rb"ARROW1\0|FEA1[\0-\x1f]|\xff{4}..\0\0", _BY_PANDAS.format("feather")),
     Form("an HDF5 file", rb"\x89HDF\r\n", _BY_PANDAS.format("hdf")),
-    Form("an Avro file", rb"Obj\x01", "Write its columns with tabs between them."),
+    Form("an Avro file", rb"Obj\x01", "Write its columns separated by tabs."),
     Form("an SQLite database", rb"SQLite format 3\0", _BY_PANDAS.format("sql")),
     Form("a pickle", rb"\x80[\x02-\x05](\x95|[}\](cN])", _BY_PANDAS.format("pickle")),
     Form("a PDF file", rb"%PDF-[0-9]", "Copy its text: pdftotext FILE."),
     Form("an RTF file", rb"\{\\rtf1", "Save it as UTF-8 text.", True),
-    Form("a SentencePiece model", rb"\n\x0e\n\x05<unk>", "Give the text that it was learnt from."),
+    Form("a SentencePiece model", rb"\n\x0e\n\x05<unk>", "Give the text that it was trained on."),
     Form(
         "a pointer of Git LFS",
         rb"version https://git-lfs\.github\.com/spec/",
@@ -64,7 +64,7 @@ FORMS = (  # that no reader of this package expects
     Form(
         "an HTML page",
         rb"(?i)\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?<(!doctype html|html|head)\b",
-        "It may be an error of a download: look at it, and download the file itself.",
+        "It may be a failed download: look at it, and download the file itself.",
         True,
     ),
     Form("a TMX file", rb"\s*<(\?xml.{0,600}?<)?tmx\b", _BY_COMMANDS.format("tmx"), True),
@@ -79,19 +79,19 @@ FORMS = (  # that no reader of this package expects
     Form(
         "a JSON array",
         rb'\s*\[\s*[\[{"]',
-        "Write one object a line: jq -c '.[]' FILE > FILE.jsonl.",
+        "Write one object per line: jq -c '.[]' FILE > FILE.jsonl.",
         True,
     ),
     Form("a file of JSON lines", rb'\s*\{ ?"', _BY_COMMANDS.format("jsonl"), True),
-    Form("a JSON file", rb'\s*\{\s+"', "Write one object a line, in a file named .jsonl.", True),
+    Form("a JSON file", rb'\s*\{\s+"', "Write one object per line to a .jsonl file.", True),
 )
-# Characters that are frequent in a language, decoded by the encodings of its files.
+# Frequent characters of languages, which wrong encodings rarely produce.
 _HAN, _KANA = (
     "的一是不了在人有我他大上和到以就出也你那得下自之年",
     "ぁ-んァ-ヶー、。日本人年大国会学生東京",
 )
 _CYRILLIC, _WEST = "оеаинтсрвлк", "[À-ÿ’]"
-_RUN = "(?<=[^\0-\x7f])[{0}]|[{0}](?=[^\0-\x7f])"  # beside another one that is not ASCII
+_RUN = "(?<=[^\0-\x7f])[{0}]|[{0}](?=[^\0-\x7f])"  # next to another non-ASCII character
 _ENCODINGS = (
     ("SHIFT_JIS", "cp932", _RUN.format(_KANA)),
     ("EUC-JP", "euc_jp", _RUN.format(_KANA)),
@@ -111,21 +111,21 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "UTF-16"),
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
-_LIKELY = 0.1  # share of frequent characters among those beyond ASCII
+_LIKELY = 0.1  # least share of frequent characters among non-ASCII ones
 
 
 def detect_form(head: bytes):
-    """The `Form` of a file, from its first `FIRST_BYTES` bytes; None for any other file."""
+    """The `Form` of a file, from its first `FIRST_BYTES` bytes; None if not recognized."""
     return first_match(FORMS, head.removeprefix(codecs.BOM_UTF8))
 
 
 def first_match(forms, head):
-    """The first of several forms whose pattern the beginning of a file matches, or None."""
+    """The first form whose pattern matches the beginning of a file, or None."""
     return next((form for form in forms if re.match(form.pattern, head, re.DOTALL)), None)
 
 
 def guess_encoding(data: bytes) -> str:
-    """Guess the encoding of text that is not UTF-8, by the name that iconv has for it; or ""."""
+    """Guess the encoding of text that is not UTF-8: its name in iconv, or ""."""
     for mark, name in _MARKS:
         if data.startswith(mark):
             return name
@@ -143,16 +143,16 @@ def guess_encoding(data: bytes) -> str:
 
 
 def _mostly_utf8(data):
-    """True for text in UTF-8 with a few wrong bytes."""
+    """True for UTF-8 text with a few invalid bytes."""
     text = data.decode("utf-8", "replace")
     wrong = text.count("\ufffd")
     return sum(character > "\x7f" for character in text) > 2 * wrong
 
 
 def _frequent(data, codec, pattern):
-    """Share of frequent characters among those beyond ASCII of decoded bytes; 0 if damaged."""
+    """Share of frequent characters among the non-ASCII ones; 0 if decoding fails."""
     try:
-        text = codecs.getincrementaldecoder(codec)().decode(data)  # the last one may be cut
+        text = codecs.getincrementaldecoder(codec)().decode(data)  # may end within a character
     except UnicodeDecodeError:
         return 0.0
     frequent = sum(map(len, re.findall(pattern, text)))

@@ -1,8 +1,8 @@
-"""Archives, cards and weights that are whole, within bounds, and as they were when written.
+"""Checks that archives, cards and weights are complete, bounded and unmodified.
 
-A file may be damaged, put together by hand, or made by a stranger. Each fault is a `Damage` with a
-short reason; the caller names the file. A file with a seal ends in the sha256 of all bytes before,
-64 hexadecimal digits: a JSON file in its last field "seal", a zip archive in its comment.
+A file may be damaged, edited by hand, or malicious. Each fault is a `Damage` with a short reason;
+the caller names the file. A sealed file ends in the sha256 of all bytes before, as 64 hexadecimal
+digits: in the last field of a JSON file, "seal", or in the comment of a zip archive.
 """
 
 import contextlib
@@ -16,14 +16,14 @@ import zlib
 
 from keras_bahdanau.files.whole_file import json_values, open_regular, write_text
 
-LONGEST_CARD = 2**27  # bytes of JSON: two vocabularies of a million words are 50 to 80 MB
-UNFOLDED, SPARE = 10, 2**26  # an archive unfolds to ten times its size at most, and 64 MiB
+LONGEST_CARD = 2**27  # bytes of JSON: two vocabularies of a million words have 50 to 80 MB
+UNFOLDED, SPARE = 10, 2**26  # largest unpacked archive: ten times its size, plus 64 MiB
 SEAL = 64  # bytes of a seal
-_JSON_END = b'"\n}'  # after it
-_ARCHIVE_END = 22  # bytes of a zip archive without a comment, after its directory
+_JSON_END = b'"\n}'  # after the seal
+_ARCHIVE_END = 22  # bytes after the directory of a zip archive without a comment
 _CHUNK = 2**20
 
-# All that `zipfile` raises on archives whose headers are wrong.
+# Everything that `zipfile` raises for invalid headers.
 _UNREADABLE = (
     *(EOFError, IndexError, NotImplementedError, OSError, OverflowError, RuntimeError),
     *(ValueError, struct.error, zipfile.BadZipFile, zlib.error),
@@ -36,11 +36,11 @@ class Damage(ValueError):
 
 @contextlib.contextmanager
 def opened(file):
-    """Open a zip archive that unfolds to a bounded size.
+    """Open a zip archive with a bounded unpacked size.
 
-    Yields the `zipfile.ZipFile` of a seekable binary file. What it raises inside of the `with`
-    block is a `Damage` too, as are a broken archive, one that unfolds to more than `UNFOLDED` times
-    its size and `SPARE` bytes, and a card longer than `LONGEST_CARD`.
+    Yields the `zipfile.ZipFile` of a seekable binary file. Raises `Damage` for a broken archive,
+    also when it is read within the `with` block, for one that unpacks to more than `UNFOLDED` times
+    its size plus `SPARE` bytes, and for a card longer than `LONGEST_CARD`.
     """
     try:
         size = file.seek(0, io.SEEK_END)
@@ -56,15 +56,15 @@ def opened(file):
 def _check_sizes(entries, size):
     names = [entry.filename for entry in entries]
     if len(set(names)) < len(names):
-        raise Damage("it holds two files of one name")
-    # `zipfile` reads no more of an entry than the size that its header states
+        raise Damage("it contains two files with one name")
+    # `zipfile` reads no more of an entry than its header states
     unfolded, most = sum(entry.file_size for entry in entries), UNFOLDED * size + SPARE
     if unfolded > most:
-        raise Damage(f"it unfolds to {unfolded:,} bytes, where {most:,} are allowed")
+        raise Damage(f"it unpacks to {unfolded:,} bytes; {most:,} are allowed")
     for entry in entries:
         if entry.filename.endswith(".json") and entry.file_size > LONGEST_CARD:
             raise Damage(
-                f"{entry.filename!r} unfolds to {entry.file_size:,} bytes, where "
+                f"{entry.filename!r} unpacks to {entry.file_size:,} bytes; "
                 f"{LONGEST_CARD:,} are allowed"
             )
 
@@ -72,33 +72,33 @@ def _check_sizes(entries, size):
 def parse_card(content):
     """Parse the JSON object of a card, or raise `Damage`."""
     if len(content) > LONGEST_CARD:
-        raise Damage(f"it has {len(content):,} bytes, where {LONGEST_CARD:,} are allowed")
+        raise Damage(f"it has {len(content):,} bytes; {LONGEST_CARD:,} are allowed")
     try:
         card = json.loads(content, parse_constant=_refuse)
     except RecursionError:
         raise Damage("its JSON is nested too deeply") from None
     except ValueError as error:
-        raise Damage(f"it is no JSON: {error}") from None
+        raise Damage(f"it is not valid JSON: {error}") from None
     if not isinstance(card, dict):
-        raise Damage("its JSON is no object")
+        raise Damage("its JSON is not an object")
     return card
 
 
 def _refuse(constant):
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a number")
 
 
 def check_fields(card, forms):
-    """Raise `Damage` if a field of a card is missing or has another form.
+    """Raise `Damage` if a field of a card is missing or has the wrong type.
 
-    `forms` maps names to the form of each value: a class, `[form]` for a list, or `{str: form}` for
-    an object.
+    `forms` maps each name to the type of its value: a class, `[form]` for a list, or `{str: form}`
+    for an object.
     """
     for name, form in forms.items():
         if name not in card:
             raise Damage(f"it has no {name!r}")
         if not _has_form(card[name], form):
-            raise Damage(f"its {name!r} has another form than it must have")
+            raise Damage(f"its {name!r} has the wrong type")
 
 
 def _has_form(value, form):
@@ -106,12 +106,12 @@ def _has_form(value, form):
         return isinstance(value, list) and all(_has_form(item, form[0]) for item in value)
     if isinstance(form, dict):
         return isinstance(value, dict) and all(_has_form(v, form[str]) for v in value.values())
-    # to Python a bool is an int; JSON tells them apart
+    # in Python a bool is an int; in JSON it is not
     return isinstance(value, form) and isinstance(value, bool) == (form is bool)
 
 
 def sha256_of(file, size=math.inf):
-    """Hash the rest of a binary file, or its next `size` bytes: 64 hexadecimal digits."""
+    """Hash the rest of a binary file, or its next `size` bytes, as 64 hexadecimal digits."""
     digest = hashlib.sha256()
     while chunk := file.read(min(_CHUNK, size)):
         digest.update(chunk)
@@ -120,26 +120,26 @@ def sha256_of(file, size=math.inf):
 
 
 def seal_of(content):
-    """The seal of bytes, to write after them."""
+    """The seal to write after these bytes."""
     return hashlib.sha256(content).hexdigest().encode()
 
 
 def check_seal(file, end=b""):
-    """Raise `Damage` unless a binary file ends in the seal of all bytes before it, and in `end`."""
+    """Raise `Damage` unless a binary file ends in the seal of all bytes before, and `end`."""
     size = max(0, file.seek(0, io.SEEK_END) - SEAL - len(end))
     file.seek(size)
     seal = file.read()
     file.seek(0)
-    # a hole at the end of a file of any size is refused at once
+    # refuse a hole at the end before reading a file of any size
     if not seal[:SEAL].isalnum() or sha256_of(file, size).encode() + end != seal:
         raise Damage("its seal is not the sha256 of its bytes: it is damaged, or of an old version")
     file.seek(0)
 
 
 def seal_archive(path):
-    """Write the seal of a zip archive into its comment, which is the end of the file."""
+    """Write the seal of a zip archive into its comment, at the end of the file."""
     with zipfile.ZipFile(path, "a") as archive:
-        archive.comment = bytes(SEAL)  # its length stands before it
+        archive.comment = bytes(SEAL)  # its length precedes it
     with open(path, "r+b") as file:
         size = file.seek(-SEAL, io.SEEK_END)
         file.seek(0)
@@ -149,14 +149,14 @@ def seal_archive(path):
 
 
 def check_archive_seal(file):
-    """Raise `Damage` unless a zip archive ends in its seal, or has no comment, as older files."""
+    """Raise `Damage` unless a zip archive ends in its seal, or has no comment (older files)."""
     file.seek(-_ARCHIVE_END, io.SEEK_END)
     if file.read(4) != b"PK\5\6":
         check_seal(file)
 
 
 def write_sealed_json(path, card):
-    """Write a JSON object with a seal, as a whole or not at all; NaN and infinity become null."""
+    """Write a JSON object with a seal atomically; NaN and infinity become null."""
     fields = {name: value for name, value in json_values(card).items() if name != "seal"}
     text = json.dumps({**fields, "seal": ""}, indent=1, allow_nan=False)
     begin = text.removesuffix(_JSON_END.decode())
@@ -164,7 +164,7 @@ def write_sealed_json(path, card):
 
 
 def parse_sealed_json(content):
-    """Parse the bytes of such a file without its seal, or raise `Damage`."""
+    """Parse the bytes of a sealed JSON file, without the seal, or raise `Damage`."""
     card = parse_card(content)
     check_seal(io.BytesIO(content), _JSON_END)
     card.pop("seal", None)
@@ -172,20 +172,20 @@ def parse_sealed_json(content):
 
 
 def read_sealed_json(path):
-    """Read and parse such a file, or raise `Damage`; OSError for a pipe or a device."""
+    """Read and parse a sealed JSON file, or raise `Damage`; OSError for a pipe or device."""
     with open_regular(path) as file:
         return parse_sealed_json(file.read(LONGEST_CARD + 1))
 
 
 def first_not_finite(arrays):
-    """Name of the first of (name, array) pairs with NaN or infinity in it, or None."""
-    import numpy as np  # which takes its time, as Keras does
+    """Name of the first (name, array) pair that contains NaN or infinity, or None."""
+    import numpy as np  # slow to import
 
     return next((name for name, array in arrays if not np.isfinite(array).all()), None)
 
 
 def arrays_of(variables):
-    """Yield (path, array) of Keras variables."""
+    """Yield (path, array) for Keras variables."""
     import keras
 
     for variable in variables:
@@ -193,7 +193,7 @@ def arrays_of(variables):
 
 
 def require_finite_weights(model, received="a model"):
-    """Raise ValueError if a built Keras model has a weight that is NaN or infinite.
+    """Raise ValueError if a built Keras model has NaN or infinite weights.
 
     `received` names the model in the error, such as "path='a.keras'".
     """
@@ -201,6 +201,6 @@ def require_finite_weights(model, received="a model"):
     if name is not None:
         raise ValueError(
             f"All weights of a model must be finite. Received: {received}, with NaN or infinity "
-            f"in {name!r}, as a training that diverged leaves it. Take a translator from before, "
-            "or train anew with a lower learning rate."
+            f"in {name!r}, perhaps because training diverged. Use an earlier model, or train again "
+            "with a lower learning rate."
         )

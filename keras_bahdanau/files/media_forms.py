@@ -1,6 +1,6 @@
-"""Forms of images and recordings by their first bytes, and what to do with those of another form.
+"""Formats of images and recordings by their first bytes, and how to convert others.
 
-The name of a file says nothing: images of the web are called .jpg whatever they are.
+File names are not reliable: images on the web are often named .jpg whatever their format.
 """
 
 import codecs
@@ -8,18 +8,18 @@ from typing import NamedTuple
 
 from keras_bahdanau.files.forms import FIRST_BYTES, Form, detect_form, first_match
 
-BEGINNING = 2**13  # bytes of a file that tell its form
+BEGINNING = 2**13  # enough bytes to detect the format
 IMAGE, SOUND = "image", "sound"
 _CONVERSIONS = {
     IMAGE: "Convert to PNG, for example with ImageMagick.",
     SOUND: "Convert to WAV, for example with sox or ffmpeg.",
 }
 _REQUESTS = {IMAGE: "Give an image.", SOUND: "Give a recording."}
-_REMEDIES = ("Unpack", "Download", "It may be")  # in `FORMS`: beginnings of those for all files
+_REMEDIES = ("Unpack", "Download", "It may be")  # beginnings in `FORMS` that fit media, too
 
 
 class Emptiness(NamedTuple):
-    """Why a file gives no input: the end of "1 file is ...", and a sentence about the way out."""
+    """Why a file gives no input: the end of "1 file is ...", and a sentence on what to do."""
 
     reason: str = "empty or can't be read"
     remedy: str = ""
@@ -71,7 +71,7 @@ _SOUNDS = {
     "AU": rb"\.snd",
     "CAF": rb"caff\0",
     "Wave64": rb"riff\.\x91\xcf\x11",
-    "RIFX": rb"RIFX",  # WAV with the high byte first
+    "RIFX": rb"RIFX",  # big-endian WAV
     "NIST SPHERE": rb"NIST_1A",
     "AMR": rb"#!AMR",
     "AC-3": rb"\x0b\x77",
@@ -100,7 +100,7 @@ _CODECS = {
 
 
 def form_of(beginning):
-    """`Form` by the first `BEGINNING` bytes of a file; None if they say nothing."""
+    """`Form` of a file from its first `BEGINNING` bytes; None if not recognized."""
     form = first_match(MEDIA, beginning) or detect_form(beginning[:FIRST_BYTES])
     if form is None:
         return Form("a text") if _is_text(beginning) else None
@@ -120,7 +120,7 @@ def _is_text(beginning):
 
 
 def _codec(beginning):
-    """The codec of a WAV file by its "fmt " chunk; 1, plain numbers, if that is further on."""
+    """The codec of a WAV file from its "fmt " chunk; 1, PCM, if that chunk is further on."""
     position = 12
     while position + 8 <= len(beginning):
         name, size = beginning[position : position + 4], beginning[position + 4 : position + 8]
@@ -135,18 +135,18 @@ def _codec(beginning):
 
 
 def undecodable(form):
-    """`Emptiness` of a recording in a form that is read in general."""
+    """`Emptiness` of a recording in a supported format that can't be decoded."""
     reason = f"{form.name}, damaged or with a codec that soundfile lacks"
     return Emptiness(reason, _CONVERSIONS[SOUND])
 
 
 def refused(form, kind, names):
-    """`Emptiness` of a file in another form than a source of this kind reads, None for unknown.
+    """`Emptiness` of a file in an unsupported `form`; None for an unknown one.
 
-    `names` are the forms that the source reads, such as "PNG or JPEG".
+    `names` are the formats that the source reads, such as "PNG or JPEG".
     """
     if form is None:
-        return Emptiness(f"of an unknown form, not {names}", _CONVERSIONS[kind])
+        return Emptiness(f"of an unknown format, not {names}", _CONVERSIONS[kind])
     if form.kind is None:
         return Emptiness(f"{form.name}, not {names}", form.remedy or _REQUESTS[kind])
     remedy = _CONVERSIONS[kind] if form.kind == kind else _REQUESTS[kind]

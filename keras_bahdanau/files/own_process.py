@@ -1,10 +1,10 @@
-"""Modules of this package as processes: like `python -m`, without the current directory."""
+"""Modules of this package as processes: like `python -m` without the current directory."""
 
 import os
 import threading
 from pathlib import Path
 
-_ROOT = os.fspath(Path(__file__).parents[2])  # where a process finds this package
+_ROOT = os.fspath(Path(__file__).parents[2])  # directory of this package
 _CODE = """
 import sys
 sys.path[:] = filter(None, sys.path)  # "" is the current directory; PYTHONPATH has none
@@ -18,18 +18,18 @@ runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def module_command(python, module, *arguments):
-    """Build the command that runs a module without modules of the current directory.
+    """Build a command that runs a module and ignores modules in the current directory.
 
-    `python -m` looks there first: it takes a user's file `numbers.py` for the module of Python. The
-    option -P, which prevents it, is missing in Python 3.10.
+    `python -m` looks there first: a user's file `numbers.py` would shadow the standard library. The
+    option -P, which prevents this, is missing in Python 3.10.
     """
     return [python, "-c", _CODE, _ROOT, module, *arguments]
 
 
 def end_with_input():
-    """End this process when its standard input does, whatever it computes: its parent has ended.
+    """End this process when its standard input ends, which means that its parent has ended.
 
-    The parent holds the other end of a pipe and writes nothing; a kill closes it, too.
+    The parent holds the other end of a pipe and writes nothing; a kill also closes it.
     """
 
     def follow():

@@ -1,4 +1,4 @@
-"""Files read in part, and written as a whole: a failure leaves the old file."""
+"""Files that are read in part, and written atomically: a failure keeps the old file."""
 
 import contextlib
 import errno
@@ -15,16 +15,16 @@ def open_regular(path):
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file
     file.close()
-    raise OSError(errno.EINVAL, "it is a pipe or a device, no regular file", os.fspath(path))
+    raise OSError(errno.EINVAL, "it is a pipe or a device, not a regular file", os.fspath(path))
 
 
 def _open_at_once(path, flags):
-    """Open a file as `open` does, but also a pipe that nobody writes to."""
+    """Open a file without waiting, even a pipe without a writer."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def content_of(source, most):
-    """First bytes of an input: bytes, or the path of a file."""
+    """First bytes of an input, which is bytes or the path of a file."""
     if isinstance(source, bytes):
         return source[:most]
     with open(source, "rb") as file:
@@ -32,7 +32,7 @@ def content_of(source, most):
 
 
 def ending_of(source, most):
-    """Last bytes of an input, which has at least so many: bytes, or the path of a file."""
+    """Last bytes of an input, which is bytes or the path of a file, and not shorter."""
     if isinstance(source, bytes):
         return source[-most:]
     with open(source, "rb") as file:
@@ -41,14 +41,14 @@ def ending_of(source, most):
 
 
 def size_of(source):
-    """Number of bytes of an input, for a file as the system states it."""
+    """Number of bytes of an input, bytes or the path of a file."""
     return len(source) if isinstance(source, bytes) else os.path.getsize(source)
 
 
 def read_or(default, read, source):
-    """Result of a function of an input; `default` if the system can't read its file.
+    """Result of a function of an input; `default` if its file can't be read.
 
-    An unreadable file is then reported like a broken one, and the other inputs are read.
+    An unreadable file is thus reported like a broken one, and the other inputs are still read.
     """
     try:
         return read(source)
@@ -58,10 +58,10 @@ def read_or(default, read, source):
 
 @contextlib.contextmanager
 def replacing(path, unfinished):
-    """Write a file to the path `unfinished`, and rename it when the `with` block ends well.
+    """Write a file to the path `unfinished`, and rename it when the `with` block succeeds.
 
-    Yields `unfinished`, which is removed before, so that no link there is followed, and if anything
-    fails. Raises OSError with the path.
+    Yields `unfinished`. A file there is removed first, so that no link is followed, and also after
+    a failure. An OSError names the path.
     """
     try:
         with _explained(path):
@@ -77,9 +77,9 @@ def replacing(path, unfinished):
 
 @contextlib.contextmanager
 def new_file(path):
-    """Write a file that must not exist, not even at the end of the `with` block.
+    """Write a file that must not exist, even at the end of the `with` block.
 
-    Yields the path of a draft, of this process alone. It is removed if the block fails, and stays
+    Yields the path of a draft, unique to this process. It is removed if the block fails, but kept
     if the file has appeared in the meantime, which raises FileExistsError.
     """
     draft = path.with_name(f".unfinished-{os.getpid()}-{path.name}")
@@ -99,37 +99,37 @@ def new_file(path):
 
 
 def take_new_name(draft, path):
-    """Rename a draft to `path`; raise FileExistsError, and keep it, if a file has that name."""
+    """Rename a draft to `path`; raise FileExistsError and keep the draft if that exists."""
     try:
-        os.link(draft, path)  # which, unlike a rename, replaces nothing
+        os.link(draft, path)  # unlike a rename, never replaces a file
     except OSError:
         if path.exists():
             raise FileExistsError(
                 f"An output must not exist yet. Received: path={str(path)!r}, which another "
-                f"program made in the meantime. All is in {str(draft)!r}: rename that."
+                f"program created in the meantime. The output is in {str(draft)!r}: rename that."
             ) from None
-        os.replace(draft, path)  # of a file system without links
+        os.replace(draft, path)  # on a file system without links
     else:
         draft.unlink()
 
 
 @contextlib.contextmanager
 def _explained(path):
-    """Add the path of the file to an error of the system."""
+    """Add the path of the file to an OSError."""
     try:
         yield
     except OSError as error:
-        if error.strerror is None:  # it says all itself
+        if error.strerror is None:  # already a full message
             raise
         raise type(error)(
-            f"A file must reach the disk as a whole. Received: path={str(path)!r} "
-            f"({error.strerror}). Make room or choose another place, and run it again: what "
-            "stood there before is as it was."
+            f"A file must be written completely. Received: path={str(path)!r} "
+            f"({error.strerror}). Make room or choose another place, and run it again: the "
+            "previous file is unchanged."
         ) from None
 
 
 def json_values(content):
-    """Content with None for NaN and infinity, which JSON does not have."""
+    """Content with None for NaN and infinity, which JSON lacks."""
     if isinstance(content, dict):
         return {name: json_values(value) for name, value in content.items()}
     if isinstance(content, list | tuple):
@@ -138,17 +138,17 @@ def json_values(content):
 
 
 def write_json(path, content, new=False):
-    """Write a JSON file as a whole or not at all; NaN and infinity become null.
+    """Write a JSON file atomically; NaN and infinity become null.
 
-    With `new` no file of that name may exist: see `new_file`.
+    With `new` the file must not exist: see `new_file`.
     """
     write_text(path, json.dumps(json_values(content), indent=1, allow_nan=False), new)
 
 
 def write_text(path, text, new=False):
-    """Write a text file in UTF-8 as a whole or not at all, its line ends unchanged.
+    """Write a text file in UTF-8 atomically, with line ends unchanged.
 
-    A name that ends in `.gz` compresses it. `new` and errors: as in `write_json`.
+    It is compressed if its name ends in `.gz`. `new` and errors: as in `write_json`.
     """
     content = text.encode("utf-8")
     if path.suffix == ".gz":

@@ -156,11 +156,11 @@ def test_read_translates_a_file_of_sentences(command, toy_litert, tmp_path):
 @pytest.mark.parametrize(
     ("source", "why"),
     [
-        (None, "its 'source' has another form"),
+        (None, "its 'source' has the wrong type"),
         ({}, "ValueError. Import"),
         ({"class_name": "Nobody", "config": {}}, "Error. Import"),
         ({"class_name": "keras_bahdanau>Attention", "config": {}}, "Error. Import"),
-        ([], "its 'source' has another form"),
+        ([], "its 'source' has the wrong type"),
     ],
 )
 def test_a_card_with_another_source_is_refused_in_one_line(

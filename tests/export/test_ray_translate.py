@@ -151,7 +151,7 @@ def test_parts_are_not_taken_for_their_own_translations(program, corpus, capsys)
 def test_two_programs_do_not_write_one_directory(program, corpus, tmp_path, capsys):
     with program.owned(tmp_path / "out"):
         assert program.main(arguments_of(corpus, tmp_path / "out")) == 2
-    assert "One process at a time" in capsys.readouterr().err
+    assert "Only one process at a time" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_a_disk_that_fails_late_leaves_the_old_file(tmp_path, monkeypatch):
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(os, "fsync", failing)
-    with pytest.raises(OSError, match="must reach the disk as a whole. Received: .*output error"):
+    with pytest.raises(OSError, match="must be written completely. Received: .*output error"):
         with replacing(path, tmp_path / ".notes.txt") as file:
             file.write_text("new")
     assert path.read_text() == "old" and [*tmp_path.iterdir()] == [path]

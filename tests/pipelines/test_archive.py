@@ -130,7 +130,7 @@ def test_card_that_is_none_gets_one_line(saved, tmp_path, content):
 @pytest.mark.parametrize("name", ["source", "target", "search", "sha256"])
 def test_field_of_another_form_gets_one_line(saved, tmp_path, name, value):
     card = {**json.loads(members_of(saved)[CARD]), name: value}
-    with pytest.raises(ValueError, match=f"its '{name}' has another form") as error:
+    with pytest.raises(ValueError, match=f"its '{name}' has the wrong type") as error:
         read_card(with_card(saved, tmp_path, json.dumps(card)))
     one_line(error)
 
@@ -271,7 +271,7 @@ def test_archive_that_unfolds_to_much_is_refused(saved, tmp_path, monkeypatch, n
     monkeypatch.setattr(integrity, "SPARE", 2**20)
     members = {**members_of(saved), name: bytes(integrity.SPARE + 20 * saved.stat().st_size)}
     path = archive_of(tmp_path / "bomb.keras", members, zipfile.ZIP_DEFLATED)
-    with pytest.raises(ValueError, match="it unfolds to .* are allowed"):
+    with pytest.raises(ValueError, match="it unpacks to .* are allowed"):
         read_card(path)
 
 
@@ -279,7 +279,7 @@ def test_card_has_a_bound_of_its_own(saved, tmp_path, monkeypatch):
     monkeypatch.setattr(integrity, "LONGEST_CARD", 2**25)
     members = {**members_of(saved), CARD: b" " * (integrity.LONGEST_CARD + 1)}
     path = archive_of(tmp_path / "bomb.keras", members, zipfile.ZIP_DEFLATED)
-    with pytest.raises(ValueError, match="'pipeline.json' unfolds to 33,554,433 bytes"):
+    with pytest.raises(ValueError, match="'pipeline.json' unpacks to 33,554,433 bytes"):
         read_card(path)
 
 
@@ -287,7 +287,7 @@ def test_two_members_of_one_name_are_refused(saved, tmp_path):
     path = archive_of(tmp_path / "x.keras", members_of(saved))
     with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
         archive.writestr(CARD, b"{}")
-    with pytest.raises(ValueError, match="two files of one name"):
+    with pytest.raises(ValueError, match="two files with one name"):
         read_card(path)
 
 

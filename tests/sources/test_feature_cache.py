@@ -152,7 +152,7 @@ def test_a_directory_that_goes_away_is_told_once(tmp_path):
     for one in (b"a", b"b"):
         same(cache.array(one, None, lambda: PIXELS[0]), PIXELS[0])
     (line,) = lines
-    assert "takes no more files (A file must reach the disk" in line and "\n" not in line
+    assert "takes no more files (A file must be written" in line and "\n" not in line
 
 
 def test_what_a_killed_process_left_is_removed_in_time(tmp_path):

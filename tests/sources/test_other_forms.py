@@ -80,7 +80,7 @@ def test_each_form_is_named_with_the_way_out(source, tmp_path):
     if source is SOUND:
         read |= {"CAF", "RIFX", "mu-law WAV", "A-law WAV", "ADPCM WAV"}
     assert set(FORMS) - set(told) == read
-    ways = ("Convert to ", "Give ", "Unpack ", "Download the file", "It may be an error")
+    ways = ("Convert to ", "Give ", "Unpack ", "Download the file", "It may be a failed")
     assert all(remedy.startswith(ways) for remedy in told.values())
     assert told["NIST SPHERE"] == (
         "Give an image." if source is IMAGE else "Convert to WAV, for example with sox or ffmpeg."
@@ -89,10 +89,10 @@ def test_each_form_is_named_with_the_way_out(source, tmp_path):
 
 def test_bytes_of_no_known_form_are_told_from_an_empty_file():
     assert IMAGE.emptiness(bytes(9)) == (
-        "of an unknown form, not PNG or JPEG",
+        "of an unknown format, not PNG or JPEG",
         "Convert to PNG, for example with ImageMagick.",
     )
-    assert SOUND.emptiness(bytes(9)).reason == "of an unknown form, not WAV or FLAC"
+    assert SOUND.emptiness(bytes(9)).reason == "of an unknown format, not WAV or FLAC"
     assert SOUND.emptiness(b"") == IMAGE.emptiness(b"") == ("empty or can't be read", "")
 
 

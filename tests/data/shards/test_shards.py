@@ -104,7 +104,7 @@ def test_a_pipe_in_place_of_an_array_is_refused_at_once(shards):
     path.unlink()
     os.mkfifo(path)
     for read in (shards.check, lambda: shards.shard(1)):
-        with pytest.raises(ValueError, match="must be whole.*source.ids.npy.*no regular file"):
+        with pytest.raises(ValueError, match="must be whole.*source.ids.npy.*not a regular file"):
             read()
 
 

@@ -213,7 +213,7 @@ def test_card_of_another_form_is_found(converted, tmp_path, field):
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("card.json", json.dumps({**JOINT, **field}))
     (finding,) = check(path)
-    assert finding[:2] == (HOST, "card.json") and "another form" in finding.why
+    assert finding[:2] == (HOST, "card.json") and "the wrong type" in finding.why
 
 
 @pytest.mark.parametrize("card", [b"", b"[]", b"{", b"[" * 100_000], ids=lambda card: card[:3])

@@ -124,7 +124,7 @@ def test_field_of_another_form_is_found(version, name, value):
     card = json.loads((version / CARD).read_bytes())
     rewrite(version, json.dumps({**card, name: value}).encode())
     (finding,) = check(version)
-    assert f"its '{name}' has another form" in finding.why
+    assert f"its '{name}' has the wrong type" in finding.why
 
 
 @pytest.mark.parametrize("name", ["search", "parity", "signatures", "vocabulary_sha256", "keras"])
