@@ -9,11 +9,11 @@ from keras_bahdanau.optimizers.rounded_weights import RoundingOptimizer
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Adam(keras.optimizers.Adam):
-    """`keras.optimizers.Adam` that updates a variable by one kernel of TensorFlow.
+    """`keras.optimizers.Adam` that updates each variable with one TensorFlow kernel.
 
-    Arguments, variables and checkpoints are those of Keras' class, and so are the weights, but for
-    rounding: 1e-5 of an update. Other backends, `amsgrad`, variables in half precision and slices
-    of a gradient that is not clipped have Keras' own update.
+    Arguments, variables and checkpoints are as in Keras, and so are the weights up to rounding,
+    1e-5 of an update. Other backends, `amsgrad`, variables in half precision and sparse gradients
+    without clipping use Keras' own update.
 
     Example:
         >>> optimizer = keras_bahdanau.optimizers.Adam(1e-3, global_clipnorm=5.0)
@@ -42,7 +42,7 @@ class Adam(keras.optimizers.Adam):
         )
 
     def _has_kernel(self, gradient, variable):
-        """True for dense gradients; Keras squares the slices of others before it adds them up."""
+        """True for dense gradients; Keras squares the slices of sparse ones before summing them."""
         if not _on_tensorflow() or self.amsgrad:
             return False
         is_wide = keras.backend.standardize_dtype(variable.dtype) in ("float32", "float64")
@@ -70,11 +70,11 @@ class AveragingAdam(Adam):
 
     a_t = m_t a_{t-1} + (1 - m_t) w_t,   m_t = min(ema_momentum, (t - 1) / (t + 8)),   t = 1, 2, ...
 
-    So the average covers about a tenth of the first steps, and never mostly the initial weights.
+    Thus early averages cover about the last tenth of the steps, and the initial weights fade soon.
 
     Args:
         learning_rate: Float or schedule.
-        ema_momentum: Float in [0, 1). Highest share of the old average at a step.
+        ema_momentum: Float in [0, 1). Largest weight of the old average in a step.
         **kwargs: As in `keras.optimizers.Adam`.
     """
 
@@ -88,7 +88,7 @@ class AveragingAdam(Adam):
     def _update_model_variables_moving_average(self, trainable_variables):
         if not self.use_ema:
             return
-        before = keras.ops.cast(self.iterations, "float32")  # t - 1: this step is counted later
+        before = keras.ops.cast(self.iterations, "float32")  # t - 1: Keras counts this step later
         momentum = keras.ops.minimum(self.ema_momentum, before / (before + 9.0))
         for variable, average in zip(
             trainable_variables, self._model_variables_moving_average, strict=True
@@ -102,13 +102,13 @@ class AveragingAdam(Adam):
 
 
 def innermost(optimizer):
-    """The optimizer within one that scales the loss."""
+    """The optimizer inside a `LossScaleOptimizer`, or the optimizer itself."""
     return getattr(optimizer, "inner_optimizer", optimizer)
 
 
 @contextlib.contextmanager
 def averaged_weights(model):
-    """The compiled model with the averaged weights of an `AveragingAdam`, within a `with` block."""
+    """Use the averaged weights of an `AveragingAdam` in a compiled model within a `with` block."""
     optimizer = innermost(model.optimizer)
     if not isinstance(optimizer, AveragingAdam) or not optimizer.built:
         yield
@@ -120,7 +120,7 @@ def averaged_weights(model):
 
 @contextlib.contextmanager
 def whole_weights(model):
-    """The model with the weights w = q + r of a `RoundingOptimizer`, for a mean over epochs."""
+    """Use the unrounded weights w = q + r of a `RoundingOptimizer`, to average over epochs."""
     optimizer = innermost(model.optimizer)
     if not isinstance(optimizer, RoundingOptimizer) or optimizer.use_ema:
         yield

@@ -1,18 +1,17 @@
-"""Quantization-aware training: weights rounded as the LiteRT exports "int8" and "int4" do.
+"""Quantization-aware training: weights rounded as in the LiteRT exports "int8" and "int4".
 
-An optimizer of `rounding` keeps each weight as two numbers: the rounded one, which the model
-computes with, and the remainder,
+An optimizer from `rounding` stores each weight as two numbers: the rounded one, which the model
+uses, and the remainder,
 
 w = q + r,   q = s n,   n = round(w / s) in -L ... L
 
-with L = 127 in 8 bits, and 7 in 4. A matrix of 8 bits has one scale, s = max |w| / L. A matrix of
-4 bits has a scale for each of its outputs, a large embedding table one for each of its rows: among
-max |w| / L times 1, 0.95, ..., 0.5 the scale with the least sum of r^2. Larger weights are clipped
-to s L.
+with L = 127 for 8 bits and 7 for 4. An 8-bit matrix has one scale, s = max |w| / L. A 4-bit matrix
+has a scale for each output, a large embedding table for each row: among max |w| / L times 1, 0.95,
+..., 0.5 the scale with the least sum of r^2. Larger weights are clipped to s L.
 
-A step moves w by the gradient at q (the straight-through estimator of Bengio et al. 2013, as
-Courbariaux et al. 2015 train weights of few bits), and rounds again. So validation and the file
-have the weights of the device, and the export loses nothing more.
+A step moves w by the gradient at q (the straight-through estimator of Bengio et al. 2013, as used
+by Courbariaux et al. 2015 for weights of few bits), and rounds again. Thus validation and the saved
+file use the same weights as the device, and the export loses no further precision.
 """
 
 import functools
@@ -21,18 +20,18 @@ import math
 import keras
 from keras import ops
 
-LEVELS = {"int8": 127, "int4": 7}  # of each sign, by the export
-PARTS = tuple(part / 100 for part in range(100, 45, -5))  # of the widest scale, tried in 4 bits
-LEAST = 1024  # numbers of a matrix that the export rounds; smaller ones stay unchanged
-LEAST_OF_TABLE = 65536  # numbers of an embedding table in 4 bits; smaller ones have 8
-_FACTORS = ("kernel", "recurrent_kernel", "embeddings", "v")  # names of the factors of products
+LEVELS = {"int8": 127, "int4": 7}  # largest integer, by export
+PARTS = tuple(part / 100 for part in range(100, 45, -5))  # of the widest scale, to try for 4 bits
+LEAST = 1024  # numbers in a matrix; the export leaves smaller ones unrounded
+LEAST_OF_TABLE = 65536  # numbers in a 4-bit embedding table; smaller ones have 8 bits
+_FACTORS = ("kernel", "recurrent_kernel", "embeddings", "v")  # names of weights in products
 
 
 def rounded(weight, axis=None, sections=1, quantization="int8"):
-    """A float tensor of two axes or more, with the values that it has in 8 or 4 bits.
+    """Round a float tensor of two or more axes to 8 or 4 bits.
 
-    `axis` has one scale s for each index (the last of convolution filters and of matrices of 4
-    bits, 0 of tables of 4 bits); None for one scale. `sections` splits the last axis, as in
+    Each index of `axis` has its own scale s (the last axis for convolution filters and 4-bit
+    matrices, 0 for 4-bit tables); None for one scale. `sections` splits the last axis, as in
     `ops.split`, into parts that the export rounds separately.
     """
     parts = ops.split(weight, sections, axis=-1)
@@ -42,7 +41,7 @@ def rounded(weight, axis=None, sections=1, quantization="int8"):
 
 
 def _rounded(weight, axes, quantization):
-    """A part of a weight; along `axes` one scale is shared, None for all axes."""
+    """Round a part of a weight; one scale is shared along `axes`, None for all."""
     if math.prod(weight.shape) < LEAST:
         return weight
     levels = LEVELS[quantization]
@@ -63,14 +62,14 @@ def _rounded(weight, axes, quantization):
 
 
 def roundings_of(model, quantization="int8"):
-    """Pairs of a variable that the export rounds, and the function that rounds its value.
+    """List of (variable that the export rounds, function that rounds its value).
 
     Small tables and convolution filters always have 8 bits.
     """
     layers = [*model._flatten_layers()]
     kinds = keras.layers.Conv1D, keras.layers.Conv2D
     filters = {id(layer.kernel) for layer in layers if isinstance(layer, kinds)}
-    # U of the gates and U of the candidate are factors of two products
+    # U of the gates and U of the candidate belong to separate products
     sections = {
         id(cell.recurrent_kernel): [2 * cell.units]
         for cell in layers
@@ -94,12 +93,12 @@ def roundings_of(model, quantization="int8"):
 
 
 def has_4_bits(shape):
-    """True for a large table `(tokens, units)` with even units: a byte holds two of a row."""
+    """True for a large table `(tokens, units)` with even units, since a byte stores two numbers."""
     return len(shape) == 2 and math.prod(shape) >= LEAST_OF_TABLE and shape[-1] % 2 == 0
 
 
 def round_weights(model, quantization="int8", remainders=None):
-    """Round the weights of a built model once; `remainders`, of its optimizer, get the rest."""
+    """Round the weights of a built model once; the optimizer's `remainders` get the rest."""
     for variable, nearest_to in roundings_of(model, quantization):
         _round(variable, nearest_to, (remainders or {}).get(id(variable)))
 
@@ -113,7 +112,7 @@ def _round(variable, nearest_to, remainder):
 
 @functools.cache
 def rounding(kind):
-    """Subclass of a class of Keras optimizers that rounds the weights after each step.
+    """Subclass of a Keras optimizer class that rounds the weights after each step.
 
     Example:
         >>> optimizer = rounding(keras.optimizers.Adam)(1e-4)
@@ -124,7 +123,7 @@ def rounding(kind):
 
 
 class RoundingOptimizer:
-    """Mixin of optimizers that round the weights after each step: see `rounding`.
+    """Optimizer mixin that rounds the weights after each step: see `rounding`.
 
     Weight decay and the moving average apply to w = q + r; the gradient is taken at q. `remainders`
     maps the id of a weight to the variable of r.
@@ -133,7 +132,7 @@ class RoundingOptimizer:
     _roundings, remainders = {}, {}
 
     def round_weights_of(self, model, quantization="int8"):
-        """Choose the weights of a built model to round, before the optimizer is built."""
+        """Select the weights to round in a built model, before the optimizer is built."""
         self._roundings = {
             id(weight): nearest_to for weight, nearest_to in roundings_of(model, quantization)
         }

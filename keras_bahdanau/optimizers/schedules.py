@@ -8,7 +8,7 @@ from keras import ops
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Halving(keras.optimizers.schedules.LearningRateSchedule):
-    """Full rate, then half the last one in each epoch (Luong et al. 2015, 4.1), after a warm-up."""
+    """Full learning rate after a warm-up, then halved in each epoch (Luong et al. 2015, 4.1)."""
 
     def __init__(self, learning_rate, epoch_steps, full_epochs, warmup_steps=0):
         super().__init__()
@@ -30,25 +30,25 @@ class Halving(keras.optimizers.schedules.LearningRateSchedule):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Cosine(keras.optimizers.schedules.LearningRateSchedule):
-    """Learning rate that rises linearly, and falls as a cosine to zero at a step that may move.
+    """Learning rate that rises linearly, then falls as a cosine to zero at an adjustable step.
 
     rate_t = learning_rate * t / warmup_steps,                                     t < warmup_steps
     rate_t = learning_rate * (1 + cos(pi (t - warmup_steps) / (last_step - warmup_steps))) / 2
 
-    (Loshchilov and Hutter 2017, equation 5, without restarts.) The end of
-    `keras.optimizers.schedules.CosineDecay` is fixed; `callbacks.EndInTime` moves this one.
+    (Loshchilov and Hutter 2017, equation 5, without restarts.) `callbacks.EndInTime` moves the
+    last step, which is fixed in `keras.optimizers.schedules.CosineDecay`.
     """
 
     def __init__(self, learning_rate, last_step, warmup_steps=0):
         super().__init__()
         self.learning_rate = learning_rate
-        # variables, since the compiled training step reads them
+        # variables, so that a compiled training step sees changes
         self._warmup_steps = keras.Variable(float(warmup_steps), trainable=False, name="warmup")
         self._last_step = keras.Variable(float(last_step), trainable=False, name="last_step")
 
     @property
     def warmup_steps(self):
-        """Integer, the step that has the height."""
+        """Integer, the step with the full rate."""
         return int(self._warmup_steps.value)
 
     @warmup_steps.setter
@@ -79,7 +79,7 @@ class Cosine(keras.optimizers.schedules.LearningRateSchedule):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
-    """Learning rate that rises linearly, and falls with the square root of the steps.
+    """Learning rate that rises linearly, then falls with the inverse square root of the step.
 
     rate_t = learning_rate * min(t / warmup_steps, sqrt(warmup_steps / t)),  t = 1, 2, ...
 

@@ -1,4 +1,4 @@
-"""Objects that answer requests from a model's file, whatever its format."""
+"""Objects that run a model's file in any format."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

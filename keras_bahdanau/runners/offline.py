@@ -1,4 +1,4 @@
-"""Rows in, the same rows with their translations out: a picklable function for any engine."""
+"""Translation of rows by a picklable function, for any data engine."""
 
 import dataclasses
 import functools
@@ -16,16 +16,16 @@ from keras_bahdanau.settings.cores import usable_cores
 from keras_bahdanau.settings.limits import BATCH_SIZE
 from keras_bahdanau.settings.option import check_value
 
-_EXPORTS = {".tflite": "A .tflite file", ".onnx": "An .onnx file"}  # by the suffix
+_EXPORTS = {".tflite": "A .tflite file", ".onnx": "An .onnx file"}  # by suffix
 ADDED = ("translation", "score", "confidence")
 _LOADING, _COUNTING = threading.Lock(), threading.Lock()
 
 
 class BatchTranslator:
-    """Function of a batch of rows that adds the translation of each, its score and confidence.
+    """Function that adds translations, scores and confidences to a batch of rows.
 
-    It holds a path and options, so engines can pickle it. Each process loads a model once. Any
-    number of threads may share it; a .tflite file translates for one of them at a time.
+    It stores only a path and options, so engines can pickle it. Each process loads the model once.
+    Any number of threads may share it; a .tflite file serves one of them at a time.
 
     ```python
     translator = BatchTranslator("runs/en-de", beam_width=1)
@@ -41,13 +41,13 @@ class BatchTranslator:
     ```
 
     Args:
-        path: Path of a `.keras` file, the directory of a training, a version of a SavedModel, or a
-            `.tflite` or `.onnx` file. All processes must find it there.
-        column: String, the column of the inputs: texts, or paths or bytes of files.
-        prefix: String before the names of the three columns.
-        batch_size: Positive integer. Inputs decoded at once; those of a call are sorted by length.
-        **search: Fields of `SearchOptions` in place of the model's own, such as `beam_width=1`; for
-            a `.keras` file alone, since an export has a fixed search.
+        path: Path of a `.keras` file, a training directory, a version of a SavedModel, or a
+            `.tflite` or `.onnx` file. It must exist for all processes.
+        column: String, column of the inputs: texts, or paths or bytes of files.
+        prefix: String, prefix of the names of the three columns.
+        batch_size: Positive integer. Inputs decoded together; each call sorts its inputs by length.
+        **search: Fields of `SearchOptions` that override the model's, such as `beam_width=1`; only
+            for a `.keras` file, since an export has a fixed search.
 
     Call arguments:
         rows: Dictionary from column names to arrays or lists, or a pandas `DataFrame`.
@@ -62,10 +62,10 @@ class BatchTranslator:
         bad_rows: Integer, number of rows without a valid input.
 
     Raises:
-        FileNotFoundError: If there is no model.
-        TypeError: If `rows` is of another type, or `search` has an unknown field.
-        ValueError: If the model's file is damaged, an option is out of range, `rows` lack the
-            column, or have one of the names to add.
+        FileNotFoundError: If the model is missing.
+        TypeError: If `rows` has another type, or `search` has an unknown field.
+        ValueError: If the model's file is damaged, an option is out of range, or `rows` lacks the
+            column or already has one of the added columns.
     """
 
     def __init__(self, path, column="text", prefix="", batch_size=64, **search):
@@ -80,8 +80,8 @@ class BatchTranslator:
         if self.path.suffix != ".keras" and search:
             received = ", ".join(f"{name}={value!r}" for name, value in search.items())
             raise ValueError(
-                f"{_EXPORTS.get(self.path.suffix, 'A SavedModel')} searches as it was "
-                f"exported to. Received: {received}. Leave it out, or give the .keras file."
+                f"{_EXPORTS.get(self.path.suffix, 'A SavedModel')} has a fixed "
+                f"search. Received: {received}. Leave it out, or give the .keras file."
             )
         self.column, self.batch_size, self.search = column, batch_size, search
         self.names = tuple(prefix + name for name in ADDED)
@@ -96,7 +96,7 @@ class BatchTranslator:
         return map(self, frames)
 
     def columns_of(self, rows):
-        """The columns that the call adds: a dictionary from names to arrays `(rows,)`."""
+        """The columns that a call adds: a dictionary from names to arrays `(rows,)`."""
         self._check(rows)
         loaded = load_model(self.path)
         values = [*rows[self.column]]
@@ -124,7 +124,7 @@ class BatchTranslator:
         names = [*rows]
         if self.column not in names:
             raise ValueError(
-                "`rows` must have the column that is translated. "
+                "`rows` must have the column to translate. "
                 f"Received: column={self.column!r}, rows with {names}. Name one of them."
             )
         if taken := [name for name in self.names if name in names]:
@@ -146,17 +146,17 @@ def find_model(path):
         return find_translator(path)
     except FileNotFoundError:
         raise FileNotFoundError(
-            "A model must be a .keras, .tflite or .onnx file, the directory of a training, or that "
-            f"of one version of a SavedModel. Received: path={str(path)!r}, none of them. "
+            "A model must be a .keras, .tflite or .onnx file, a training directory, or that of "
+            f"one version of a SavedModel. Received: path={str(path)!r}, none of these. "
             "Correct it."
         ) from None
 
 
 class LoadedModel(NamedTuple):
-    """A model in this process."""
+    """A model that is loaded in this process."""
 
-    pipeline: Any  # `Pipeline`, or the runner of an artefact
-    search: SearchOptions  # of the model itself
+    pipeline: Any  # `Pipeline`, or the runner of an export
+    search: SearchOptions  # the model's own
     fixed: bool  # True if the search can't be changed
     inputs: str  # see `Source.inputs_are`
 
@@ -165,11 +165,11 @@ class LoadedModel(NamedTuple):
         return SearchOptions(**{**vars(self.search), **changes})
 
     def decode(self, inputs, batch_size, search):
-        """List of `Translation`, one an input."""
+        """List of `Translation`, one per input."""
         return self.pipeline.decode(inputs, batch_size, None if self.fixed else search)
 
     def input_of(self, value):
-        """The input of the source in a value of a row; None if the value is none."""
+        """The source's input from a value of a row; None if the value is invalid."""
         try:
             source = _READ.get(self.inputs, lambda value: value)(value)
             self.pipeline.source.check("rows", [source])
@@ -179,7 +179,7 @@ class LoadedModel(NamedTuple):
 
 
 def load_model(path):
-    """`LoadedModel` of a path, loaded once in this process; again if the file has changed."""
+    """`LoadedModel` of a path, loaded once per process, and again if the file changes."""
     status = os.stat(path)
     with _LOADING:
         return _loaded(path, status.st_ino, status.st_size, status.st_mtime_ns)
@@ -187,7 +187,7 @@ def load_model(path):
 
 @functools.lru_cache(1)
 def _loaded(path, *state):
-    cores = usable_cores()  # as many as the engine gives this process
+    cores = usable_cores()  # the share that the engine gives this process
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(max(1, cores // 2)))
     os.environ.setdefault("TF_NUM_INTEROP_THREADS", str(cores))
@@ -204,7 +204,7 @@ def _loaded(path, *state):
 
 
 def _artefact(path):
-    """The object that runs an export."""
+    """The runner of an export."""
     if path.suffix == ".tflite":
         from keras_bahdanau.exporters.litert.litert_pipeline import open_litert
 
@@ -219,7 +219,7 @@ def _artefact(path):
 
 
 def _text(value):
-    """A text as a string that UTF-8 can encode, whatever numbers or gaps a column has."""
+    """A text as a string that UTF-8 can encode; TypeError for numbers and missing values."""
     if not isinstance(value, str | bytes):
         raise TypeError(f"A text must be a string. Received: {value!r:.80}")
     text = value if isinstance(value, str) else value.decode()
@@ -228,7 +228,7 @@ def _text(value):
 
 
 def _file(value):
-    """A file: its content, or the path of one that exists."""
+    """A file: its content, or the path of an existing file."""
     if isinstance(value, bytes):
         return value
     path = Path(value)

@@ -1,1 +1,1 @@
-"""Options, checks and limits that every part shares."""
+"""Options, checks and limits shared by all parts."""

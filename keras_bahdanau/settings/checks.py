@@ -1,4 +1,4 @@
-"""Checks of arguments: what must hold, what came, what to do; and counts in words."""
+"""Checks of arguments, with errors that say what to do; and counts in words."""
 
 import inspect
 import sys
@@ -34,7 +34,7 @@ def fraction(name, meaning, value):
 
 
 def rate_or(default, name, meaning, value):
-    """Return `default` if `value` is None, and `rate` of it otherwise."""
+    """Return `default` if `value` is None, else the value checked by `rate`."""
     return default if value is None else rate(name, meaning, value)
 
 
@@ -66,22 +66,22 @@ def choice(name, value, allowed):
 
 
 def whole(name, part, arguments, kind):
-    """Return a whole part, or raise ValueError if arguments of its constructor are not default.
+    """Return a part, or raise ValueError if arguments for its constructor are not default.
 
-    `name` is the argument that takes the part, `arguments` are those of `kind` that would make one.
+    `name` is the argument that accepts the part; `arguments` are for the constructor of `kind`.
     """
     defaults = inspect.signature(kind.__init__).parameters
     changed = [key for key, value in arguments.items() if value != defaults[key].default]
     if changed:
         received = ", ".join(f"{key}={arguments[key]!r}" for key in changed)
         raise ValueError(
-            f"A whole `{name}` has its own {', '.join(changed)}. Received: "
+            f"A layer given as `{name}` has its own {', '.join(changed)}. Received: "
             f"{name}={type(part).__name__}(...), {received}. Give them to that layer."
         )
     return part
 
 
 def counted(number, plural):
-    """Format a count with its noun, of a regular plural: `1 pair`, `2,000 pairs`."""
+    """Format a count with its noun, given as a regular plural: `1 pair`, `2,000 pairs`."""
     singular = plural.removesuffix("es") if plural.endswith("ches") else plural.removesuffix("s")
     return f"{number:,} {singular if number == 1 else plural}"

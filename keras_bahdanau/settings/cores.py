@@ -5,14 +5,14 @@ import math
 import os
 from pathlib import Path
 
-CGROUP = Path("/sys/fs/cgroup")  # of Linux: in a container its own limits
+CGROUP = Path("/sys/fs/cgroup")  # on Linux; in a container, its own limits
 
 
 def usable_cores():
     """Count the cores that the process may use.
 
-    The limits are those of `taskset`, of containers (`docker run --cpus=2`, `limits.cpu` of
-    Kubernetes), and OMP_NUM_THREADS, in which Ray and Spark give each process its share.
+    It respects the limits of `taskset`, of containers (`docker run --cpus=2`, `limits.cpu` of
+    Kubernetes), and of OMP_NUM_THREADS, where Ray and Spark set the share of each process.
     """
     allowed = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
     cores = len(allowed(0)) if allowed else os.cpu_count() or 1
@@ -22,17 +22,17 @@ def usable_cores():
 
 
 def _quotas(directory):
-    """Yield the cores that the time of a control group is worth, if it has a limit."""
+    """Yield the number of cores that a control group allows, if it has a limit."""
     for quota, period in (
         _numbers(directory / "cpu.max"),  # version 2, in microseconds: "max 100000" for no limit
         _numbers(directory / "cpu" / "cpu.cfs_quota_us", directory / "cpu" / "cpu.cfs_period_us"),
     ):
-        if quota > 0 and period > 0:  # version 1 has -1 for no limit
+        if quota > 0 and period > 0:  # in version 1, -1 means no limit
             yield max(1, math.ceil(quota / period))
 
 
 def _numbers(*paths):
-    """The two integers of one file, or of two; (0, 0) where there are none."""
+    """Two integers from one file, or from two; (0, 0) if missing."""
     with contextlib.suppress(OSError, ValueError):
         quota, period = " ".join(path.read_text() for path in paths).split()
         return int(quota), int(period)

@@ -1,4 +1,4 @@
-"""Lines that libraries print when they start, and that say nothing to a user."""
+"""Startup messages of libraries that mean nothing to users."""
 
 import contextlib
 import faulthandler
@@ -8,22 +8,22 @@ import threading
 
 GREETINGS = (
     *(b"I0000 ", b"WARNING: All log messages before absl", b"INFO: Created TensorFlow Lite"),
-    b"normalizer.cc(",  # SentencePiece inside of TensorFlow, whose log level nothing sets
+    b"normalizer.cc(",  # SentencePiece in TensorFlow, whose log level is fixed
 )
-_SCREEN = threading.RLock()  # one thread at a time may exchange standard error
+_SCREEN = threading.RLock()  # one thread at a time may redirect standard error
 
 
 @contextlib.contextmanager
 def without_greetings():
-    """Hold back the greetings of TensorFlow's and LiteRT's libraries, which no setting silences.
+    """Suppress startup messages of TensorFlow and LiteRT, which no setting silences.
 
-    All other output is printed in the end, and so is the traceback of a crash.
+    All other output is printed at the end; so is the traceback of a crash.
     TF_CPP_MIN_LOG_LEVEL=1 prints everything.
     """
     with _SCREEN:
         screen = None
         if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "3") >= "2":
-            with contextlib.suppress(OSError):  # a daemon may have none
+            with contextlib.suppress(OSError):  # a daemon may lack it
                 screen = os.dup(2)
         if screen is None:
             yield

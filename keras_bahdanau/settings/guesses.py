@@ -1,11 +1,11 @@
-"""Names that users guess: the nearest name that exists, for the end of an error."""
+"""Suggestions for misspelled or guessed names, for the end of an error."""
 
 import dataclasses
 import difflib
 import functools
 import inspect
 
-SYNONYMS = {  # our names: words of other packages for them that the spelling does not tell
+SYNONYMS = {  # our names: differently spelled equivalents in other packages
     "attention_units": "attention_dim attention_size",
     "batch_tokens": "batch_size mini_batch",
     "batch_sentences": "batch_size",
@@ -62,17 +62,17 @@ SYNONYMS = {  # our names: words of other packages for them that the spelling do
     "vocabulary": "vocab",
     "warmup": "warmup_steps warmup_updates",
 }
-_CLOSE = 0.7  # ratio of `difflib`
+_CLOSE = 0.7  # least ratio of `difflib`
 _OF_KERAS = {"activity_regularizer", "autocast", "dtype", "name", "trainable"}
-_PLAIN = dict | str | int | float | list  # which are no settings
-_MOST_NAMES = 12  # that an error lists
+_PLAIN = dict | str | int | float | list  # types that are not settings
+_MOST_NAMES = 12  # most names listed in an error
 _LONGEST_VALUE = 60
 
 
 def nearest_name(value, names):
-    """The name that a wrong one stands for, by its spelling or as a synonym; None if none is near.
+    """The name that a wrong one probably means, by spelling or as a synonym, or None.
 
-    Hyphens, underscores and case make no difference.
+    Ignores case, and the difference between hyphens and underscores.
     """
     if not isinstance(value, str):
         return None
@@ -87,13 +87,13 @@ def nearest_name(value, names):
 
 
 def nearest(value, names):
-    """End of an error: the name that a wrong one stands for; "" if none is near."""
+    """End of an error: the name that a wrong one probably means, or ""."""
     name = nearest_name(value, names)
     return "" if name is None else f". Did you mean {name!r}?"
 
 
 def _meant(guess):
-    """Our names that a word of another package stands for."""
+    """Our names for a word of another package."""
     return [_plain(name) for name, words in SYNONYMS.items() if guess in words.split()]
 
 
@@ -102,14 +102,14 @@ def _plain(name):
 
 
 def check_keywords(**settings):
-    """Decorator of a function, or of a class with public methods, that explains unknown keywords.
+    """Decorator for a function, or a class with public methods: explains unknown keywords.
 
-    A keyword that is no parameter raises TypeError with the nearest one, or with the settings that
-    have it.
+    An unknown keyword raises TypeError, which suggests the nearest parameter or the right settings.
 
     Args:
-        **settings: For the name of a parameter the dataclass of its settings: with
-            `search=SearchOptions`, `beam_size=4` leads to `search=SearchOptions(beam_width=...)`.
+        **settings: The settings dataclass of each parameter of that name: with
+            `search=SearchOptions`, the error for `beam_size=4` suggests
+            `search=SearchOptions(beam_width=...)`.
     """
 
     def decorate(target):
@@ -124,9 +124,9 @@ def check_keywords(**settings):
 
 
 def check_constructor(kind):
-    """Class decorator that explains unknown keywords of a constructor, as `check_keywords` does.
+    """Class decorator that explains unknown keywords of a constructor like `check_keywords`.
 
-    Not for layers and models, whose constructors Keras inspects: they call `check_passed_on`.
+    Layers and models, whose constructors Keras inspects, call `check_passed_on` instead.
     """
     if "__init__" in vars(kind):
         kind.__init__ = _checked(kind.__init__, title=kind.__name__)
@@ -134,12 +134,12 @@ def check_constructor(kind):
 
 
 def unknown_keyword(title, name, value, names):
-    """The TypeError of a keyword that a function `title` does not have, among those that it has."""
+    """TypeError for an unknown keyword of a function `title`; `names` are the known ones."""
     return _unknown(title, name, value, [{known: known for known in names}])
 
 
 def check_passed_on(kind, kwargs):
-    """Raise TypeError if keywords that a layer of a class passes on to Keras are unknown there."""
+    """Raise TypeError if keywords that a layer passes on to Keras are unknown there."""
     for name, value in kwargs.items():
         if name not in _OF_KERAS:
             names = [*inspect.signature(kind.__init__).parameters]
@@ -173,7 +173,7 @@ def _checked(function, settings=None, title=None):
 
 
 def _remedies(function, parameters, settings, args):
-    """Groups of what a keyword may stand for, {name: what to write}, the likeliest first."""
+    """Groups of what a keyword may mean, {name: what to write}, likeliest first."""
     yield {name: name for name in parameters if name != "self"}
     for parameter, kind in settings.items():
         if parameter in parameters:
@@ -187,7 +187,7 @@ def _remedies(function, parameters, settings, args):
 
 
 def _unknown(title, name, value, remedies):
-    """The TypeError of a keyword; a synonym counts before a name that is only spelled so."""
+    """TypeError for a keyword; synonyms precede names with a similar spelling."""
     groups = [*remedies]
     received = f"{name}={value!r:.{_LONGEST_VALUE}}"
     message = f"`{title}` has no argument `{name}`. Received: {received}."

@@ -1,4 +1,4 @@
-"""Names of a package that are loaded on first use, by Python and by Keras."""
+"""Names of a package that load on first use, by Python or by Keras."""
 
 import importlib
 import importlib.abc
@@ -16,9 +16,9 @@ def lazy_names(package, module_of):
     __getattr__, __dir__ = lazy_names(__name__, {"BatchedPairs": "batching"})
     ```
 
-    `module_of` maps a name to its module in the package, or, after a dot, in the one around it; a
-    name that ends its module's path is the module itself. A wrong name raises AttributeError with
-    the nearest one; a package that is not installed raises ImportError with its extra.
+    `module_of` maps a name to its module in the package, or, with a leading dot, in the parent
+    package; if a path ends in the name, the name is the module itself. A wrong name raises
+    AttributeError with the nearest one; a missing package raises ImportError with its extra.
     """
 
     def load(name):
@@ -33,16 +33,16 @@ def lazy_names(package, module_of):
             raise ImportError(message, name=error.name) from error
         is_module = module_of[name].split(".")[-1] == name
         value = module if is_module else getattr(module, name)
-        vars(sys.modules[package])[name] = value  # the next use finds it there
+        vars(sys.modules[package])[name] = value  # for the next use
         return value
 
     def names():
         return sorted({*vars(sys.modules[package]), *module_of})
 
     def advice(name):
-        if name.startswith("_"):  # which programs ask for, not users
+        if name.startswith("_"):  # requested by programs, not users
             return ""
-        from keras_bahdanau.settings.guesses import nearest, nearest_name  # which take their time
+        from keras_bahdanau.settings.guesses import nearest, nearest_name  # slow
 
         inside = _names_inside(package, module_of)
         public = {known: known for known in names() if not known.startswith("_")}
@@ -56,23 +56,23 @@ def lazy_names(package, module_of):
 
 
 def missing_package(user, error):
-    """One line about a name or command whose package is not installed; "" for a fault of ours."""
+    """Message about a name or command whose package is missing; "" if the fault is ours."""
     missing = (error.name or "").partition(".")[0]
     if missing in ("", "keras_bahdanau"):
         return ""
     extra = _EXTRA_OF.get(missing, "all")
     advice = f"Install it: pip install 'keras-bahdanau[{extra}]'"
-    if "keras" not in sys.modules and missing in _BACKENDS:  # Keras itself could not be imported
-        advice = "Install it, or choose a backend that is there: KERAS_BACKEND=jax, for example."
+    if "keras" not in sys.modules and missing in _BACKENDS:  # importing Keras failed
+        advice = "Install it, or choose an installed backend: KERAS_BACKEND=jax, for example."
     return f"{user} needs the package {missing}. Received: an environment without it. {advice}"
 
 
 def register_lazily(package, modules):
-    """Register classes with Keras by name, once Keras is imported; their modules are not yet.
+    """Register classes with Keras by name once Keras is imported, without their modules.
 
     `keras.saving.load_model` then finds them in a process that has only imported the package.
-    `modules` is a function, called late, of the table from each module of the package to the names
-    of its classes. The decorator of a class replaces its stand-in.
+    `modules` is a function, called at registration, that returns a dictionary from each module of
+    the package to its class names. The decorator of a class replaces its stand-in.
     """
 
     def register():
@@ -90,7 +90,7 @@ def register_lazily(package, modules):
 
 
 def _stand_in(module, name):
-    """A class that Keras finds by its registered name, and that makes the real object."""
+    """A class that Keras finds by its registered name, and that creates the real object."""
 
     def real_class():
         return getattr(importlib.import_module(module), name)
@@ -105,7 +105,7 @@ def _stand_in(module, name):
 
 
 class _ImportHook(importlib.abc.MetaPathFinder):
-    """Finder that calls `act` when a module has been imported, and then leaves `sys.meta_path`."""
+    """Finder that calls `act` after a module is imported, then removes itself."""
 
     def __init__(self, module_name, act):
         self.module_name, self.act = module_name, act
@@ -126,7 +126,7 @@ class _ImportHook(importlib.abc.MetaPathFinder):
         def exec_module(module):
             loader.exec_module = load
             load(module)
-            if self in sys.meta_path:  # a failed import is tried again
+            if self in sys.meta_path:  # still there after a failed import
                 sys.meta_path.remove(self)
                 self.act()
 
@@ -134,7 +134,7 @@ class _ImportHook(importlib.abc.MetaPathFinder):
 
 
 def _names_inside(package, module_of):
-    """Dictionary from public names to their paths, in packages inside one that load no backend."""
+    """Dictionary from public names to their paths, for lazy packages inside a package."""
     root = Path(sys.modules[package].__file__).parent
     paths = {}
     for part in sorted({*module_of.values()}):

@@ -1,4 +1,4 @@
-"""One option of a settings dataclass: its field holds default, check and help."""
+"""One option of a settings dataclass: its field stores default, check and help."""
 
 import dataclasses
 import inspect
@@ -16,8 +16,8 @@ class Check(NamedTuple):
     Attributes:
         demand: String, what the value must be, such as "an integer in [1, 9]".
         allows: Function of a value that returns a bool.
-        choices: Tuple of the allowed names; () where the option is no choice of names.
-        advice: Dictionary from likely wrong values to the end of their error.
+        choices: Tuple of the allowed names; () if values are not names.
+        advice: Dictionary from likely wrong values to advice at the end of the error.
     """
 
     demand: str
@@ -35,13 +35,13 @@ def integer(lowest, highest):
 
 
 def number(lowest, highest, ends="[]"):
-    """Check for a number of an interval; `ends`, such as "(]", are its brackets."""
+    """Check for a number in an interval; `ends`, such as "(]", are its brackets."""
     left, right = ends
 
     def allows(value):
         if not _is_integer(value) and not isinstance(value, float):
             return False
-        inside = lowest <= value <= highest  # which NaN never is
+        inside = lowest <= value <= highest  # never True for NaN
         excluded = (left == "(" and value == lowest) or (right == ")" and value == highest)
         return inside and not excluded
 
@@ -58,18 +58,18 @@ def one_of(*names):
 
 
 def some_of(*names):
-    """Check for different names in one string, with commas between."""
+    """Check for different names in one string, separated by commas."""
 
     def allows(value):
         parts = value.split(",") if isinstance(value, str) else [""]
         return set(parts) <= set(names) and len(set(parts)) == len(parts)
 
-    demand = f"one or more of {', '.join(map(repr, names))}, with commas between"
+    demand = f"one or more of {', '.join(map(repr, names))}, separated by commas"
     return Check(demand, allows, names)
 
 
 def integers(lowest, highest, most):
-    """Check for up to `most` such integers in one string, with commas between; "" for none."""
+    """Check for up to `most` such integers in one string, separated by commas, or ""."""
 
     def allows(value):
         parts = value.split(",") if isinstance(value, str) and value else []
@@ -80,12 +80,12 @@ def integers(lowest, highest, most):
             part.isascii() and part.isdigit() and len(part) < 10 and lowest <= int(part) <= highest
         )
 
-    demand = f"up to {most} integers in [{lowest}, {highest}] with commas between, or ''"
+    demand = f"up to {most} integers in [{lowest}, {highest}], separated by commas, or ''"
     return Check(demand, allows)
 
 
 def names(most):
-    """Check for up to `most` names or paths in one string, with commas between; "" for none."""
+    """Check for up to `most` names or paths in one string, separated by commas, or ""."""
 
     def allows(value):
         parts = value.split(",") if isinstance(value, str) and value else []
@@ -94,7 +94,7 @@ def names(most):
     def is_name(part):
         return 0 < len(part) <= 200 and all(name.isidentifier() for name in part.split("/"))
 
-    return Check(f"up to {most} names with commas between, or ''", allows)
+    return Check(f"up to {most} names, separated by commas, or ''", allows)
 
 
 def flag():
@@ -103,7 +103,7 @@ def flag():
 
 
 def optional(check):
-    """The check, or None."""
+    """Check for None, or a value that `check` allows."""
     return check._replace(
         demand=f"{check.demand}, or None", allows=lambda value: value is None or check.allows(value)
     )
@@ -114,7 +114,7 @@ def _is_integer(value):
 
 
 def plain(value):
-    """A NumPy number as a Python number, for JSON; any other value unchanged."""
+    """Convert a NumPy number to a Python number, for JSON; return other values unchanged."""
     is_number = hasattr(value, "item") and getattr(value, "shape", None) == ()
     return value.item() if is_number else value
 
@@ -122,10 +122,10 @@ def plain(value):
 def option(default, check, help, **metadata):
     """Field of a settings dataclass, with its `Check`.
 
-    `help` is for the class docstring and the command line; "{choices}" in it stands for the names
-    that the check allows. In `metadata`, `off` is the name of the command-line option that switches
-    a flag off, if "no-..." does not fit, and `heading` the option's heading in the help of a
-    command; None, or no heading, for the first one, "Options".
+    `help` is for the class docstring and the command line; "{choices}" in it is replaced by the
+    names that the check allows. In `metadata`, `off` is the name of the command-line option that
+    turns a flag off, if "no-..." does not fit, and `heading` the option's heading in the help of a
+    command; None, or no heading, means the first one, "Options".
     """
     names = [f'"{name}"' for name in check.choices]
     if names:
@@ -134,7 +134,7 @@ def option(default, check, help, **metadata):
 
 
 def or_registered(check):
-    """The check, or the name of a class that Keras has registered."""
+    """Check for a class name registered with Keras, or a value that `check` allows."""
 
     def allows(value):
         return check.allows(value) or is_registered(value)
@@ -147,7 +147,7 @@ def or_registered(check):
 
 
 def check_value(name, value, check):
-    """Raise ValueError if a check does not allow the value of that name."""
+    """Raise ValueError if a check does not allow the value of option `name`."""
     if not check.allows(value):
         raise ValueError(
             f"`{name}` must be {check.demand}. Received: {name}={value!r}{_advice(value, check)}"
@@ -155,7 +155,7 @@ def check_value(name, value, check):
 
 
 def _advice(value, check):
-    """End of an error: what to do, if known; else the nearest name, if any."""
+    """End of an error: advice, if known; else the nearest name, if any."""
     if isinstance(value, str) and value in check.advice:
         return f". {check.advice[value]}"
     return nearest(value, check.choices)
@@ -167,9 +167,9 @@ def check_option(field, value):
 
 
 def documented(settings):
-    """Class decorator that puts an "Args" section before "Raises" in a settings docstring.
+    """Class decorator that adds an "Args" section before "Raises" in a settings docstring.
 
-    The constructor explains an unknown keyword: see `settings.guesses`.
+    The constructor explains unknown keywords: see `settings.guesses`.
     """
     check_constructor(settings)
     description, raises, errors = inspect.cleandoc(settings.__doc__).partition("Raises:")

@@ -1,15 +1,15 @@
-"""Options that were removed. Files may still hold them, at the value that turned them off."""
+"""Removed options. Files may still contain them, with the value that turned them off."""
 
-REMOVED = {  # name: what to do instead
+REMOVED = {  # option: what to do instead
     "scheduled_sampling": "Train with examples/scheduled_sampling.",
-    "shortlist": "Give 0 for it: a search reads the whole vocabulary.",
-    "doubly_stochastic": "Give 0 for it, or take `guided_alignment`.",
+    "shortlist": "Set it to 0: a search reads the whole vocabulary.",
+    "doubly_stochastic": "Set it to 0, or use `guided_alignment`.",
 }
 
 
 def drop_removed(settings):
-    """Copy settings without the removed options; raise ValueError if one is on."""
-    settings = {**settings}  # a TypeError for what is no dictionary
+    """Copy settings without removed options; raise ValueError if one is on."""
+    settings = {**settings}  # a TypeError unless it is a dictionary
     for name, advice in REMOVED.items():
         if settings.get(name):
             raise ValueError(

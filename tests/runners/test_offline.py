@@ -160,7 +160,7 @@ def test_a_model_that_is_not_there_is_named_before_any_row_is_read(tmp_path, nam
 
 
 def test_an_artefact_searches_as_it_was_exported_to(toy_litert):
-    with pytest.raises(ValueError, match="A .tflite file searches .*Received: beam_width=2"):
+    with pytest.raises(ValueError, match="A .tflite file has a fixed .*Received: beam_width=2"):
         BatchTranslator(toy_litert, beam_width=2)
 
 
