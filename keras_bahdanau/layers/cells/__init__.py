@@ -1,1 +1,1 @@
-"""Recurrent cells in two parts: the product of the inputs, and the step of the state."""
+"""Recurrent cells in two parts: the product of the inputs, and the state update."""

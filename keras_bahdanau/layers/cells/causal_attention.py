@@ -1,4 +1,4 @@
-"""Causal self-attention as a cell: its state is what it has read."""
+"""Causal self-attention as a cell: its state contains the steps read so far."""
 
 import numbers
 
@@ -14,15 +14,15 @@ from keras_bahdanau.settings.limits import MOST_OF_A_STATE
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class SelfAttentionCell(Cell):
-    """Self-attention over the last steps, the sublayer of a Transformer's decoder.
+    """Self-attention over the last steps, as in a Transformer decoder.
 
     q, k, v = W_q x, W_k x, W_v x
     head    = softmax(q K^T / sqrt(d)) V      K, V: the keys and values of the last `length` steps
     output  = W_o [head_1; ...; head_n]       (Vaswani et al. 2017, sections 3.2.1 to 3.2.3)
 
-    Three states of fixed shape begin with zeros: buffers of keys and values, `length * units` wide,
-    the newest last, and `length` marks, 1 for a written step. The softmax is in float32. `heads`
-    must divide `units`; ValueError if it does not, or if the buffers are too large.
+    Three states of fixed shape start as zeros: buffers of keys and values, `length * units` wide,
+    newest last, and `length` flags, 1 for written steps. The softmax is in float32. Raises
+    ValueError if `heads` does not divide `units`, or if the buffers are too large.
     """
 
     def __init__(self, units, heads=4, length=128, **kwargs):
@@ -32,7 +32,7 @@ class SelfAttentionCell(Cell):
         self.length = checks.positive_integer("length", "the steps of a buffer", length)
         if length * units > MOST_OF_A_STATE:
             raise ValueError(
-                f"`length` * `units`, the numbers of a buffer, must be at most {MOST_OF_A_STATE}. "
+                f"`length` * `units`, the size of a buffer, must be at most {MOST_OF_A_STATE}. "
                 f"Received: length={length}, units={units}. Lower one of them."
             )
         check_layer(head_rules, {"heads": heads, "units": units}, "units")
@@ -61,7 +61,7 @@ class SelfAttentionCell(Cell):
         axes = ops.shape(projected)[:-1]  # (batch, [beam])
         query, key, value = ops.split(projected, 3, axis=-1)
         keys, values, written = states
-        # the oldest step leaves: (batch, [beam,] length * units)
+        # drop the oldest step: (batch, [beam,] length * units)
         keys = ops.concatenate([keys[..., self.units :], ops.cast(key, keys.dtype)], axis=-1)
         values = ops.concatenate(
             [values[..., self.units :], ops.cast(value, values.dtype)], axis=-1
@@ -78,7 +78,7 @@ class SelfAttentionCell(Cell):
         return self.output_projection(output), (keys, values, written)
 
     def sequence(self, projected, states, dropout_masks=(), steps=None):
-        """Outputs of all steps, from states of zeros: no step before."""
+        """Outputs of all steps; the initial states must be zeros."""
         time = ops.shape(projected)[1]
         query, key, value = ops.split(projected, 3, axis=-1)
         positions = ops.arange(time, dtype="int32")
@@ -99,7 +99,7 @@ class SelfAttentionCell(Cell):
         return keys[..., -width:], values[..., -width:], written[..., -steps:]
 
     def newest(self, states):
-        """Key of the last step, which later steps compare with; zeros before the first."""
+        """Key of the last step, to which later steps attend; zeros before the first step."""
         keys, _, _ = states
         return keys[..., -self.units :]
 

@@ -1,4 +1,4 @@
-"""Base of the recurrent cells: one step in two parts, and the dropout masks of a sentence."""
+"""Base of the recurrent cells: a step in two parts, and one dropout mask per sentence."""
 
 import keras
 from keras import ops, tree
@@ -11,48 +11,48 @@ from keras_bahdanau.settings import checks
 class Cell(CompositeLayer):
     """Base of the cells: the interface of encoders and decoders.
 
-    In training a decoder knows the teacher's tokens beforehand, so `project` (the part without the
+    In training a decoder knows the target tokens beforehand, so `project` (the part without the
     state) runs once for all steps, and only `step` stays in the loop. The context, known only in
     the loop, is a second input of `step`.
 
-    Subclasses have `state_sizes`, a tuple of the widths of the states (of a stack: of such tuples),
-    and `output_units`, and write `build` and `step`. Arguments that are not as documented raise
+    Subclasses define `state_sizes`, a tuple of the widths of the states (for a stack, a tuple of
+    such tuples), and `output_units`, and implement `build` and `step`. Invalid arguments raise
     ValueError.
 
     Call arguments:
         inputs: Float tensor `(batch, [beam,] input_units)`.
-        states: Structure of float tensors `(batch, [beam,] size)`, that of `state_sizes`.
+        states: Float tensors `(batch, [beam,] size)`, structured like `state_sizes`.
         context: Float tensor `(batch, [beam,] context_units)` for a cell built with a
             `context_shape`, else None.
-        training: Python bool. True to drop; a new mask each call.
+        training: Python bool. True for dropout; each call draws a new mask.
 
     Output:
         `(output, states)`: the output, `(batch, [beam,] output_units)`, and the new states.
 
-    `keras.layers.RNN(cell)` runs a cell as one of Keras' own; its recurrent dropout then draws a
-    new mask at each step.
+    `keras.layers.RNN(cell)` runs it like a Keras cell; its recurrent dropout then draws a new mask
+    at each step.
     """
 
-    # the names of `keras.layers.RNN`
+    # names that `keras.layers.RNN` uses
     state_size = property(lambda self: self.state_sizes)
     output_size = property(lambda self: self.output_units)
 
     def get_initial_state(self, batch_size=None):
-        """Zeros as states: a list of tensors `(batch, size)`, of a stack of such lists."""
+        """Zero states: a list of tensors `(batch, size)`; for a stack, a list of such lists."""
         return [ops.zeros((batch_size, size), self.compute_dtype) for size in self.state_sizes]
 
     def project(self, inputs):
-        """Product of the inputs alone, `(..., input_units)` -> `(..., any width)`."""
+        """Project the inputs, without the state: `(..., input_units)` -> `(..., any width)`."""
         return inputs
 
     def step(self, projected, states, context=None, dropout_masks=()):
-        """`(output, states)` from the result of `project`."""
+        """`(output, new states)` from the result of `project`."""
         raise NotImplementedError
 
     def sequence(self, projected, states, dropout_masks=(), steps=None):
         """Outputs `(batch, time, output_units)` from the projected inputs of all steps.
 
-        Only the first `steps` count (int32 scalar; None for all).
+        Computes only the first `steps` (int32 scalar; None for all).
         """
         batch = ops.shape(projected)[0]
         return scan(
@@ -64,28 +64,28 @@ class Cell(CompositeLayer):
         )
 
     def newest(self, states):
-        """Vector `(batch, [beam,] units)` that a step adds: s_i; in self-attention another."""
+        """Vector `(batch, [beam,] units)` added by the last step: s_i, or a key."""
         return states[0]
 
     def truncate_cache(self, states, steps):
-        """First states for `steps` steps at most, with the same outputs, but less to carry."""
+        """Smaller initial states that suffice for `steps` steps, with the same outputs."""
         return states
 
     def dropout_masks(self, batch, training):
-        """Dropout masks of a sentence, the same at all its steps; () for none."""
+        """Dropout masks of a sentence, the same for all steps; () for none."""
         return ()
 
     def call(self, inputs, states, context=None, training=None):
         dropout_masks = self.dropout_masks(ops.shape(inputs)[0], training)
         output, after = self.step(self.project(inputs), states, context, dropout_masks)
-        # a list of states in `keras.layers.RNN`, which a loop on JAX wants back as a list
+        # `keras.layers.RNN` passes a list, and a loop on JAX needs a list back
         return output, tree.pack_sequence_as(states, tree.flatten(after))
 
 
 class ProjectedCell(Cell):
-    """Base of the cells whose `gates` are blocks of `units`, side by side: one product for all.
+    """Base of the cells with one product for all `gates`, as adjacent blocks of `units`.
 
-    Subclasses set `gates` and `state_count`, and write `move`.
+    Subclasses set `gates` and `state_count`, and implement `move`.
     """
 
     gates = 1  # blocks from the inputs
@@ -103,7 +103,7 @@ class ProjectedCell(Cell):
         )
 
     def projection(self, name, gates, initializer, use_bias=True):
-        """New layer of one product: `(..., any width)` -> `(..., gates * units)`."""
+        """New dense layer: `(..., any width)` -> `(..., gates * units)`."""
         return keras.layers.Dense(
             gates * self.units,
             use_bias=use_bias,
@@ -134,8 +134,8 @@ class ProjectedCell(Cell):
     def step(self, projected, states, context=None, dropout_masks=()):
         if (context is not None) != self.context_projection.built:
             raise ValueError(
-                "`context` must be given to a cell that was built with a `context_shape`, "
-                f"and to no other. Received: context={context!r}"
+                "`context` must be given if and only if the cell was built with a "
+                f"`context_shape`. Received: context={context!r}"
             )
         if context is not None:
             # W x + b + C c: (batch, [beam,] gates * units)
@@ -143,7 +143,7 @@ class ProjectedCell(Cell):
         return self.move(projected, states, dropout_masks)
 
     def move(self, projected, states, dropout_masks=()):
-        """`(output, states)` from W x + b, and C c if there is a context, and the old states."""
+        """`(output, new states)` from W x + b, plus C c with a context, and the old states."""
         raise NotImplementedError
 
     def get_config(self):
@@ -155,5 +155,5 @@ class ProjectedCell(Cell):
 
 
 def initializer_config(initializer):
-    """Config of an initializer, so that each product draws its own values."""
+    """Config of an initializer, so that each layer draws its own values."""
     return keras.initializers.serialize(keras.initializers.get(initializer))

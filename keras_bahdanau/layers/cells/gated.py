@@ -9,13 +9,13 @@ from keras_bahdanau.settings import checks
 
 
 class RecurrentCell(ProjectedCell):
-    """Base of the cells with a product of the state, U h, besides those of inputs and context.
+    """Base of the cells that also multiply the state, U h.
 
-    Subclasses write `advance`. Arguments: see `GRUCell`.
+    Subclasses implement `advance`. Arguments: see `GRUCell`.
     """
 
     recurrent_gates = 1  # blocks from U h
-    recurrent_bias = False  # whether U h has one
+    recurrent_bias = False  # whether U h has a bias
 
     def __init__(
         self,
@@ -50,11 +50,11 @@ class RecurrentCell(ProjectedCell):
         return states[0], states
 
     def advance(self, projected, h, states):
-        """The new states, the output first, from W x + b (+ C c), h after dropout, old states."""
+        """New states, output first, from W x + b (+ C c), h after dropout, and old states."""
         raise NotImplementedError
 
     def dropout_masks(self, batch, training):
-        """A mask `(batch, units)` in the compute dtype, its mean 1; () for nothing."""
+        """A mask `(batch, units)` in the compute dtype, with mean 1; () for no dropout."""
         if not training or not self.recurrent_dropout:
             return ()
         ones = ops.ones((batch, self.units), self.compute_dtype)
@@ -73,7 +73,7 @@ def _dropped(h, dropout_masks):
     if not dropout_masks:
         return h
     (mask,) = dropout_masks
-    if len(h.shape) == 3:  # all of a sentence's beam drops the same
+    if len(h.shape) == 3:  # the beam of a sentence shares a mask
         mask = ops.expand_dims(mask, axis=1)  # -> (batch, 1, units)
     return h * mask
 
@@ -88,7 +88,7 @@ class SimpleCell(RecurrentCell):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class GRUCell(RecurrentCell):
-    """Gated recurrent unit, reset after the recurrent product, as Keras and cuDNN have it.
+    """Gated recurrent unit with reset after the recurrent product, as in Keras and cuDNN.
 
     z = sigmoid(W_z x + U_z h)
     r = sigmoid(W_r x + U_r h)
@@ -97,11 +97,11 @@ class GRUCell(RecurrentCell):
 
     Args:
         units: Positive integer. Width of the state.
-        recurrent_dropout: Float in [0, 1). Share of the state dropped before its product, by a mask
-            drawn once a sentence (Gal and Ghahramani 2016); the carried state stays whole.
-        kernel_initializer: Initializer of W, and of the context's matrix.
+        recurrent_dropout: Float in [0, 1). Share of the state dropped before its product, with one
+            mask per sentence (Gal and Ghahramani 2016); the carried state is not dropped.
+        kernel_initializer: Initializer of W, and of C for a context.
         recurrent_initializer: Initializer of U.
-        seed: Integer, for the same masks in each run, or None.
+        seed: Integer, for reproducible masks, or None.
 
     Calls and errors: see `Cell`.
     """
@@ -122,7 +122,7 @@ class GRUCell(RecurrentCell):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ResetBeforeGRUCell(RecurrentCell):
-    """Gated recurrent unit, reset before the recurrent product, as its papers have it.
+    """Gated recurrent unit with reset before the recurrent product, as in the papers.
 
     z = sigmoid(W_z x + U_z h + C_z c)
     r = sigmoid(W_r x + U_r h + C_r c)
@@ -156,7 +156,7 @@ class ResetBeforeGRUCell(RecurrentCell):
 class LSTMCell(RecurrentCell):
     """Long short-term memory with a forget gate whose bias starts at 1.
 
-    i, f, o = sigmoid(W x + U h + b), each its own block
+    i, f, o = sigmoid(W x + U h + b), a block for each
     g  = tanh(W_g x + U_g h + b_g)
     c' = f * c + i * g
     h' = o * tanh(c')                          (Gers et al. 2000; bias: Jozefowicz et al. 2015)

@@ -1,4 +1,4 @@
-"""Any cell of Keras as one of ours, and the cells by name."""
+"""Adapter for Keras cells, and the cells by name."""
 
 import keras
 from keras import ops
@@ -11,13 +11,13 @@ from keras_bahdanau.settings import checks
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class KerasCell(Cell):
-    """Any cell of `keras.layers.RNN`: one of Keras' own, or a user's.
+    """Adapter for any cell of `keras.layers.RNN`, built-in or custom.
 
-    It does all its work in one call, so nothing is projected beforehand: a cell of ours is faster.
-    The context follows the inputs, [x; c]. `cell` is a Keras layer with `state_size` (an integer or
-    a flat tuple of them) and `call(inputs, states) -> (output, states)`, or TypeError; its output
-    is `output_size` wide, if it has one, or as wide as the first state. Another size, and dropout,
-    whose masks Keras draws outside of the cell, raise ValueError. Calls: see `Cell`.
+    A Keras cell computes everything in one call, so nothing is projected beforehand: cells of this
+    package are faster. The context is appended to the inputs, [x; c]. `cell` must be a Keras layer
+    with `state_size` (an integer or a flat tuple) and `call(inputs, states) -> (output, states)`,
+    else TypeError; its output is as wide as `output_size`, if set, or the first state. Other sizes
+    raise ValueError, as does dropout, whose masks Keras draws outside the cell. Calls: see `Cell`.
     """
 
     def __init__(self, cell, **kwargs):
@@ -49,7 +49,7 @@ class KerasCell(Cell):
         inputs = projected if context is None else ops.concatenate([projected, context], axis=-1)
         axes = ops.shape(inputs)[:-1]
         output, after = self.cell(_flat(inputs), [_flat(state) for state in states])
-        # a loop's states keep their shape and dtype, whatever policy the cell has
+        # states in a loop keep their shape and dtype under any policy
         after = tuple(
             # (batch * beam, size) -> (batch, [beam,] size)
             ops.cast(ops.reshape(new, (*axes, size)), old.dtype)
@@ -69,7 +69,7 @@ class KerasCell(Cell):
 
 
 def _flat(tensor):
-    """`(batch, beam, units)` -> `(batch * beam, units)`, as Keras' cells know no beam."""
+    """`(batch, beam, units)` -> `(batch * beam, units)`, since Keras cells have no beam axis."""
     return ops.reshape(tensor, (-1, tensor.shape[-1]))
 
 
@@ -84,34 +84,34 @@ def _check_no_dropout(cell):
     if any(shares.values()):
         received = ", ".join(f"{name}={share!r}" for name, share in shares.items())
         raise ValueError(
-            "A Keras cell must be without dropout: `keras.layers.RNN` draws its masks, and there "
-            f"is none here. Received: {received}. Take one of our cells with `recurrent_dropout`, "
-            "and the decoder's `dropout` for the inputs."
+            "A Keras cell must be without dropout, since `keras.layers.RNN`, not used here, draws "
+            f"its masks. Received: {received}. Use a cell of this package with "
+            "`recurrent_dropout`, and the decoder's `dropout` for the inputs."
         )
 
 
 class CellRegistry(Registry):
-    """The cells by name; a Keras cell is a pattern, and each call copies it."""
+    """The cells by name; a Keras cell serves as a template that each call copies."""
 
     def get(self, identifier, /, units, recurrent_dropout=0.0, **kwargs):
-        """Return the cell of an identifier, of width `units`.
+        """Return a cell of width `units` for an identifier.
 
-        `identifier` is a name, or a Keras cell, one of ours, or its config: a pattern, of which
-        each call makes a new cell. Training drops `recurrent_dropout` of the state, the same at all
-        steps; with a Keras cell it raises ValueError, as do an unknown name and another width.
-        Anything else raises TypeError.
+        `identifier` is a name, or a template: a Keras cell, a cell of this package, or the config
+        of either. Each call makes a new cell. Training drops the share `recurrent_dropout` of the
+        state, the same at all steps; it raises ValueError with a Keras cell, as do an unknown name
+        and a different width. Anything else raises TypeError.
         """
         if isinstance(identifier, str):
             return self.make(identifier, units, recurrent_dropout=recurrent_dropout, **kwargs)
         pattern = from_config(identifier) if isinstance(identifier, dict) else identifier
         if isinstance(pattern, Cell):
             return _copied(pattern, units, recurrent_dropout, **kwargs)
-        KerasCell(pattern)  # refuses what is none before it is copied
+        KerasCell(pattern)  # fail before copying if it is not a cell
         cell = KerasCell(type(pattern).from_config(pattern.get_config()), **kwargs)
         if recurrent_dropout:
             raise ValueError(
-                "`recurrent_dropout` must be 0 for a Keras cell, whose products can't be reached "
-                f"from outside. Received: recurrent_dropout={recurrent_dropout!r}. "
+                "`recurrent_dropout` must be 0 for a Keras cell, whose products are not "
+                f"accessible. Received: recurrent_dropout={recurrent_dropout!r}. "
                 f"Use one of {[*self]}."
             )
         if cell.output_units != units:
@@ -123,10 +123,10 @@ class CellRegistry(Registry):
 
 
 def _copied(pattern, units, recurrent_dropout, **kwargs):
-    """A new cell with the settings of one of ours."""
+    """A new cell with the settings of a cell of this package."""
     if pattern.output_units != units or recurrent_dropout:
         raise ValueError(
-            "A cell that is given whole must have the width `units`, and dropout of its own. "
+            "A cell layer must have the width `units`, and its own dropout. "
             f"Received: units={units!r}, recurrent_dropout={recurrent_dropout!r} with a cell of "
             f"width {pattern.output_units}."
         )

@@ -11,7 +11,7 @@ EPSILON = 1e-5
 
 
 class NormalizedDense(keras.layers.Layer):
-    """LN(W x; alpha, beta) in float32, each block of `sizes` by itself (Ba et al. 2016, 3.1).
+    """LN(W x; alpha, beta) in float32, separately for each block of `sizes` (Ba et al. 2016, 3.1).
 
     LN(a; alpha, beta) = alpha * (a - mean(a)) / sqrt(variance(a) + 1e-5) + beta
     """
@@ -52,7 +52,7 @@ class LayerNormGRUCell(GRUCell):
     g = tanh(LN(W x) + r * LN(U h))
     h' = z * h + (1 - z) * g
 
-    Each LN has its own gain and bias. LN of a context's product is added to that of the input.
+    Each LN has its own gain and bias. With a context, LN(C c) is added to the LN of the input.
     """
 
     def projection(self, name, gates, initializer, use_bias=True):

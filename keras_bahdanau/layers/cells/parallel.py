@@ -8,9 +8,9 @@ from keras_bahdanau.layers.rules import check_layer, undropped_rules
 
 
 class ParallelCell(ProjectedCell):
-    """Base of the cells without a product of the state: one product before the loop serves all.
+    """Base of the cells without a product of the state: a single product precedes the loop.
 
-    `recurrent_dropout` must be 0, or ValueError.
+    Raises ValueError unless `recurrent_dropout` is 0.
     """
 
     def __init__(self, units, recurrent_dropout=0.0, kernel_initializer="glorot_uniform", **kwargs):
@@ -20,7 +20,7 @@ class ParallelCell(ProjectedCell):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class SSRUCell(ParallelCell):
-    """Simpler simple recurrent unit, the decoder of the models in Marian and Firefox.
+    """Simpler simple recurrent unit, as in the decoders of Marian and Firefox.
 
     f  = sigmoid(W_f x + b_f)
     c' = f * c + (1 - f) * (W x + b)
@@ -38,13 +38,13 @@ class SSRUCell(ParallelCell):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class SRUCell(ParallelCell):
-    """Simple recurrent unit, whose gates see the state unit by unit.
+    """Simple recurrent unit, whose gates depend on the state unit by unit.
 
     f  = sigmoid(W_f x + v_f * c + b_f)
     r  = sigmoid(W_r x + v_r * c + b_r)
     c' = f * c + (1 - f) * (W x + b)
-    h  = r * c' + (1 - r) * (W_h x + b_h)      (Lei et al. 2018, eq. 1 to 4; W_h x for x, which may
-                                               be of another width)
+    h  = r * c' + (1 - r) * (W_h x + b_h)      (Lei et al. 2018, eq. 1 to 4, with W_h x instead of
+                                               x, which may have another width)
     """
 
     gates = 4
@@ -87,7 +87,7 @@ class MinGRUCell(ParallelCell):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class MinLSTMCell(ParallelCell):
-    """Minimal long short-term memory, its two gates scaled to a sum of 1.
+    """Minimal long short-term memory, with two gates that are scaled to sum to 1.
 
     f, i = sigmoid(W_f x + b_f), sigmoid(W_i x + b_i)
     h'   = f / (f + i) * h + i / (f + i) * (W x + b)      (Feng et al. 2024, section 3.2)
@@ -97,7 +97,7 @@ class MinLSTMCell(ParallelCell):
 
     def move(self, projected, states, dropout_masks=()):
         x_f, x_i, x = ops.split(projected, 3, axis=-1)  # -> 3 of (batch, [beam,] units)
-        # f / (f + i) = sigmoid(log f - log i), which divides by nothing small
+        # f / (f + i) = sigmoid(log f - log i), without a small divisor
         f = ops.sigmoid(ops.log_sigmoid(x_f) - ops.log_sigmoid(x_i))
         h = f * states[0] + (1 - f) * x
         return h, (h,)

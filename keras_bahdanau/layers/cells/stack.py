@@ -1,4 +1,4 @@
-"""Cells upon cells."""
+"""Stacks of cells."""
 
 import keras
 
@@ -17,9 +17,9 @@ class CellStack(Cell):
     ```
 
     Only the lowest cell, the first, has projected inputs and a context. With `residual` each layer
-    but the lowest adds its input to its cell's output (Wu et al. 2016, section 3.1), as wide as it.
-    The states are a tuple of the cells' tuples; calls: see `Cell`. What is not a cell of this
-    package raises TypeError; no cell, or `residual` cells of several widths, ValueError.
+    but the lowest adds its input to its cell's output (Wu et al. 2016, section 3.1).
+    The states are a tuple of the cells' tuples; calls: see `Cell`. Items that are not cells of this
+    package raise TypeError; no cells, or `residual` cells of different widths, raise ValueError.
     """
 
     def __init__(self, cells, residual=False, **kwargs):
@@ -29,7 +29,7 @@ class CellStack(Cell):
         wrong_types = [cell for cell in self.cells if not isinstance(cell, Cell)]
         if wrong_types:
             raise TypeError(
-                "`cells` must be cells of this package; KerasCell(cell) makes one of any Keras "
+                "`cells` must be cells of this package; KerasCell(cell) wraps any Keras "
                 f"cell. Received: cells with {wrong_types[0]!r}"
             )
         widths = [cell.output_units for cell in self.cells]
@@ -37,8 +37,8 @@ class CellStack(Cell):
             raise ValueError("`cells` must have at least one cell. Received: cells=[]")
         if residual and len(set(widths)) > 1:
             raise ValueError(
-                "With `residual` all cells must be of one width, since their outputs are added. "
-                f"Received: cells of widths {widths}. Give all the same units, or residual=False."
+                "With `residual` all cells must have the same width, to add their outputs. "
+                f"Received: cells of widths {widths}. Give them equal units, or residual=False."
             )
 
     @property
@@ -73,7 +73,7 @@ class CellStack(Cell):
         return output, tuple(after)
 
     def sequence(self, projected, states, dropout_masks=(), steps=None):
-        """Outputs of all steps, one layer after the other."""
+        """Outputs of all steps, layer by layer."""
         dropout_masks = dropout_masks or ((),) * len(self.cells)
         outputs = None
         for cell, first, masks in zip(self.cells, states, dropout_masks, strict=True):

@@ -179,7 +179,7 @@ def test_the_widths_are_told():
 
 
 def test_only_equal_widths_can_be_added():
-    with pytest.raises(ValueError, match=r"of one width.*Received: cells of widths \[4, 5\]"):
+    with pytest.raises(ValueError, match=r"the same width.*Received: cells of widths \[4, 5\]"):
         CellStack([CELLS.get("gru", 4), CELLS.get("gru", 5)], residual=True)
 
 
@@ -189,6 +189,6 @@ def test_there_must_be_a_cell():
 
 
 def test_a_keras_cell_must_be_wrapped():
-    with pytest.raises(TypeError, match=r"KerasCell\(cell\) makes one"):
+    with pytest.raises(TypeError, match=r"KerasCell\(cell\) wraps any"):
         CellStack([keras.layers.GRUCell(UNITS)])
     CellStack([KerasCell(keras.layers.GRUCell(UNITS))])
