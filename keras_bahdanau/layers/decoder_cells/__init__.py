@@ -1,1 +1,1 @@
-"""One target step: training scans it, search and the exported files iterate it."""
+"""One decoder step: training scans it; search and exported files iterate it."""

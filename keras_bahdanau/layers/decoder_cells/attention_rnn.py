@@ -43,8 +43,8 @@ class AttentionRNN(CompositeLayer):
     model = keras.Model([source, target], logits)
     ```
 
-    A loop of your own calls `prepare` once and `step` for each token, here with layers `embedding`
-    and `dense`:
+    A custom loop calls `prepare` once and `step` for each token, here with layers `embedding` and
+    `dense`:
 
     ```python
     prepared = rnn.prepare(memory, memory_mask)
@@ -55,37 +55,37 @@ class AttentionRNN(CompositeLayer):
     ```
 
     Args:
-        cell: A cell of `keras.layers.RNN`: of Keras, of this package or your own; or a list of
-            cells, of which the lowest reads the context and the highest makes the query. A decoder
-            cell, such as an `InputFeedingCell`, has its own attention and initial state.
-        attention: An attention layer; or a name of `layers.ATTENTIONS`, as wide as the state.
+        cell: A cell for `keras.layers.RNN`: built-in, custom, or from this package; or a list of
+            cells: the lowest reads the context and the highest makes the query. A decoder cell,
+            such as an `InputFeedingCell`, has its own attention and initial state.
+        attention: An attention layer, or a name in `layers.ATTENTIONS`, as wide as the state.
         return_sequences: Python bool. True to return the outputs of all steps.
-        return_state: Python bool. True to return the last state of the cell, too.
-        return_attention_scores: Python bool. True to return the weights, too.
-        go_backwards: Python bool. True to read the inputs from the last step to the first; outputs
-            and weights are in that order.
+        return_state: Python bool. True to also return the last state of the cell.
+        return_attention_scores: Python bool. True to also return the weights.
+        go_backwards: Python bool. True to read the inputs in reverse; outputs and weights are in
+            that order.
 
     Call arguments:
         inputs: Float tensor `(batch, time, input_units)`.
         memory: Float tensor `(batch, source_time, values_units)`, or a grid
             `(batch, height, width, values_units)`.
-        mask: Bool tensor `(batch, time)`, True where a step is real. Another step keeps state and
-            output, with weights of zero.
+        mask: Bool tensor `(batch, time)`, True where a step is real. Other steps keep the state
+            and the output, and have zero weights.
         memory_mask: Bool tensor `(batch, source_time)`, True where a value is real.
         initial_state: Tensor or structure of tensors `(batch, size)` in the order of the cell's
-            states, such as [h, c]; None for the cell's own, zero by default.
-        return_attention_scores: Python bool, in place of that of the constructor.
+            states, such as [h, c]; None for the cell's default, usually zeros.
+        return_attention_scores: Python bool, overrides the constructor's.
         training: Python bool.
 
-    Keras fills in the masks that inputs and memory carry; an explicit mask wins.
+    Keras passes the masks of inputs and memory; explicit masks take precedence.
 
     Output:
         The last output `(batch, units)`, or all outputs `(batch, time, units)`. With `return_state`
         the states follow, as from `keras.layers.RNN`; with `return_attention_scores` the float32
         weights of all steps `(batch, time, source_time)`, of a grid `(batch, time, height, width)`.
-        A row without a real value has weights and contexts of zero.
+        A row without a real value has zero weights and contexts.
 
-    Arguments that are not as documented raise ValueError, parts of a wrong kind TypeError.
+    Invalid arguments raise ValueError, layers of the wrong kind TypeError.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class AttentionRNN(CompositeLayer):
     def prepare(self, memory, memory_mask=None, training=None):
         """Project the memory, once per source, for all steps: a `ProjectedMemory`.
 
-        Arguments: as in a call. A layer that is not built raises ValueError.
+        Arguments: as in a call. Raises ValueError if the layer is not built.
         """
         if not self.built:
             raise ValueError(
@@ -159,10 +159,10 @@ class AttentionRNN(CompositeLayer):
     def step(self, inputs, state, prepared, training=None):
         """Compute one step: the pair (`Step`, next `DecoderState`).
 
-        `inputs` is x_i `(batch, input_units)`, `state` that of the step before or
+        `inputs` is x_i `(batch, input_units)`, `state` is from the previous step or
         `initial_state(prepared)`, `prepared` is from `prepare(memory, memory_mask)`. The step has
         `output` `(batch, units)`, `context` `(batch, values_units)` and float32 `weights`
-        `(batch, source_time)`, where the positions of a grid are one axis.
+        `(batch, source_time)`, where the positions of a grid share one axis.
         """
         return self.decoder_cell.call(ensure_tensor(inputs), state, prepared, training=training)
 
@@ -181,7 +181,7 @@ class AttentionRNN(CompositeLayer):
         initial_state=None,
         return_attention_scores=None,
         training=None,
-        inputs_mask=None,  # which Keras fills in
+        inputs_mask=None,  # passed by Keras
     ):
         mask = inputs_mask if mask is None else mask
         if mask is not None:
@@ -203,7 +203,7 @@ class AttentionRNN(CompositeLayer):
         return self._results(output, states, weights, return_attention_scores)
 
     def _run(self, inputs, mask, state, prepared, training):
-        """(outputs, weights, last states of the cell) of all steps."""
+        """(outputs, weights, last states of the cell) for all steps."""
 
         def step(before, slices):
             projected, real = slices
@@ -225,20 +225,20 @@ class AttentionRNN(CompositeLayer):
         return outputs, weights, state.cell
 
     def _packed_states(self, states):
-        """Initial states in the structure of the cell, or ValueError."""
+        """Initial states in the structure of the cell; ValueError if they do not fit."""
         sizes = self.decoder_cell.stack.state_sizes
         states = [ensure_tensor(state) for state in tree.flatten(states)]
         widths, shapes = tree.flatten(sizes), [tuple(state.shape) for state in states]
         if [shape[1:] for shape in shapes] != [(width,) for width in widths]:
             raise ValueError(
-                f"`initial_state` must have tensors (batch, size) of the sizes {widths}, those of "
-                f"the cell. Received: initial_state of shapes {shapes}."
+                f"`initial_state` must have tensors (batch, size) with the sizes {widths} of the "
+                f"cell. Received: initial_state of shapes {shapes}."
             )
         dtype = self.decoder_cell.compute_dtype
         return tree.pack_sequence_as(sizes, [ops.cast(state, dtype) for state in states])
 
     def _results(self, output, states, weights, return_attention_scores):
-        """The outputs of a call, states in the form of `keras.layers.RNN`."""
+        """The outputs of a call, with states as in `keras.layers.RNN`."""
         results = [output]
         if self.return_state and len(states) == 1:
             results.extend(states[0])
@@ -284,7 +284,7 @@ class AttentionRNN(CompositeLayer):
 
 
 def _stack(cell):
-    """`CellStack` of a cell of `keras.layers.RNN`, not copied; TypeError for anything else."""
+    """`CellStack` of a cell for `keras.layers.RNN`, not copied; TypeError for anything else."""
     if isinstance(cell, CellStack):
         return cell
     cells = cell.cells if isinstance(cell, keras.layers.StackedRNNCells) else [cell]
@@ -293,7 +293,7 @@ def _stack(cell):
 
 
 def _check_parts(attention, query_parts):
-    """Raise TypeError or ValueError unless an attention and a query need the memory alone."""
+    """Raise TypeError or ValueError unless attention and query need only the memory."""
     if not isinstance(attention, AttentionBase):
         raise TypeError(
             "`attention` must be an attention of this package, or its name. Received: "
@@ -302,12 +302,12 @@ def _check_parts(attention, query_parts):
     if attention.marginal or not attention.exportable or "task" in query_parts:
         raise ValueError(
             "Attention and query must need nothing but the memory. Received: a "
-            f"{type(attention).__name__} with query={query_parts!r}. Take a `Seq2Seq` for others."
+            f"{type(attention).__name__} with query={query_parts!r}. Use a `Seq2Seq` for others."
         )
 
 
 def _check_mask(name, mask, *shapes):
-    """Raise ValueError unless a mask has one of the shapes, in which None is any size."""
+    """Raise ValueError unless a mask has one of the shapes; None in a shape means any size."""
     shape = tuple(mask.shape)
     if not any(len(shape) == len(fit) and all(map(may_equal, shape, fit)) for fit in shapes):
         raise ValueError(
@@ -317,7 +317,7 @@ def _check_mask(name, mask, *shapes):
 
 
 def _where(real, after, before):
-    """`after` in rows that are `real` `(batch,)`, else `before`: structures `(batch, ...)`."""
+    """Rows of `after` where `real` `(batch,)`, else of `before`; structures of `(batch, ...)`."""
 
     def choose(new, old):
         return ops.where(ops.reshape(real, (-1, *(1 for _ in new.shape[1:]))), new, old)

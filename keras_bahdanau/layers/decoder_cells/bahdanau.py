@@ -1,4 +1,4 @@
-"""Attend before the cell moves, as Bahdanau et al. do, or between two cells, as Nematus does."""
+"""Attention before the cell, as in Bahdanau et al., or between two cells, as in Nematus."""
 
 import keras
 
@@ -13,7 +13,7 @@ READOUT_STATES = ("current", "previous")
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class DecoderCell(DecoderCellBase):
-    """Attention whose query is the state of the step before.
+    """Decoder cell that attends with its previous state.
 
     c_i = sum_j alpha_ij h_j,   alpha_i from s_{i-1}      (Bahdanau et al. 2015, eq. 5, 6)
     s_i = f(s_{i-1}, y_{i-1}, c_i)                        (eq. 4)
@@ -25,29 +25,29 @@ class DecoderCell(DecoderCellBase):
 
     Args:
         units: Positive integer. Width of the decoder state.
-        attention: An attention layer, or what `layers.ATTENTIONS` takes: "bahdanau", a score or its
-            name, "forced"; None for the fixed context of an encoder-decoder without attention. One
-            that is made by its name is as wide as the state.
+        attention: An attention layer, or an identifier in `layers.ATTENTIONS`: "bahdanau", a score
+            or its name, "forced"; None for the fixed context of an encoder-decoder without
+            attention. An attention created by name is as wide as the state.
         readout_state: State that the readout reads: "current" (s_i), or "previous" (s_{i-1}), as in
             appendix A.2.2.
 
     Keyword Args:
-        cell: "gru" or another of `layers.CELLS`, or a Keras cell, which are copied; or a
-            `CellStack`, whose cells are used themselves, with `depth=1`.
+        cell: "gru" or another name in `layers.CELLS`, or a Keras cell, which is copied; or a
+            `CellStack`, which is used directly, with `depth=1`.
         depth: Positive integer. Number of cells, each on top of the last.
         residual: Bool. True if each but the lowest adds its input to its output.
         query: Tuple of parts of the query: "state", "embedding", "context", "task".
         bridge: Initial state: "summary", tanh(W summary + b); "identity", the summary; or "zeros".
         recurrent_dropout: Float in [0, 1). Share of the state dropped before the recurrent product
             in training, the same at all steps (Gal and Ghahramani 2016).
-        context_dropout: Float in [0, 1). Share of the context dropped, likewise.
-        context_gate: Bool. True if a learned gate scales the context of each step: c_i = beta_i
-            sum_j alpha_ij h_j, beta_i = sigmoid(f_beta(s)), f_beta affine, s the state that attends
+        context_dropout: Float in [0, 1). Share of the context dropped in the same way.
+        context_gate: Bool. True for a learned gate that scales each context: c_i = beta_i
+            sum_j alpha_ij h_j, beta_i = sigmoid(f_beta(s)), f_beta affine, s the state in the query
             (Xu et al. 2015, section 4.2.1: h_{t-1}, here s_{i-1}).
 
     Call arguments:
         inputs: Float tensor `(batch, input_units)`, the embedded y_{i-1}.
-        state: `DecoderState` of the step before, or `initial_state(prepared)`.
+        state: `DecoderState` of the previous step, or `initial_state(prepared)`.
         prepared: `ProjectedMemory`, from `prepare(memory)`.
         training: Python bool.
 
@@ -98,13 +98,13 @@ class DecoderCell(DecoderCellBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ConditionalCell(DecoderCellBase):
-    """Attention between two cells, whose query is a state that has read the token.
+    """Decoder cell that attends between two cells, after reading the token.
 
     s'_i = f_1(s_{i-1}, y_{i-1})
     c_i  = sum_j alpha_ij h_j,   alpha_i from s'_i
     s_i  = f_2(s'_i, c_i)         (the conditional GRU of Sennrich et al. 2017, "Nematus", 3.1)
 
-    With `depth` above 1 the further cells follow the second one. Otherwise as `DecoderCell`.
+    With `depth` above 1, more cells follow the second one. Otherwise like `DecoderCell`.
     """
 
     has_stack = False

@@ -1,4 +1,4 @@
-"""Blocks of three sublayers, as in a Transformer: a recurrence or self-attention on each floor."""
+"""Blocks of three sublayers, as in a Transformer, each with a recurrence or self-attention."""
 
 import keras
 from keras import ops, tree
@@ -20,7 +20,7 @@ from keras_bahdanau.settings import checks
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class BlockCell(DecoderCellBase):
-    """Decoder of blocks: recurrence, attention, feed-forward network, each around the residual.
+    """Decoder blocks of a recurrence, attention and a feed-forward network, each residual.
 
     x   = sqrt(units) (W y_{i-1} + b)               into the lowest of `depth` blocks
     x'  = x + f(LN(x))                              f: the recurrent cell, over the steps
@@ -31,14 +31,14 @@ class BlockCell(DecoderCellBase):
     (The Transformer decoder of Vaswani et al. 2017, section 3.1, whose self-attention is an SSRU in
     Kim et al. 2019, "From research to production and back"; normalized before each sublayer: Xiong
     et al. 2020.) Each block attends with its own weights and query; a step shows the weights of the
-    highest block. Nothing is fed back: in training all steps of a sublayer are one product, but for
-    the recurrence of `cell`, which is elementwise in a parallel one ("ssru"). With a
-    `SelfAttentionCell` it is the Transformer's decoder: positions p_i are added to its inputs.
+    highest block. Nothing is fed back: training computes all steps of a sublayer in one product,
+    except the recurrence of `cell`, which is elementwise for a parallel cell ("ssru"). With a
+    `SelfAttentionCell` it is a Transformer decoder, with positions p_i added to its inputs.
 
-    FFN is `feed_forward_units` wide inside, by default four times `units`. Training drops the
-    output of each sublayer with the rate `dropout`. Of `DecoderCell` it has `attention` (copied
-    for each block), `cell`, `depth`, `bridge` and `recurrent_dropout`; others raise ValueError.
-    Calls: as in `DecoderCell`.
+    The inner width of FFN is `feed_forward_units`, by default four times `units`. Training applies
+    dropout with the rate `dropout` to the output of each sublayer. Arguments of `DecoderCell` are
+    `attention` (copied for each block), `cell`, `depth`, `bridge` and `recurrent_dropout`; others
+    raise ValueError. Calls: as in `DecoderCell`.
     """
 
     has_blocks = True
@@ -96,17 +96,17 @@ class BlockCell(DecoderCellBase):
         return self.units
 
     def project(self, inputs):
-        # (..., input_units) -> (..., units), as strong as what the sublayers add
+        # (..., input_units) -> (..., units), scaled like the sublayers
         return self.units**0.5 * self.input_projection(inputs), ()
 
     def _placed(self, x, steps):
         if not self.positional:
             return x
-        furthest = self.stack.cells[0].length  # a state counts no more steps
+        furthest = self.stack.cells[0].length  # the state counts up to this
         return x + ops.cast(sinusoids(ops.minimum(steps, furthest), self.units), x.dtype)
 
     def _through(self, x, recur, states, prepared, training):
-        """(`Step`, states of the attentions) of one step or of all, x `(batch, [n,] units)`."""
+        """(`Step`, states of the attentions) for one step or all, x `(batch, [n,] units)`."""
         after = []
         for index, (block, attention) in enumerate(zip(self.blocks, self.attentions, strict=True)):
             x = x + block.drop(recur(index, block.recurrence_norm(x)), training=training)
@@ -123,7 +123,7 @@ class BlockCell(DecoderCellBase):
 
     def step(self, projected, state, prepared, training=None):
         x, _ = projected
-        if self.positional:  # steps so far, as no half precision counts them: (batch, [beam])
+        if self.positional:  # steps so far, exact in float32: (batch, [beam])
             x = self._placed(x, ops.sum(ops.cast(state.cell[0][2], "float32"), axis=-1))
         masks = self._cell_masks(prepared) or ((),) * self.depth
         states = []
@@ -139,7 +139,7 @@ class BlockCell(DecoderCellBase):
 
     def teacher_forced(self, inputs, prepared, return_weights, training=None):
         state = self.initial_state(prepared)
-        if tree.flatten(state.attention):  # a step of which depends on the one before
+        if tree.flatten(state.attention):  # stateful attention: no parallel steps
             return super().teacher_forced(inputs, prepared, return_weights, training=training)
         x, _ = self.project(inputs)  # (batch, target_time, units)
         x = self._placed(x, ops.arange(ops.shape(x)[1]))
@@ -161,7 +161,7 @@ class BlockCell(DecoderCellBase):
 
 
 class _Block(keras.layers.Layer):
-    """The layers of a block besides its recurrence and its attention."""
+    """The layers of a block other than its recurrence and its attention."""
 
     def __init__(self, units, feed_forward_units, dropout, **kwargs):
         super().__init__(autocast=False, **kwargs)
@@ -185,7 +185,7 @@ class _Block(keras.layers.Layer):
 
 
 def _check(cell):
-    """Raise ValueError if a cell of blocks has what only other decoder cells have."""
+    """Raise ValueError if a `BlockCell` has settings of other decoder cells."""
     settings = {
         "query": ",".join(cell.query.parts),
         "context_gate": cell.context_gate is not None,

@@ -17,30 +17,30 @@ from keras_bahdanau.settings import checks
 
 
 class DecoderState(NamedTuple):
-    """State that a step hands to the next; () where nothing is needed.
+    """State that a step passes to the next; () for unused parts.
 
     `cell` is a tuple of the layers' states, each a tuple of tensors `(batch, units)`; the first of
-    the last layer is s_i. `context` is c_i, if the next query is made of it.
+    the last layer is s_i. `context` is c_i, if the next query uses it.
     """
 
     cell: Any
     attention: Any  # the attention's state
     context: Any = ()  # (batch, context_units)
-    output: Any = ()  # (batch, units), if it is fed to the next step
+    output: Any = ()  # (batch, units), if fed to the next step
 
 
 class Step(NamedTuple):
     """Output of one step, for the readout and for traces."""
 
-    output: Any  # (batch, units), what the readout reads as the state
+    output: Any  # (batch, units), read as the state by the readout
     context: Any  # (batch, context_units), c_i
     weights: Any  # float32 (batch, source_time), alpha_i
     scores: Any  # float32 (batch, source_time), e_i, before mask and softmax
-    query: Any  # (batch, query_units), of the attention
+    query: Any  # (batch, query_units)
 
 
 class DropoutMasks(NamedTuple):
-    """Dropout masks drawn once a sentence, or (): the cells' own; `(batch, context_units)`."""
+    """Dropout masks drawn once per sentence, or (): the cells'; `(batch, context_units)`."""
 
     cell: Any = ()
     context: Any = ()
@@ -52,8 +52,8 @@ class DecoderCellBase(CompositeLayer):
     Arguments, calls and output: see `DecoderCell`; `prepared` has no beam axis.
     """
 
-    has_stack = True  # False if its cells do not move together, as those of a `CellStack` do
-    has_blocks = False  # True if the output of each cell is added to its input, on a residual
+    has_stack = True  # False if its cells do not form a `CellStack`
+    has_blocks = False  # True if each cell is a residual sublayer of a block
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class DecoderCellBase(CompositeLayer):
         context_gate=False,
         **kwargs,
     ):
-        super().__init__(autocast=False, **kwargs)  # a state is float32 under every policy
+        super().__init__(autocast=False, **kwargs)  # states are float32 under any policy
         self.units = checks.positive_integer("units", "the width of the decoder state", units)
         self.depth = checks.positive_integer("depth", "the number of cells", depth)
         self.bridge_name = checks.choice("bridge", bridge, BRIDGES)
@@ -91,7 +91,7 @@ class DecoderCellBase(CompositeLayer):
             self.stack = CellStack(cells, residual=residual, dtype=policy, name="stack")
         elif not self.has_stack or depth > 1 or residual or self.stack.output_units != units:
             raise ValueError(
-                "A `CellStack` must be as wide as `units`, and the only cells of a decoder cell. "
+                "A `CellStack` must be as wide as `units`, and contain all cells of the decoder. "
                 f"Received: {type(self).__name__}(units={units}, depth={depth}, "
                 f"residual={residual}) with a CellStack of width {self.stack.output_units}."
             )
@@ -108,7 +108,7 @@ class DecoderCellBase(CompositeLayer):
             )
 
     def _check_self_attention(self, bridge):
-        """Raise ValueError unless self-attention is in blocks, and begins with nothing."""
+        """Raise ValueError unless self-attention is in blocks, with zeros as initial state."""
         settings = {"when": "blocks" if self.has_blocks else "", "bridge": bridge}
         shown = {"cell": "cell=SelfAttentionCell(...)", "when": f"{type(self).__name__}(...)"}
         check_layer(self_attention_rules, settings, **shown)
@@ -131,7 +131,7 @@ class DecoderCellBase(CompositeLayer):
             context=context_units,
             task=memory_shape.task[-1],
         )
-        self.query.built = True  # it has no weights
+        self.query.built = True  # has no weights
         if not self.attention.built:
             self.attention.build((None, query_units), memory_shape.values)
         self.bridge.build(memory_shape.summary)
@@ -142,17 +142,17 @@ class DecoderCellBase(CompositeLayer):
 
     @property
     def querying_units(self):
-        """Width of the state that makes the query."""
+        """Width of the state in the query."""
         return self.stack.output_units
 
     @property
     def output_units(self):
-        """Width of what the readout reads as the state."""
+        """Width of the state that the readout reads."""
         return self.units
 
     @property
     def context_units(self):
-        """Width of the context, once built."""
+        """Width of the context; requires a built layer."""
         return self.attention.context_units(self.values_units)
 
     def prepare(self, memory, alignment=(), training=None):
@@ -170,7 +170,7 @@ class DecoderCellBase(CompositeLayer):
         return self.attention.prepare(memory)
 
     def initial_state(self, prepared):
-        """s_0 from the encoder's summary, or zeros; nothing attended to yet."""
+        """s_0 from the encoder's summary, or zeros; no attention yet."""
         memory = prepared.memory
         return DecoderState(
             cell=self.bridge(memory.summary),
@@ -189,7 +189,7 @@ class DecoderCellBase(CompositeLayer):
         return "context" in self.query.parts
 
     def step_template(self, prepared):
-        """A `Step` of zeros, without scores and query: dtypes and shapes for a loop."""
+        """A `Step` of zeros with the dtypes and shapes for a loop, without scores and query."""
         memory = prepared.memory
         return Step(
             output=self._zeros(memory, self.output_units),
@@ -200,7 +200,7 @@ class DecoderCellBase(CompositeLayer):
         )
 
     def project(self, inputs):
-        """Project the inputs of all steps for `step`; they follow where a query reads them."""
+        """Project the inputs of all steps for `step`; also return them if the query uses them."""
         return self._projector.project(inputs), inputs if "embedding" in self.query.parts else ()
 
     @property
@@ -208,7 +208,7 @@ class DecoderCellBase(CompositeLayer):
         return self.stack
 
     def _attend(self, top, embedding, state, prepared, training):
-        """(query, `Attended`), the context with its gate and its dropout."""
+        """(query, `Attended`), after the gate and dropout of the context."""
         # -> (batch, [beam,] query_units)
         query = self.query(top, embedding, state.context, prepared.memory.task)
         attended = self.attention.attend(query, prepared, state.attention, training=training)
@@ -223,7 +223,7 @@ class DecoderCellBase(CompositeLayer):
         return query, attended
 
     def _step_and_state(self, output, query, attended, cell, fed=()):
-        """(`Step`, next `DecoderState`) of a step; `fed` is the input of the next one."""
+        """(`Step`, next `DecoderState`) of a step; `fed` is fed to the next one."""
         context = attended.context if self._queries_context else ()
         return (
             Step(output, attended.context, attended.weights, attended.scores, query),
@@ -234,11 +234,11 @@ class DecoderCellBase(CompositeLayer):
         return prepared.dropout_masks.cell if prepared.dropout_masks else ()
 
     def step(self, projected, state, prepared, training=None):
-        """The pair (`Step`, next `DecoderState`), from inputs that `project` has seen."""
+        """The pair (`Step`, next `DecoderState`), from projected inputs."""
         raise NotImplementedError
 
     def teacher_forced(self, inputs, prepared, return_weights, training=None):
-        """`Step` of all steps of a known target, without scores and query.
+        """`Step` with all steps of a known target, without scores and query.
 
         `inputs` are the embedded y_0, y_1, ... `(batch, target_time, input_units)`.
         """
@@ -279,10 +279,10 @@ class DecoderCellBase(CompositeLayer):
 
 
 def without_scores(step, return_weights):
-    """A `Step` without scores and query, which training does not read."""
+    """A `Step` without scores and query, which training does not use."""
     return step._replace(weights=step.weights if return_weights else (), scores=(), query=())
 
 
 def named_shapes(shape):
-    """The shape of a `Memory`, which a saved model has as a plain list."""
+    """The shape of a `Memory`, from the plain list in a saved model."""
     return Memory(*shape)

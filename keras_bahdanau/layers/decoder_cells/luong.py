@@ -1,4 +1,4 @@
-"""Attend after the cell has moved, with or without feeding the result to the next step."""
+"""Attention after the cell, with or without feeding the result to the next step."""
 
 import keras
 from keras import ops, tree
@@ -17,17 +17,17 @@ OUTPUTS = ("attentional", "state")
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class InputFeedingCell(DecoderCellBase):
-    """Query with the new state, and output the attentional vector.
+    """Decoder cell that attends with its new state and outputs the attentional vector.
 
     s_i  = f(s_{i-1}, y_{i-1}, h~_{i-1})         (Luong et al. 2015, section 3.3)
     c_i  = sum_j alpha_ij h_j,   alpha_i from s_i
     h~_i = tanh(W [c_i; s_i])                    (eq. 5)
 
     Args:
-        input_feeding: Bool. True if the cell reads h~_{i-1} besides the token.
+        input_feeding: Bool. True if the cell reads h~_{i-1} in addition to the token.
         attentional: Layer from [c_i; s_i] to h~_i, such as `keras.layers.Dense(256)`; None for
-            tanh(W [c_i; s_i]) of `units`; or "context", so that h~_i is c_i itself.
-        output: "attentional", so that the readout reads h~_i, or "state" for s_i.
+            tanh(W [c_i; s_i]) of width `units`; or "context" for h~_i = c_i.
+        output: "attentional" if the readout reads h~_i, or "state" for s_i.
 
     Other arguments, calls and errors: as in `DecoderCell`.
     """
@@ -44,8 +44,8 @@ class InputFeedingCell(DecoderCellBase):
         super().__init__(units, attention, **kwargs)
         self.input_feeding = input_feeding
         self.output_name = checks.choice("output", output, OUTPUTS)
-        self.attentional = None  # of "context"
-        self.whole = attentional not in (None, "context")  # True of a layer that was given
+        self.attentional = None  # for "context"
+        self.whole = attentional not in (None, "context")  # True for a given layer
         if attentional is None:
             self.attentional = keras.layers.Dense(
                 units,
@@ -98,7 +98,7 @@ class InputFeedingCell(DecoderCellBase):
         attentional = None if self.attentional is not None else "context"
         if self.whole:
             attentional = keras.saving.serialize_keras_object(self.attentional)
-            attentional.pop("build_config", None)  # the cell builds it
+            attentional.pop("build_config", None)  # the cell builds the layer
         return {
             **super().get_config(),
             "input_feeding": self.input_feeding,
@@ -109,15 +109,15 @@ class InputFeedingCell(DecoderCellBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class UnfedCell(DecoderCellBase):
-    """Attention apart from the recurrence, which reads the target alone.
+    """Decoder cell whose recurrence reads only the target, apart from the attention.
 
     s_i = f(s_{i-1}, y_{i-1})
     c_i = sum_j alpha_ij h_j,   alpha_i from s_i
 
     (Luong et al. 2015, section 3, without the input feeding of section 3.3; the decoder of Wu et
     al. 2018, whose states do not depend on the alignment.) The context goes to the readout. In
-    training the cells read the whole target, and then all steps attend at once, unless a step of
-    the attention depends on the one before. Otherwise as `DecoderCell`, without `readout_state`.
+    training the cells read the whole target, and then all steps attend in parallel, unless the
+    attention has a state. Otherwise like `DecoderCell`, without `readout_state`.
     """
 
     def build(self, inputs_shape, state_shape=None, memory_shape=None):
