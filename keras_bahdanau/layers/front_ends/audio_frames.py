@@ -1,4 +1,4 @@
-"""Front end of speech: log-mel spectra, convolutions that shorten them, and a projection."""
+"""Front end of speech: log-mel spectra, convolutions with stride 2, and a projection."""
 
 from typing import Any, NamedTuple
 
@@ -11,15 +11,15 @@ from keras_bahdanau.layers.front_ends.log_mel import BINS, HOP, frames_of, log_m
 from keras_bahdanau.settings import checks
 
 NORMALIZATIONS = ("utterance", "global", "none")
-_EPSILON = 0.1  # beside a variance, which in speech is 2 to 10: a steady tone has none
+_EPSILON = 0.1  # added to variances: 2 to 10 for speech, 0 for a steady tone
 
 
 class Samples(NamedTuple):
-    """Features of a source of sound.
+    """Features of a sound source.
 
     Attributes:
-        values: Float32 tensor `(batch, samples)`, 16,000 a second, at least one; full scale is 1.
-        lengths: Int32 tensor `(batch,)`, the number of real frames of 160 samples of each row.
+        values: Float32 tensor `(batch, samples)`, at 16 kHz, not empty; full scale is 1.
+        lengths: Int32 tensor `(batch,)`, the number of real frames (160 samples) in each row.
     """
 
     values: Any
@@ -30,27 +30,27 @@ class Samples(NamedTuple):
 class AudioFrames(FrontEnd):
     """Front end of speech: log-mel spectra, normalized and shortened by convolutions.
 
-    y_t     = log-mel spectrum of the 25 ms from frame t on              (`log_mel`)
+    y_t     = log-mel spectrum of the 25 ms from the start of frame t    (`log_mel`)
     z_t     = (y_t - mean) / sqrt(variance + 0.1)
     x^l_j   = relu(conv(x^{l-1})_{2j}),   x^0 = z                        (3 x 3, stride 2)
     vectors = W x^L_j + b
 
-    Each convolution halves the time and the bands (Dong et al. 2018, "Speech-transformer", section
-    3.2), and padding is zeroed before it. Spectra are float32 under every policy.
+    Each convolution halves time and bands (Dong et al. 2018, "Speech-transformer", section 3.2);
+    padding is zeroed before it. Spectra are float32 under any policy.
 
     Args:
         units: Positive integer. Width of a vector.
         bands: Positive integer. Number of mel bands.
         convolutions: Tuple of at most 12 positive integers, the widths of the convolutions.
-        normalization: Mean and variance of each band: "utterance", those of the row's own frames;
-            "global", those of the frames of a batch in training and later their moving averages;
-            "none", neither.
-        augmentation: Float in [0, 1]. Strength of the random changes in training: the speed, and
-            hidden parts of the spectrum.
-        seed: Integer, for the same changes in each run.
+        normalization: Source of each band's mean and variance: "utterance", the frames of the row;
+            "global", the frames of a batch in training and their moving averages in inference;
+            "none" for no normalization.
+        augmentation: Float in [0, 1]. Strength of the random changes in training: of the speed, and
+            of hidden parts of the spectrum.
+        seed: Integer, for reproducible changes.
 
-    `Samples`, anything after a row's length, give (vectors, mask),
-    `(batch, ceil(frames / reduction), units)` and its first two axes; changes of speed make both a
+    The inputs are `Samples`, with any values after a row's length; the outputs are (vectors, mask),
+    `(batch, ceil(frames / reduction), units)` and its first two axes. Changes of speed make both a
     ninth longer in training.
 
     Example:
@@ -69,7 +69,7 @@ class AudioFrames(FrontEnd):
         seed=None,
         **kwargs,
     ):
-        super().__init__(autocast=False, **kwargs)  # samples stay float32 under every policy
+        super().__init__(autocast=False, **kwargs)  # samples stay float32 under any policy
         self.units = checks.positive_integer("units", "the width of a vector", units)
         self.bands = checks.positive_integer("bands", "the number of mel bands", bands, BINS)
         self.widths = widths_of(convolutions)
@@ -97,7 +97,7 @@ class AudioFrames(FrontEnd):
 
     @property
     def reduction(self):
-        """Number of frames of 10 ms a vector."""
+        """Number of 10 ms frames per vector."""
         return 2 ** len(self.widths)
 
     def build(self, samples_shape=None):
@@ -114,7 +114,7 @@ class AudioFrames(FrontEnd):
         # x^0: (batch, time, bands, 1)
         values = ops.expand_dims(ops.cast(values, self.compute_dtype), axis=-1)
         for convolution in self.convolutions:
-            # one position on each side, so that n become ceil(n / 2) whatever is padded
+            # pad one position per side, to get ceil(n / 2) for any n
             values = convolution(ops.pad(values, ((0, 0), (1, 1), (1, 1), (0, 0))))
             mask = mask[:, ::2]  # -> (batch, ceil(time / 2))
             values = zeroed(values, mask)
@@ -123,7 +123,7 @@ class AudioFrames(FrontEnd):
         return self.projection(vectors), mask
 
     def spectra(self, samples, training=None):
-        """Normalized spectra z, float32 `(batch, frames, bands)`, zero at padding; their mask."""
+        """Normalized spectra z, float32 `(batch, frames, bands)`, 0 at padding, and their mask."""
         values, lengths = real_samples(samples)
         augmented = training and self.augmentation
         if augmented:
@@ -150,7 +150,7 @@ class AudioFrames(FrontEnd):
             return ops.sum(values * real, axis=1, keepdims=True) / count
 
         centred = spectra - mean(spectra)
-        centred = centred - mean(centred)  # of a steady tone the rounding of the sum is left
+        centred = centred - mean(centred)  # removes the rounding error of the mean
         return centred * ops.rsqrt(mean(ops.square(centred)) + _EPSILON)
 
     def compute_output_shape(self, samples_shape):
@@ -175,7 +175,7 @@ def real_samples(samples):
     size = ops.shape(values)[1]
     frames = frames_of(size)
     lengths = ops.clip(lengths, 0, frames)
-    # by frames: a LiteRT file would hold the number of each sample. -> (batch, frames, HOP)
+    # by frames, so that LiteRT files need no constant per sample. -> (batch, frames, HOP)
     values = ops.pad(values, ((0, 0), (0, frames * HOP - size)))
     values = zeroed(ops.reshape(values, (-1, frames, HOP)), until(lengths, frames))
     return ops.reshape(values, (-1, frames * HOP))[:, :size], lengths

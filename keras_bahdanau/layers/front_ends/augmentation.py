@@ -1,4 +1,4 @@
-"""Random changes in training: affine transforms of images, speed and hidden parts of speech."""
+"""Data augmentation: affine transforms of images, speed changes and masks of speech."""
 
 import math
 
@@ -9,34 +9,34 @@ from keras_bahdanau.layers.front_ends.log_mel import HOP
 
 _SHEAR = 0.3  # of the height
 _ANGLE = 0.01 * 2 * math.pi
-_ZOOM = (0.05, 0.15)  # of width and height
-_SHIFT = (0.02, 0.1)  # of width and height
-_SLIM = 4  # times as wide as high: the ends of a wider image move no further than those of this one
+_ZOOM = (0.05, 0.15)  # shares of width and height
+_SHIFT = (0.02, 0.1)  # shares of width and height
+_SLIM = 4  # width / height above which the ends of an image move no further
 
 
 def moved_images(images, widths, strength, seed):
-    """Images, each changed at random around the middle c of its real columns.
+    """Transform each image at random around the center c of its real columns.
 
     x'(p) = x(A (p - t - c) + c),   A = [1 s] [cos a  -sin a] [z_x  0 ]
                                         [0 1] [sin a   cos a] [0   z_y]
 
-    Uniform draws, times the strength in (0, 1]: shear s up to 0.3, angle a up to 3.6 degrees, zooms
-    z from 1 by up to 5 % in width and 15 % in height, translation t up to 2 % of the width and 10 %
-    of the height. Angle, zoom and translation along x are smaller for an image more than four times
-    as wide as high, so that a line of text keeps its ends. Pixels are interpolated linearly, with
-    zero outside.
+    Uniform samples, scaled by the strength in (0, 1]: shear s up to 0.3, angle a up to 3.6 degrees,
+    zoom z by up to 5 % of the width and 15 % of the height, translation t by up to 2 % of the width
+    and 10 % of the height. Angle, zoom and translation along x are smaller for images more than
+    four times as wide as high, so that a line of text keeps its ends. Pixels are interpolated
+    bilinearly, with zero outside.
 
     `images` float32 `(batch, height, width, channels)` are zero after their `widths`, int32
     `(batch,)`; pixels moved out of these columns stay in the result.
     """
-    # (batch, 6): as many draws an image, whatever the width of the batch
+    # (batch, 6): the same number per image for any width
     draws = keras.random.uniform((ops.shape(images)[0], 6), -strength, strength, seed=seed)
     width, height = (ops.cast(size, "float32") for size in (widths, ops.shape(images)[1]))
     slim = ops.minimum(1.0, _SLIM * height / ops.maximum(width, 1.0))  # -> (batch,)
     shear, angle = _SHEAR * draws[:, 0], _ANGLE * draws[:, 1] * slim
     zoom_x, zoom_y = 1 + _ZOOM[0] * draws[:, 2] * slim, 1 + _ZOOM[1] * draws[:, 3]
     sine, cosine = ops.sin(angle), ops.cos(angle)
-    # A, row by row: each (batch,)
+    # A by rows, each element (batch,)
     a_xx, a_xy = (cosine + shear * sine) * zoom_x, (shear * cosine - sine) * zoom_y
     a_yx, a_yy = sine * zoom_x, cosine * zoom_y
     x, y = (width - 1) / 2, (height - 1) / 2  # c
@@ -56,27 +56,27 @@ def moved_images(images, widths, strength, seed):
     )
 
 
-FASTEST = 0.1  # share by which the speed may change
-_SHARE = 0.04  # p_M, p_S: masks for each frame, and share of the frames in the widest one
-_MOST = 20  # masks of time
+FASTEST = 0.1  # largest relative change of speed
+_SHARE = 0.04  # p_M, p_S: masks per frame, and share of the frames in the widest mask
+_MOST = 20  # most time masks
 _FREQUENCY_MASKS = 2
 _WIDEST = 27 / 80  # share of the bands in the widest mask
 
 
 def change_speed(values, lengths, strength, seed):
-    """Sound that is faster or slower by a random factor, and higher or lower with it.
+    """Change the speed of sound by a random factor, and its pitch with it.
 
     x'(i) = x(s i),   s from 1 - 0.1 strength to 1 + 0.1 strength      (Ko et al. 2015)
 
     `values` `(batch, samples)` are zero after the end of each row, `lengths` `(batch,)` are
-    frames. Both results are a ninth longer, which the slowest sound fills.
+    in frames. Both results are a ninth longer, as the slowest sound requires.
     """
     batch, samples = ops.shape(values)[0], ops.shape(values)[1]
     change = FASTEST * strength
     moved = keras.random.uniform((batch, 1), -change, change, seed=seed)  # s - 1
     longer = samples + samples // 9 + HOP
     steps = ops.arange(longer, dtype="int32")
-    # s i = i + whole + part, since float32 could not hold s i for a long sound: (batch, longer)
+    # s i = i + whole + part, since float32 is too short for s i of long sounds: (batch, longer)
     shift = ops.cast(steps, "float32") * moved
     whole = ops.floor(shift)
     part = shift - whole
@@ -92,11 +92,11 @@ def change_speed(values, lengths, strength, seed):
 
 
 def visible_parts(lengths, time, bands, strength, seed):
-    """Parts of spectra that no random mask hides: bool `(batch, time, bands)`.
+    """Random masks of spectra: bool `(batch, time, bands)`, False for hidden parts.
 
-    (Park et al. 2019, "SpecAugment", two masks of up to 27 of 80 bands; Park et al. 2020, of n
-    frames as many masks as 0.04 n, at most 20, each up to 0.04 n long.) The strength, in (0, 1],
-    scales the widths; `lengths` are frames, int32 `(batch,)`.
+    (Park et al. 2019, "SpecAugment": two masks of up to 27 of 80 bands; Park et al. 2020: for n
+    frames 0.04 n masks, at most 20, each up to 0.04 n long.) The strength, in (0, 1], scales the
+    widths; `lengths` are in frames, int32 `(batch,)`.
     """
     frames = ops.expand_dims(ops.cast(lengths, "float32"), axis=1)  # -> (batch, 1)
     number = ops.minimum(ops.ceil(_SHARE * frames), float(_MOST))

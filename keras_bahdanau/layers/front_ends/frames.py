@@ -1,4 +1,4 @@
-"""Front ends of frames, such as strokes, sensors, movements: a projection, or convolutions."""
+"""Front ends of frames, as from pens, sensors or movements: a projection, or convolutions."""
 
 from typing import Any, NamedTuple
 
@@ -11,11 +11,11 @@ from keras_bahdanau.settings import checks
 
 
 class Frames(NamedTuple):
-    """Features of a source of frames.
+    """Features of a frame source.
 
     Attributes:
         values: Float tensor `(batch, source_time, frame_size)`.
-        lengths: Int32 tensor `(batch,)`, the number of real frames of each row.
+        lengths: Int32 tensor `(batch,)`, the number of real frames in each row.
     """
 
     values: Any
@@ -26,8 +26,8 @@ class Frames(NamedTuple):
 class FrameProjection(FrontEnd):
     """Front end of frames: x_j = W frame_j + b.
 
-    `Frames` of `frame_size` numbers, anything after a row's length, NaN too, give (vectors, mask),
-    `(batch, source_time, units)` and its first two axes.
+    The inputs are `Frames` of `frame_size` numbers, with anything, even NaN, after a row's length;
+    the outputs are (vectors, mask), `(batch, source_time, units)` and its first two axes.
     """
 
     def __init__(self, frame_size, units, **kwargs):
@@ -59,10 +59,10 @@ class FrameProjection(FrontEnd):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class FrameConvolutions(FrontEnd):
-    """Front end of frames: residual convolutions, each stage of which halves the time.
+    """Front end of frames: residual convolutions in stages, each of which halves the time.
 
     x^0     = frames
-    u_j     = relu(norm(conv(x^{l-1})_{2j}))      5 frames, of stride 2
+    u_j     = relu(norm(conv(x^{l-1})_{2j}))      5 frames, with stride 2
     x^l     = relu(u + norm(conv(u)))             3 frames
     vectors = W x^L_j + b
 
@@ -70,20 +70,20 @@ class FrameConvolutions(FrontEnd):
     padding is zeroed before each convolution: a vector depends neither on padding nor on other
     rows.
 
-    In training, `augmentation` changes the first `2 * planes` numbers of a frame, which are
-    `planes` vectors (x, y) of one plane, such as the position of a pen and its movement: one random
-    matrix a row rotates, shears and scales all of them.
+    In training, `augmentation` changes the first `2 * planes` numbers of a frame. They are `planes`
+    vectors (x, y) in one plane, such as the position of a pen and its movement: one random matrix
+    per row rotates, shears and scales all of them.
 
     Args:
         frame_size: Positive integer. Number of values of a frame.
         units: Positive integer. Width of a vector.
         convolutions: Tuple of at most 12 positive integers, the widths of the stages.
         augmentation: Float in [0, 1]. Strength of the random changes in training.
-        planes: Integer, number of vectors of the plane at the beginning of a frame.
-        surroundings: Bool. Add the `ShapeContext` of the frames, which are those of an `InkSource`.
-        seed: Integer, for the same changes in each run.
+        planes: Integer, number of such vectors at the beginning of a frame.
+        surroundings: Bool. True to add the `ShapeContext` of frames from an `InkSource`.
+        seed: Integer, for reproducible changes.
 
-    Calls: as in `FrameProjection`; ceil(source_time / reduction) vectors.
+    Calls: as in `FrameProjection`, with ceil(source_time / reduction) vectors.
 
     Example:
         >>> front_end = FrameConvolutions(8, units=128, convolutions=(64, 128))
@@ -101,7 +101,7 @@ class FrameConvolutions(FrontEnd):
         seed=None,
         **kwargs,
     ):
-        super().__init__(autocast=False, **kwargs)  # positions need more than 8 bits
+        super().__init__(autocast=False, **kwargs)  # positions need float32
         self.frame_size = checks.positive_integer("frame_size", "the values of a frame", frame_size)
         self.units = checks.positive_integer("units", "the width of a vector", units)
         self.augmentation = checks.fraction("augmentation", "the strength of changes", augmentation)
@@ -136,7 +136,7 @@ class FrameConvolutions(FrontEnd):
         return 2 ** len(self.widths)
 
     def row_numbers(self, time):
-        """Count the numbers that a row of so many frames takes, for pairs of its positions."""
+        """Count the numbers in memory for the pairs of positions of a row of `time` frames."""
         if self.context is None:
             return 0
         return HELD * -(-time // self.context.every) * -(-time // 2)
@@ -164,7 +164,7 @@ class FrameConvolutions(FrontEnd):
         around = None if self.context is None else self.context(values, mask)
         values = ops.cast(values, self.compute_dtype)
         for shrinking, norm, residual, residual_norm in self.stages:
-            # two frames on each side, so that n become ceil(n / 2) whatever is padded
+            # pad two frames per side, to get ceil(n / 2) for any n
             values = shrinking(ops.pad(values, ((0, 0), (2, 2), (0, 0))))
             mask = mask[:, ::2]  # -> (batch, ceil(time / 2))
             values = zeroed(ops.relu(norm(values)), mask)
@@ -174,7 +174,7 @@ class FrameConvolutions(FrontEnd):
         return vectors if around is None else vectors + around, mask
 
     def _changed(self, values):
-        """Rotate, shear and scale the vectors of the plane, each row by its own matrix."""
+        """Rotate, shear and scale the vectors of each row with its own matrix."""
         shape = (ops.shape(values)[0], 2, 2)
         # a matrix A = 1 + noise for each row: (batch, 2, 2)
         noise = keras.random.normal(shape, stddev=0.2 * self.augmentation, seed=self.seed_generator)

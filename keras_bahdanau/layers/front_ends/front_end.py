@@ -1,4 +1,4 @@
-"""Base of the front ends: masks, widths of convolutions, and the cells of a grid."""
+"""Base of the front ends; masks, widths of convolutions, and grid cells."""
 
 import keras
 from keras import ops, tree
@@ -10,7 +10,7 @@ MOST_CONVOLUTIONS = 12
 
 
 class FrontEnd(CompositeLayer):
-    """Layer from features to vectors, see `front_ends`: `call` and `compute_output_shape`."""
+    """Base of layers from features to vectors: see `front_ends`."""
 
     reduction = 1
 
@@ -30,7 +30,7 @@ class ImageFrontEnd(FrontEnd):
 
     @property
     def source_size(self):
-        """Numbers of a column of cells."""
+        """Number of values in a column of cells."""
         return self.height * self.cell * self.channels
 
     def compute_output_shape(self, pixels_shape):
@@ -40,20 +40,20 @@ class ImageFrontEnd(FrontEnd):
 
 
 def until(lengths, size):
-    """Bool tensor `(batch, size)`, True before each of the int `lengths` `(batch,)`."""
+    """Bool tensor `(batch, size)`, True at positions below the int `lengths` `(batch,)`."""
     steps = ops.expand_dims(ops.arange(size, dtype="int32"), axis=0)  # -> (1, size)
     return steps < ops.expand_dims(ops.cast(lengths, "int32"), axis=1)
 
 
 def zeroed(values, mask):
-    """The values, zero where a mask of their first axes is False."""
+    """The values, set to zero where a mask over their first axes is False."""
     while len(mask.shape) < len(values.shape):
         mask = ops.expand_dims(mask, axis=-1)
     return ops.where(mask, values, ops.zeros_like(values))
 
 
 def widths_of(convolutions, fewest=0):
-    """Widths of convolutions as a tuple of `fewest` to 12 positive integers, or ValueError."""
+    """Widths of convolutions as a tuple of `fewest` to 12 positive integers; else ValueError."""
     known = isinstance(convolutions, list | tuple)
     if not known or not fewest <= len(convolutions) <= MOST_CONVOLUTIONS:
         raise ValueError(
@@ -68,12 +68,12 @@ def widths_of(convolutions, fewest=0):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class GridCells(keras.layers.Layer):
-    """Vectors of the cells of a grid with their positions, in column order.
+    """Vectors of grid cells with their positions, in column order.
 
     v_xy = W g_yx + b + r_y + p_x,   at position x * grid_height + y
 
-    r_y is a learned embedding of the row: a source has a fixed number of rows. p_x is the sinusoid
-    of Vaswani et al. 2017, section 3.5, of the column: a grid may be wider than any in training.
+    r_y is a learned embedding of the row, since a source has a fixed number of rows. p_x is the
+    sinusoid of the column (Vaswani et al. 2017, section 3.5), for grids wider than in training.
     `(batch, grid_height, columns, channels)` -> `(batch, columns * grid_height, units)`.
     """
 

@@ -16,20 +16,20 @@ from keras_bahdanau.layers.front_ends.front_end import (
 from keras_bahdanau.layers.registry import CompositeLayer
 from keras_bahdanau.settings import checks
 
-PAPER = 255  # of a pixel: nothing is there
+PAPER = 255  # pixel value without ink
 CELLS = (2, 4, 8, 16, 32, 64)
 
 
 class Pixels(NamedTuple):
-    """Features of a source of images.
+    """Features of an image source.
 
-    An image is a grid of square cells in column order: that of column x and row y is position x *
-    grid_height + y.
+    An image is a grid of square cells in column order: the cell in column x and row y has the
+    position x * grid_height + y.
 
     Attributes:
         values: Uint8 tensor `(batch, height, width, channels)`, 255 for paper; the width is a
-            multiple of that of a cell.
-        lengths: Int32 tensor `(batch,)`, the number of real cells of each row.
+            multiple of the cell width.
+        lengths: Int32 tensor `(batch,)`, the number of real cells in each row.
     """
 
     values: Any
@@ -38,33 +38,33 @@ class Pixels(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ImagePatches(ImageFrontEnd):
-    """Front end of images: residual convolutions, then a vector for each cell or column of cells.
+    """Front end of images: residual convolutions, then a vector per cell or column of cells.
 
-    x^0     = 1 - pixels / 255                                 paper is 0
-    u       = relu(norm(conv(x^{l-1})))                        of stride 2, as long as it shrinks
+    x^0     = 1 - pixels / 255                                 0 for paper
+    u       = relu(norm(conv(x^{l-1})))                        with stride 2 while it shrinks
     x^l     = relu(u + norm(conv(u)))                          from the second stage on
     v_xy    = W x^L_yx + b + r_y + p_x      r: learned, p: sinusoid
     v_x     = W [x^L_1x; ...; x^L_nx] + b + r + p_x               with `columns`, for a line of text
 
-    (After He et al. 2016.) log2(cell) stages halve height and width; the first one has kernels of 5
-    x 5 pixels, the others of 3 x 3. The norm is over the channels of one position (Ba et al. 2016),
-    and padding is zeroed after each convolution: a vector depends neither on padding nor on other
-    images.
+    (After He et al. 2016.) log2(cell) stages halve height and width; kernels are 5 x 5 pixels in
+    the first stage and 3 x 3 in the others. The norm is over the channels of one position (Ba et
+    al. 2016), and padding is zeroed after each convolution: a vector depends neither on padding nor
+    on other images.
 
     Args:
         height: Positive integer, a multiple of `cell`. Height of an image in pixels.
-        channels: Positive integer. Numbers of a pixel.
+        channels: Positive integer. Numbers per pixel.
         units: Positive integer. Width of a vector.
         convolutions: Sequence of positive integers, the widths of the stages: at least log2(cell);
-            those beyond that keep the size.
+            any further stages keep the size.
         cell: 2, 4, 8, 16, 32 or 64. Height and width of a cell in pixels.
         augmentation: Float in [0, 1]. Strength of random shear, rotation, zoom and translation in
-            training, around the middle of each image.
-        seed: Integer, for the same changes in each run.
-        columns: Bool. True for one vector a column of cells, from left to right (Shi et al. 2017):
-            `reduction` is the number of its cells.
+            training, around the center of each image.
+        seed: Integer, for reproducible changes.
+        columns: Bool. True for one vector per column of cells, from left to right (Shi et al.
+            2017): `reduction` is the number of cells in a column.
 
-    `Pixels`, anything after a row's length, give (vectors, mask),
+    The inputs are `Pixels`, with any values after a row's length; the outputs are (vectors, mask),
     `(batch, cells / reduction, units)` and its first two axes.
 
     Example:
@@ -95,7 +95,7 @@ class ImagePatches(ImageFrontEnd):
         self.seed = seed
         if augmentation:
             self.seed_generator = keras.random.SeedGenerator(seed)
-            self.supports_jit = False  # XLA has no affine transform of TensorFlow
+            self.supports_jit = False  # XLA lacks TensorFlow's affine transform
         if height % cell:
             raise ValueError(
                 f"`height` must be a multiple of `cell`. Received: height={height}, cell={cell}"
@@ -110,12 +110,12 @@ class ImagePatches(ImageFrontEnd):
 
     @property
     def grid_height(self):
-        """Number of vectors of a column of cells."""
+        """Number of vectors per column of cells."""
         return 1 if self.columns else self.height // self.cell
 
     @property
     def reduction(self):
-        """Number of cells a vector."""
+        """Number of cells per vector."""
         return self.height // self.cell // self.grid_height
 
     def build(self, pixels_shape=None):
@@ -127,8 +127,8 @@ class ImagePatches(ImageFrontEnd):
 
     def call(self, pixels, training=None):
         values, lengths = pixels
-        lengths = -(-ops.cast(lengths, "int32") // self.reduction)  # vectors of each row
-        real = -(-lengths // self.grid_height) * self.cell  # columns of pixels: (batch,)
+        lengths = -(-ops.cast(lengths, "int32") // self.reduction)  # number of vectors per row
+        real = -(-lengths // self.grid_height) * self.cell  # in columns of pixels: (batch,)
         ink = ops.cast(self.ink(values, real, training), self.compute_dtype)
         for stage in self.stages:
             ink, real = stage(ink, real)
@@ -163,7 +163,7 @@ class ImagePatches(ImageFrontEnd):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Stage(CompositeLayer):
-    """One stage of `ImagePatches`, from (inputs, real columns, int32 `(batch,)`) to both.
+    """One stage of `ImagePatches`: maps (inputs, int32 real columns `(batch,)`) to the same.
 
     `residual` adds a second convolution; height and width are divided by `strides`, 1 or 2.
     """
@@ -181,7 +181,7 @@ class Stage(CompositeLayer):
                 strides,
                 padding="same",
                 data_format="channels_last",
-                use_bias=False,  # the norm has one
+                use_bias=False,  # the norm has a bias
                 kernel_initializer="he_normal",
                 **policy,
             )
@@ -214,6 +214,6 @@ class Stage(CompositeLayer):
 
 
 def _up_to(real, images):
-    """Images `(batch, height, width, channels)`, zero after the real columns of each row."""
+    """Images `(batch, height, width, channels)`, set to zero after their real columns."""
     # (batch, width) -> (batch, 1, width)
     return zeroed(images, ops.expand_dims(until(real, ops.shape(images)[2]), axis=1))

@@ -13,11 +13,11 @@ from keras_bahdanau.settings import checks
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class KerasGrid(ImageFrontEnd):
-    """Front end of images: a Keras model that gives a grid, such as one of `keras.applications`.
+    """Front end of images: a Keras model with a grid output, such as from `keras.applications`.
 
-    Each image is padded with paper to the width of the model's input: its vectors do not depend on
-    the batch, whatever the model does inside. The grid's channels are projected to `units`, with
-    r_y + p_x of each cell, as in `ImagePatches`; so are calls.
+    Each image is padded with paper to the input width of the model, so that its vectors do not
+    depend on the batch, whatever layers the model has. The grid's channels are projected to
+    `units`, plus r_y + p_x of each cell. Calls: as in `ImagePatches`.
 
     `model` is a built `keras.Model` from float images `(batch, height, width, channels)` of a fixed
     size, with values from 0 to 255, to a grid `(batch, rows, columns, features)` of square cells.
@@ -50,18 +50,18 @@ class KerasGrid(ImageFrontEnd):
         return vectors, until(lengths, ops.shape(vectors)[1])
 
     def _padded(self, values, lengths):
-        """Float images of the model's size, paper after the real columns."""
+        """Float images of the model's size, with paper after the real columns."""
         shape = (ops.shape(values)[0], self.height, self.width, self.channels)
         images = ops.cast(values, "float32")
         paper = ops.full(shape, float(PAPER), "float32")
         images = ops.concatenate([images, paper], axis=2)[:, :, : self.width]
         real = -(-lengths // self.grid_height) * self.cell  # -> (batch,)
         mask = ops.expand_dims(ops.expand_dims(until(real, self.width), axis=1), axis=-1)
-        # of (batch, 1, width, 1)
+        # mask: (batch, 1, width, 1)
         return ops.where(mask, images, paper)
 
     def get_config(self):
-        # as JSON gives it back: Keras has tuples in it
+        # as after loading from JSON: without tuples
         model = json.loads(json.dumps(keras.saving.serialize_keras_object(self.model)))
         return {**super().get_config(), "model": model, "units": self.units}
 
@@ -71,7 +71,7 @@ class KerasGrid(ImageFrontEnd):
 
 
 def _sizes(model):
-    """(height, width, channels, cell) of a model, or ValueError if it gives no such grid."""
+    """(height, width, channels, cell) of a model; ValueError if its output is not a grid."""
     inputs, outputs = (tuple(getattr(model, name, ())) for name in ("input_shape", "output_shape"))
     fixed = len(inputs) == len(outputs) == 4 and None not in (*inputs[1:], *outputs[1:])
     if fixed and inputs[1] % outputs[1] == 0:

@@ -1,22 +1,22 @@
-"""Logarithmic mel spectra of sound: the energy of each band, every 10 milliseconds."""
+"""Logarithmic mel spectra of sound: the energy of each band every 10 milliseconds."""
 
 import functools
 
 import numpy as np
 from keras import ops
 
-RATE = 16_000  # samples a second
+RATE = 16_000  # samples per second
 HOP = 160  # samples from one frame to the next: 10 ms
-WINDOW = 400  # samples of a frame: 25 ms
-POINTS = 512  # of the Fourier transform, the first power of 2 that holds a frame
+WINDOW = 400  # samples per frame: 25 ms
+POINTS = 512  # of the Fourier transform: least power of 2 above a frame
 BINS = POINTS // 2 + 1
-SCALE = 2.0**15  # of a sample: one step of 16 bits is 1, so that float16 holds all constants
-FLOOR = 0.1  # of an energy: below the noise of rounding to such steps
-RANGE = float(np.log(1e8))  # from a row's loudest energy to its least: 80 dB
+SCALE = 2.0**15  # of samples: 1 for one step of 16 bits, so that constants fit in float16
+FLOOR = 0.1  # of an energy: below the rounding noise of such steps
+RANGE = float(np.log(1e8))  # from the largest energy of a row to the least: 80 dB
 
 
 def frames_of(samples):
-    """Number of frames of so many samples: at least one for one sample."""
+    """Number of frames for a number of samples: at least one for one sample."""
     return -(-samples // HOP)
 
 
@@ -27,8 +27,8 @@ def log_mel(values, lengths, bands):
     e_t(b) = sum_k M(k, b) |X_t(k)|^2
     y_t(b) = log max(e_t(b) / 0.1, 1)
 
-    w is Hann's window, M `mel_filters`. An energy more than 80 dB below the loudest of its row,
-    where rounding errors begin, counts as that bound. Float32: |X|^2 is too wide for half
+    w is the Hann window, M `mel_filters`. Energies more than 80 dB below the largest in the row,
+    where rounding errors begin, are raised to that bound. Float32: |X|^2 exceeds half
     precision. `values` `(batch, samples)`, zero after the end of each row, and `lengths` int32
     `(batch,)` give `(batch, ceil(samples / 160), bands)`.
     """
@@ -50,9 +50,9 @@ def log_mel(values, lengths, bands):
 
 
 def _never_quantized(matrix, lengths):
-    """The matrix, hidden from LiteRT: 8 bits of a constant hold 48 dB of the 90 dB of an energy."""
+    """Hide the matrix from quantization in LiteRT: 8 bits hold 48 of the 90 dB of an energy."""
     least = ops.min(ops.cast(lengths, "float32"), initial=0.0)
-    return matrix * ops.minimum(1.0, 2.0 + ops.square(least))  # times 1
+    return matrix * ops.minimum(1.0, 2.0 + ops.square(least))  # factor 1
 
 
 @functools.cache
@@ -63,7 +63,7 @@ def hann():
 
 @functools.cache
 def mel_filters(bands):
-    """Triangles of area 1 Hz on Slaney's mel scale, linear below 1 kHz, to 8 kHz `(257, bands)`."""
+    """Triangles of area 1 Hz on Slaney's mel scale (linear up to 1 kHz) to 8 kHz, `(257, bands)`."""
     edges = _hertz(np.linspace(0, _mel(RATE / 2), bands + 2))  # -> (bands + 2,)
     left, centre, right = edges[:-2], edges[1:-1], edges[2:]
     frequencies = np.arange(BINS)[:, np.newaxis] * RATE / POINTS  # -> (257, 1)
@@ -73,8 +73,8 @@ def mel_filters(bands):
     return (triangles * 2 / (right - left)).astype(np.float32)
 
 
-_KNEE, _STEP = 1000, 200 / 3  # Hz, where the scale turns, and Hz of a mel below
-_GROWTH = np.log(6.4) / 27  # of the frequency in a mel above
+_KNEE, _STEP = 1000, 200 / 3  # Hz where the linear part of the scale ends, and Hz per mel in it
+_GROWTH = np.log(6.4) / 27  # of the logarithm of the frequency per mel above
 
 
 def _mel(hertz):

@@ -1,4 +1,4 @@
-"""Shape context: the ink around each position of a pen, drawn before it and after it."""
+"""Shape context: the ink around each pen position, drawn before and after it."""
 
 import math
 
@@ -10,12 +10,12 @@ from keras_bahdanau.layers.front_ends.front_end import zeroed
 from keras_bahdanau.layers.registry import CompositeLayer
 from keras_bahdanau.settings import checks
 
-RINGS = 5  # of the radii 1/4, 1/2, 1, 2, 4 sizes of a stroke
+RINGS = 5  # with the radii 1/4, 1/2, 1, 2, 4 times the size of a stroke
 INNERMOST = 0.25
 DIRECTIONS = 8
-TENTH = 10.0  # an `InkSource` gives a tenth of the position
-HELD = 48  # numbers for a pair of a position and a point, as was measured
-SMALL = 1e-6  # so that a point is at no distance of 0 from itself
+TENTH = 10.0  # an `InkSource` divides positions by 10
+HELD = 48  # numbers in memory per position and point, measured
+SMALL = 1e-6  # keeps the distance of a point to itself above 0
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -25,17 +25,17 @@ class ShapeContext(CompositeLayer):
     For a position p, the points q of the ink, their distance r = |q - p| and direction
     u = (q - p) / r:
 
-    h_kap = sum_q relu(1 - |log2(r / r_k)|) relu(u . e_a)^2     q of one plane
+    h_kap = sum_q relu(1 - |log2(r / r_k)|) relu(u . e_a)^2     q in one plane
     z     = W_2 relu(W_1 log(1 + h) + b_1)
 
-    Ring k has the radius r_k, from 1/4 to 4 sizes of a stroke; e_a are 8 directions; one plane is
-    the stroke of p, the second one all other strokes. (After Belongie et al. 2002, "Shape matching
-    and object recognition using shape contexts", section 3.1, with bins that overlap.) W_2 begins
-    at zero. `frames` `(batch, time, size)` give `(batch, ceil(time / every), units)`.
+    Ring k has the radius r_k, from 1/4 to 4 times the size of a stroke; e_a are 8 directions; one
+    plane is the stroke of p, the other all other strokes. (After Belongie et al. 2002, "Shape
+    matching and object recognition using shape contexts", section 3.1, with overlapping bins.) W_2
+    starts as zeros. `frames` `(batch, time, size)` give `(batch, ceil(time / every), units)`.
     """
 
     def __init__(self, units, every=4, **kwargs):
-        super().__init__(autocast=False, **kwargs)  # positions need more than 8 bits
+        super().__init__(autocast=False, **kwargs)  # positions need float32
         self.units = checks.positive_integer("units", "the width of a vector", units)
         self.every = checks.positive_integer("every", "the frames between positions", every)
         policy = {"dtype": self.dtype_policy}
@@ -58,7 +58,7 @@ class ShapeContext(CompositeLayer):
             mask = ops.ones(ops.shape(frames)[:2], "bool")
         points = frames[:, :, :2] * TENTH
         up = zeroed(frames[:, :, -1], mask)
-        strokes = ops.cumsum(up, axis=1) - up  # (batch, time), the number of each one's stroke
+        strokes = ops.cumsum(up, axis=1) - up  # (batch, time), index of the stroke
         positions, ink = points[:, :: self.every], points[:, ::2]
         # -> (batch, positions, points, 2), (batch, positions, points)
         moves = ops.expand_dims(ink, 1) - ops.expand_dims(positions, 2)

@@ -1,4 +1,4 @@
-"""The embedding of tokens, which may also serve as the output layer."""
+"""Token embedding, which can also serve as the output layer."""
 
 import keras
 from keras import ops
@@ -11,7 +11,7 @@ PAD = 0
 
 
 def token_embedding(vocabulary_size, units, dtype):
-    """A `ReversibleEmbedding` with rows of length 1, so that logits begin as small as usual."""
+    """A `ReversibleEmbedding` with rows of norm about 1, for small initial logits."""
     checks.positive_integer("vocabulary_size", "the number of tokens", vocabulary_size, MOST_TOKENS)
     checks.positive_integer("embedding_units", "the width of an embedding", units)
     return keras.layers.ReversibleEmbedding(
@@ -25,10 +25,10 @@ def token_embedding(vocabulary_size, units, dtype):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class TokenEmbedding(FrontEnd):
-    """Front end of text: one embedding for each of `vocabulary_size` tokens, id 0 being padding.
+    """Front end of text: embeddings of `vocabulary_size` tokens; id 0 is padding.
 
-    Ids `(batch, source_time)` give (vectors, mask), `(batch, source_time, units)` and its first two
-    axes.
+    The inputs are ids `(batch, source_time)`; the outputs are (vectors, mask),
+    `(batch, source_time, units)` and its first two axes.
     """
 
     def __init__(self, vocabulary_size, units, **kwargs):

@@ -16,12 +16,12 @@ def _gated(convolved, inputs):
     return (content * ops.sigmoid(gate) + inputs) * 0.5**0.5  # keeps the variance
 
 
-BLOCKS = {"glu": (_gated, 2), "tanh": (_tanh, 1)}  # join of both ways; width of a kernel
+BLOCKS = {"glu": (_gated, 2), "tanh": (_tanh, 1)}  # (residual block, kernels per unit)
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ConvolutionalReader(StatelessReader):
-    """Reader by convolutions: each token with its neighbours, all tokens at once.
+    """Convolutional reader: combines each token with its neighbors, all tokens in parallel.
 
     x_j^0 = W (e_j + p_j) + b                              p_j: embedding of position j
     x^l   = tanh(conv(x^{l-1}) + x^{l-1})                  (Gehring et al. 2017a, section 3)
@@ -32,8 +32,8 @@ class ConvolutionalReader(StatelessReader):
     depends on depth * (k - 1) / 2 tokens to each side.
 
     `depth` is the number of convolutions, `activation` "glu" or "tanh"; positions beyond
-    `positions` share the last embedding; `dropout` is the share of each convolution's input. Calls:
-    see `BidirectionalRNN`; the output is `units` wide.
+    `positions` share the last embedding; `dropout` is the dropout rate before each convolution.
+    Calls: see `BidirectionalRNN`; the output is `units` wide.
     """
 
     stack_name = "convolutions"

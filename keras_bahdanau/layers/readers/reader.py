@@ -1,4 +1,4 @@
-"""Bases of the readers, and the recurrent layer of one direction, for any cell."""
+"""Bases of the readers, and a recurrent layer in one direction for any cell."""
 
 import functools
 
@@ -11,7 +11,7 @@ from keras_bahdanau.layers.memory import masked_mean
 from keras_bahdanau.layers.registry import CompositeLayer, from_config
 from keras_bahdanau.settings import checks
 
-STOCK = {  # the kinds of cells for which Keras has a layer: fast on CPU, some on cuDNN
+STOCK = {  # cells for which Keras has a layer: fast on CPU, some with cuDNN
     "simple": keras.layers.SimpleRNN,
     "gru": keras.layers.GRU,
     "gru-reset-before": functools.partial(keras.layers.GRU, reset_after=False),
@@ -22,8 +22,8 @@ STOCK = {  # the kinds of cells for which Keras has a layer: fast on CPU, some o
 def new_rnn(cell, units, recurrent_dropout=0.0, **kwargs):
     """Layer `(batch, time, input_units) -> (batch, time, units)`, left to right.
 
-    Keras' own layer where it has one; its recurrent dropout draws masks in inference too, and so in
-    every export: with dropout our own cell is scanned.
+    It is Keras' layer where there is one. With recurrent dropout it scans a cell of this package,
+    since the Keras layer would draw masks even in inference, and thus in every export.
     """
     if isinstance(cell, str) and cell in STOCK and not recurrent_dropout:
         options = {"return_sequences": True, "recurrent_initializer": ORTHOGONAL}
@@ -34,15 +34,15 @@ def new_rnn(cell, units, recurrent_dropout=0.0, **kwargs):
 
 
 def read_up_to(layer, inputs, steps):
-    """Output of a layer of `new_rnn` for the first `steps` alone; after them it means nothing."""
+    """Output of a `new_rnn` layer for the first `steps`; later outputs are undefined."""
     scanned = isinstance(layer, ScannedRNN)
-    # a stock cell that is built already: its wrapper adds no weights
+    # a Keras cell is already built; its wrapper adds no weights
     cell = layer.cell if scanned else KerasCell(layer.cell, dtype=layer.dtype_policy)
     return cell.sequence(cell.project(inputs), _zeros(cell.state_sizes, inputs), steps=steps)
 
 
 def state_sizes(layer):
-    """Widths of the states of a layer of `new_rnn`."""
+    """Widths of the states of a `new_rnn` layer."""
     if isinstance(layer, ScannedRNN):
         return layer.cell.state_sizes
     sizes = layer.cell.state_size
@@ -51,7 +51,7 @@ def state_sizes(layer):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ScannedRNN(keras.layers.Layer):
-    """h_t = f(x_t, h_{t-1}), h_0 = 0: a layer from left to right with one of our cells.
+    """Left-to-right layer with a cell of this package: h_t = f(x_t, h_{t-1}), h_0 = 0.
 
     `initial_state`, a list of tensors `(batch, size)`, replaces h_0 = 0.
     """
@@ -67,7 +67,7 @@ class ScannedRNN(keras.layers.Layer):
         if initial_state is None:
             initial_state = _zeros(state_sizes(self), inputs)
         dropout_masks = self.cell.dropout_masks(ops.shape(inputs)[0], training)
-        # the products of all steps at once: (batch, time, any width)
+        # products of all steps together: (batch, time, any width)
         return self.cell.sequence(self.cell.project(inputs), tuple(initial_state), dropout_masks)
 
     def compute_output_shape(self, inputs_shape):
@@ -87,11 +87,11 @@ def _zeros(sizes, inputs):
 
 
 class RecurrentReader(CompositeLayer):
-    """Base of the readers that go through a source step by step.
+    """Base of the readers that read a source step by step.
 
     Padding is on the right, so a forward direction never sees it before a real token. No direction
-    needs a mask, which takes Keras' slow path on CPU, and each one runs on cuDNN where its cell
-    can. Arguments, calls and errors: see `BidirectionalRNN`.
+    needs a mask, which would be slow in Keras on CPU; each uses cuDNN if its cell supports it.
+    Arguments, calls and errors: see `BidirectionalRNN`.
     """
 
     def __init__(self, units, cell="gru", recurrent_dropout=0.0, **kwargs):
@@ -103,7 +103,7 @@ class RecurrentReader(CompositeLayer):
         is_layer = isinstance(cell, keras.layers.Layer)
         self.cell = keras.saving.serialize_keras_object(cell) if is_layer else cell
 
-    # True while a graph of one padded row is traced, which then ends with its last real step
+    # True while tracing a graph for one padded row, to stop after its last real step
     stops_early = False
 
     def read(self, layer, inputs, lengths, training):
@@ -113,12 +113,12 @@ class RecurrentReader(CompositeLayer):
         return layer(inputs, training=training)
 
     def new_direction(self, cell, name):
-        """One direction, from the constructor's `cell`."""
+        """New layer for one direction, with the constructor's `cell`."""
         return new_rnn(cell, self.units, self.recurrent_dropout, name=name, dtype=self.dtype_policy)
 
     @classmethod
     def stack(cls, depth, units, cell, recurrent_dropout, dropout, **kwargs):
-        """Layers of an encoder of this depth; the encoder drops between them."""
+        """Layers of an encoder of this depth; the encoder applies dropout between them."""
         return [
             cls(units, cell, recurrent_dropout, name=f"rnn_{index}", **kwargs)
             for index in range(depth)
@@ -142,20 +142,20 @@ class RecurrentReader(CompositeLayer):
 
 
 class StatelessReader(CompositeLayer):
-    """Base of the readers that read all steps at once, in a layer `(units, depth, ..., dropout=)`.
+    """Base of the readers of all steps in parallel, one layer `(units, depth, ..., dropout=)`.
 
-    A subclass writes `build` and `call`; `stack_name` is the name of the layer that `stack` makes.
+    Subclasses implement `build` and `call`; `stack_name` is the name of the layer from `stack`.
     """
 
     stack_name = None
 
     @classmethod
     def stack(cls, depth, units, cell, recurrent_dropout, dropout, **kwargs):
-        """The one layer of an encoder of this depth; ValueError if `recurrent_dropout` is not 0."""
+        """The single layer for an encoder of this depth; ValueError with `recurrent_dropout`."""
         if recurrent_dropout:
             raise ValueError(
                 "`recurrent_dropout` is for readers with a recurrent state. Received: "
-                f"recurrent_dropout={recurrent_dropout} for {cls.__name__}. Take `dropout`."
+                f"recurrent_dropout={recurrent_dropout} for {cls.__name__}. Use `dropout`."
             )
         return [cls(units, depth, dropout=dropout, name=cls.stack_name, **kwargs)]
 
@@ -164,7 +164,7 @@ class StatelessReader(CompositeLayer):
         return self.units
 
     def last(self, values, mask):
-        """Mean of the values, `(batch, output_units)`: there is no last state."""
+        """Mean of the values, `(batch, output_units)`, since there is no last state."""
         return masked_mean(values, mask)
 
     def compute_output_shape(self, inputs_shape, lengths_shape=None):

@@ -1,4 +1,4 @@
-"""Recurrent readers: one direction, both, or both over pairs of steps."""
+"""Recurrent readers: in one direction, in both, or in both over pairs of steps."""
 
 import keras
 from keras import ops
@@ -9,9 +9,9 @@ from keras_bahdanau.layers.readers.reader import RecurrentReader
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class UnidirectionalRNN(RecurrentReader):
-    """Reader from the start of each source (Sutskever et al. 2014).
+    """Reader from the start to the end of each source (Sutskever et al. 2014).
 
-    Otherwise as `BidirectionalRNN`; the output is `units` wide.
+    Otherwise like `BidirectionalRNN`; the output is `units` wide.
     """
 
     def __init__(self, units, cell="gru", recurrent_dropout=0.0, **kwargs):
@@ -48,7 +48,7 @@ def reverse_by_length(inputs, lengths):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class BidirectionalRNN(RecurrentReader):
-    """Reader from both ends: h_j = [forward_j; backward_j] (Bahdanau et al. 2015, section 3.2).
+    """Bidirectional reader: h_j = [forward_j; backward_j] (Bahdanau et al. 2015, section 3.2).
 
     The backward direction reads each row reversed by its own length, so it too sees padding only
     after the real tokens.
@@ -59,17 +59,17 @@ class BidirectionalRNN(RecurrentReader):
 
     Args:
         units: Positive integer. Width of each direction.
-        cell: A name of `layers.CELLS`, or a Keras cell, of which each direction has a copy.
+        cell: A name in `layers.CELLS`, or a Keras cell, which each direction copies.
         recurrent_dropout: Float in [0, 1). Share of the state dropped in training, the same for all
-            steps of a sentence (Gal and Ghahramani 2016); the loop is then our own.
+            steps of a sentence (Gal and Ghahramani 2016); then no Keras layer is used.
 
     Call arguments:
         inputs: Float tensor `(batch, time, input_units)`, right-padded.
-        lengths: Int32 tensor `(batch,)`, number of real steps of each row.
+        lengths: Int32 tensor `(batch,)`, number of real steps in each row.
         training: Python bool.
 
     Output:
-        Float tensor `(batch, time, 2 * units)`, without meaning at padded steps.
+        Float tensor `(batch, time, 2 * units)`, undefined at padded steps.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -89,7 +89,7 @@ class BidirectionalRNN(RecurrentReader):
         self.backward_layer.build(inputs_shape)
 
     def call(self, inputs, lengths, training=None):
-        # turned around: (batch, time, units)
+        # reversed: (batch, time, units)
         backward = self.read(
             self.backward_layer, reverse_by_length(inputs, lengths), lengths, training
         )
@@ -109,7 +109,7 @@ class BidirectionalRNN(RecurrentReader):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class PyramidalRNN(BidirectionalRNN):
-    """Bidirectional reader of pairs of steps: one value for two inputs.
+    """Bidirectional reader of pairs of steps, with one value for two inputs.
 
     h_i^j = BRNN(h_{i-1}^j, [h_{2i}^{j-1}; h_{2i+1}^{j-1}])
 
@@ -122,7 +122,7 @@ class PyramidalRNN(BidirectionalRNN):
 
     @classmethod
     def stack(cls, depth, units, cell, recurrent_dropout, dropout, **kwargs):
-        """Layers of an encoder of this depth, the lowest of which keeps the time."""
+        """Layers of an encoder of this depth; the lowest does not reduce the time."""
         floors = [BidirectionalRNN, *[cls] * (depth - 1)]
         return [
             floor(units, cell, recurrent_dropout, name=f"rnn_{index}", **kwargs)

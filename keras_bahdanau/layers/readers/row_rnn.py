@@ -1,4 +1,4 @@
-"""A reader of grids: along each row, in both directions."""
+"""Reader of grids, along each row in both directions."""
 
 import keras
 from keras import ops
@@ -11,16 +11,16 @@ from keras_bahdanau.settings import checks
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class RowRNN(BidirectionalRNN):
-    """Bidirectional reader of each row of a grid, with initial states learned for each row.
+    """Bidirectional reader of each row of a grid, with learned initial states per row.
 
     V~_hw = RNN(V~_h,w-1, V_hw),  V~_h0 learned       (Deng et al. 2017, section 3)
 
     ("What you get is what you see: a visual markup decompiler"; both directions are concatenated.
-    All rows share the RNN: its initial state shows which row it reads.) A sequence is a grid of one
+    All rows share the RNN, whose initial state identifies the row.) A sequence is a grid of one
     row. Inputs are cells in column order, the output is `2 * units` wide.
 
-    `grid_height` is the number of rows; None for that of the front end, which an `Encoder` fills
-    in. Other arguments: as in `BidirectionalRNN`.
+    `grid_height` is the number of rows; None for an `Encoder` to copy it from the front end. Other
+    arguments: as in `BidirectionalRNN`.
     """
 
     def __init__(self, units, cell="gru", recurrent_dropout=0.0, grid_height=None, **kwargs):
@@ -48,7 +48,7 @@ class RowRNN(BidirectionalRNN):
             [ops.tile(state, (ops.shape(inputs)[0], 1)) for state in states]
             for states in self.initial_states
         )
-        # turned around: (batch * grid_height, columns, units)
+        # reversed: (batch * grid_height, columns, units)
         turned = self.backward_layer(
             reverse_by_length(rows, lengths), initial_state=backward, training=training
         )
@@ -65,12 +65,12 @@ class RowRNN(BidirectionalRNN):
         return ops.reshape(grid, (*ops.shape(inputs)[:2], self.output_units))
 
     def last(self, values, mask):
-        """Mean over the rows of both directions' states after their last cell."""
+        """Mean over rows of the last states of both directions, `(batch, output_units)`."""
         forward = last_value(self._rows(values)[..., : self.units], self._row_mask(mask))
         return ops.concatenate([self._mean(forward), self.first_backward(values, mask)], axis=-1)
 
     def first_backward(self, values, mask):
-        """Mean over the rows of the backward states at the first cell, `(batch, units)`."""
+        """Mean over rows of the backward states at the first cell, `(batch, units)`."""
         first = first_value(self._rows(values)[..., self.units :], self._row_mask(mask))
         return self._mean(first)
 
@@ -87,7 +87,7 @@ class RowRNN(BidirectionalRNN):
         return self._rows(ops.expand_dims(mask, axis=-1))[..., 0]
 
     def _row_lengths(self, lengths):
-        """Number of real cells of each row, int32 `(batch * grid_height,)`."""
+        """Number of real cells in each row, int32 `(batch * grid_height,)`."""
         before = ops.arange(self.grid_height, dtype="int32")  # cells above it in a column
         behind = ops.maximum(ops.expand_dims(lengths, axis=1) - before, 0)
         return ops.reshape(-(-behind // self.grid_height), (-1,))

@@ -14,12 +14,12 @@ from keras_bahdanau.layers.sublayers import (
 )
 from keras_bahdanau.settings import checks
 
-HEAD_UNITS = 64  # of the paper
+HEAD_UNITS = 64  # as in the paper
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class SelfAttentionReader(StatelessReader):
-    """Reader of blocks of self-attention: each token attends to all others.
+    """Reader with blocks of self-attention: each token attends to all tokens.
 
     x_j = sqrt(units) (W e_j + b) + p_j                                 p_j: `sinusoids`
     x'  = x + W_o [head_1; ...; head_n]
@@ -27,9 +27,9 @@ class SelfAttentionReader(StatelessReader):
     x   = x' + FFN(LN(x'))                                   `depth` times, a last LN on top
 
     (Vaswani et al. 2017, sections 3.1 to 3.5; normalized before each sublayer: Xiong et al. 2020.)
-    The softmax is in float32. `heads` must divide `units`; None for heads of width 64. FFN is
-    `feed_forward_units` wide inside, None for four times `units`. `dropout` is the rate of each
-    sublayer's output, of the weights, and of the inner values of FFN. The output is `units` wide.
+    The softmax is in float32. `heads` must divide `units`; None for heads of width 64. The inner
+    width of FFN is `feed_forward_units`, None for four times `units`. `dropout` is the rate for
+    sublayer outputs, attention weights, and the inner values of FFN. The output is `units` wide.
     Calls and errors: see `BidirectionalRNN`.
     """
 
@@ -62,7 +62,7 @@ class SelfAttentionReader(StatelessReader):
         x = self.units**0.5 * self.input_projection(inputs)  # -> (batch, time, units)
         x = x + ops.cast(sinusoids(ops.arange(time), self.units), x.dtype)
         x = self.input_dropout(x, training=training)
-        # -> (batch, 1, 1, time), as all heads and all queries see the same keys
+        # -> (batch, 1, 1, time): all heads and queries share the keys
         real = ops.arange(time, dtype="int32") < ops.reshape(lengths, (-1, 1, 1, 1))
         for block in self.blocks:
             x = block(x, real, training=training)
@@ -80,7 +80,7 @@ class SelfAttentionReader(StatelessReader):
 
 
 class _Block(keras.layers.Layer):
-    """Self-attention and feed-forward network, each around the residual."""
+    """Self-attention and feed-forward network, each with a residual connection."""
 
     def __init__(self, units, heads, feed_forward_units, dropout, **kwargs):
         super().__init__(**kwargs)
