@@ -63,7 +63,7 @@ def hann():
 
 @functools.cache
 def mel_filters(bands):
-    """Triangles of area 1 Hz on Slaney's mel scale (linear up to 1 kHz) to 8 kHz, `(257, bands)`."""
+    """Triangles of area 1 Hz up to 8 kHz on Slaney's mel scale, linear to 1 kHz: `(257, bands)`."""
     edges = _hertz(np.linspace(0, _mel(RATE / 2), bands + 2))  # -> (bands + 2,)
     left, centre, right = edges[:-2], edges[1:-1], edges[2:]
     frequencies = np.arange(BINS)[:, np.newaxis] * RATE / POINTS  # -> (257, 1)

@@ -21,7 +21,7 @@ BLOCKS = {"glu": (_gated, 2), "tanh": (_tanh, 1)}  # (residual block, kernels pe
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ConvolutionalReader(StatelessReader):
-    """Convolutional reader: combines each token with its neighbors, all tokens in parallel.
+    """Convolutional reader: combines each token with its neighbours, all tokens in parallel.
 
     x_j^0 = W (e_j + p_j) + b                              p_j: embedding of position j
     x^l   = tanh(conv(x^{l-1}) + x^{l-1})                  (Gehring et al. 2017a, section 3)
