@@ -422,9 +422,9 @@ def test_every_training_option_is_an_option_with_its_default_and_help(command):
     for name in TrainingOptions.__dataclass_fields__:
         assert f"--{name.replace('_', '-')} " in text
     assert "Tokens of each vocabulary, or as many as the text has. [default: 6000]" in text
-    assert "One vocabulary for both languages; only if both have one model type" in text
-    assert "and one size. [default: joint]" in text
-    assert "after the warm-up and before the decay" in text
+    assert "One vocabulary for both languages; requires the same model type" in text
+    assert "normalization and size for both. [default: joint]" in text
+    assert "after warm-up and before decay" in text
     assert "the defaults shown are those of the preset" in text
 
 

@@ -1,4 +1,4 @@
-"""Options of a training, a file for each topic; `training_options` joins them."""
+"""Options of a training, one file per topic; `training_options` combines them."""
 
 from keras_bahdanau.training.options.training_options import (
     DEFAULTS,

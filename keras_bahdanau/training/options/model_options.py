@@ -24,24 +24,24 @@ model_field = functools.partial(training_field, heading="Model", is_model_option
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelOptions:
-    """The architecture, and the noise of its training."""
+    """The architecture, and regularization such as dropout."""
 
     share_embeddings: bool | None = model_field(
         flag(),
-        "One embedding for both languages, which takes one vocabulary.",
+        "One embedding for both languages, which requires a joint vocabulary.",
         lambda options: options.joint,
     )
     embedding_units: int | None = model_field(WIDTH, "Width of embeddings.")
     convolutions: str | None = model_field(
         integers(1, 4096, 12),
-        "Widths of the convolutions of a source that has some, such as 32,64,96 for images; "
-        "the source's own if left out.",
+        "Widths of the source's convolutions, if it has any, such as 32,64,96 for images; the "
+        "source's own if left out.",
         "",
     )
     augmentation: float | None = model_field(
         number(0, 1),
-        "Strength of the random changes that a source such as an image or speech has in training; "
-        "0 for none.",
+        "Strength of random changes in training, for sources such as images and speech; 0 for "
+        "none.",
         0.0,
     )
     units: int | None = model_field(WIDTH, "Width of the decoder state.")
@@ -57,54 +57,52 @@ class ModelOptions:
     )
     encoder_cell: str | None = model_field(
         one_of(*names.CELLS),
-        "Cell of the encoder: {choices}; that of the decoder if left out, if it is one of these.",
+        "Cell of the encoder: {choices}; if left out, the decoder's cell if it is one of these.",
         lambda options: options.cell if options.cell in names.CELLS else "gru",
     )
     cell: str | None = model_field(
         one_of(*names.CELLS, "self-attention"),
-        "Cell of the decoder: {choices}. Self-attention stands in blocks.",
+        "Cell of the decoder: {choices}. Self-attention requires blocks.",
         "gru",
     )
-    depth: int | None = model_field(integer(1, 100), "Encoder layers.", 1)
-    decoder_depth: int | None = model_field(
-        integer(1, 100), "Decoder cells on top of each other.", 1
-    )
+    depth: int | None = model_field(integer(1, 100), "Number of encoder layers.", 1)
+    decoder_depth: int | None = model_field(integer(1, 100), "Number of stacked decoder cells.", 1)
     residual: bool | None = model_field(
         flag(), "Residual connections around all layers but the lowest.", False
     )
     attention: str | None = model_field(
         or_registered(one_of("bahdanau", *names.SCORES, "forced", "none")),
-        'Attention, by name or by its score: {choices}. "forced" takes the alignments given. '
-        'A score of one\'s own, registered with Keras, is "package>Class": see --import.',
+        'Attention, by name or by score: {choices}. "forced" uses the given alignments. For a '
+        'custom score, registered with Keras, give "package>Class": see --import.',
         "bahdanau",
     )
     attention_units: int | None = model_field(
         WIDTH,
-        "Width of the attention's hidden layer, where it has one.",
+        "Width of the attention's hidden layer, if it has one.",
         lambda options: options.units,
     )
     heads: int | None = model_field(
-        integer(1, 128), "Attentions side by side, also in an encoder of self-attention.", 1
+        integer(1, 128), "Number of attention heads, also in a self-attention encoder.", 1
     )
     feed_forward_units: int | None = model_field(
         integer(1, 40_000),
-        "Inner width of the feed-forward networks of self-attention and of decoder blocks.",
+        "Inner width of the feed-forward networks in self-attention and decoder blocks.",
         lambda options: 4 * options.units,
     )
     window: str | None = model_field(
         one_of(*names.WINDOWS),
-        "Positions that it may attend to: {choices}.",
+        "Positions that the attention may use: {choices}.",
         "everywhere",
     )
     normalizer: str | None = model_field(
         one_of(*names.NORMALIZERS),
-        "From scores to weights: {choices}.",
+        "Function from scores to weights: {choices}.",
         "softmax",
     )
     coverage: str | None = model_field(
         one_of("none", *filter(None, names.COVERAGES)),
-        'Memory of the positions attended to: {choices}. "grid" convolves their sum, over '
-        "both axes where the source is a grid, such as an image.",
+        'Memory of past attention: {choices}. "grid" convolves the sum of the past weights, over '
+        "both axes if the source is a grid, such as an image.",
         "none",
     )
     past: int | None = model_field(
@@ -114,17 +112,17 @@ class ModelOptions:
     )
     hard_alignment: str | None = model_field(
         one_of("none", "zeroth", "zeroth-monotonic", "first", "first-monotonic", AUTO),
-        "Exact hard attention: each token comes from one position, and all alignments are summed "
-        'up. {choices}: of zeroth or first order, which has scores of jumps; "monotonic" ones '
-        'never go back; "auto" is "first-monotonic" from letters to symbols with spaces between, '
-        'such as phonemes, and else "none". For characters and other small vocabularies.',
+        "Exact hard attention: each token comes from one position, summed over all alignments. "
+        '{choices}: zeroth order, or first order, which also scores jumps; "monotonic" alignments '
+        'never go back; "auto" is "first-monotonic" from letters to space-separated symbols, such '
+        'as phonemes, otherwise "none". For characters and other small vocabularies.',
         "none",
     )
     when: str | None = model_field(
         one_of(*names.DECODER_CELLS),
-        'Time of attention: "before" the cell moves, "after" it (input feeding), "between" '
-        'two cells, "apart": after it, without feeding, as hard alignments need it; or in '
-        '"blocks" of a cell, attention and a feed-forward network, as in a Transformer.',
+        'When to attend: "before" the cell, "after" it (input feeding), "between" two cells, '
+        '"apart" (after it, without input feeding, as hard alignments require), or in "blocks" '
+        "of a cell, attention and a feed-forward network, as in a Transformer.",
         lambda options: "apart" if is_hard(options) else "before",
     )
     query: str | None = model_field(
@@ -132,7 +130,7 @@ class ModelOptions:
         "Parts of the query: {choices}, or several of them, such as state,embedding.",
         "state",
     )
-    # not "identity", which needs a summary exactly as wide as all states of the decoder
+    # without "identity", which needs a summary exactly as wide as all decoder states
     bridge: str | None = model_field(
         one_of("mean", "backward", "last", "zeros"),
         "Source of the decoder's initial state: the \"mean\" of the encoder's values, its "
@@ -143,16 +141,16 @@ class ModelOptions:
     readout_units: int | None = model_field(WIDTH, "Width of the readout.", readout_units)
     readout_state: str | None = model_field(
         one_of("current", "previous"),
-        'State that the readout reads: "current", or "previous", which takes when=before.',
+        'State that the readout reads: "current", or "previous", which requires when=before.',
         "current",
     )
     tie_embeddings: bool | None = model_field(
-        flag(), "The target's embedding as output layer.", False
+        flag(), "Use the target embedding as the output layer.", False
     )
     dropout: float | None = model_field(
         RATE,
-        "Dropout rate of the encoder's values, of the readout, and in blocks of self-attention; "
-        "the rates left out below follow from it, as the preset defines.",
+        "Dropout rate of the encoder's values, the readout, and blocks of self-attention; the "
+        "preset derives from it the rates below that are left out.",
         0.0,
     )
     embedding_dropout: float | None = model_field(
@@ -160,7 +158,7 @@ class ModelOptions:
     )
     readout_dropout: float | None = model_field(
         RATE,
-        "Dropout rate of the readout; that of `dropout` if left out.",
+        "Dropout rate of the readout; `dropout` if left out.",
         lambda options: options.dropout,
     )
     recurrent_dropout: float | None = model_field(
@@ -174,35 +172,33 @@ class ModelOptions:
     )
     copy: bool | None = model_field(
         flag(),
-        "Copy tokens of the source to which the decoder attends, beside generating tokens (a "
-        "pointer-generator). Source and target are texts with common tokens, such as characters, "
-        "or characters and symbols with spaces between. The attention is soft.",
+        "Copy source tokens to which the decoder attends, in addition to generating tokens (a "
+        "pointer-generator). Requires soft attention, and texts on both sides with common tokens, "
+        "such as characters, or characters and space-separated symbols.",
         False,
     )
-    word_dropout: float | None = model_field(
-        RATE, "Rate of the tokens whose embeddings are dropped whole.", 0.0
-    )
+    word_dropout: float | None = model_field(RATE, "Dropout rate of whole token embeddings.", 0.0)
     guided_alignment: float | None = model_field(
-        WEIGHT, "Weight of the loss that pulls the attention towards the alignments given.", 0.0
+        WEIGHT, "Weight of the loss that pulls the attention towards the given alignments.", 0.0
     )
     r_drop: float | None = model_field(
         WEIGHT,
-        "Weight of the loss that makes two passes with different dropout agree (1 to 5); each "
-        "step then takes twice the time.",
+        "Weight of the loss that makes two passes with different dropout agree (1 to 5); doubles "
+        "the time per step.",
         0.0,
     )
 
     ctc_weight: float | None = model_field(
         number(0, 1),
-        "Share of the CTC loss of the encoder, beside that of the decoder's tokens: 0.2 to 0.5 for "
-        "speech and other sources that are longer than their texts and in the same order; 0 for "
-        "none. The saved search has the same share.",
+        "Share of the encoder's CTC loss in the total: 0.2 to 0.5 for speech and other sources "
+        "that are longer than their texts and in the same order; 0 for none. The saved search uses "
+        "the same share.",
         0.0,
     )
 
 
 def check_model(settings):
-    """Raise ValueError if the options of a model contradict each other."""
+    """Raise ValueError if model options contradict each other."""
     for model_rules in (_size_rules, _cell_rules, _weight_rules):
         rules.check_rules(model_rules(settings), settings)
 
@@ -218,8 +214,8 @@ def _size_rules(settings):
     )
     fed_forward = settings.when == "blocks" or settings.encoder == "transformer"
     yield (
-        "Those of feed-forward networks must, too: depth * units * feed_forward_units is at most "
-        "4e8",
+        "Feed-forward networks must also fit in memory: depth * units * feed_forward_units is at "
+        "most 4e8",
         not fed_forward or layers * widest * settings.feed_forward_units <= 4e8,
         ("feed_forward_units", "depth", "decoder_depth", "units", "encoder_units"),
         "Lower one of them.",
@@ -228,7 +224,7 @@ def _size_rules(settings):
 
 def _cell_rules(settings):
     yield (
-        "Only a decoder that attends before its cell moves can read out the state before",
+        "Only a decoder that attends before its cell can read out the previous state",
         settings.when == "before" or settings.readout_state == "current",
         ("readout_state", "when"),
         "Give 'current', or attend 'before'.",
@@ -256,7 +252,7 @@ def _weight_rules(settings):
     yield from rules.weight_rules(settings, "copy")
     yield from rules.weight_rules(settings, "unknown_rate")
     yield (
-        "Alignments of words need a weight for each token",
+        "Word alignments need a weight for each source token",
         settings.encoder != "pyramidal" or settings.attention != "forced",
         ("encoder", "attention"),
         "Give another encoder, or another attention.",

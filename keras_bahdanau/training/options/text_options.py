@@ -1,4 +1,4 @@
-"""Options of the text: its vocabularies, and how training reads it."""
+"""Options of the text: vocabularies, and how training splits words."""
 
 import dataclasses
 import functools
@@ -16,9 +16,9 @@ _NORMALIZATION = one_of(
 
 
 def training_field(check, help, default=None, heading="Training", **metadata):
-    """Field of a training option; None if the user leaves it out.
+    """Field of a training option, with None for an option that is left out.
 
-    `default` is a value, or a function of the other options; the rest as in
+    `default` is a value, or a function of the other options; for the rest see
     `settings.option.option`.
     """
     return option(None, check, help, resolved=default, heading=heading, **metadata)
@@ -29,7 +29,7 @@ text_field = functools.partial(training_field, heading="Text")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextOptions:
-    """Vocabularies of source and target, and the splits of their words."""
+    """Vocabularies of source and target, and how words are split."""
 
     vocabulary_size: int | None = text_field(
         VOCABULARY_SIZE, "Tokens of each vocabulary, or as many as the text has."
@@ -37,18 +37,18 @@ class TextOptions:
     model_type: str | None = text_field(
         _MODEL_TYPE,
         'Vocabulary of SentencePiece: {choices}. "grapheme" has characters, each with its '
-        'combining marks, "word" what stands between spaces, such as phonemes; "auto" is "word" '
-        'for a side whose text is single symbols with spaces between, and else "char".',
+        'combining marks; "word" has words separated by spaces, such as phonemes; "auto" is "word" '
+        'for text that consists of space-separated single symbols, otherwise "char".',
         "bpe",
     )
     normalization: str | None = text_field(
         _NORMALIZATION,
-        'Unicode normalization of both sides: {choices}. "identity" and "none" leave characters as '
-        'they are, which phonemes need; with "none" a vocabulary of characters keeps every space, '
-        'too. "nfd" does, and decomposes characters, such as Hangul syllables into letters; '
-        'targets are composed again. "auto" is "nfd" for a side of Hangul, and else "none". "fold" '
-        'keeps the characters of targets: it is "nmt_nfkc" for the source and "identity" for the '
-        'target; of a joint vocabulary "nmt_nfkc" if that changes no target, else "identity".',
+        'Unicode normalization of both sides: {choices}. "identity" and "none" keep characters '
+        'unchanged, as phonemes require; with "none" a character vocabulary also keeps every '
+        'space. So does "nfd", which decomposes characters, such as Hangul syllables into letters; '
+        'outputs are recomposed. "auto" is "nfd" for Hangul, otherwise "none". "fold" keeps the '
+        'characters of targets: it is "nmt_nfkc" for the source and "identity" for the target; '
+        'for a joint vocabulary "nmt_nfkc" if that changes no target, otherwise "identity".',
         FOLD,
     )
     source_vocabulary_size: int | None = text_field(
@@ -83,22 +83,22 @@ class TextOptions:
     )
     subword_sampling: float | None = text_field(
         RATE,
-        "New split of the words in each epoch: for BPE the rate of merges left out "
-        "(BPE-dropout), for unigram the smoothing of the probabilities; 0 for none.",
+        "Split words at random in each epoch: the rate of skipped merges for BPE (BPE-dropout), "
+        "the smoothing of the probabilities for unigram; 0 for none.",
         0.0,
     )
     unknown_rate: float | None = text_field(
         RATE,
-        "Rate of the pairs in which one character of both sides becomes the unknown token, so that "
-        "the model learns to copy characters that it has never seen. The saved search then has "
-        "replace_unknown. For sides that share characters, such as inflection: up to 5,000 such "
-        "pairs have 0.2 in the preset characters.",
+        "Rate of pairs in which one character on both sides becomes the unknown token, so that the "
+        "model learns to copy unseen characters. The saved search then uses replace_unknown. For "
+        "sides that share characters, as in inflection; the preset characters uses 0.2 for up to "
+        "5,000 such pairs.",
         0.0,
     )
     joint: bool | None = text_field(
         flag(),
-        "One vocabulary for both languages; only if both have one model type, one normalization "
-        "and one size.",
+        "One vocabulary for both languages; requires the same model type, normalization and size "
+        "for both.",
         can_be_joint,
         off="separate",
     )
@@ -107,7 +107,7 @@ class TextOptions:
 def text_rules(settings):
     """Rules of vocabularies, and of alignments with them."""
     yield (
-        "A joint vocabulary has one model type, one normalization and one size",
+        "A joint vocabulary needs the same model type, normalization and size on both sides",
         not settings.joint
         or settings.source_model_type == settings.target_model_type
         and settings.source_normalization == settings.target_normalization
@@ -120,24 +120,24 @@ def text_rules(settings):
         "Leave joint out, or give both sides the same.",
     )
     yield (
-        "Sharing embeddings takes one vocabulary",
+        "Sharing embeddings needs a joint vocabulary",
         settings.joint or not settings.share_embeddings,
         ("share_embeddings", "joint"),
         "Leave one of them out.",
     )
     for name in ("source_model_type", "target_model_type"):
         yield (
-            "Only the tokens of BPE and of unigram can be sampled",
+            "Only BPE and unigram support subword sampling",
             not settings.subword_sampling or getattr(settings, name) in ("bpe", "unigram"),
             ("subword_sampling", name),
-            "Give 0 for it, or another model type.",
+            "Set it to 0, or give another model type.",
         )
     for name, aligned in {
         "guided_alignment": settings.guided_alignment > 0,
         "attention": settings.attention == "forced",
     }.items():
         yield (
-            "Alignments go with words that are split in one way",
+            "Alignments need words that are always split in the same way",
             not (settings.subword_sampling and aligned),
             ("subword_sampling", name),
             "Leave one of them out.",

@@ -1,4 +1,4 @@
-"""`TrainingOptions`, the user's request, and `ResolvedOptions`, a value for each option."""
+"""`TrainingOptions`, the user's request, and `ResolvedOptions`, with all defaults filled in."""
 
 import argparse
 import dataclasses
@@ -17,26 +17,26 @@ from keras_bahdanau.training.presets.preset import is_hard
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _PresetOption:
-    """The first option, on which the defaults of all others depend."""
+    """The first option; the defaults of all others depend on it."""
 
     preset: str | None = option(
         None,
         optional(one_of(*PRESETS)),
-        "Source of the options left out: {choices}. That of the source if it is left out, too: "
+        "Preset for options that are left out: {choices}. By default the preset of the source: "
         '"small" for text, "images", "ink" or "speech".',
         resolved="small",
     )
 
 
-# a dataclass has the fields of its last base first
+# the fields of the last base come first
 @documented
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingOptions(RunOptions, ModelOptions, TextOptions, _PresetOption):
-    """Settings of `train`, vocabulary and model included.
+    """Settings of `train`, including vocabulary and model.
 
-    An instance holds the user's request: an option that is left out is None, and
-    `dataclasses.replace` checks changes as the constructor does. `resolved()` gives a value for
-    each option, from the preset and from the options on which others depend.
+    An instance represents the user's request: options that are left out are None, and
+    `dataclasses.replace` checks changes like the constructor. `resolved()` returns a value for each
+    option, from the preset and from the options on which others depend.
 
     Raises:
         ValueError: If a value is out of range, or does not go with the others.
@@ -52,20 +52,20 @@ class TrainingOptions(RunOptions, ModelOptions, TextOptions, _PresetOption):
 
     @classmethod
     def from_config(cls, config):
-        """The options that a file holds: `dataclasses.asdict` of them; see `settings.removed`."""
+        """The options in a file, as from `dataclasses.asdict`; see `settings.removed`."""
         return cls(**drop_removed(config))
 
     def explicit(self):
-        """Dictionary of the options that are not left out."""
+        """Dictionary of the given options."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
     def resolved(self):
-        """`ResolvedOptions`: each option as given, or of the preset, or the default."""
+        """`ResolvedOptions`: each option as given, from the preset, or the default."""
         return fill(self.explicit())
 
 
 def _check_together(options):
-    """Raise ValueError if options of a training contradict each other."""
+    """Raise ValueError if training options contradict each other."""
     for rules in (run_rules, text_rules):
         check_rules(rules(options), options)
     check_model(options)
@@ -82,15 +82,15 @@ ResolvedOptions = dataclasses.make_dataclass(
     frozen=True,
     kw_only=True,
     namespace={
-        "__doc__": "A value for each option of `TrainingOptions`, none of them None: what a "
-        "training does.",
+        "__doc__": "A value, never None, for each option of `TrainingOptions`, as used by a "
+        "training.",
         "__module__": __name__,
     },
 )
 
 
 def fill(explicit):
-    """`ResolvedOptions` of an unchecked dictionary; preset and defaults fill the rest."""
+    """`ResolvedOptions` from an unchecked dictionary; preset and defaults fill the rest."""
     defaults = {field.name: field.metadata["resolved"] for field in _FIELDS}
     preset = PRESETS[explicit.get("preset", defaults["preset"])]
     values = {**defaults, **preset.settings, **explicit}
@@ -105,10 +105,10 @@ def fill(explicit):
 
 
 def changed_options(before, after, explicit):
-    """Names of the options that explain how the options `after` differ from those `before`.
+    """Names of the options that explain the differences between options `before` and `after`.
 
-    These are the explicit options that differ; if none does, the omitted ones, without options that
-    depend on them. The command line always gives a preset, which counts as left out. All
+    These are the explicit options that differ; or, if none does, the omitted ones, without options
+    that depend on them. The command line always gives a preset, which counts as omitted. All
     arguments are dictionaries.
     """
     names = [name for name, value in explicit.items() if before[name] != value]
@@ -123,10 +123,10 @@ def changed_options(before, after, explicit):
 
 
 def resolve(explicit):
-    """`ResolvedOptions` of a dictionary of options.
+    """`ResolvedOptions` from a dictionary of options.
 
     Raises:
-        TypeError: If a name is no option.
+        TypeError: If a name is not an option.
         ValueError: If a value is out of range, or does not go with the others.
     """
     return TrainingOptions(**explicit).resolved()
@@ -136,15 +136,15 @@ DEFAULTS = fill({})
 
 
 def training_option(text):
-    """A training option from a string NAME=VALUE, for `argparse`'s `type`.
+    """Parse a training option from a string NAME=VALUE, as a `type` for `argparse`.
 
-    The value is in the spelling of JSON or Python, or a plain word.
+    The value is in JSON or Python syntax, or a plain word.
 
     Returns:
         (name, value).
 
     Raises:
-        argparse.ArgumentTypeError: If there is no such option.
+        argparse.ArgumentTypeError: If the option does not exist.
 
     Example:
         >>> TrainingOptions(**dict(map(training_option, ["units=256", "cell=lstm"])))
