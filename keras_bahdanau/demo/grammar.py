@@ -168,7 +168,7 @@ def noun_phrase(
 
 
 def _determiner(english, agreement, next_english, next_french, prenominal, negated):
-    """Build the determiner that suits the next word of each language."""
+    """Build the determiner that fits the next word in each language."""
     article = "an" if english == "a" and next_english.text[0] in "aeiouAEIOU" else english
     if english in ("a", "some") and negated:
         return fixed(f"{'any' if english == 'some' else article}|de|0?0")

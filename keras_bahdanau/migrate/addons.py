@@ -82,7 +82,7 @@ def from_addons(
             attention that is not monotonic.
         mode: "parallel", "recursive" or "hard", for monotonic attention.
         sigmoid_noise: Float, at least 0, for monotonic attention, in training only; Addons adds it
-            in inference, too.
+            in inference as well.
 
     A missing checkpoint raises FileNotFoundError; a part that is missing or does not fit the
     others, or an unknown setting, raises ValueError.

@@ -1,4 +1,4 @@
-"""Learning-rate schedules, and the schedule of a training."""
+"""Learning-rate schedules, and the choice of one for a training."""
 
 import math
 

@@ -42,7 +42,7 @@ class BatchTranslator:
 
     Args:
         path: Path of a `.keras` file, a training directory, a version of a SavedModel, or a
-            `.tflite` or `.onnx` file. It must exist for all processes.
+            `.tflite` or `.onnx` file. Every process must find it there.
         column: String, column of the inputs: texts, or paths or bytes of files.
         prefix: String, prefix of the names of the three columns.
         batch_size: Positive integer. Inputs decoded together; each call sorts its inputs by length.

@@ -1,4 +1,4 @@
-"""Recurrent cells with weights of their own: simple, GRU, LSTM."""
+"""Recurrent cells with a product of the state: simple, GRU, LSTM."""
 
 import keras
 from keras import ops

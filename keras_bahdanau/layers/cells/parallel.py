@@ -1,4 +1,4 @@
-"""Parallel recurrences: cells whose gates come from the inputs alone."""
+"""Parallel recurrences: cells without a matrix product of the state."""
 
 import keras
 from keras import ops

@@ -1,4 +1,4 @@
-"""Any Keras model of images as a front end."""
+"""Front end from any Keras image model."""
 
 import json
 
