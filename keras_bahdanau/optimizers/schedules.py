@@ -1,4 +1,4 @@
-"""Learning-rate schedules, and the choice of one for a training."""
+"""Learning-rate schedules."""
 
 import math
 
