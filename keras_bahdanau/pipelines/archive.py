@@ -175,7 +175,7 @@ def _check_hashes(archive, card):
     hashes = hashes_of(archive, card)  # reads each member to its end, which checks its CRC
     saved = card.get("sha256", hashes)  # version 0.1.0 wrote none
     if not isinstance(saved, dict):
-        raise Damage("its 'sha256' has another form than Translator.save writes")
+        raise Damage("its 'sha256' has the wrong type")
     changed = [name for name in {**hashes, **saved} if hashes.get(name) != saved.get(name)]
     if changed:
         raise Damage(f"changed since it was saved: {', '.join(map(repr, sorted(changed)))}")

@@ -116,7 +116,7 @@ def test_a_line_that_is_too_long_is_cut_and_named_and_the_others_are_as_alone(
     assert code == 0
     assert err == (
         "keras-bahdanau: line 2 is too long: only its first 24 tokens, or 768 bytes, are read. "
-        "Split it, or raise --max-source-length (of a .tflite file: at its "
+        "Split it, or raise --max-source-length (for a .tflite file, at "
         "export).\n"
     )
     first, cut, last = out.splitlines()

@@ -70,7 +70,7 @@ def test_the_help_has_the_lists_of_a_model_with_ctc():
     parameters = inspect.signature(cli_tune, eval_str=True).parameters
     for name, numbers in tuned_options(Joint()).items():
         help_text = parameters[name].annotation.__metadata__[0].help
-        assert f"[default: {','.join(f'{one:g}' for one in numbers)} of a model with" in help_text
+        assert f"[default: {','.join(f'{one:g}' for one in numbers)} for a model with" in help_text
 
 
 def test_searches_at_random_cannot_be_tuned():

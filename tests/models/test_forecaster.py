@@ -576,10 +576,10 @@ REFUSED = {
     ),
     "one axis less": (lambda: new_forecaster()(X[..., 0]), r"must be \(batch, time, channels\)"),
     "a list": (lambda: new_forecaster()([[1.0, 2.0]]), "`past` must be an array"),
-    "another channel": (lambda: new_forecaster()(X[..., :1]), "those of the first call"),
+    "another channel": (lambda: new_forecaster()(X[..., :1]), "as in the first call"),
     "a missing covariate": (
         lambda: new_forecaster(x={"past": X, **COVARIATES})(X),
-        "those of the first call, .*'future_covariates': 3",
+        "as in the first call, .*'future_covariates': 3",
     ),
     "an unknown name": (
         lambda: new_forecaster()({"past": X, "future": X}),

@@ -149,7 +149,7 @@ def test_the_command_takes_a_directory_of_shards_and_pairs_to_validate_on(shards
     assert len(training_files._shards(shards.directory, valid, target=None).pairs) == 110
     with pytest.raises(ValueError, match="no text to validate on.*Give --valid-source"):
         training_files._shards(shards.directory, None, target=None)
-    with pytest.raises(ValueError, match="holds both sides.*with target='valid.tsv'"):
+    with pytest.raises(ValueError, match="contains both sides.*with target='valid.tsv'"):
         training_files._shards(shards.directory, valid, target=valid)
 
 

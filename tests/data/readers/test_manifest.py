@@ -77,5 +77,5 @@ def test_files_in_another_form_are_counted_by_it_with_the_way_out(tmp_path):
         "Convert to WAV, for example with sox or ffmpeg.",
         f"1 file is WebP, not WAV or FLAC: {files[1]}. Give a recording.",
         f"1 file is an HTML page, not WAV or FLAC: {files[3]}. "
-        "It may be an error of a download: look at it, and download the file itself.",
+        "It may be a failed download: look at it, and download the file itself.",
     ]

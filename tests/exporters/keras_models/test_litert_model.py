@@ -90,7 +90,7 @@ def test_a_changed_byte_or_a_cut_is_found(path, tmp_path):
         ([1, 2], ValueError, r"must be int32 \(1, any\). Received: shape \(2,\)"),
         ([[1], [2]], ValueError, r"Received: shape \(2, 1\)"),
         (np.zeros((1, 0), "int32"), ValueError, r"Received: shape \(1, 0\)"),
-        ([[1], [2, 3]], ValueError, "equally long. Received: list"),
+        ([[1], [2, 3]], ValueError, "equal length. Received: list"),
         ({"a\nb": [[1]]}, ValueError, r"Received: a\\nb"),
         (np.broadcast_to(np.int32(1), (1, 2**31)), ValueError, "at most 67,108,864 numbers"),
     ],

@@ -149,7 +149,7 @@ def test_records_that_unfold_to_more_than_any_file_has_are_refused(monkeypatch):
     content = metadata.encode_metadata(many)
     assert metadata.decode_metadata(content) == many
     monkeypatch.setattr(metadata, "MOST_BYTES", 4000)
-    with pytest.raises(ValueError, match="at most. Received: more"):
+    with pytest.raises(ValueError, match="at most .* bytes. Received: more"):
         metadata.decode_metadata(content)
 
 
@@ -160,7 +160,7 @@ def test_a_vector_of_a_length_that_is_none_is_refused():
     root = Table(bytes(content), int.from_bytes(content[:4], "little"))
     first = root.Vector(root.Offset(4 + 2 * 6))
     content[first - 4 : first] = (2**32 - 1).to_bytes(4, "little")
-    with pytest.raises(ValueError, match="at most. Received: more"):
+    with pytest.raises(ValueError, match="at most .* bytes. Received: more"):
         metadata.decode_metadata(content)
 
 
