@@ -22,7 +22,7 @@ import keras_bahdanau as kb
 
 LENGTH = 50  # films of the past that a system reads, as in RecBole
 EMBEDDING, UNITS, DROPOUT = 64, 64, 0.3
-BATCH, EPOCHS, RATE = 16, 20, 0.005
+BATCH, EPOCHS, RATE = 16, 12, 0.005
 COUNTS = {  # system -> steps between two films that count as a pair; decay for each step back
     "counts after the last film": (1, 0.0),
     "counts after all films of the past": (20, 0.8),

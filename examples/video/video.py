@@ -4,7 +4,7 @@
     python examples/video/video.py score runs/video/translator.keras
     python examples/video/video.py draw runs/video/translator.keras --out runs/video/video.gif
 
-`train` makes videos and trains for ten minutes at most. `score` prints a row of results.jsonl for
+`train` makes videos and trains for 16 minutes at most. `score` prints a row of results.jsonl for
 each model, a .keras or a .tflite file, on videos of unseen compositions. `draw` also writes a
 still, in PNG. Needs scikit-learn, which the digits come with.
 """
@@ -39,8 +39,8 @@ OPTIONS = kb.training.TrainingOptions(
     batch_sentences=64,
     learning_rate=3e-3,
     ema_momentum=0.99,
-    epochs=16,
-    minutes=10,
+    epochs=18,
+    minutes=16,
     best_by="exact",
 )
 COLORS, MILLISECONDS = 128, 250  # of the GIF, of a frame
