@@ -32,7 +32,7 @@ STATEMENTS = (  # that a line can begin, continue or be
 
 
 def tokens_of(description):
-    """Words, strings and marks, behind three spaces if there are: another statement ends there."""
+    """Words, strings and marks after the last gap of three spaces, which ends another statement."""
     description = description.strip()
     gaps = [match.end() for match in GAP.finditer(description) if match[0].isspace()]
     return TOKEN.findall(description[gaps[-1] if gaps else 0 :])

@@ -57,7 +57,7 @@ def read(path):
     NFC writes letters with a nukta, such as क़, in one way.
 
     Raises:
-        SystemExit: If no line has Devanagari behind another cell.
+        SystemExit: If no line has Devanagari after another cell.
     """
     rows, lines = [], kb.data.read_lines(path)
     for line in lines:

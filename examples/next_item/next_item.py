@@ -85,7 +85,7 @@ def count_scores(counts, popularity, decay, histories):
 
 
 def padded(sessions):
-    """The last films of each session, `(sessions, LENGTH)`, with 0 behind them."""
+    """The last films of each session, `(sessions, LENGTH)`, padded with 0 on the right."""
     rows = np.zeros((len(sessions), LENGTH), "int32")
     for row, session in zip(rows, sessions, strict=True):
         row[: len(session)] = session[-LENGTH:]
@@ -103,7 +103,7 @@ def new_model(films, attention):
     normal = keras.initializers.RandomNormal(stddev=EMBEDDING**-0.5)
     embedding = keras.layers.ReversibleEmbedding(films, EMBEDDING, embeddings_initializer=normal)
     embedded = keras.layers.Dropout(DROPOUT)(embedding(ids))
-    # no mask is needed: padding is behind the films, where no step looks
+    # no mask is needed: padding comes after the films, where no step looks
     output = states = keras.layers.GRU(UNITS, return_sequences=True)(embedded)
     if attention:
         layer = kb.BahdanauAttention(UNITS, name="attention")

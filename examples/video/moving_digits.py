@@ -22,7 +22,7 @@ from keras_bahdanau.demo import images_task
 NAMES = images_task.NAMES
 SIDE, SIZE = 32, 10  # pixels: of the canvas, of a digit
 DIRECTIONS = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}  # pixels a frame
-STEPS, REST = (5, 7), (1, 2)  # frames, least and most: of a movement; before and behind it
+STEPS, REST = (5, 7), (1, 2)  # least and most frames of a movement; of the rest before and after it
 MOST_FRAMES = 3 * STEPS[1] + 4 * REST[1]
 DISTORTION = 0.12  # standard deviation of rotation, shear and zoom of training digits
 TRIES = 40  # places of a digit, before all digits are placed anew

@@ -1,4 +1,4 @@
-"""Checkpoints to resume killed trainings from."""
+"""Checkpoints for resuming interrupted trainings."""
 
 import io
 import math

@@ -34,7 +34,7 @@ def cast_model(model, precision):
     and 8 significant bits (Kalamkar et al. 2019).
 
     `model` is a built `Seq2Seq` or `Ensemble`; the result has copies of the weights, or is `model`
-    itself if it has the precision. Another precision raises ValueError.
+    itself if it has the precision. Any other precision raises ValueError.
     """
     if precision not in PRECISIONS:
         raise ValueError(

@@ -107,7 +107,7 @@ class AttentionSteps:
 def write_explorer(traces, path, *, labels=None, title="Attention, step by step"):
     """Write a page that explains translations step by step, for any browser.
 
-    The page is one file without network access. It plays the steps, describes each in a sentence,
+    The page is one file and needs no network. It plays the steps, describes each in a sentence,
     and shows curves from source to target, scores, weights, the weighted sum, the next tokens, and
     a map of the weights. Traces with `explore=True` add the search tree and the continuations of
     the second best tokens. Traces with `importance=True` add a choice of measures next to the

@@ -1,4 +1,4 @@
-"""How alignments form during training: an animation, and a page with a slider."""
+"""Alignments as they form during training: an animation, and a page with a slider."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -166,7 +166,7 @@ def _broadcasts(shape, lead, end):
 
 
 def _wrong_mask(name, has_steps, shape, query, value):
-    """The error of a mask that does not fit."""
+    """The error for a mask whose shape does not fit."""
     query_shape = "" if query is None else f"query.shape={tuple(query.shape)}, "
     received = f"Received: {name}.shape={shape} with {query_shape}value.shape={tuple(value.shape)}."
     target = ", target_time" if has_steps else ""

@@ -1,4 +1,4 @@
-"""Front end of speech: log-mel spectra, convolutions with stride 2, and a projection."""
+"""Front end for speech: log-mel spectra, convolutions with stride 2, and a projection."""
 
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ class Samples(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class AudioFrames(FrontEnd):
-    """Front end of speech: log-mel spectra, normalized and shortened by convolutions.
+    """Front end for speech: log-mel spectra, normalized and shortened by convolutions.
 
     y_t     = log-mel spectrum of the 25 ms from the start of frame t    (`log_mel`)
     z_t     = (y_t - mean) / sqrt(variance + 0.1)

@@ -24,7 +24,7 @@ class Frames(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class FrameProjection(FrontEnd):
-    """Front end of frames: x_j = W frame_j + b.
+    """Front end for frames: x_j = W frame_j + b.
 
     The inputs are `Frames` of `frame_size` numbers, with anything, even NaN, after a row's length;
     the outputs are (vectors, mask), `(batch, source_time, units)` and its first two axes.
@@ -59,7 +59,7 @@ class FrameProjection(FrontEnd):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class FrameConvolutions(FrontEnd):
-    """Front end of frames: residual convolutions in stages, each of which halves the time.
+    """Front end for frames: residual convolutions in stages, each of which halves the time.
 
     x^0     = frames
     u_j     = relu(norm(conv(x^{l-1})_{2j}))      5 frames, with stride 2

@@ -21,7 +21,7 @@ class FrontEnd(CompositeLayer):
 
 
 class ImageFrontEnd(FrontEnd):
-    """Front end of images, with the attributes `height`, `channels`, `cell` and `units`."""
+    """Front end for images, with the attributes `height`, `channels`, `cell` and `units`."""
 
     @property
     def grid_height(self):

@@ -1,4 +1,4 @@
-"""Front end of images: residual convolutions, and a vector for each cell or column of a grid."""
+"""Front end for images: residual convolutions, and a vector for each cell or column of a grid."""
 
 from typing import Any, NamedTuple
 
@@ -38,7 +38,7 @@ class Pixels(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ImagePatches(ImageFrontEnd):
-    """Front end of images: residual convolutions, then a vector per cell or column of cells.
+    """Front end for images: residual convolutions, then a vector per cell or column of cells.
 
     x^0     = 1 - pixels / 255                                 0 for paper
     u       = relu(norm(conv(x^{l-1})))                        with stride 2 while it shrinks

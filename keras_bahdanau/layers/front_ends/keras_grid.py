@@ -13,7 +13,7 @@ from keras_bahdanau.settings import checks
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class KerasGrid(ImageFrontEnd):
-    """Front end of images: a Keras model with a grid output, such as from `keras.applications`.
+    """Front end for images: a Keras model with a grid output, such as from `keras.applications`.
 
     Each image is padded with paper to the input width of the model, so that its vectors do not
     depend on the batch, whatever layers the model has. The grid's channels are projected to

@@ -25,7 +25,7 @@ def token_embedding(vocabulary_size, units, dtype):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class TokenEmbedding(FrontEnd):
-    """Front end of text: embeddings of `vocabulary_size` tokens; id 0 is padding.
+    """Front end for text: embeddings of `vocabulary_size` tokens; id 0 is padding.
 
     The inputs are ids `(batch, source_time)`; the outputs are (vectors, mask),
     `(batch, source_time, units)` and its first two axes.

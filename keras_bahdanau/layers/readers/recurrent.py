@@ -115,7 +115,7 @@ class PyramidalRNN(BidirectionalRNN):
 
     (Chan et al. 2016, "Listen, attend and spell", equation 5.) After an odd number of steps, zeros
     complete the last pair: the output is `(batch, ceil(time / 2), 2 * units)`. An encoder of kind
-    "pyramidal" has a `BidirectionalRNN` as its lowest layer: a depth of 3 reduces the time by 4.
+    "pyramidal" has a `BidirectionalRNN` as its lowest layer: a depth of 3 divides the time by 4.
     """
 
     reduction = 2

@@ -105,7 +105,7 @@ class TextOptions:
 
 
 def text_rules(settings):
-    """Rules of vocabularies, and of alignments with them."""
+    """Rules for vocabularies, and for alignments with them."""
     yield (
         "A joint vocabulary needs the same model type, normalization and size on both sides",
         not settings.joint
