@@ -3,8 +3,8 @@
     python examples/tables.py           # all examples
     python examples/tables.py --check   # exit code 1 if a table differs from its file
 
-A line of results.jsonl is a row: a JSON object from column to value. The table stands below the
-comment `<!-- table of results.jsonl -->`.
+Each line of results.jsonl is a row: a JSON object that maps columns to values. The table is
+written below the comment `<!-- table of results.jsonl -->`.
 """
 
 import argparse
@@ -19,7 +19,7 @@ NUMBER = set("0123456789.,")
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--check", action="store_true", help="write nothing, compare")
+    parser.add_argument("--check", action="store_true", help="compare only, write nothing")
     check = parser.parse_args(arguments).check
     different = []
     for results in sorted(EXAMPLES.glob("*/results.jsonl")):
@@ -35,9 +35,9 @@ def main(arguments=None):
 
 
 def table(lines):
-    """Lines of a Markdown table; numbers stay as the file writes them.
+    """Return the lines of a Markdown table; numbers keep the format that they have in the file.
 
-    Columns of numbers are right-aligned, and a column `command` is code.
+    Columns of numbers are right-aligned. The columns `command` and `file` are formatted as code.
     """
     rows = [json.loads(line, parse_float=str, parse_int=str) for line in lines]
     columns = [*dict.fromkeys(column for row in rows for column in row)]
@@ -54,13 +54,15 @@ def text(column, value):
 
 
 def replaced(page, lines):
-    """The page with these lines as its table.
+    """Return the page with these lines as its table.
 
     Raises:
-        ValueError: If the page has no place for a table, or several.
+        ValueError: If the page does not have exactly one place for a table.
     """
     if page.count(COMMENT) != 1:
-        raise ValueError(f"A page must have the line {COMMENT!r} once. Received: {page[:80]!r}")
+        raise ValueError(
+            f"A page must have the line {COMMENT!r} exactly once. Received: {page[:80]!r}"
+        )
     before, after = page.split(COMMENT)
     rest = after.lstrip("\n").split("\n")
     while rest and rest[0].startswith("|"):

@@ -1,9 +1,9 @@
-"""A model of dates learns another language from 500 lines, and keeps the 40 that it knows.
+"""Teach the dates model one more language from 500 lines, and keep the 40 locales it reads.
 
     python examples/adapt/adapt.py --out runs/adapt
 
-`examples/dates` has the model and the lines. The commands, with their output, stand in OUT/log.txt;
-what is done already is not done again.
+`examples/dates` contains the model and generates the lines. OUT/log.txt contains the commands and
+their output. Finished steps are not repeated.
 """
 
 import argparse
@@ -18,14 +18,14 @@ from keras_bahdanau.training import Run
 
 EXAMPLES = Path(__file__).parents[1]
 sys.path.insert(0, str(EXAMPLES / "dates"))
-# `keras-bahdanau`; modules of the current directory, which `python -m` takes first, are none of it
+# runs `keras-bahdanau`; unlike `python -m`, it imports no modules from the current directory
 PROGRAM = """
 import runpy, sys
 sys.path[:] = filter(None, sys.path)
 runpy.run_module("keras_bahdanau.cli", run_name="__main__", alter_sys=True)
 """
 COLUMNS = "source,target,features,-,-"
-NEW, OLD = 500, 2000  # lines of training
+NEW, OLD = 500, 2000  # numbers of training lines
 SCORES = ("exact", "bleu")
 OPTIONS = (
     *("--preset", "characters", "--batch-sentences", 64, "--learning-rate", 0.001),
@@ -33,7 +33,7 @@ OPTIONS = (
     *("--best-by", "perplexity", "--minutes", 5),
 )
 APPEND = ("--update-vocabulary", "append", "--vocabulary-pairs", "new.tsv")
-RUNS = {  # title, training file, further options
+RUNS = {  # title, training file, additional options
     "new": ("the 500 lines", "new.tsv", APPEND),
     "mixed": ("the 500 lines, and 2,000 old ones", "mixed.tsv", APPEND),
     "old-vocabulary": ("the 500 lines, with the old vocabulary", "new.tsv", ()),
@@ -42,13 +42,15 @@ RUNS = {  # title, training file, further options
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=Path, required=True, help="directory, new or left unfinished")
+    parser.add_argument("--out", type=Path, required=True, help="new directory, or one to resume")
     parser.add_argument(
         "--model", type=Path, default=EXAMPLES / "dates/models/dates.keras", help="(%(default)s)"
     )
     parser.add_argument("--locale", default="ka", help="language to learn (ka, Georgian)")
-    parser.add_argument("--lines", type=int, default=500, help="lines of each test (500)")
-    parser.add_argument("--runs", default=",".join(RUNS), help="some of %(default)s (all of them)")
+    parser.add_argument("--lines", type=int, default=500, help="number of lines in each test (500)")
+    parser.add_argument(
+        "--runs", default=",".join(RUNS), help="comma-separated subset of %(default)s (all)"
+    )
     arguments = parser.parse_args(arguments)
     out, model = arguments.out, arguments.model.absolute()
     if not 0 < arguments.lines <= 100_000:
@@ -57,7 +59,9 @@ def main(arguments=None):
     if not {*runs} <= {*RUNS}:
         parser.error(f"--runs must be some of {', '.join(RUNS)}")
     if not localedata.exists(arguments.locale):
-        parser.error(f"--locale must be one that Babel knows. Received: {arguments.locale!r:.40}")
+        parser.error(
+            f"--locale must be one that Babel supports. Received: {arguments.locale!r:.40}"
+        )
     out.mkdir(parents=True, exist_ok=True)
     check_same(out, model=str(model), locale=arguments.locale, lines=arguments.lines)
     write_data(out, arguments.locale, arguments.lines)
@@ -70,16 +74,16 @@ def main(arguments=None):
 
 
 def check_same(out, **asked):
-    """End the program if the directory was begun with something else."""
+    """Exit if the run in this directory was started with other arguments."""
     path = out / "about.json"
     begun = json.loads(path.read_text("utf-8")) if path.exists() else asked
     if begun != asked:
-        sys.exit(f"{out} was begun with {begun}. Received: {asked}. Choose another --out.")
+        sys.exit(f"{out} was started with {begun}. Received: {asked}. Choose another --out.")
     path.write_text(json.dumps(asked, indent=1), "utf-8")
 
 
 def write_data(out, locale, lines):
-    """Write the lines of training, validation and test, which have no date in common."""
+    """Write the lines for training, validation and the tests, which have no dates in common."""
     import dates
 
     new, old = (locale,), dates.LOCALES
@@ -100,7 +104,7 @@ def write_data(out, locale, lines):
 
 
 def train(out, directory, file, options, model):
-    """Adapt the model, and give the minutes that it took."""
+    """Adapt the model, and return the training time in minutes."""
     run = Run(out / directory)
     if not run.is_over():
         command(
@@ -112,7 +116,7 @@ def train(out, directory, file, options, model):
 
 
 def scores_of(out, name, model):
-    """Scores of both tests, in the order of `SCORES`."""
+    """Return the scores on both tests, in the order of `SCORES`."""
     found = []
     for test in ("new", "old"):
         file = out / f"{name}-{test}.json"
@@ -129,7 +133,7 @@ def scores_of(out, name, model):
 
 
 def command(out, *arguments):
-    """Run `keras-bahdanau` in the directory, and append all that it prints to its log."""
+    """Run `keras-bahdanau` in the directory, and append its output to the log."""
     arguments = [str(one) for one in arguments]
     with open(out / "log.txt", "a", encoding="utf-8") as log:
         log.write(f"$ keras-bahdanau {' '.join(arguments)}\n")
@@ -141,7 +145,7 @@ def command(out, *arguments):
 
 
 def table(rows):
-    """Markdown table of minutes and scores."""
+    """Return a Markdown table of minutes and scores."""
     lines = [
         "| trained on | minutes | new: exact, % | new: BLEU | old: exact, % | old: BLEU |",
         "|---|--:|--:|--:|--:|--:|",

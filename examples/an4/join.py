@@ -1,10 +1,11 @@
-r"""New recordings out of old ones: cut at the pauses between words, joined in another order.
+r"""Make new recordings from old ones: cut them at pauses and join the parts in a new order.
 
     python examples/an4/join.py train.tsv --model runs/an4 --out joined
 
-The attention of a trained model says where each word is; the least loud moment between two words,
-if it is quiet, is a place to cut. A new recording has parts of one speaker, that is of one folder,
-at another speed. `joined/train.tsv` has the old recordings and the new ones. Needs `soundfile`.
+The attention of a trained model shows where each word is. If the quietest moment between two words
+is quiet enough, the recording can be cut there. A new recording joins parts from one speaker, that
+is from one folder, at a different speed. `joined/train.tsv` lists the old and the new recordings.
+Needs `soundfile`.
 """
 
 import argparse
@@ -18,21 +19,21 @@ import soundfile
 import keras_bahdanau as kb
 from keras_bahdanau.text import alignments
 
-RATE = 16000  # samples a second of all recordings
-HOP, FRAME = 160, 400  # samples between loudnesses, and of each: 10 and 25 ms
-MARGIN = 2  # frames beside the middle of a word that are not cut
-SMOOTHED = 5  # frames
-QUIET = 0.45  # of the way from the quiet parts of a recording to its loud ones
-WORDS = 4  # at most of a part, if the pauses allow that
-MOST = 100_000  # new recordings
-LONGEST = 9.5  # seconds of a new recording
-FASTEST = 1.12  # times the speed of the voice; the slowest has 1 / 1.12
-FADE = 80  # samples, over which one part goes over into the next
-LEVEL = 0.05  # root of the mean square of every recording
+RATE = 16000  # samples per second
+HOP, FRAME = 160, 400  # samples between loudness values, and in each: 10 and 25 ms
+MARGIN = 2  # frames around the middle of a word that are never cut
+SMOOTHED = 5  # frames in the moving average of the loudness
+QUIET = 0.45  # threshold between the quiet (0) and the loud (1) parts of a recording
+WORDS = 4  # maximum per part, if the pauses allow it
+MOST = 100_000  # maximum number of new recordings
+LONGEST = 9.5  # seconds, maximum length of a new recording
+FASTEST = 1.12  # maximum speed factor; the minimum is 1 / 1.12
+FADE = 80  # samples of the cross-fade between two parts
+LEVEL = 0.05  # root mean square of every recording
 
 
 class Recording(NamedTuple):
-    """Words, samples, and the places (words before it, sample) where it can be cut."""
+    """The words, the samples, and the places (number of words before it, sample) to cut."""
 
     words: list
     samples: np.ndarray
@@ -42,7 +43,7 @@ class Recording(NamedTuple):
 def main(arguments=None):
     arguments = parsed(arguments)
     if (arguments.out / "train.tsv").resolve() == arguments.manifest.resolve():
-        raise SystemExit(f"--out must be another directory than that of {arguments.manifest}.")
+        raise SystemExit(f"--out must not be the directory of {arguments.manifest}.")
     lines = [line.split("\t") for line in arguments.manifest.read_text("utf-8").splitlines()]
     paths = [arguments.manifest.parent / path for path, _ in lines]
     texts = [text for _, text in lines]
@@ -60,7 +61,7 @@ def main(arguments=None):
 
 
 def recordings(paths, texts, model):
-    """Yield the `Recording` of each file, with the places that the model's attention gives."""
+    """Yield the `Recording` of each file, with places to cut according to the model's attention."""
     pipeline = kb.SpeechToText.load(model)
     sounds = [path.read_bytes() for path in paths]
     aligned = pipeline.align(list(zip(sounds, texts, strict=True)))
@@ -68,25 +69,27 @@ def recordings(paths, texts, model):
         weights, heard = alignments.join_targets(result.alignment, result.target_tokens)
         samples, rate = soundfile.read(path)
         if rate != RATE or samples.ndim != 1:
-            raise SystemExit(f"{path}: {rate} Hz, {samples.ndim} channels; give {RATE} Hz, mono")
+            raise SystemExit(
+                f"{path} must be {RATE} Hz, mono. Received: {rate} Hz, {samples.ndim} dimensions"
+            )
         samples = samples * LEVEL / max(np.sqrt(np.mean(samples**2)), 1e-9)
         words = text.split()
         if len(heard) != len(words) + 1:  # with the end token
-            raise SystemExit(f"{path}: the model reads {len(heard) - 1} words in {text!r}")
+            raise SystemExit(f"{path}: the model aligns {len(heard) - 1} words of {text!r}")
         length = len(result.source_tokens)
         middles = weights[:-1].argmax(axis=1) * len(samples) / length
         yield Recording(words, samples, places(samples, middles))
 
 
 def places(samples, middles):
-    """Places to cut: the least loud frames between two words, if quiet.
+    """Return the places to cut: the quietest frame between two words, if it is quiet enough.
 
-    Attention may go back: a place has all words that are said before it on its left, and all
-    others on its right.
+    Attention may move backwards. All words before a place are spoken to its left, and all other
+    words to its right.
 
     Args:
         samples: Float array `(n,)`.
-        middles: Samples at which the words are heard, one a word.
+        middles: For each word, the sample that the attention points to.
 
     Returns:
         List of (number of words before the place, sample).
@@ -109,15 +112,15 @@ def places(samples, middles):
 
 
 def joined(speakers, count, seed=0):
-    """Yield so many new recordings, each of parts of one speaker.
+    """Yield `count` new recordings, each joined from parts by one speaker.
 
     Args:
         speakers: Dict from a name to a list of `Recording`.
-        count: Integer.
-        seed: Integer. Chooses speakers, parts, lengths and speeds.
+        count: Integer. Number of new recordings.
+        seed: Integer. Seed for the choice of speakers, parts, lengths and speeds.
 
     Yields:
-        `Recording`, in words as long as one of the old ones, or a few more.
+        `Recording` with as many words as one of the old recordings, or a few more.
     """
     random = np.random.default_rng(seed)
     most_samples = LONGEST * RATE / FASTEST
@@ -137,7 +140,7 @@ def joined(speakers, count, seed=0):
 
 
 def part(recording, random):
-    """Words and samples of a part between two places: one to four words, more without pauses."""
+    """Return words and samples between two places: one to four words, or more without pauses."""
     ends = [(0, 0), *recording.places, (len(recording.words), len(recording.samples))]
     first = random.integers(len(ends) - 1)
     most = ends[first][0] + random.integers(1, WORDS + 1)
@@ -149,7 +152,7 @@ def part(recording, random):
 
 
 def faded(first, second):
-    """One sound after the other; the end of the first goes over into the second."""
+    """Join two sounds with a cross-fade."""
     fade = min(FADE, len(first), len(second))
     rising = np.linspace(0, 1, fade)
     middle = first[len(first) - fade :] * (1 - rising) + second[:fade] * rising
@@ -157,15 +160,19 @@ def faded(first, second):
 
 
 def at_speed(samples, speed):
-    """The sound played faster, which makes the voice higher, too, or slower (Ko et al. 2015)."""
+    """Change the speed of a sound and, with it, the pitch (Ko et al. 2015)."""
     return np.interp(np.arange(0, len(samples) - 1, speed), np.arange(len(samples)), samples)
 
 
 def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("manifest", type=Path, help="recordings and their texts")
-    parser.add_argument("--model", type=Path, required=True, help="that says where words are")
-    parser.add_argument("--count", type=int, default=5000, help="new recordings; %(default)s")
+    parser.add_argument("manifest", type=Path, help="manifest of recordings and their texts")
+    parser.add_argument(
+        "--model", type=Path, required=True, help="model whose attention locates the words"
+    )
+    parser.add_argument(
+        "--count", type=int, default=5000, help="number of new recordings (%(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parsed = parser.parse_args(arguments)

@@ -1,12 +1,12 @@
-r"""Canvases of the digit captions as files, and models compared on them.
+r"""Write the canvases of the digit captions as files, and compare models on them.
 
     python examples/captions/captions.py test --out runs/captions-test
     python examples/captions/captions.py compare captions.tflite captions.keras
 
-The canvases are those of the test of `keras-bahdanau demo --task images`, 1,000 at most: their
-compositions are in no training, and the second half has handwriting that is in none either.
-`test` writes a PNG file for each, and `test.tsv`, their manifest; `compare` prints a line for each
-model. Needs scikit-learn, which the digits come with.
+The canvases are the test of `keras-bahdanau demo --task images`, at most 1,000. Their compositions
+don't occur in training, and neither does the handwriting in the second half. `test` writes a PNG
+file for each canvas, and the manifest `test.tsv`. `compare` prints a line for each model. Needs
+scikit-learn, which contains the digits.
 """
 
 import argparse
@@ -22,15 +22,15 @@ MOST = 1000  # canvases of the demo's test
 
 
 class Row(NamedTuple):
-    """Figures of one model.
+    """Scores of one model.
 
     Attributes:
-        file: String, its name.
-        exact: Float, share of the captions with known handwriting that are right.
-        new_digits: Float, the same of those with new handwriting.
-        pointing: Float, share of the digits of right captions that were attended to while they
-            were named.
-        size: Integer, bytes of the file.
+        file: String. Name of the model file.
+        exact: Float. Fraction of correct captions on canvases with known handwriting.
+        new_digits: Float. The same fraction on canvases with new handwriting.
+        pointing: Float. Fraction of digits in correct captions that the model attends to while it
+            names them.
+        size: Integer. Size of the file in bytes.
     """
 
     file: str
@@ -60,14 +60,14 @@ def main(arguments=None):
 
 
 def chosen(count=MOST):
-    """Captions of the demo's test, half of them with known and half with new handwriting."""
+    """Return captions of the demo's test, half with known and half with new handwriting."""
     *_, test = images_task.split(test=MOST)
     half = MOST // 2
     return [*test[: count - count // 2], *test[half : half + count // 2]]
 
 
 def measured(path, captions):
-    """`Row` of a `.keras` or a `.tflite` file."""
+    """Return the `Row` of a `.keras` or `.tflite` file."""
     on_device = path.suffix == ".tflite"
     load = kb.exporters.LiteRTPipeline if on_device else kb.load_pipeline
     pipeline = load(path)
@@ -84,13 +84,13 @@ def measured(path, captions):
 
 
 def share(hits):
-    """Share of True among some bools; not a number if there are none."""
+    """Return the fraction of True values, or NaN if there are no values."""
     hits = [*hits]
     return sum(hits) / len(hits) if hits else math.nan
 
 
 def existing(name):
-    """The path of a file that exists."""
+    """Return the path of an existing file."""
     path = Path(name)
     if not path.is_file():
         raise argparse.ArgumentTypeError(f"no such file: {name!r}")
@@ -104,11 +104,13 @@ def parsed(arguments):
     test.add_argument("--out", type=Path, required=True, metavar="DIR")
     compare = commands.add_parser("compare", help="score models on the canvases")
     compare.add_argument(
-        "models", type=existing, nargs="+", metavar="FILE", help="a .keras or a .tflite file"
+        "models", type=existing, nargs="+", metavar="FILE", help=".keras or .tflite file"
     )
-    compare.add_argument("--json", type=Path, metavar="FILE", help="file that receives the figures")
+    compare.add_argument("--json", type=Path, metavar="FILE", help="file to write the scores to")
     for command in (test, compare):
-        command.add_argument("--count", type=int, default=MOST, help="canvases; %(default)s")
+        command.add_argument(
+            "--count", type=int, default=MOST, help="number of canvases (%(default)s)"
+        )
     found = parser.parse_args(arguments)
     if not 2 <= found.count <= MOST:
         parser.error(f"--count must be from 2 to {MOST:,}. Received: {found.count}")

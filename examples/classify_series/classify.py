@@ -1,11 +1,11 @@
-"""Classify time series by a bidirectional GRU and three ways to make one vector of its steps.
+"""Classify time series with a bidirectional GRU, and combine its steps in three ways.
 
     python examples/classify_series/classify.py            # all sets
     python examples/classify_series/classify.py GunPoint   # one of them
 
-The sets are files in the package aeon, with fixed parts for training and test. Each model learns
-for the same number of steps; nothing is chosen by the test part. `--valid` measures every third
-series of the training part instead, which the models then do not learn, to choose settings.
+The data sets are files in the package aeon, with fixed parts for training and test. Each model is
+trained for the same number of steps, and nothing is chosen on the test part. To choose settings,
+use `--valid`, which holds out every third series of the training part and measures on it instead.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import numpy as np
 
 import keras_bahdanau as kb
 
-SETS = {  # name -> published accuracy in %, and of which method; see README.md
+SETS = {  # name -> published accuracy in %, and the method; see README.md
     "ItalyPowerDemand": "97.0 ROCKET",
     "JapaneseVowels": "99 FCN",
     "BasicMotions": "",
@@ -29,13 +29,13 @@ SETS = {  # name -> published accuracy in %, and of which method; see README.md
     "OSULeaf": "94.1 ROCKET",
 }
 KINDS = ("last state", "stock attention", "attention pooling")
-UNITS, LENGTH, BATCH = 32, 50, 16  # LENGTH: steps of the GRU at most
+UNITS, LENGTH, BATCH = 32, 50, 16  # LENGTH: maximum number of GRU steps
 STEPS, RATE, DROPOUT = 600, 0.005, 0.2
 PADDING = -99.0
 
 
 def read(name, part):
-    """Series of "TRAIN" or "TEST", each `(time, channels)`, and their labels."""
+    """Return the series of "TRAIN" or "TEST", each `(time, channels)`, and their labels."""
     folder = importlib.util.find_spec("aeon").submodule_search_locations[0]
     text = Path(folder, "datasets", "data", name, f"{name}_{part}.ts").read_text()
     series, labels = [], []
@@ -47,9 +47,9 @@ def read(name, part):
 
 
 def patches(series, size):
-    """Patches of `size` values, a step of the GRU each, `(rows, steps, size * channels)`.
+    """Return patches of `size` values, one per GRU step: `(rows, steps, size * channels)`.
 
-    The last patch of a series repeats its last value; after it is `PADDING`.
+    The last patch of a series is filled with the last value, and followed by `PADDING`.
     """
     rows = []
     for values in series:
@@ -63,15 +63,15 @@ def patches(series, size):
 
 
 def load(name, on_valid):
-    """(x, y, x_test, y_test): patches `(rows, steps, width)` and the numbers of the classes.
+    """Return (x, y, x_test, y_test): patches `(rows, steps, width)` and class numbers.
 
-    Mean and deviation of each channel in the training part are its scale.
+    Each channel is standardized with its mean and standard deviation in the training part.
     """
     series, labels = read(name, "TRAIN")
     test, test_labels = read(name, "TEST")
     classes = sorted({*labels})
     if on_valid:
-        order = np.argsort(labels, kind="stable")  # so that each class is in both parts
+        order = np.argsort(labels, kind="stable")  # puts each class into both parts
         held_out, learned = order[::3], np.delete(order, np.s_[::3])
         test, test_labels = ([part[i] for i in held_out] for part in (series, labels))
         series, labels = ([part[i] for i in learned] for part in (series, labels))
@@ -86,7 +86,7 @@ def load(name, on_valid):
 
 
 def new_model(width, classes, kind):
-    """A classifier whose steps are made one vector by a way of `KINDS`."""
+    """Return a classifier that combines its steps as `kind`, one of `KINDS`, says."""
     inputs = keras.Input((None, width))
     gru = keras.layers.GRU(UNITS, return_sequences=True, return_state=True)
     masked = keras.layers.Masking(PADDING)(inputs)
@@ -104,7 +104,7 @@ def new_model(width, classes, kind):
 
 
 def accuracies(x, y, x_test, y_test, kind, seeds, steps):
-    """Accuracy on the test part in %, for each seed. All seeds share one graph."""
+    """Return the accuracy on the test part in % for each seed. All seeds share one graph."""
     width, classes = x.shape[-1], int(y.max()) + 1
     model = new_model(width, classes, kind)
     rate = keras.optimizers.schedules.CosineDecay(RATE, steps)
@@ -123,7 +123,7 @@ def accuracies(x, y, x_test, y_test, kind, seeds, steps):
 
 
 def compare(name, seeds, steps, on_valid):
-    """(row of a set, a dictionary from column to text; mean accuracy by kind)."""
+    """Return (row of a data set, a dictionary from column to text; mean accuracy by kind)."""
     x, y, x_test, y_test = load(name, on_valid)
     row = {"set": name, "classes": int(y.max() + 1), "train": len(x), "test": len(x_test)}
     means = {}
@@ -138,8 +138,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("sets", nargs="*", default=[*SETS], help=", ".join(SETS))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=STEPS, help="batches of a training")
-    parser.add_argument("--valid", action="store_true", help="measure a third of the training part")
+    parser.add_argument("--steps", type=int, default=STEPS, help="number of training batches")
+    parser.add_argument(
+        "--valid", action="store_true", help="measure on a held-out third of the training part"
+    )
     parser.add_argument("--out", default="results.jsonl")
     options = parser.parse_args()
     rows, means = [], []

@@ -1,8 +1,8 @@
-"""English to a line of Python: pairs for a training, scores, and a line with its picture.
+"""English to a line of Python: prepare training pairs, score a model, write and plot a line.
 
-A file has lines of a description, a tab, and Python. `prepare` replaces the strings and the rare
-names of a description by TEXT0, NAME0, ..., and in its code likewise. `score` and `write` put them
-back into what the model writes.
+Each line of a file has a description, a tab, and Python code. `prepare` replaces the strings and
+the rare names of a description with TEXT0, NAME0, ..., in the description and in its code. `score`
+and `write` put them back into the model's output.
 """
 
 import argparse
@@ -24,22 +24,22 @@ GAP = re.compile(rf"{QUOTED}|\s{{3,}}")
 CODE = re.compile(rf"[bBrRuU]*\"{{3}}.*?\"{{3}}|([bBrRuU]{{0,2}})({STRING})|[^\s'\"]+|\S")
 PLACEHOLDER = r"(?:NAME|TEXT)\d+"
 WRITTEN = re.compile(rf"(?<!\S)(?:([bBrRuU]{{0,2}}['\"])_ )?({PLACEHOLDER})(?!\S)")
-LEAST = "descriptions that share a word with their code, or it is a NAME; 0 for no placeholders"
-STATEMENTS = (  # that a line can begin, continue or be
+LEAST = "descriptions that must share a word with their code to keep it; 0: no placeholders"
+STATEMENTS = (  # templates for a line that begins, continues or is a statement
     *("{}", "{} pass", "if x: pass\n{} pass", "try: pass\n{} pass"),
     *("{} pass\nfinally: pass", "{}\ndef f(): pass"),
 )
 
 
 def tokens_of(description):
-    """Words, strings and marks after the last gap of three spaces, which ends another statement."""
+    """Return words, strings and marks after the last gap of three spaces (an earlier statement)."""
     description = description.strip()
     gaps = [match.end() for match in GAP.finditer(description) if match[0].isspace()]
     return TOKEN.findall(description[gaps[-1] if gaps else 0 :])
 
 
 def mask(description, words):
-    """(text, {part: placeholder}) of a description, in which only `words` stay; None for all."""
+    """Return (text, {part: placeholder}) for a description; `words` are kept, all if None."""
     tokens, parts, counts = tokens_of(description), {}, collections.Counter()
     for token in tokens if words is not None else ():
         is_string = token[0] in QUOTES and len(token) > 2
@@ -58,7 +58,7 @@ def content(part):
 
 
 def mask_code(code, parts):
-    """Code with the placeholders of its description; `b'_ TEXT0` has another prefix or quote."""
+    """Put the description's placeholders into code; `b'_ TEXT0` has another prefix or quote."""
     by_content, tokens = {content(part): name for part, name in parts.items()}, []
     for match in CODE.finditer(code):
         token, (prefix, string) = match[0], match.groups()
@@ -70,7 +70,7 @@ def mask_code(code, parts):
 
 
 def unmask(text, parts):
-    """Code with the parts of its description in place of their placeholders."""
+    """Replace the placeholders in code with the parts of the description."""
     parts = {name: part for part, name in parts.items()}
 
     def restore(match):
@@ -81,12 +81,12 @@ def unmask(text, parts):
 
 
 def one_line(code):
-    """Code without its indentation, with single spaces: the form that is compared."""
+    """Return code without indentation and with single spaces, the form that is compared."""
     return " ".join(code.split())
 
 
 def words_that_stay(pairs, least):
-    """Words that `least` descriptions share with their code, and words that few do."""
+    """Return words that `least` descriptions share with their code, and words that few share."""
     known, copied = collections.Counter(), collections.Counter()
     for description, code in pairs:
         words = {token for token in tokens_of(description) if re.match(r"\w", token)}
@@ -145,9 +145,9 @@ def score(arguments):
 
 
 def parses(line):
-    """True if a line is Python, or a part of a statement such as `else :`."""
+    """Return True if a line is Python or part of a statement, such as `else :`."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of escapes such as "\s"
+        warnings.simplefilter("ignore")  # about escapes such as "\s"
         for statement in STATEMENTS if line else ():
             try:
                 return bool(ast.parse(statement.format(line)))
@@ -171,20 +171,24 @@ def write(arguments):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(required=True)
-    first = commands.add_parser("prepare", help="write the pairs of a training")
-    second = commands.add_parser("score", help="score a model; without one, look the training up")
-    third = commands.add_parser("write", help="write the line of a description")
+    first = commands.add_parser("prepare", help="write training pairs")
+    second = commands.add_parser("score", help="score a model, or a look-up in the training data")
+    third = commands.add_parser("write", help="write the line for a description")
     for command, run in ((first, prepare), (second, score), (third, write)):
         command.set_defaults(run=run)
-        command.add_argument("--data", type=Path, required=True, help="folder of `prepare`")
-    first.add_argument("train", type=Path, help="file of lines of a description, a tab, and Python")
-    first.add_argument("dev", type=Path, help="the same, to choose on")
+        command.add_argument("--data", type=Path, required=True, help="output folder of `prepare`")
+    first.add_argument(
+        "train", type=Path, help="file with a description, a tab, and Python per line"
+    )
+    first.add_argument("dev", type=Path, help="the same, for choosing settings")
     first.add_argument("--least", type=int, default=20, help=LEAST)
     second.add_argument("file", type=Path, help="file to score")
-    second.add_argument("--train", type=Path, required=True, help="the training, to tell new lines")
-    second.add_argument("--answers", type=Path, help="file that receives the answers")
+    second.add_argument(
+        "--train", type=Path, required=True, help="training file, to find new lines"
+    )
+    second.add_argument("--answers", type=Path, help="file to write the answers to")
     third.add_argument("description")
-    third.add_argument("--plot", type=Path, help="picture of the attention")
+    third.add_argument("--plot", type=Path, help="file for an attention plot")
     second.add_argument("--model", type=Path, help="translator.keras")
     third.add_argument("--model", type=Path, required=True, help="translator.keras")
     arguments = parser.parse_args(arguments)

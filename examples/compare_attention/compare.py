@@ -2,8 +2,8 @@
 
     python examples/compare_attention/compare.py additive none --out runs/compare_attention
 
-A configuration is the preset `small` with one thing changed. Each is trained in a directory of its
-own, and resumes there; results are lines of `results.jsonl` in --out, and a table.
+A configuration is the preset `small` with one thing changed. Each configuration is trained in its
+own directory, where it can resume. The script writes `results.jsonl` to --out and prints a table.
 """
 
 import argparse
@@ -14,10 +14,10 @@ from pathlib import Path
 import keras_bahdanau as kb
 from keras_bahdanau.training import Run, TrainingOptions, train
 
-CONFIGURATIONS = {  # options in which each differs from `OPTIONS`
+CONFIGURATIONS = {  # options that differ from `OPTIONS`
     "additive": {},
     "none": {"attention": "none"},
-    "between": {"when": "between"},  # the preset's own: attention between two cells
+    "between": {"when": "between"},  # the preset's default: attention between two cells
     **{
         name: {"attention": name}
         for name in ("concat", "dot", "general", "scaled-dot", "cosine", "location", "pair-tanh")
@@ -40,7 +40,7 @@ OPTIONS = {
     "learning_rate": 3e-3,
     "ema_momentum": 0.99,
 }
-LONG = 1.5  # a source is long from this multiple of the median length
+LONG = 1.5  # a source is long if it has this multiple of the median length
 
 
 def main(arguments=None):
@@ -63,7 +63,7 @@ def main(arguments=None):
 
 
 def measure(run, test):
-    """Scores of a trained model: all sentences, and the long ones alone."""
+    """Return the scores of a trained model on all sentences and on only the long ones."""
     translator = kb.Translator.load(run.translator)
     median = statistics.median(len(source.split()) for source, _ in test)
     long = [pair for pair in test if len(pair[0].split()) >= LONG * median]
@@ -80,7 +80,7 @@ def measure(run, test):
 
 
 def table(rows):
-    """The results as Markdown."""
+    """Return the results as a Markdown table."""
     lines = [[*rows[0]], ["---", *["--:"] * (len(rows[0]) - 1)], *(row.values() for row in rows)]
     return "\n".join(f"| {' | '.join(map(str, cells))} |" for cells in lines)
 
@@ -92,7 +92,7 @@ def parsed(arguments):
     add = parser.add_argument
     add("configurations", nargs="*", default=[*CONFIGURATIONS], metavar="NAME", help="(all)")
     add("--out", type=Path, default="runs/compare_attention", metavar="DIR", help="(%(default)s)")
-    add("--pairs", type=int, default=15000, help="sentence pairs of training (%(default)s)")
+    add("--pairs", type=int, default=15000, help="number of training pairs (%(default)s)")
     add("--epochs", type=int, default=12, help="passes over the pairs (%(default)s)")
     add("--seed", type=int, default=0, help="seed of weights and batches (0)")
     parsed = parser.parse_args(arguments)

@@ -1,9 +1,9 @@
-"""A hand-written `tf.function` training loop, for those who want to own every line of it.
+"""Train with a hand-written `tf.function` loop that you can change line by line.
 
     python examples/custom_training_loop/train.py --epochs 6
 
-It trains the same model as `model.fit` on the generated English-French corpus
-and translates three sentences. Everything that `fit` hides stands in `step`.
+The script trains the same model as `model.fit` on the generated English-French corpus, then
+translates three sentences. `training_step` contains everything that `fit` does for a batch.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def main():
 
 
 def training_step(model, optimizer):
-    """One update of the weights, compiled to a graph once for all batch shapes."""
+    """Return a function for one update of the weights, traced once for all batch shapes."""
     shape = tf.TensorSpec((None, None), tf.int32)
     weights = tf.TensorSpec((None, None), tf.float32)
 

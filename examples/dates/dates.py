@@ -1,11 +1,11 @@
-"""Dates as people write them, by the patterns of CLDR, each with its ISO 8601 form.
+"""Write dates as people write them, from the patterns of CLDR, each with its ISO 8601 form.
 
     python examples/dates/dates.py train --count 500000 --out train.tsv
     python examples/dates/dates.py dev --count 8000 --out dev.tsv
 
-A line has five columns with tabs between: text, date, locale, form and error, such as
-`Arpil 3, 2021`, 2021-04-03, en, long and swapped. No date is in two of the parts "train", "dev"
-and "test", whatever the seed.
+A line has five columns, separated by tabs: text, date, locale, form and error, such as
+`Arpil 3, 2021`, 2021-04-03, en, long and swapped. No date is in more than one of the parts "train",
+"dev" and "test", regardless of the seed.
 """
 
 import argparse
@@ -29,13 +29,13 @@ LOCALES = (
     *("ru", "sk", "sl", "sr", "sv", "th", "tr", "uk", "vi", "zh"),
 )
 FIRST, LAST = date(1900, 1, 1), date(2099, 12, 31)
-OF_TWO_DIGITS = range(1969, 2069)  # the years that two digits stand for, as POSIX reads them
+OF_TWO_DIGITS = range(1969, 2069)  # the years that two digits mean, as in POSIX
 HELD_OUT = {"dev": slice(0, 4000), "test": slice(4000, 8000), "train": slice(8000, None)}
-ZEROS = {"arab": "٠", "arabext": "۰", "beng": "০", "deva": "०", "thai": "๐"}  # CLDR's names
+ZEROS = {"arab": "٠", "arabext": "۰", "beng": "০", "deva": "०", "thai": "๐"}  # by CLDR's names
 
 
 class Line(NamedTuple):
-    """A line of a file: the columns in their order."""
+    """One line of a file, with its columns in order."""
 
     text: str
     date: str
@@ -46,16 +46,16 @@ class Line(NamedTuple):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("part", choices=HELD_OUT, help="no date is in two of them")
+    parser.add_argument("part", choices=HELD_OUT, help="parts have no dates in common")
     parser.add_argument("--count", type=int, default=8000, help="number of lines (8000)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the lines (0)")
     parser.add_argument(
-        "--errors", type=float, default=0.5, help="share of the lines with a typing error (0.5)"
+        "--errors", type=float, default=0.5, help="fraction of lines with a typing error (0.5)"
     )
     parser.add_argument(
-        "--locales", default=",".join(LOCALES), help="some of %(default)s (all of them)"
+        "--locales", default=",".join(LOCALES), help="comma-separated subset of %(default)s (all)"
     )
-    parser.add_argument("--out", help="new file of the lines (standard output)")
+    parser.add_argument("--out", help="new file for the lines (standard output)")
     arguments = parser.parse_args(arguments)
     if not 0 < arguments.count <= 100_000_000:
         parser.error("--count must be from 1 to 100,000,000")
@@ -70,13 +70,13 @@ def main(arguments=None):
         with open(out, "x", encoding="utf-8", newline="\n", closefd=is_file) as file:
             file.writelines("\t".join(line) + "\n" for line in made)
     except BrokenPipeError:
-        sys.exit(1)  # nobody reads the rest
+        sys.exit(1)  # the reader has closed the pipe
     except OSError as error:
         parser.error(str(error))
 
 
 def lines(part, count, seed=0, errors=0.5, locales=LOCALES):
-    """Generator of `Line`, the same for the same arguments."""
+    """Yield `count` `Line`s, the same for the same arguments."""
     draw = random.Random(f"{part} {seed}")
     every = days(part)
     near = [day for day in every if day.year in OF_TWO_DIGITS]
@@ -93,7 +93,7 @@ def lines(part, count, seed=0, errors=0.5, locales=LOCALES):
 
 @cache
 def days(part):
-    """List of the dates of a part, in a fixed random order."""
+    """Return the dates of a part, in a fixed random order."""
     every = [FIRST + timedelta(number) for number in range((LAST - FIRST).days + 1)]
     random.Random("dates").shuffle(every)
     return every[HELD_OUT[part]]
@@ -101,12 +101,12 @@ def days(part):
 
 @cache
 def is_short(locale, form):
-    """True if a form writes the year in two digits."""
+    """Return True if a form writes the year with two digits."""
     return "(yy)" in _pattern(locale, form)
 
 
 class Written:
-    """A date in a form of a locale, in the digits that begin with `zero`: `text`."""
+    """`text`, a date in a form of a locale, with the digits that start at `zero`."""
 
     def __init__(self, locale, form, day, zero="0"):
         self.locale, self.form, self.day, self.zero = locale, form, day, zero
@@ -116,13 +116,13 @@ class Written:
         self.text = self._filled(self._fields)
 
     def in_native_digits(self):
-        """The same in the digits of the locale's script, where they are others than 0 to 9."""
+        """Return the date in the native digits of the locale's script, if it has them."""
         systems = _locale(self.locale).other_numbering_systems
         zero = ZEROS.get(systems.get("native"), "0")
         return Written(self.locale, self.form, self.day, zero)
 
     def as_other_months(self):
-        """Texts that differ by the name of the month alone: all other names that there are."""
+        """Return the texts with every other month name in place of this one."""
         named = [name for name in self._fields if name in ("MMM", "MMMM", "LLL", "LLLL")]
         others = _month_names(self.locale, self.day.month) if named else ()
         return [self._filled({**self._fields, named[0]: other}) for other in others]
@@ -148,14 +148,14 @@ def _pattern(locale, form):
 
 @cache
 def _month_names(locale, but):
-    """Set of the names of all months but one, whole and abbreviated."""
+    """Return the names of all months except one, in full and abbreviated."""
     months = _locale(locale).months
     names = [months[use][width] for use in months for width in ("wide", "abbreviated")]
     return {of[month] for of in names for month in of if month != but}
 
 
 def with_error(written, draw):
-    """The text with one typing error that leaves the date certain, and the name of the error."""
+    """Return the text with one typing error that keeps the date unambiguous, and its name."""
     for error in 3 * draw.sample(tuple(CHANGES), len(CHANGES)):
         text = CHANGES[error](written.text, draw)
         if text != written.text and is_certain(text, written):
@@ -164,7 +164,7 @@ def with_error(written, draw):
 
 
 def is_certain(text, written):
-    """True if a text with an error has the same numbers, and no other month is as near to it."""
+    """Return True if a mistyped text has the same numbers and no other month is equally close."""
     if _numbers(text) != _numbers(written.text):
         return False
     typed = plain(text)

@@ -1,9 +1,9 @@
-"""Score a file of dates with a model: exact answers by form, with and without typing errors.
+"""Score a model on a file of dates: exact answers by form, with and without typing errors.
 
     python examples/dates/score.py dev.tsv --model runs/dates/translator.keras
     python examples/dates/score.py dev.tsv --model dates.tflite
 
-The file is that of `dates.py`. A `.tflite` file reads one line at a time, a `.keras` file batches.
+`dates.py` writes such a file. A `.tflite` model reads one line at a time, a `.keras` model batches.
 """
 
 import argparse
@@ -19,7 +19,7 @@ FORMS = ("full", "long", "medium", "short")
 
 
 class Line(NamedTuple):
-    """One line of a file of `dates.py`."""
+    """One line of a file written by `dates.py`."""
 
     text: str
     date: str
@@ -31,7 +31,7 @@ class Line(NamedTuple):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("file", type=Path)
-    parser.add_argument("--model", type=Path, required=True, help="a .keras or a .tflite file")
+    parser.add_argument("--model", type=Path, required=True, help=".keras or .tflite file")
     parser.add_argument("--wrong", type=int, default=0, help="number of wrong answers to print")
     arguments = parser.parse_args(arguments)
     on_device = arguments.model.suffix == ".tflite"
@@ -47,17 +47,17 @@ def main(arguments=None):
     seconds = time.perf_counter() - start
     answers = [result.text for result in results]
     print(table(lines, answers))
-    print(f"{1000 * seconds / len(lines):.2f} ms a line, Python and vocabularies included")
+    print(f"{1000 * seconds / len(lines):.2f} ms a line, including Python and vocabularies")
     wrong = [pair for pair in zip(lines, answers, strict=True) if pair[1] != pair[0].date]
     for line, answer in wrong[: arguments.wrong]:
         print(f"{line.locale}\t{line.text}\t{answer}\tshould be {line.date} ({line.error})")
 
 
 def read(path):
-    """List of `Line` of a file.
+    """Return the lines of a file as a list of `Line`.
 
     Raises:
-        ValueError: If a line has other columns, or there is none.
+        ValueError: If a line has the wrong number of columns, or the file is empty.
     """
     with open(path, encoding="utf-8-sig", newline="\n") as file:
         rows = [line.rstrip("\r\n").split("\t") for line in file]
@@ -65,20 +65,20 @@ def read(path):
         if len(row) != len(Line._fields):
             raise ValueError(
                 f"A line must have {len(Line._fields)} columns, {', '.join(Line._fields)}. "
-                f"Received: {path}, whose line {number} has {len(row)}."
+                f"Received: {path}, where line {number} has {len(row)}."
             )
     return [Line(*row) for row in rows]
 
 
 def table(lines, answers):
-    """Table of exact answers in percent: a row for each form, clean and with typing errors.
+    """Return a table of exact answers in percent by form, for clean and mistyped lines.
 
     Args:
         lines: List of `Line`.
-        answers: List of strings, the date given for each.
+        answers: List of strings. The model's date for each line.
 
     Returns:
-        String: the table, then the three locales and the three errors with the fewest.
+        String: the table, then the three locales and the three errors with the lowest scores.
     """
     found = defaultdict(list)
     for line, answer in zip(lines, answers, strict=True):

@@ -1,10 +1,10 @@
-"""Typing errors of dates: functions of a text and a generator of random numbers."""
+"""Typing errors for dates: functions of a text and a random number generator."""
 
 import unicodedata
 
 import regex
 
-# Characters that CLDR has and keyboards do not: typed as others, or left out.
+# Characters in CLDR that keyboards lack, and what is typed in their place.
 TYPED = str.maketrans({"\u202f": " ", "\xa0": " ", "\u200f": None, "’": "'", "׳": "'"})
 KEYBOARDS = (
     *("qwertyuiop", "asdfghjkl", "zxcvbnm", "йцукенгшщзхъ", "фывапролджэ", "ячсмитьбю"),
@@ -15,12 +15,12 @@ _MARKS = regex.compile(r"(?<=[\p{Latin}\p{Greek}])\p{Mn}+")
 
 
 def plain(text):
-    """Text without what the errors of whole texts change: case, diacritics, CLDR's characters."""
+    """Remove what errors in the whole text change: case, diacritics, CLDR's characters."""
     return without_diacritics(text.translate(TYPED)).casefold()
 
 
 def without_diacritics(text):
-    """Latin and Greek letters without their marks; marks of other scripts are letters."""
+    """Remove the marks of Latin and Greek letters; in other scripts, marks are letters."""
     if text.isascii():
         return text
     return unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", text)))
@@ -31,7 +31,7 @@ def _places(text, kinds):
 
 
 def _at_a_letter(change):
-    """Error at one letter or mark, drawn at random, by a function of it and the next one."""
+    """Return an error that applies `change` to a random letter or mark and the next one."""
 
     def changed(text, draw):
         places = _places(text, "LM")
@@ -47,7 +47,7 @@ def _at_a_letter(change):
 
 
 def _neighbour(letter, draw):
-    """A letter beside another on a keyboard, in its case; the letter itself if there is none."""
+    """Return a neighbouring letter on the keyboard in the same case, or the letter itself."""
     row = next((row for row in KEYBOARDS if letter.lower() in row), "")
     place = row.find(letter.lower())
     beside = [row[n] for n in (place - 1, place + 1) if row and 0 <= n < len(row)]
@@ -63,7 +63,7 @@ def _spacing(text, draw):
     return text[:place] + draw.choice(("", 2 * text[place])) + text[place + 1 :]
 
 
-# Typing errors: functions of a text and a generator of random numbers.
+# Typing errors by name: functions of a text and a random number generator.
 CHANGES = {
     "dropped": _at_a_letter(lambda one, following, draw: following),
     "doubled": _at_a_letter(lambda one, following, draw: one + one + following),

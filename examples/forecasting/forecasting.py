@@ -1,12 +1,13 @@
-"""Forecasts of five series a season ahead: attention, a GRU without it, and two simple methods.
+"""Forecast five series one season ahead: attention, a GRU without it, and two simple methods.
 
     python examples/forecasting/forecasting.py            # all series
     python examples/forecasting/forecasting.py co2        # one of them
 
-The series are in the package statsmodels. Forecasts begin at regular steps of the last fifth of a
-series, and models learn from all values before it. The error is MASE: mean absolute error, divided
-by that of the seasonal naive forecast on the first 65 % (Hyndman and Koehler 2006). `--valid`
-measures the part from 65 to 80 % instead, to choose settings, by models of the part before it.
+The series are in the package statsmodels. Forecasts begin at regular steps in the last fifth of a
+series, and models are trained on all values before it. The error is MASE: the mean absolute error,
+divided by that of the seasonal naive forecast on the first 65 % (Hyndman and Koehler 2006). To
+choose settings, use `--valid`, which measures on the part from 65 to 80 % instead, with models
+trained on the part before it.
 """
 
 import argparse
@@ -25,8 +26,8 @@ import keras_bahdanau as kb
 
 DATA = Path(statsmodels.__file__).parent
 UNITS, BATCH = 16, 16
-# name -> (periods in steps, of which the first is the horizon; steps of the past; step between the
-# windows of a training; `season` of the models; learning rate)
+# name -> (periods in steps, the first of which is the horizon; number of past steps; steps between
+# training windows; `season` of the models; learning rate)
 SERIES = {
     "sunspots": ((11,), 44, 1, 11, 0.002),  # yearly means, 1700 to 2008
     "co2": ((12,), 36, 1, 12, 0.002),  # monthly means at Mauna Loa, 1965 to 2001
@@ -37,7 +38,7 @@ SERIES = {
 
 
 def load(name):
-    """All values of a series, `(time,)`."""
+    """Return all values of a series, `(time,)`."""
     if name == "demand":
         return pd.read_csv(DATA / "tsa/stl/tests/results/mstl_elec_vic.csv")["y"].to_numpy()
     table = pd.read_csv(DATA / "datasets" / name / f"{name}.csv")
@@ -51,13 +52,13 @@ def load(name):
 
 
 def phases(periods, start, length):
-    """Sine and cosine of the time in each period: what is known of the future."""
+    """Return sine and cosine of the time in each period, which are also known for the future."""
     angles = 2 * np.pi * np.arange(start, start + length)[:, None] / np.array(periods)
     return np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype("float32")
 
 
 def windows(series, name, origins):
-    """(x, y) of a `Forecaster` for forecasts that begin at the origins."""
+    """Return (x, y) for a `Forecaster` whose forecasts begin at the origins."""
     periods, past, *_ = SERIES[name]
     horizon = periods[0]
     x = {
@@ -71,17 +72,17 @@ def windows(series, name, origins):
 
 
 def test_origins(name, span):
-    """Steps at which the forecasts of a span begin."""
+    """Return the steps at which the forecasts in a span begin."""
     season = SERIES[name][0][0]
     stride = season // (2 if name == "demand" else 4)
     return range(span[0], span[1] - season + 1, stride)
 
 
 def neural(series, name, span, seeds, attention, epochs):
-    """Median forecasts in a span, `(origins, horizon)`, of a model for each seed.
+    """Yield median forecasts in a span, `(origins, horizon)`, one array per seed.
 
-    The model learns from all windows before the span. Its graph, which costs more than a training,
-    is traced once for all seeds.
+    The model is trained on all windows before the span. Its graph is traced once for all seeds,
+    because tracing takes longer than training.
     """
     (horizon, *_), past, step, season, rate = SERIES[name]
     origins = range(past, span[0] - horizon + 1, step)
@@ -117,12 +118,12 @@ def seasonal_naive(series, season, origins):
 
 
 def exponential_smoothing(series, season, start, origins):
-    """Holt-Winters of the trend with the least AICc before `start`, fitted anew at each origin."""
+    """Forecast with Holt-Winters: the trend with the lowest AICc before `start`, refitted each time."""
 
     def fit(history, trend):
         form = {"trend": "add" if trend else None, "damped_trend": trend == "damped"}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it stops after a number of steps
+            warnings.simplefilter("ignore")  # about reaching the maximum number of iterations
             return ExponentialSmoothing(
                 history[-50 * season :], **form, seasonal="add", seasonal_periods=season
             ).fit()
@@ -132,7 +133,7 @@ def exponential_smoothing(series, season, start, origins):
 
 
 def compare(name, seeds, epochs, on_valid):
-    """The row of a series, as a dictionary from column to text."""
+    """Return the row for a series, as a dictionary from column to text."""
     series, season = load(name).astype("float64"), SERIES[name][0][0]
     first, second = (int(share * len(series)) for share in (0.65, 0.8))
     span = (first, second) if on_valid else (second, len(series))
@@ -159,7 +160,7 @@ def main():
     parser.add_argument("series", nargs="*", default=[*SERIES], help=", ".join(SERIES))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=20)
-    parser.add_argument("--valid", action="store_true", help="measure the second part")
+    parser.add_argument("--valid", action="store_true", help="measure on the part from 65 to 80 %%")
     parser.add_argument("--out", default="results.jsonl")
     options = parser.parse_args()
     rows = []

@@ -1,11 +1,11 @@
-r"""Handwritten formulas to LaTeX, from the strokes of the pen or from their image.
+r"""Convert handwritten formulas to LaTeX, from pen strokes or from an image.
 
     python examples/formulas/formulas.py train --data DIR --source ink --out runs/ink
     python examples/formulas/formulas.py score dev.jsonl.gz --model runs/ink/formulas.keras
 
-DIR holds `train.jsonl.gz` and `dev.jsonl.gz`. A line of a file is JSON: `latex`, tokens with
-spaces between, and `ink`, a list of strokes `[x0, y0, dx, dy, dx, dy, ...]`. `train` resumes when
-it is called again. Dev chooses the epoch, then the search.
+DIR contains `train.jsonl.gz` and `dev.jsonl.gz`. Each line of a file is a JSON object with `latex`,
+the tokens separated by spaces, and `ink`, a list of strokes `[x0, y0, dx, dy, dx, dy, ...]`. To
+resume training, run `train` again. The epoch and then the search options are chosen on dev.
 """
 
 import argparse
@@ -31,20 +31,20 @@ OPTIONS = {"ink": COMMON, "image": {**COMMON, **IMAGE}}
 BEAM_WIDTHS, EXPONENTS, CTC_SHARES = (5, 10), (0.0, 0.5, 1.0), (0.1, 0.2, 0.3)
 METRICS = ("exprate", "exprate1", "exprate2", "exprate3", "wer")
 PEN, BORDER = 3, 4  # pixels
-HEIGHT, STROKE = 128, 28  # pixels of an image at least, and of a stroke in the mean
-FARTHEST = 1e9  # of a point from the one before it
+HEIGHT, STROKE = 128, 28  # pixels: minimum image height, and mean stroke size
+FARTHEST = 1e9  # maximum coordinate change between two points
 
 
 def main(arguments=None):
     arguments = parsed(arguments)
     try:
         arguments.command(arguments)
-    except (OSError, ValueError) as error:  # a bad file, in one line
+    except (OSError, ValueError) as error:  # an invalid file, reported in one line
         raise SystemExit(" ".join(str(error).split())) from None
 
 
 def train_model(arguments):
-    """Train on DIR, choose the search on dev, and save `formulas.keras`."""
+    """Train on DIR, choose the search options on dev, and save `formulas.keras`."""
     source = SOURCES[arguments.source]()
     pairs, dev = (
         inputs(source, read(arguments.data / f"{part}.jsonl.gz")) for part in ("train", "dev")
@@ -62,7 +62,7 @@ def train_model(arguments):
 
 
 def best_search(pipeline, dev):
-    """The search with the highest ExpRate on dev; the narrower one of equals."""
+    """Return the search options with the highest ExpRate on dev, with the narrowest beam."""
     searches = kb.evaluation.candidates(
         pipeline.search,
         BEAM_WIDTHS,
@@ -77,19 +77,19 @@ def best_search(pipeline, dev):
 def report(trial):
     search = trial.search
     print(
-        f"beam {search.beam_width}, exponent {search.length_normalization:g}, share of CTC "
+        f"beam {search.beam_width}, exponent {search.length_normalization:g}, CTC weight "
         f"{search.ctc_weight:g}: ExpRate {trial.score:.2f}",
         flush=True,
     )
 
 
 def score(arguments):
-    """Print ExpRate, the share of formulas all of whose tokens are right, and draw one formula."""
+    """Print ExpRate, the percentage of entirely correct formulas, and plot one formula."""
     on_device = arguments.model.suffix == ".tflite"
     load = kb.exporters.LiteRTPipeline if on_device else kb.load_pipeline
     pipeline, formulas = load(arguments.model), read(arguments.file)
     if not 1 <= arguments.formula <= len(formulas):
-        raise ValueError(f"--formula must be from 1 to {len(formulas)}, the lines of the file.")
+        raise ValueError(f"--formula must be from 1 to {len(formulas)}, the number of lines.")
     pairs = inputs(pipeline.source, formulas)
     evaluation = kb.evaluation.evaluate(pipeline, pairs, metrics=METRICS)
     print(evaluation)
@@ -103,10 +103,10 @@ def score(arguments):
 
 
 def inputs(source, formulas):
-    """List of (ink or image, LaTeX), as a source reads them.
+    """Return a list of (ink or image, LaTeX), in the form that the source reads.
 
     Raises:
-        ValueError: If the source reads neither.
+        ValueError: If the source reads neither ink nor images.
     """
     if isinstance(source, kb.sources.ImageSource):
         return [(draw(strokes), latex) for strokes, latex in formulas]
@@ -114,12 +114,12 @@ def inputs(source, formulas):
         return formulas
     raise ValueError(
         "The model must read ink or images. Received: a model whose source is "
-        f"{type(source).__name__}. Give a model that this script trained."
+        f"{type(source).__name__}. Use a model trained with this script."
     )
 
 
 def read(path):
-    """List of (strokes, LaTeX) of a file; a stroke is an array `(points, 2)`.
+    """Return the (strokes, LaTeX) of each line; a stroke is an array `(points, 2)`.
 
     Raises:
         FileNotFoundError: If the file is missing.
@@ -140,15 +140,15 @@ def read(path):
 
 
 def stroke_points(moves):
-    """Float array `(points, 2)` of a stroke of a file."""
+    """Return a stroke from a file as a float array `(points, 2)`."""
     points = np.reshape(np.asarray(moves, np.float64), (-1, 2))
     if not np.all(np.abs(points) < FARTHEST):
-        raise ValueError(f"numbers must be below {FARTHEST:g}")
+        raise ValueError(f"absolute values must be below {FARTHEST:g}")
     return np.cumsum(points, axis=0)
 
 
 def draw(strokes):
-    """Dark strokes on white paper, uint8 `(height, width)`; their mean size is `STROKE` pixels."""
+    """Draw dark strokes with mean size `STROKE` pixels on white, uint8 `(height, width)`."""
     strokes = [stroke for stroke in strokes if len(stroke)]
     if not strokes:
         return np.zeros((0, 0), np.uint8)
@@ -177,14 +177,14 @@ def parsed(arguments):
     add("--source", choices=SOURCES, default="ink")
     add("--out", type=Path, required=True, metavar="DIR")
     add("--epochs", type=int, help="passes over the formulas")
-    add("--minutes", type=float, help="time limit of the training")
+    add("--minutes", type=float, help="time limit for training")
     training.set_defaults(command=train_model)
     add = (scoring := commands.add_parser("score", help="score a file")).add_argument
-    add("file", type=Path, help="formulas")
-    add("--model", type=Path, required=True, help="a .keras or a .tflite file")
-    add("--json", type=Path, metavar="FILE", help="write the scores")
-    add("--plot", type=Path, metavar="FILE", help="draw the attention of each token")
-    add("--formula", type=int, default=1, help="line of the file for --plot (1)")
+    add("file", type=Path, help="file of formulas")
+    add("--model", type=Path, required=True, help=".keras or .tflite file")
+    add("--json", type=Path, metavar="FILE", help="file to write the scores to")
+    add("--plot", type=Path, metavar="FILE", help="file for a plot of the attention for each token")
+    add("--formula", type=int, default=1, help="number of the line to plot (1)")
     scoring.set_defaults(command=score)
     return parser.parse_args(arguments)
 

@@ -1,10 +1,10 @@
-"""Make the files of the trainings from English-Hindi pairs of three domains.
+"""Write the training files from English-Hindi pairs in three domains.
 
     python examples/hindi/prepare.py --captions train.tsv dev.tsv --interface train.tsv dev.tsv \
         --sentences hin.txt --out runs/hindi
 
-A line has English, a tab, Hindi, and in further cells more right answers. Cells without Devanagari,
-such as the number of an image, are ignored. Files are UTF-8, plain or .gz.
+Each line has English, a tab, Hindi, and more correct answers in additional cells. Cells without
+Devanagari, such as an image number, are ignored. Files are UTF-8, plain or .gz.
 """
 
 import argparse
@@ -20,7 +20,7 @@ PLACEHOLDER = re.compile(  # %1$s and %.2f of printf, {name}, ^1
     r"%(?:\d+\$)?[-+0#,]*\d*(?:\.\d+)?[dfs](?![a-z])|\{[A-Za-z0-9_.]+\}|\^\d"
 )
 FREQUENT = ("%1$s", "%2$s", "%3$s", "%s", "%d", "%1$d", "%2$d", "^1", "^2")
-STAND_INS = FREQUENT[:3]  # of rare placeholders
+STAND_INS = FREQUENT[:3]  # for rare placeholders
 ZERO_WIDTH_SPACE = "\u200b"
 
 
@@ -48,13 +48,15 @@ def main(arguments=None):
         for language, lines in zip(("en", "hi"), zip(*pairs, strict=True), strict=True):
             write(arguments.out / f"{name}.{language}", lines)
         left_out = sum(len(answers) for _, answers in part) - len(pairs)
-        print(f"{name}: {len(pairs):,} pairs; {left_out:,} left out, whose placeholders differ")
+        print(
+            f"{name}: {len(pairs):,} pairs; {left_out:,} left out because their placeholders differ"
+        )
 
 
 def read(path):
-    """Rows of a file: list of (English, list of Hindi answers), in Unicode's form NFC.
+    """Return the rows of a file: list of (English, list of Hindi answers), in Unicode's form NFC.
 
-    NFC writes letters with a nukta, such as क़, in one way.
+    NFC has a single encoding for letters with a nukta, such as क़.
 
     Raises:
         SystemExit: If no line has Devanagari after another cell.
@@ -67,27 +69,29 @@ def read(path):
             answers = dict.fromkeys(cells[number] for number in hindi)
             rows.append((cells[hindi[0] - 1], [*answers]))
     if not rows:
-        raise SystemExit(f"A line must have English, a tab, and Hindi. Received: {path}: none has.")
-    print(f"{path}: {len(rows):,} rows; {len(lines) - len(rows):,} lines are no pairs")
+        raise SystemExit(
+            f"A line must have English, a tab, and Hindi. Received: {path}, where no line does."
+        )
+    print(f"{path}: {len(rows):,} rows; {len(lines) - len(rows):,} lines are not pairs")
     return rows
 
 
 def hold_out(rows, count):
-    """(rows to train on, `count` held-out rows): no text of these is in the others."""
+    """Return (training rows, `count` held-out rows), which have no texts in common."""
     held_out = rows[:: max(1, len(rows) // count)][:count]
     texts = {text for english, answers in held_out for text in (english, *answers)}
     return [row for row in rows if texts.isdisjoint((row[0], *row[1]))], held_out
 
 
 def words(text):
-    """The words of a text in small letters, without punctuation."""
+    """Return the lowercase words of a text, without punctuation."""
     return " ".join(re.findall(r"\w+", text.lower()))
 
 
 def training_pairs(rows):
-    """(English, Hindi) of each answer that has the placeholders of its English text.
+    """Return (English, Hindi) for each answer that has the placeholders of its English text.
 
-    Both sides have the same stand-ins for rare placeholders.
+    Both sides contain the same stand-ins for rare placeholders.
     """
     pairs = []
     for english, answers in rows:
@@ -100,7 +104,7 @@ def training_pairs(rows):
 
 
 def placeholders(text):
-    """Number of each placeholder in a text.
+    """Count each placeholder in a text.
 
     >>> placeholders("%1$s and {name} of %d, 50%")
     Counter({'%1$s': 1, '{name}': 1, '%d': 1})
@@ -109,7 +113,7 @@ def placeholders(text):
 
 
 def stand_ins(text):
-    """Dictionary from the rare placeholders of a text to frequent ones that it does not have.
+    """Map the rare placeholders of a text to frequent ones that it does not contain.
 
     >>> stand_ins("{name} sent %1$s")
     {'{name}': '%2$s'}
@@ -120,7 +124,7 @@ def stand_ins(text):
 
 
 def replace(text, names):
-    """A text with other placeholders, by a dictionary."""
+    """Replace the placeholders of a text according to a dictionary."""
     return PLACEHOLDER.sub(lambda match: names.get(match[0], match[0]), text)
 
 
@@ -134,11 +138,11 @@ def parsed(arguments):
     )
     add = parser.add_argument
     pair = {"nargs": 2, "type": Path, "required": True, "metavar": ("TRAIN", "DEV")}
-    add("--captions", **pair, help="captions of images")
-    add("--interface", **pair, help="texts of programs, with placeholders")
-    add("--sentences", type=Path, required=True, help="sentences, of which some are held out")
-    add("--held-out", type=int, default=200, help="sentences to choose on (200)")
-    add("--out", type=Path, required=True, help="directory of all files")
+    add("--captions", **pair, help="image captions")
+    add("--interface", **pair, help="interface texts, with placeholders")
+    add("--sentences", type=Path, required=True, help="sentences, some of which are held out")
+    add("--held-out", type=int, default=200, help="number of held-out sentences (200)")
+    add("--out", type=Path, required=True, help="directory for all files")
     return parser.parse_args(arguments)
 
 

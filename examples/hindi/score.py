@@ -1,9 +1,10 @@
-"""Score a model of English and Hindi: BLEU, chrF, placeholders, alignment error, pictures.
+"""Score an English-Hindi model: BLEU, chrF, placeholders, alignment error, plots.
 
     python examples/hindi/score.py runs/hindi/*.tsv --model runs/en-hi --to hi
 
-A file has lines of English, a tab, Hindi, and in further cells more right answers: those of
-`prepare.py`, or published ones. MODEL is the directory of a training, or a .tflite file.
+Each line of a file has English, a tab, Hindi, and more correct answers in additional cells.
+`prepare.py` writes such files; published files work too. MODEL is the output directory of a
+training run, or a .tflite file.
 """
 
 import argparse
@@ -42,7 +43,7 @@ def main(arguments=None):
 
 
 def load(path):
-    """(translator, figures of its training) of a directory; or of a .tflite file, without these."""
+    """Return (translator, training figures); a .tflite file has no training figures."""
     if path.suffix == ".tflite":
         return kb.exporters.LiteRTTranslator(path), {}
     run = Run(path)
@@ -52,7 +53,7 @@ def load(path):
 
 
 def score(translator, rows, arguments):
-    """Figures of rows of `read`, as a dictionary."""
+    """Return the scores for rows from `read`, as a dictionary."""
     if arguments.to == "hi":
         sources, references = [row[0] for row in rows], [row[1] for row in rows]
     else:
@@ -77,9 +78,9 @@ def score(translator, rows, arguments):
 
 
 def translate(translator, texts, tag=None, nbest=5):
-    """The best few translations of each text, best first: lists of strings.
+    """Return the best `nbest` translations of each text, best first: lists of strings.
 
-    Stand-ins of rare placeholders are read and written in their place.
+    The model reads and writes stand-ins for rare placeholders, which are replaced afterwards.
     """
     names = [*map(stand_ins, texts)]
     sources = [*map(replace, texts, names)]
@@ -96,19 +97,19 @@ def tagged(tag, text):
 
 
 def keeps(source, text):
-    """True if a translation has the placeholders of its source, each as often."""
+    """Return True if source and translation contain each placeholder equally often."""
     return placeholders(source) == placeholders(text)
 
 
 def first_that_keeps(source, texts):
-    """The best translation that keeps the placeholders; the best one if none does."""
+    """Return the best translation that keeps the placeholders, or the best one if none does."""
     return next((text for text in texts if keeps(source, text)), texts[0])
 
 
 def align(translator, arguments):
-    """Alignment error of the attention on pairs with known links, and a picture of each pair.
+    """Return the alignment error on pairs with known links, and plot each pair.
 
-    A line has English, Hindi, and links such as `0-2 1?0`; a link with `?` is not sure.
+    A line has English, Hindi, and links such as `0-2 1?0`. `?` marks a possible link.
     """
     rows = [line.split("\t") for line in kb.data.read_lines(arguments.aligned)]
     links = [kb.text.alignments.parse_pharaoh(row[2]) for row in rows]
@@ -116,7 +117,7 @@ def align(translator, arguments):
     if arguments.to == "en":
         pairs = [(hindi, english) for english, hindi in pairs]
         links = [[{(hindi, english) for english, hindi in part} for part in row] for row in links]
-    if arguments.tag:  # which is the first word of the source
+    if arguments.tag:  # the tag is the first word of the source
         links = [
             [{(source + 1, target) for source, target in part} for part in row] for row in links
         ]
@@ -132,7 +133,7 @@ def align(translator, arguments):
 
 
 def add_results(path, rows):
-    """Add rows to a file of JSON lines, in place of those of the same model and texts."""
+    """Add rows to a JSON lines file, replacing rows for the same model and texts."""
     before = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     table = {identity(row): row for row in [*map(json.loads, before), *rows]}
     lines = [json.dumps(row, ensure_ascii=False) for row in table.values()]
@@ -149,12 +150,22 @@ def parsed(arguments):
     )
     add = parser.add_argument
     add("files", type=Path, nargs="*", help="pairs to score")
-    add("--model", type=Path, required=True, help="directory of a training, or a .tflite file")
+    add(
+        "--model",
+        type=Path,
+        required=True,
+        help="output directory of a training run, or a .tflite file",
+    )
     add("--to", choices=LANGUAGES, required=True, help="language of the translations")
-    add("--tag", help="token before each source, of a model of both directions")
-    add("--nbest", type=int, default=5, help="texts to find one that keeps placeholders (5)")
+    add("--tag", help="token before each source, for a model of both directions")
+    add(
+        "--nbest",
+        type=int,
+        default=5,
+        help="translations among which to find one that keeps placeholders (5)",
+    )
     add("--aligned", type=Path, help="pairs with known links between their words")
-    add("--pictures", type=Path, metavar="DIR", help="directory of pictures of these pairs")
+    add("--pictures", type=Path, metavar="DIR", help="directory for plots of these pairs")
     add("--results", type=Path, help="file of JSON lines to add the figures to")
     return parser.parse_args(arguments)
 
