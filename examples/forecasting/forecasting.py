@@ -118,7 +118,7 @@ def seasonal_naive(series, season, origins):
 
 
 def exponential_smoothing(series, season, start, origins):
-    """Forecast with Holt-Winters: the trend with the lowest AICc before `start`, refitted each time."""
+    """Forecast with Holt-Winters and the trend of lowest AICc before `start`; refit per origin."""
 
     def fit(history, trend):
         form = {"trend": "add" if trend else None, "damped_trend": trend == "damped"}

@@ -48,9 +48,7 @@ def main(arguments=None):
         for language, lines in zip(("en", "hi"), zip(*pairs, strict=True), strict=True):
             write(arguments.out / f"{name}.{language}", lines)
         left_out = sum(len(answers) for _, answers in part) - len(pairs)
-        print(
-            f"{name}: {len(pairs):,} pairs; {left_out:,} left out because their placeholders differ"
-        )
+        print(f"{name}: {len(pairs):,} pairs; {left_out:,} with other placeholders left out")
 
 
 def read(path):

@@ -162,7 +162,7 @@ def parsed(arguments):
         "--nbest",
         type=int,
         default=5,
-        help="translations among which to find one that keeps placeholders (5)",
+        help="translations to search for placeholders (5)",
     )
     add("--aligned", type=Path, help="pairs with known links between their words")
     add("--pictures", type=Path, metavar="DIR", help="directory for plots of these pairs")

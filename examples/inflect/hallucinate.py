@@ -1,13 +1,13 @@
-"""More forms of invented words, for a language with few pairs.
+"""Generate forms of invented words, for a language with few pairs.
 
     python examples/inflect/hallucinate.py forms.tsv --lines 10000 --out made.tsv
 
-What lemma and form have in common is the stem: runs of three letters and more, each with its
-combining marks. The letters of a run, but its last ones, which endings depend on, are drawn anew,
-the same ones on both sides, as often as the letters of the lemmas are there. Features and endings
-stay. This is the data hallucination of Anastasopoulos and Neubig 2019 ("Pushing the limits of
-low-resource morphological inflection", section 3.2), which draws all letters alike, and of a run
-the inner ones.
+The stem is what lemma and form have in common: runs of three or more letters, each with its
+combining marks. In each run, random letters replace all letters except the last ones, which endings
+depend on; both sides get the same letters. Letters are drawn as often as they occur in the
+lemmas. Features and endings are kept. This is the data hallucination of Anastasopoulos and Neubig
+2019 ("Pushing the limits of low-resource morphological inflection", section 3.2), which draws all
+letters with equal probability and replaces the inner letters of a run.
 """
 
 import argparse
@@ -20,26 +20,26 @@ import regex
 
 from keras_bahdanau.data import read_lines
 
-LEAST = 3  # letters of a run
-KEPT = 2  # of its last letters, which stay
+LEAST = 3  # letters in a run
+KEPT = 2  # letters at its end that are kept
 MOST_LINES = 1_000_000
-TRIES = 20  # for each line, to draw a pair that was not there yet
+TRIES = 20  # attempts per line to draw a new pair
 
 
 def hallucinated(rows, lines, seed):
-    """Rows of invented words.
+    """Return rows of invented words.
 
     Args:
         rows: List of (lemma, form, features).
-        lines: Positive integer, how many rows to invent at most.
+        lines: Positive integer. Maximum number of rows to generate.
         seed: Integer.
 
     Returns:
-        List of such rows: different ones, of which none is in `rows`. There are fewer than `lines`
-        where too few letters can be drawn.
+        List of distinct rows of the same form, none of which is in `rows`. There are fewer than
+        `lines` rows if too few letters can be drawn.
 
     Raises:
-        ValueError: If no row has a run of letters to draw.
+        ValueError: If no row has a run of letters to replace.
 
     Example:
         >>> hallucinated([("kitaplar", "kitapların", "N;GEN;PL")], 2, seed=1)
@@ -49,7 +49,7 @@ def hallucinated(rows, lines, seed):
     if not templates:
         raise ValueError(
             f"A lemma and its form must have {LEAST} letters in a row in common somewhere. "
-            f"Received: {len(rows):,} rows without such. Give columns lemma, form, features."
+            f"Received: {len(rows):,} rows without them. Give columns lemma, form, features."
         )
     letters = Counter(one for lemma, _, _ in rows for one in clusters(lemma) if _is_letter(one))
     made, known = [], {*map(tuple, rows)}
@@ -69,9 +69,9 @@ def hallucinated(rows, lines, seed):
 
 
 def stem(lemma, form):
-    """The parts to draw anew: list of (place in the lemma, place in the form, letters).
+    """Return the parts to replace: list of (place in the lemma, place in the form, letters).
 
-    A letter is one with its combining marks, such as a Devanagari syllable.
+    A letter includes its combining marks, as in a Devanagari syllable.
     """
     lemma, form = clusters(lemma), clusters(form)
     blocks = difflib.SequenceMatcher(None, lemma, form, autojunk=False).get_matching_blocks()
@@ -80,7 +80,7 @@ def stem(lemma, form):
 
 
 def clusters(text):
-    """List of the grapheme clusters of a text (Unicode's UAX #29)."""
+    """Return the grapheme clusters of a text (Unicode's UAX #29)."""
     return regex.findall(r"\X", text)
 
 
@@ -89,14 +89,14 @@ def _is_letter(cluster):
 
 
 def write(source, path, lines, seed):
-    """Write the rows that are made of a file, and return how many there are."""
+    """Write the rows generated from a file, and return their number."""
     lines_read = enumerate(read_lines(source), start=1)
     rows = {number: tuple(line.split("\t")) for number, line in lines_read if line}
     for number, row in rows.items():
         if len(row) != 3:
             raise ValueError(
-                "A line must be a lemma, a form and features, with tabs between. "
-                f"Received: line {number} of {str(source)!r}, which has {len(row)}. Correct it."
+                "A line must be a lemma, a form and features, separated by tabs. "
+                f"Received: line {number} of {str(source)!r} with {len(row)} columns. Correct it."
             )
     made = hallucinated([*rows.values()], lines, seed)
     text = "".join("\t".join(row) + "\n" for row in made)
@@ -108,15 +108,15 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("forms", type=Path, help="TSV of lemma, form and features, plain or .gz")
-    parser.add_argument("--lines", type=int, default=10_000, help="most rows to make (10,000)")
-    parser.add_argument("--seed", type=int, default=1, help="of what is drawn (1)")
+    parser.add_argument("forms", type=Path, help="TSV with lemma, form and features, plain or .gz")
+    parser.add_argument("--lines", type=int, default=10_000, help="maximum number of rows (10,000)")
+    parser.add_argument("--seed", type=int, default=1, help="random seed (1)")
     parser.add_argument("--out", type=Path, required=True, help="new TSV to write")
     given = parser.parse_args(arguments)
     if not 0 < given.lines <= MOST_LINES:
         parser.error(f"--lines must be from 1 to {MOST_LINES:,}. Received: {given.lines}")
     if given.out.exists():
-        parser.error(f"--out is there already: choose another name. Received: {given.out}")
+        parser.error(f"--out already exists: choose another name. Received: {given.out}")
     try:
         print(f"{write(given.forms, given.out, given.lines, given.seed):,} rows")
     except (OSError, ValueError) as error:

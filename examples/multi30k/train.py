@@ -1,12 +1,12 @@
-r"""English to German or French on Multi30K: from the files to scores and pictures.
+r"""English to German or French on Multi30K: from data files to scores and plots.
 
     python examples/multi30k/train.py --data multi30k --language de --minutes 60 --seed 1 \
         --out runs/de-1
 
-DIR of --data holds `tok/` or `raw/`, each with train, val and test_2016_flickr in en and the other
-language, such as `tok/train.en.gz` (Multi30K task 1, repository multi30k/dataset). The same
-command resumes an unfinished training. Everything is chosen on `val`; `test_2016_flickr` is decoded
-once, at the end, and not at all with --no-test.
+The directory --data contains `tok/` or `raw/`, each with train, val and test_2016_flickr in en and
+the other language, such as `tok/train.en.gz` (Multi30K task 1, repository multi30k/dataset). To
+resume an unfinished training run, repeat the command. All choices are made on `val`.
+`test_2016_flickr` is decoded once, at the end, and not at all with --no-test.
 """
 
 import argparse
@@ -18,12 +18,12 @@ import keras_bahdanau as kb
 from keras_bahdanau.training import Run, TrainingOptions, train, training_option
 
 TIERS = {"cpu": {}, "gpu": {"batch_tokens": 4096, "jit_compile": True, "epochs": 60}}
-COMMON = {"normalization": "nmt_nfkc"}  # that of the published figures
-RULES = {  # of scores: that of the published figures, and sacreBLEU's default
+COMMON = {"normalization": "nmt_nfkc"}  # the published figures use this one
+RULES = {  # scoring rules: the one of the published figures, and sacreBLEU's default
     "tok": {"tokenize": "none", "lowercase": True},
     "raw": {"tokenize": None, "lowercase": False},
 }
-REFERENCE_TOKENS = {"de": 12103, "fr": 13988}  # of test_2016_flickr in tok/
+REFERENCE_TOKENS = {"de": 12103, "fr": 13988}  # numbers of tokens in tok/test_2016_flickr
 BEAM_WIDTHS = (5, 10)
 PICTURES = 10
 
@@ -60,17 +60,17 @@ def main(arguments=None):
 
 
 def read(arguments, part):
-    """List of (English, other language) pairs of a part of the corpus."""
+    """Return the (English, other language) pairs of a part of the corpus."""
     folder = arguments.data / arguments.text
     files = (folder / f"{part}.{language}.gz" for language in ("en", arguments.language))
     return kb.data.read_pairs(*files)
 
 
 def options_of(arguments, run):
-    """The options of the command line.
+    """Return the training options from the command line.
 
     Raises:
-        SystemExit: If the run began with other options.
+        SystemExit: If the run was started with other options.
     """
     asked = {"seed": arguments.seed, "minutes": arguments.minutes}
     asked = {name: value for name, value in asked.items() if value is not None}
@@ -80,13 +80,13 @@ def options_of(arguments, run):
         others = [f"{name}={begun[name]}" for name in asked if begun[name] != asked[name]]
         if others:
             raise SystemExit(
-                f"{run.directory} began with {', '.join(others)}. Choose another --out."
+                f"{run.directory} was started with {', '.join(others)}. Choose another --out."
             )
     return TrainingOptions(**{**COMMON, **TIERS[arguments.tier], **asked})
 
 
 def tune(translator, valid, arguments):
-    """The `Trial` with the best BLEU on val, of several beams and length penalties."""
+    """Return the `Trial` with the best BLEU on val among several beams and length penalties."""
     searches = kb.evaluation.candidates(translator.search, arguments.beam_widths)
     rule = RULES[arguments.text]
     trials = kb.evaluation.tune(translator, valid, searches, metric="bleu", tell=tell, **rule)
@@ -122,10 +122,10 @@ def decode_test(translator, arguments):
 
 
 def check_references(references, arguments):
-    """Refuse references that the published figures are not about.
+    """Check that the references are the ones that the published figures use.
 
     Raises:
-        SystemExit: If the number of tokens is another one.
+        SystemExit: If the number of tokens differs.
     """
     tokens = sum(len(text.split()) for text in references)
     expected = REFERENCE_TOKENS[arguments.language]
@@ -148,27 +148,32 @@ def parsed(arguments):
     )
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="DIR", help="directory with tok/ or raw/")
-    add("--out", type=Path, required=True, metavar="DIR", help="directory of all results")
+    add("--out", type=Path, required=True, metavar="DIR", help="directory for all results")
     add("--language", choices=("de", "fr"), default="de", help="target language (de)")
     add("--tier", choices=TIERS, default="cpu", help="options for this hardware (cpu)")
-    add("--text", choices=RULES, default="tok", help="tok: published rule; raw: 13a (tok)")
+    add(
+        "--text",
+        choices=RULES,
+        default="tok",
+        help="tok: scored as published; raw: scored with 13a (tok)",
+    )
     add("--seed", type=int, help="seed of weights, dropout and batches")
-    add("--minutes", type=float, help="time limit of the training")
+    add("--minutes", type=float, help="time limit for training")
     add(
         "--set",
         type=training_option,
         action="append",
         default=[],
         metavar="OPTION=VALUE",
-        help="another training option, such as units=256; may be repeated",
+        help="additional training option, such as units=256; may be repeated",
     )
     add("--no-test", dest="test", action="store_false", help="do not decode the test")
-    add("--any-test", action="store_true", help="decode another test than the official one")
+    add("--any-test", action="store_true", help="accept a test other than the official one")
     add(
         "--beam-widths",
         type=lambda text: [int(width) for width in text.split(",")],
         default=BEAM_WIDTHS,
-        help="beams to try on val (5,10)",
+        help="beam widths to try on val (5,10)",
     )
     return parser.parse_args(arguments)
 

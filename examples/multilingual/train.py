@@ -1,10 +1,10 @@
-r"""English to German and to French in one model, beside a model of each alone, on Multi30K.
+r"""English to German and French in one model, compared with a model for each, on Multi30K.
 
     python examples/multilingual/train.py --data multi30k --out runs/multilingual --set epochs=54
 
-DIR of --data holds `tok/` with train, val and test_2016_flickr in en, de and fr, such as
-`tok/train.en.gz`: see examples/multi30k. The same command goes on where it was stopped. Scores
-are those of `val`; --test decodes test_2016_flickr, once for each system, at the end.
+The directory --data contains `tok/` with train, val and test_2016_flickr in en, de and fr, such as
+`tok/train.en.gz`: see examples/multi30k. To resume, repeat the command. Scores are for `val`; with
+--test, test_2016_flickr is decoded at the end, once for each system.
 """
 
 import argparse
@@ -16,8 +16,8 @@ from keras_bahdanau.training import Run, TrainingOptions, train, training_option
 
 SYSTEMS = {"de": ("de",), "fr": ("fr",), "both": ("de", "fr")}
 TAGS = {"de": "<2de>", "fr": "<2fr>"}
-METRICS = ("bleu", "chrf")  # whatever has chosen the best epoch
-RULE = {"metrics": METRICS, "tokenize": "none", "lowercase": True}  # of the published figures
+METRICS = ("bleu", "chrf")  # regardless of how the best epoch was chosen
+RULE = {"metrics": METRICS, "tokenize": "none", "lowercase": True}  # as in the published figures
 PARTS = {"val": "val", "test": "test_2016_flickr"}
 
 
@@ -37,25 +37,25 @@ def main(arguments=None):
 
 
 def check_same(run, arguments, name):
-    """End the program if a system was begun with other options than those that are given."""
+    """Exit if a system was started with options other than the given ones."""
     if not run.exists():
         return
     begun, asked = run.read_card()["options"], vars(options_of(arguments, name).resolved())
     others = [
         key
         for key, _ in arguments.set
-        if key in begun and asked[key] not in (begun[key], "auto")  # which is found from the text
+        if key in begun and asked[key] not in (begun[key], "auto")  # derived from the text
     ]
     if others:
         raise SystemExit(
-            f"{run.directory} was begun with "
+            f"{run.directory} was started with "
             f"{', '.join(f'{key}={begun[key]!r}' for key in others)}. Received: "
             f"{', '.join(f'{key}={asked[key]!r}' for key in others)}. Choose another --out."
         )
 
 
 def corpora(arguments, name, part):
-    """A list of `Corpus`, one for each language of a system; a language alone has no tag."""
+    """Return a `Corpus` for each language of a system; a single language has no tag."""
     languages = SYSTEMS[name]
     place = arguments.data / "tok"
     return [
@@ -69,14 +69,14 @@ def corpora(arguments, name, part):
 
 
 def options_of(arguments, name):
-    """The options given; the query of a model with tags has the tag's embedding, too."""
+    """Return the given options; with tags, the query includes the tag's embedding."""
     query = "state,task" if len(SYSTEMS[name]) > 1 else "state"
     options = {"query": query, "normalization": "nmt_nfkc", **dict(arguments.set)}
     return TrainingOptions(**options)
 
 
 def score(arguments, name, run, part):
-    """Scores of each language of a system, in a file that is not written twice."""
+    """Return the scores for each language of a system, which a file keeps once computed."""
     path = arguments.out / f"{name}.{part}.json"
     if path.exists():
         return
@@ -97,7 +97,7 @@ def score(arguments, name, run, part):
 
 
 def table(arguments):
-    """The scores of all systems so far, as Markdown."""
+    """Return the scores of all systems so far as a Markdown table."""
     lines = ["| system | weights | epochs | minutes | part | BLEU de | BLEU fr |"]
     lines.append("|---|--:|--:|--:|---|--:|--:|")
     for part in PARTS:
@@ -109,7 +109,7 @@ def table(arguments):
 
 
 def row(name, part, found):
-    """The line of one system."""
+    """Return the table row for one system."""
     bleu = [
         f"{found['scores'][language]['bleu']:.2f}" if language in found["scores"] else ""
         for language in TAGS
@@ -127,15 +127,15 @@ def parsed(arguments):
     )
     add = parser.add_argument
     add("--data", type=Path, required=True, help="directory with tok/")
-    add("--out", type=Path, required=True, help="directory that receives everything")
-    add("--systems", nargs="+", choices=SYSTEMS, default=[*SYSTEMS], help="some of them (all)")
+    add("--out", type=Path, required=True, help="directory for all results")
+    add("--systems", nargs="+", choices=SYSTEMS, default=[*SYSTEMS], help="systems to train (all)")
     add(
         "--set",
         type=training_option,
         action="append",
         default=[],
         metavar="OPTION=VALUE",
-        help="a training option, such as temperature=5; may be given several times",
+        help="training option, such as temperature=5; may be repeated",
     )
     add("--test", action="store_true", help="decode the test, once for each system")
     return parser.parse_args(arguments)

@@ -1,10 +1,10 @@
-"""Next film of each user of MovieLens-100k: attention to the past, a GRU without it, and counts.
+"""Predict the next film of MovieLens-100k users: a GRU with attention, one without, and counts.
 
     python examples/next_item/next_item.py          # on dev
     python examples/next_item/next_item.py --test   # and on test
 
-A user's last film is test, the film before it dev, the others train. A system ranks all films that
-the user has not rated. HR@10: share of targets among the first ten; MRR@10: mean of 1 / rank there.
+A user's last film is test, the film before it dev, the rest is train. Systems rank all films that
+the user has not rated. HR@10: fraction of targets in the top ten; MRR@10: mean of 1 / rank there.
 """
 
 import argparse
@@ -20,10 +20,10 @@ from keras import ops
 
 import keras_bahdanau as kb
 
-LENGTH = 50  # films of the past that a system reads, as in RecBole
+LENGTH = 50  # number of past films that a system reads, as in RecBole
 EMBEDDING, UNITS, DROPOUT = 64, 64, 0.3
 BATCH, EPOCHS, RATE = 16, 12, 0.005
-COUNTS = {  # system -> steps between two films that count as a pair; decay for each step back
+COUNTS = {  # system -> maximum steps between the films of a pair; decay for each step back
     "counts after the last film": (1, 0.0),
     "counts after all films of the past": (20, 0.8),
 }
@@ -31,7 +31,7 @@ MODELS = ("GRU without attention", "GRU with attention")
 
 
 def data_folder():
-    """Folder of MovieLens-100k in the installed package recbole, which is not imported."""
+    """Return the folder of MovieLens-100k in the package recbole, without importing it."""
     spec = importlib.util.find_spec("recbole")
     if spec is None:
         raise SystemExit('recbole must be installed: pip install --no-deps "recbole>=1.2"')
@@ -39,7 +39,7 @@ def data_folder():
 
 
 def read(folder):
-    """(sessions, titles): numbers of each user's films in order of time, from 1; title by number.
+    """Return (sessions, titles): each user's film numbers, from 1, in time order; title by number.
 
     Films rated in the same second keep the order of the file, as in RecBole.
     """
@@ -60,7 +60,7 @@ def read(folder):
 
 
 def quality(scores, histories, targets):
-    """(HR@10, MRR@10) of scores `(users, films)`; a film with the target's score ranks above it."""
+    """Return (HR@10, MRR@10) for scores `(users, films)`; ties rank above the target."""
     scores = np.array(scores, "float64")
     for row, history in zip(scores, histories, strict=True):
         row[[0, *history]] = -np.inf  # padding, and films that the user has rated
@@ -69,7 +69,7 @@ def quality(scores, histories, targets):
 
 
 def follower_counts(sessions, films, window):
-    """How often film j came d <= `window` steps after film i, times 1 / d: `(films, films)`."""
+    """Count film j at d <= `window` steps after film i, times 1 / d: `(films, films)`."""
     counts = np.zeros((films, films))
     for session in sessions:
         for distance in range(1, min(window, len(session) - 1) + 1):
@@ -78,14 +78,14 @@ def follower_counts(sessions, films, window):
 
 
 def count_scores(counts, popularity, decay, histories):
-    """Sum of the counts after each film of the past, times `decay` for each step back."""
+    """Sum the counts after each past film, times `decay` for each step back."""
     recent = [history[::-1][:LENGTH] for history in histories]
     scores = [decay ** np.arange(len(films)) @ counts[films] for films in recent]
-    return np.stack(scores) + 1e-6 * popularity  # orders the films without a count
+    return np.stack(scores) + 1e-6 * popularity  # ranks the films without a count
 
 
 def padded(sessions):
-    """The last films of each session, `(sessions, LENGTH)`, padded with 0 on the right."""
+    """Return each session's last films, `(sessions, LENGTH)`, padded with 0 on the right."""
     rows = np.zeros((len(sessions), LENGTH), "int32")
     for row, session in zip(rows, sessions, strict=True):
         row[: len(session)] = session[-LENGTH:]
@@ -93,7 +93,7 @@ def padded(sessions):
 
 
 def new_model(films, attention):
-    """Logits of the next film at each step of a session: ids `(batch, LENGTH)` to `(..., films)`.
+    """Return a model of the next film at each step: ids `(batch, LENGTH)` to logits `(..., films)`.
 
     A GRU reads films e_1 ... e_t into a state h_t (GRU4Rec, Hidasi et al. 2016). With attention h_t
     is the query, the states h_j are the keys (NARM, Li et al. 2017), and the films e_j the values:
@@ -103,14 +103,14 @@ def new_model(films, attention):
     normal = keras.initializers.RandomNormal(stddev=EMBEDDING**-0.5)
     embedding = keras.layers.ReversibleEmbedding(films, EMBEDDING, embeddings_initializer=normal)
     embedded = keras.layers.Dropout(DROPOUT)(embedding(ids))
-    # no mask is needed: padding comes after the films, where no step looks
+    # needs no mask: padding comes after the films, and no step attends to later ones
     output = states = keras.layers.GRU(UNITS, return_sequences=True)(embedded)
     if attention:
         layer = kb.BahdanauAttention(UNITS, name="attention")
         context = layer(states, embedded, key=states, use_causal_mask=True)
         output = keras.layers.Concatenate()([states, context])
     output = keras.layers.Dense(EMBEDDING)(keras.layers.Dropout(DROPOUT)(output))
-    # films up to each step, which are not ranked: (LENGTH, LENGTH) x (batch, LENGTH, films)
+    # films up to each step are not ranked: (LENGTH, LENGTH) x (batch, LENGTH, films)
     past = ops.matmul(np.tril(np.ones((LENGTH, LENGTH), "float32")), ops.one_hot(ids, films))
     return keras.Model(ids, ops.where(past > 0, -1e4, embedding(output, reverse=True)))
 
@@ -129,7 +129,7 @@ def train(sessions, films, attention, seed, epochs):
 
 
 def model_scores(model, histories):
-    """Logits of the film after each history, `(users, films)`."""
+    """Return the logits of the film after each history, `(users, films)`."""
     rows, scores = padded(histories), []
     last = np.minimum([*map(len, histories)], LENGTH) - 1
     for i in range(0, len(rows), 128):
@@ -139,14 +139,14 @@ def model_scores(model, histories):
 
 
 def nearest(model, histories):
-    """Weight of the last 1, 5, 10 and 20 films, mean of the users with `LENGTH` films."""
+    """Return the weight of the last 1, 5, 10 and 20 films: mean over users with `LENGTH` films."""
     rows = padded([history for history in histories if len(history) >= LENGTH])
     weights = kb.attention_weights(model, rows)["attention"][:, -1].mean(axis=0)  # (LENGTH,)
     return {f"last {count}": round(float(weights[-count:].sum()), 3) for count in (1, 5, 10, 20)}
 
 
 def draw(model, history, titles, path, steps=12):
-    """Draw the weights of the last steps, a row for each, over the films up to it."""
+    """Plot the weights of the last steps, one row per step, over the films up to it."""
     films = history[-LENGTH:]
     weights = kb.attention_weights(model, padded([films]))["attention"][0]
     weights = weights[: len(films), : len(films)][-steps:, -2 * steps :]
@@ -156,11 +156,11 @@ def draw(model, history, titles, path, steps=12):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", help="folder of ml-100k.inter and ml-100k.item")
+    parser.add_argument("--data", help="folder with ml-100k.inter and ml-100k.item")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=EPOCHS)
-    parser.add_argument("--test", action="store_true", help="measure the last film, too")
-    parser.add_argument("--picture", help="PNG file: what one user's model looks at")
+    parser.add_argument("--test", action="store_true", help="also measure on the last film")
+    parser.add_argument("--picture", help="PNG file for the weights of one user")
     parser.add_argument("--out", default="results.jsonl")
     options = parser.parse_args()
     sessions, titles = read(options.data or data_folder())

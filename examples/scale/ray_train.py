@@ -1,8 +1,8 @@
-"""Train on a Ray cluster: Ray starts the workers, and starts them again when one is lost.
+"""Train on a Ray cluster: Ray starts the workers, and restarts them when one is lost.
 
     python examples/scale/ray_train.py train.tsv valid.tsv --out /shared/runs/en-de --workers 2
 
-Files and the directory of the run must lie where every machine of the cluster sees them.
+Every machine in the cluster must be able to read the files and the run directory.
 """
 
 import argparse
@@ -14,13 +14,13 @@ from ray.train.tensorflow import TensorflowTrainer
 
 
 def train_worker(settings):
-    """One worker of the job, in a process of its own: Ray has set its TF_CONFIG."""
-    os.environ.pop("TF_USE_LEGACY_KERAS", None)  # Ray sets it, and this is Keras 3
+    """Run one worker of the job, in its own process with the TF_CONFIG that Ray has set."""
+    os.environ.pop("TF_USE_LEGACY_KERAS", None)  # Ray sets it, but this package needs Keras 3
     from keras_bahdanau import training
     from keras_bahdanau.data import read_pairs
 
     run = training.Run(settings["out"])
-    if run.is_over():  # a worker was lost in the very end
+    if run.is_over():  # a worker was lost at the very end
         return
     training.train(
         read_pairs(settings["train"]),
@@ -52,13 +52,17 @@ def main():
 def parsed():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("train", type=Path, help="TSV with both languages")
-    parser.add_argument("valid", type=Path, help="the same for validation")
-    parser.add_argument("--out", type=Path, required=True, help="directory of the run")
-    parser.add_argument("--workers", type=int, default=2, help="processes, of one device each (2)")
-    parser.add_argument("--gpu", action="store_true", help="a GPU for each")
-    parser.add_argument("--restarts", type=int, default=3, help="most restarts of the job (3)")
+    parser.add_argument("valid", type=Path, help="TSV for validation")
+    parser.add_argument("--out", type=Path, required=True, help="output directory")
+    parser.add_argument(
+        "--workers", type=int, default=2, help="number of processes, with one device each (2)"
+    )
+    parser.add_argument("--gpu", action="store_true", help="one GPU per worker")
+    parser.add_argument("--restarts", type=int, default=3, help="maximum number of restarts (3)")
     parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--batch-tokens", type=int, default=2048, help="of all workers together")
+    parser.add_argument(
+        "--batch-tokens", type=int, default=2048, help="tokens per batch, over all workers"
+    )
     return parser.parse_args()
 
 

@@ -1,12 +1,12 @@
-"""Results of the SCAN models, and what their attention does.
+"""Collect the results of the SCAN models, and plot their attention.
 
     python examples/scan/report.py results runs/scan
     python examples/scan/report.py attention runs/scan/addprim_jump-attention-rnn-1 \\
         runs/scan/addprim_jump-two-streams-1 --out runs/scan/alignment.png
 
-`results` writes `results.jsonl` of this folder from the records of all models, a row for each split
-and model: mean and range over the seeds. `attention` writes the alignments of a command, and prints
-for each step the action with the word of the largest weight.
+`results` writes `results.jsonl` in this folder from the records of all models. Each row gives the
+mean and range over the seeds for one split and model. `attention` plots the alignments of a
+command, and prints for each step the action and the word with the largest weight.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import keras_bahdanau as kb
 
 UNMEASURED = "not yet measured"
 ROWS = [*((split, "attention-rnn") for split in SPLITS), ("addprim_jump", "two-streams")]
-CELL, LABELS = 0.3, 1.6  # inches of a weight, and of the words at a side
+CELL, LABELS = 0.3, 1.6  # inches per weight, and for the words at the sides
 
 
 def main(arguments=None):
@@ -37,7 +37,7 @@ def main(arguments=None):
 
 
 def results(directory):
-    """Rows of the table, as dictionaries from column to value."""
+    """Return the rows of the table, as dictionaries from column to value."""
     records = [json.loads(path.read_text("utf-8")) for path in directory.glob("*/scores.json")]
     extra = [(split, model) for model in MODELS for split in SPLITS]
     rows = []
@@ -64,14 +64,14 @@ def results(directory):
 
 
 def summary(scores):
-    """Mean and range of scores in percent."""
+    """Return the mean and range of scores in percent."""
     if not scores:
         return UNMEASURED
     return f"{statistics.mean(scores):.2f} ({min(scores):.2f} to {max(scores):.2f})"
 
 
 def attention(directories, command, path):
-    """Draw the alignments of a command by several models, and print the words attended to."""
+    """Plot the alignments of a command for several models, and print the attended words."""
     decoded = []
     for directory in directories:
         translator = kb.Translator.load(directory / "translator.keras")
@@ -98,7 +98,7 @@ def attention(directories, command, path):
 
 
 def steps(result):
-    """For each step the action, and the word with the largest weight."""
+    """Return the action of each step, with the word that has the largest weight."""
     for action, weights in zip(result.target_tokens, result.alignment, strict=True):
         word = result.source_tokens[weights.argmax()]
         yield f"{plain(action)} from {plain(word)} ({weights.max():.2f})"
@@ -114,14 +114,14 @@ def parsed(arguments):
     )
     tasks = parser.add_subparsers(dest="task", required=True)
     table = tasks.add_parser("results", help="write results.jsonl")
-    table.add_argument("runs", type=Path, metavar="DIR", help="directory of the models")
+    table.add_argument("runs", type=Path, metavar="DIR", help="directory with the models")
     out = Path(__file__).with_name("results.jsonl")
     table.add_argument("--out", type=Path, default=out, metavar="FILE", help="results.jsonl")
-    picture = tasks.add_parser("attention", help="draw the alignments of a command")
+    picture = tasks.add_parser("attention", help="plot the alignments of a command")
     picture.add_argument("runs", type=Path, nargs="+", metavar="DIR", help="directories of models")
     picture.add_argument("--command", default="jump around left twice", help="(%(default)s)")
     picture.add_argument("--out", type=Path, default="runs/scan/alignment.png", metavar="FILE",
-        help="picture (%(default)s)")  # fmt: skip
+        help="plot (%(default)s)")  # fmt: skip
     return parser.parse_args(arguments)
 
 

@@ -4,9 +4,9 @@
     python examples/scan/scan.py SCAN --split addprim_jump --model two-streams --seed 1 --dev
     python examples/scan/scan.py SCAN --split addprim_jump --model two-streams --seed 1 --test FILE
 
-SCAN is a clone of the repository brendenlake/SCAN. The first command trains on all of the training
-part, and saves the model. With --dev it trains on some of it, and scores the rest: settings are
-chosen so. With --test it decodes the test with the saved model, once.
+SCAN is a clone of the repository brendenlake/SCAN. The first command trains on the whole training
+part and saves the model. To choose settings, use --dev, which trains on some of the training part
+and scores the rest. With --test, the saved model decodes the test, once.
 """
 
 import argparse
@@ -23,17 +23,17 @@ SPLITS = ("simple", "length", "addprim_turn_left", "addprim_jump")
 TEST_LINES = {"simple": 4182, "length": 3920, "addprim_turn_left": 1208, "addprim_jump": 7706}
 TEST = "tasks_test_{}.txt"
 TRAINING = {"epochs": 30, "batch_sentences": 32, "learning_rate": 1e-3}
-# at most 64 actions, however short the command: the longest of the data are 48
+# at most 64 actions for any length of command; the longest in the data has 48
 SEARCH = {"beam_width": 1, "max_length": 64, "max_length_ratio": 0.0, "max_length_offset": 64}
-PRIMITIVES = {  # of --dev: command and action that the training has alone
+PRIMITIVES = {  # for --dev: command and action that occur in training only by themselves
     "addprim_turn_left": ("turn right", "I_TURN_RIGHT"),
     "addprim_jump": ("look", "I_LOOK"),
 }
-LONGEST = 16  # actions in the training of --dev for the split by length
+LONGEST = 16  # maximum actions in training with --dev for the split by length
 
 
 def attention_rnn(source, target, units=100, dropout=0.5, **options):
-    """The preset `small` at this size; a word that is dropped whole would change the command."""
+    """Return the preset `small` at this size; dropping a whole word would change the command."""
     sizes = dict.fromkeys(("embedding_units", "encoder_units", "attention_units"), units)
     rates = {"embedding_dropout": dropout, "recurrent_dropout": 0.0, "word_dropout": 0.0}
     options = {**sizes, **rates, "units": units, "dropout": dropout, **options}
@@ -58,7 +58,7 @@ def main(arguments=None):
 
 
 def train(directory, arguments):
-    """Train a model, and save it with a record of its settings; score the rest with --dev."""
+    """Train a model and save it with a record of its settings; with --dev, score the rest."""
     split, rest = arguments.split, []
     if arguments.dev:
         whole = read(arguments.data, "simple" if split in PRIMITIVES else split)
@@ -93,7 +93,7 @@ def train(directory, arguments):
 
 
 def decode_test(directory, arguments):
-    """Decode the test with a saved model, once: its score goes into the record."""
+    """Decode the test once with a saved model, and add its score to the record."""
     if not (directory / "scores.json").exists():
         raise SystemExit(f"{directory} has no trained model. Train it first, without --test.")
     record = json.loads((directory / "scores.json").read_text(encoding="utf-8"))
@@ -103,7 +103,7 @@ def decode_test(directory, arguments):
     if len(pairs) != lines:
         raise SystemExit(
             f"The test of {arguments.split} must have {lines:,} lines. "
-            f"Received: {arguments.test}, with {len(pairs):,}. Give {TEST.format(arguments.split)}."
+            f"Received: {arguments.test}, with {len(pairs):,}. Use {TEST.format(arguments.split)}."
         )
     translator = kb.Translator.load(directory / "translator.keras")
     record["test"] = exact(translator, pairs)
@@ -111,7 +111,7 @@ def decode_test(directory, arguments):
 
 
 def exact(translator, pairs):
-    """Share of the commands with all actions right, in percent."""
+    """Return the percentage of commands with all actions right."""
     evaluation = kb.evaluation.evaluate(translator, pairs, batch_size=256, metrics=("exact",))
     print(evaluation, flush=True)
     return round(evaluation.exact, 2)
@@ -124,10 +124,10 @@ def write(directory, record):
 
 
 def hold_out(split, pairs):
-    """(training, dev) of training pairs, which differ from each other as training and test do.
+    """Split training pairs into (training, dev), which differ in the way training and test do.
 
-    simple: each 20th pair. length: targets of more than `LONGEST` actions. A primitive: what has
-    it in a longer command; alone it is a tenth of the training.
+    Dev has every 20th pair for `simple`, targets of more than `LONGEST` actions for `length`, and
+    longer commands with the primitive otherwise; its own command is a tenth of the training.
     """
     if split == "simple":
         return [pair for number, pair in enumerate(pairs) if number % 20], pairs[::20]
@@ -147,7 +147,7 @@ def hold_out(split, pairs):
 
 
 def read(data, split):
-    """(command, actions) pairs of the training part of a split."""
+    """Return the (command, actions) pairs of the training part of a split."""
     names = (f"tasks_train_{split}.txt", f"{split}_train.tsv.gz")
     files = [path for name in names for path in sorted(data.rglob(name))]
     if not files:
@@ -156,7 +156,7 @@ def read(data, split):
 
 
 def read_file(path):
-    """Pairs of a file with lines `IN: jump twice OUT: I_JUMP I_JUMP`, or with tabs between."""
+    """Return the pairs of a file with lines `IN: jump OUT: I_JUMP`, or separated by tabs."""
     lines = [line.removeprefix("IN: ").replace(" OUT: ", "\t") for line in kb.data.read_lines(path)]
     pairs = [tuple(line.split("\t")) for line in lines]
     wrong = [line for line, pair in zip(lines, pairs, strict=True) if len(pair) != 2]
@@ -166,7 +166,7 @@ def read_file(path):
 
 
 def setting(text):
-    """(name, value) of NAME=VALUE, a number or a word."""
+    """Return (name, value) for NAME=VALUE, where the value is a number or a word."""
     name, _, value = text.partition("=")
     try:
         return name, json.loads(value)
@@ -179,13 +179,13 @@ def parsed(arguments):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("data", type=Path, metavar="SCAN", help="directory with the files of the splits")
-    add("--split", choices=SPLITS, required=True, help="training part and its test")
+    add("data", type=Path, metavar="SCAN", help="directory with the split files")
+    add("--split", choices=SPLITS, required=True, help="split to train and test on")
     add("--model", choices=MODELS, default="attention-rnn", help="(%(default)s)")
     add("--seed", type=int, default=1, help="seed of weights, dropout and batches (1)")
     add("--out", type=Path, default="runs/scan", metavar="DIR", help="(%(default)s)")
     part = parser.add_mutually_exclusive_group()
-    part.add_argument("--dev", action="store_true", help="score a part of the training")
+    part.add_argument("--dev", action="store_true", help="score held-out training lines")
     part.add_argument("--test", type=Path, metavar="FILE", help="decode the test")
     add("--set", type=setting, action="append", default=[], metavar="NAME=VALUE",
         help="epochs, batch_sentences, learning_rate or an argument of the model")  # fmt: skip

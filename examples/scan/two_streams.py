@@ -1,16 +1,17 @@
-"""Syntactic attention: weights from one stream of the encoder, values from another.
+"""Syntactic attention: weights from one stream of the encoder, values from another stream.
 
-    h_j     = [LSTM(x_1 ... x_j); LSTM(x_n ... x_j)]     syntax, a word among its neighbours
-    m_j     = W_m x_j                                    semantics, a word alone
+    h_j     = [LSTM(x_1 ... x_j); LSTM(x_n ... x_j)]     syntax, a word in context
+    m_j     = W_m x_j                                    semantics, a single word
     s_i     = LSTM(s_{i-1}, c_{i-1})
     alpha_i = softmax_j(v^T tanh(W s_i + U h_j))
     c_i     = sum_j alpha_ij h_j,   d_i = sum_j alpha_ij m_j
     p(y_i)  = softmax(W_o d_i + b)
 
-(Russin et al. 2019, arXiv 1904.09708.) The keys of the attention are syntax, its values semantics,
-and the output layer reads nothing else. The state reads neither semantics nor the actions before.
-So a word that the training has only alone can be used in any sentence. Here scores are additive,
-and s_0 = tanh(W_0 h' + b_0), h' being the backward state at the first word.
+(Russin et al. 2019, arXiv 1904.09708.) The keys of the attention are syntax, and its values are
+semantics, which are the only input of the output layer. The state reads neither semantics nor
+earlier actions. A word that occurs in training only by itself can therefore be used in any
+sentence. Here the scores are additive, and s_0 = tanh(W_0 h' + b_0), where h' is the backward state
+at the first word.
 """
 
 import keras
@@ -21,15 +22,15 @@ import keras_bahdanau as kb
 
 @keras.saving.register_keras_serializable(package="scan")
 class TwoStreams(kb.layers.BidirectionalRNN):
-    """Reader of two streams: [h_j; m_j].
+    """Reader with two streams: [h_j; m_j].
 
     Args:
-        units: Positive integer. Width of each direction of the syntax.
+        units: Positive integer. Width of the syntax in each direction.
         semantic_units: Positive integer. Width of the semantics.
         **kwargs: As in `BidirectionalRNN`.
 
-    Call arguments and output: as in `BidirectionalRNN`, the output `(batch, time, 2 * units +
-    semantic_units)`.
+    Call arguments and output are the same as in `BidirectionalRNN`, but the output has the shape
+    `(batch, time, 2 * units + semantic_units)`.
     """
 
     def __init__(self, units, semantic_units, **kwargs):
@@ -64,9 +65,9 @@ class TwoStreams(kb.layers.BidirectionalRNN):
 
 @keras.saving.register_keras_serializable(package="scan")
 class SyntacticAttention(kb.BahdanauAttention):
-    """Attention whose keys are the first `syntax_units` of the values: the context is [c_i; d_i].
+    """Attention whose keys are the first `syntax_units` of the values; the context is [c_i; d_i].
 
-    Other arguments, calls and errors: as in `BahdanauAttention`.
+    Other arguments, calls and errors are the same as in `BahdanauAttention`.
     """
 
     def __init__(self, units, syntax_units, **kwargs):
@@ -85,7 +86,7 @@ class SyntacticAttention(kb.BahdanauAttention):
 
 @keras.saving.register_keras_serializable(package="scan")
 class Syntax(keras.layers.Layer):
-    """The first `units` of vectors `(..., any width)`: c_i of [c_i; d_i; s_i]."""
+    """Layer for the first `units` of vectors `(..., any width)`: c_i of [c_i; d_i; s_i]."""
 
     def __init__(self, units, **kwargs):
         super().__init__(**kwargs)
@@ -103,9 +104,10 @@ class Syntax(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="scan")
 class SyntacticCell(kb.layers.InputFeedingCell):
-    """Decoder cell that is fed c_{i-1}, reads no token, and gives d_i to the readout.
+    """Decoder cell that reads c_{i-1} but no token, and outputs d_i to the readout.
 
-    `attentional` is a `Syntax`. Other arguments, calls and errors: as in `InputFeedingCell`.
+    `attentional` is a `Syntax`. Other arguments, calls and errors are the same as in
+    `InputFeedingCell`.
     """
 
     @property
@@ -113,7 +115,7 @@ class SyntacticCell(kb.layers.InputFeedingCell):
         return self.context_units - self.attentional_units
 
     def project(self, inputs):
-        return super().project(0 * inputs)  # the actions before
+        return super().project(0 * inputs)  # ignores the previous actions
 
     def step(self, projected, state, prepared, training=None):
         step, state = super().step(projected, state, prepared, training=training)
@@ -131,9 +133,9 @@ def two_streams(
     embedding_dropout=0.5,
     dropout=0.5,
 ):
-    """The untrained `Seq2Seq` of syntactic attention; source and target are `Subwords`.
+    """Return an untrained `Seq2Seq` with syntactic attention; source and target are `Subwords`.
 
-    `dropout` is the rate of h_j and m_j, `embedding_dropout` that of x_j.
+    `dropout` is the rate for h_j and m_j, `embedding_dropout` the rate for x_j.
     """
     encoder = kb.Encoder(
         source.vocabulary_size,
@@ -146,7 +148,7 @@ def two_streams(
     syntax_units = 2 * encoder_units
     attention = SyntacticAttention(attention_units, syntax_units)
     cell = SyntacticCell(units, attention, attentional=Syntax(syntax_units), cell="lstm")
-    # one number for an action that nothing reads
+    # embeddings of width 1, because nothing reads the actions
     decoder = kb.Decoder(
         target.vocabulary_size, 1, cell, readout="plain", readout_units=semantic_units
     )

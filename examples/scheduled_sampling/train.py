@@ -1,10 +1,10 @@
-"""Scheduled sampling: in training the decoder reads more and more of its own tokens.
+"""Scheduled sampling: in training, the decoder reads more and more of its own predictions.
 
     python examples/scheduled_sampling/train.py --epochs 6
 
-A subclass of `Seq2Seq` in two passes (Duckworth et al. 2019, "Parallel scheduled sampling"): the
-first reads the teacher's tokens, the second reads those of the first in some places. The schedule
-is the inverse sigmoid of Bengio et al. 2015 (section 2.4).
+A subclass of `Seq2Seq` makes two passes (Duckworth et al. 2019, "Parallel scheduled sampling"). The
+first reads the reference tokens; the second reads predictions of the first at some positions. The
+schedule is the inverse sigmoid of Bengio et al. 2015 (section 2.4).
 """
 
 import argparse
@@ -18,10 +18,10 @@ import keras_bahdanau as kb
 
 @keras.saving.register_keras_serializable(package="examples")
 class ScheduledSampling(kb.Seq2Seq):
-    """`Seq2Seq` whose decoder reads some of its own tokens in training.
+    """`Seq2Seq` with a decoder that reads some of its own predictions in training.
 
     Attributes:
-        rate: Variable, the share of tokens that are not the teacher's, 0 at first.
+        rate: Variable. Fraction of positions that read a prediction, initially 0.
     """
 
     def __init__(self, *args, **kwargs):
@@ -37,10 +37,10 @@ class ScheduledSampling(kb.Seq2Seq):
         return super().call(inputs, return_attention_scores, training=training)
 
     def sampled(self, target_in, output):
-        """Tokens `(batch, target_time)`, some of them the most probable ones of the first pass."""
+        """Return tokens `(batch, target_time)`, some replaced by predictions of the first pass."""
         logits = ops.stop_gradient(self.logits(output))  # (batch, target_time, vocabulary)
         tokens = ops.cast(ops.argmax(logits, axis=-1), target_in.dtype)
-        # what the model writes at a step is read at the next one; the first is the start token
+        # the output of a step is the input of the next; the first input is the start token
         own = ops.concatenate([target_in[:, :1], tokens[:, :-1]], axis=1)
         drawn = keras.random.uniform(ops.shape(target_in), seed=self.seeds) < self.rate
         return ops.where(ops.logical_and(drawn, target_in > 0), own, target_in)  # 0 is padding
@@ -81,7 +81,7 @@ def main(arguments=None):
         verbose=2,
         callbacks=[Schedule(k=max(1.0, steps / 6))],
     )
-    # a file for everybody: the same weights, without the subclass
+    # a plain model: the same weights, without the subclass
     plain.build()
     plain.encoder.set_weights(model.encoder.get_weights())
     plain.decoder.set_weights(model.decoder.get_weights())
@@ -96,7 +96,9 @@ def parsed(arguments):
     parser.add_argument("--epochs", type=int, default=6, help="passes over the pairs (6)")
     parser.add_argument("--pairs", type=int, default=15000, help="training pairs (15000)")
     parser.add_argument("--units", type=int, default=128, help="width of all layers (128)")
-    parser.add_argument("--vocabulary", type=int, default=1200, help="joint subwords (1200)")
+    parser.add_argument(
+        "--vocabulary", type=int, default=1200, help="size of the joint vocabulary (1200)"
+    )
     parser.add_argument("--out", metavar="FILE", help="a .keras file to write")
     return parser.parse_args(arguments)
 

@@ -1,12 +1,12 @@
-r"""Lines of 19th-century print to text: their files, scores of attention and CTC, a heat map.
+r"""Lines of 19th-century print to text: prepare files, score attention and CTC, plot a line.
 
     python examples/text_lines/text_lines.py prepare DIR --out runs/lines/data
     python examples/text_lines/text_lines.py score runs/lines/data/dev.tsv --model runs/lines/model
     python examples/text_lines/text_lines.py draw LINE.png --model runs/lines/model --out map.png
 
-DIR holds `train.tar.gz` and `dev.tar.gz` with the images, and `train.tsv.gz` and `dev.tsv.gz`, a
-line `file<TAB>year<TAB>text` for each image. `prepare` writes the images and three manifests:
-`train.tsv`, `dev.tsv`, and `valid.tsv`, the third of dev on which a training chooses its epoch.
+DIR contains `train.tar.gz` and `dev.tar.gz` with the images, and `train.tsv.gz` and `dev.tsv.gz`
+with a line `file<TAB>year<TAB>text` for each image. `prepare` writes the images and the manifests
+`train.tsv`, `dev.tsv`, and `valid.tsv`, a third of dev that is used to choose the epoch.
 """
 
 import argparse
@@ -20,12 +20,12 @@ import keras_bahdanau as kb
 
 PARTS = ("train", "dev")
 VALID_EVERY = 3  # lines of dev
-# Old and new spelling of one letter, of which the transcriptions have both
+# Old and new spelling of one letter; the transcriptions use both
 MODERN = {"a\u0364": "ä", "o\u0364": "ö", "u\u0364": "ü", "ſ": "s"}
-SEARCHES = {  # share of CTC, and what else differs from the search of the file
+SEARCHES = {  # CTC weight, and other differences from the file's search options
     "attention alone": {"ctc_weight": 0.0},
     "attention and CTC": {},
-    # the sum of all paths of a text is its probability, whatever its length
+    # a text's probability is the sum over its paths, for any length
     "CTC alone": {"ctc_weight": 1.0, "length_normalization": 0.0},
 }
 METRICS = ("cer", "wer", "exact")
@@ -35,12 +35,12 @@ class Row(NamedTuple):
     """Scores of one search, in percent.
 
     Attributes:
-        search: String, a name of `SEARCHES`.
-        cer: Float, edits over characters, spaces included, of the texts as they are.
-        interval: Tuple of two floats, its interval of 95 %.
-        modern_cer: Float, the same of texts in the spelling of `MODERN`.
-        wer: Float, edits of words over words.
-        exact: Float, share of the lines without an error.
+        search: String. A name in `SEARCHES`.
+        cer: Float. Edits divided by characters, including spaces, for the unchanged texts.
+        interval: Tuple of two floats. The 95 % confidence interval of `cer`.
+        modern_cer: Float. The same as `cer` for texts in the spelling of `MODERN`.
+        wer: Float. Edits of words divided by words.
+        exact: Float. Percentage of lines without an error.
     """
 
     search: str
@@ -55,12 +55,12 @@ def main(arguments=None):
     arguments = parsed(arguments)
     try:
         arguments.command(arguments)
-    except (OSError, ValueError, tarfile.TarError) as error:  # a bad file, in one line
+    except (OSError, ValueError, tarfile.TarError) as error:  # an invalid file, in one line
         raise SystemExit(" ".join(str(error).split())) from None
 
 
 def prepare(arguments):
-    """Write the images of both parts and the manifests."""
+    """Write the images of both parts, and the manifests."""
     lines = {part: read_lines(arguments.data / f"{part}.tsv.gz") for part in PARTS}
     for part in PARTS:
         names = {name for name, _ in lines[part]}
@@ -73,11 +73,11 @@ def prepare(arguments):
 
 
 def read_lines(path):
-    """List of (name of an image, text) of a file of three columns.
+    """Return the (image name, text) of each line in a file with three columns.
 
     Raises:
         FileNotFoundError: If the file is missing.
-        ValueError: If a line has other columns, or another name.
+        ValueError: If a line has the wrong columns or an invalid name.
     """
     lines = []
     for number, line in enumerate(kb.data.read_lines(path), start=1):
@@ -85,7 +85,7 @@ def read_lines(path):
         name, text = columns[0], columns[-1]
         if len(columns) != 3 or Path(name).name != name or Path(name).suffix != ".png" or not text:
             raise ValueError(
-                "A line must be the name of a PNG file, a year and a text, with tabs between. "
+                "A line must be the name of a PNG file, a year and a text, separated by tabs. "
                 f"Received: path={str(path)!r}, line {number}: {line!r:.80}. Correct the line."
             )
         lines.append((name, text))
@@ -93,7 +93,7 @@ def read_lines(path):
 
 
 def unpack(path, names, folder):
-    """Write the files of an archive that have one of the names.
+    """Write the files in an archive that have one of the names.
 
     Raises:
         FileNotFoundError: If the archive, or a file in it, is missing.
@@ -108,7 +108,7 @@ def unpack(path, names, folder):
                 missing.remove(name)
     if missing:
         raise FileNotFoundError(
-            "An archive must have the image of each line. Received: "
+            "An archive must contain the image for each line. Received: "
             f"path={str(path)!r} without {len(missing):,} of them, such as {min(missing)!r}."
         )
 
@@ -119,7 +119,7 @@ def write_manifest(path, folder, lines):
 
 
 def score(arguments):
-    """Print a row for each search, as JSON: the decoder with and without CTC, and CTC alone."""
+    """Print a row for each search as JSON: the decoder with and without CTC, and only CTC."""
     pipeline, pairs = kb.load_pipeline(arguments.model), read_pairs(arguments.manifest)
     searches = SEARCHES if pipeline.model.source_limits.has_ctc else {"attention alone": {}}
     for name, changes in searches.items():
@@ -132,7 +132,7 @@ def score(arguments):
 
 
 def read_pairs(path):
-    """List of (path of an image, text) of a manifest.
+    """Return the (image path, text) of each line in a manifest.
 
     Raises:
         FileNotFoundError: If the manifest is missing.
@@ -140,12 +140,12 @@ def read_pairs(path):
     """
     lines = [line.partition("\t") for line in kb.data.read_lines(path)]
     if not all(text.strip() for _, _, text in lines):
-        raise ValueError(f"Each image must have a text. Received: path={str(path)!r}.")
+        raise ValueError(f"Each line must have a text. Received: path={str(path)!r}.")
     return [(path.parent / image, text) for image, _, text in lines]
 
 
 def measured(name, texts, references):
-    """`Row` of texts and their references, lists of strings."""
+    """Return the `Row` for texts and their references, lists of strings."""
     cer, wer, exact = kb.evaluation.metrics_of(METRICS)
     modern = [[modernized(text) for text in side] for side in (texts, references)]
     low, high = kb.evaluation.interval(cer, texts, references)
@@ -156,20 +156,20 @@ def measured(name, texts, references):
 
 
 def modernized(text):
-    """The text with umlauts and s in the spelling of today."""
+    """Return the text with modern spelling of umlauts and s."""
     for old, new in MODERN.items():
         text = text.replace(old, new)
     return text
 
 
 def draw(arguments):
-    """Draw a line, and below it, for each letter, the columns that the model attends to."""
+    """Plot a line, and below it, for each letter, the columns that the model attends to."""
     pipeline = kb.load_pipeline(arguments.model)
     result = pipeline.decode([arguments.image])[0]
     picture = pipeline.picture(arguments.image)
     if picture is None:
-        raise ValueError(f"An image must have ink. Received: path={str(arguments.image)!r}.")
-    columns = -(-picture.positions // picture.reduction)  # each with one weight
+        raise ValueError(f"An image must contain ink. Received: path={str(arguments.image)!r}.")
+    columns = -(-picture.positions // picture.reduction)  # each column has one weight
     picture = picture._replace(positions=columns, rows=1, reduction=1)
     kb.plot_alignment(result, picture, words=False).savefig(arguments.out)
     print(f"{result.text}: {arguments.out}")
@@ -179,17 +179,17 @@ def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(required=True)
     add = (preparing := commands.add_parser("prepare", help="unpack the lines")).add_argument
-    add("data", type=Path, metavar="DIR", help="archives and texts")
+    add("data", type=Path, metavar="DIR", help="directory with archives and texts")
     add("--out", type=Path, required=True, metavar="DIR")
     preparing.set_defaults(command=prepare)
     add = (scoring := commands.add_parser("score", help="score a model")).add_argument
-    add("manifest", type=Path, help="images and their texts")
-    add("--model", type=Path, required=True, help="directory of a training, or a .keras file")
-    add("--beam-width", type=int, help="hypotheses of each search; that of the file")
+    add("manifest", type=Path, help="manifest of images and their texts")
+    add("--model", type=Path, required=True, help="directory of a training run, or .keras file")
+    add("--beam-width", type=int, help="hypotheses in each search (the file's)")
     scoring.set_defaults(command=score)
-    add = (drawing := commands.add_parser("draw", help="draw a heat map")).add_argument
+    add = (drawing := commands.add_parser("draw", help="plot a heat map")).add_argument
     add("image", type=Path)
-    add("--model", type=Path, required=True, help="directory of a training, or a .keras file")
+    add("--model", type=Path, required=True, help="directory of a training run, or .keras file")
     add("--out", type=Path, required=True, metavar="FILE", help="a .png or .svg file")
     drawing.set_defaults(command=draw)
     return parser.parse_args(arguments)

@@ -1,12 +1,12 @@
-"""Videos in which handwritten digits move, one after the other, and sentences that say so.
+"""Generate videos in which handwritten digits move one after the other, with descriptions.
 
 "a seven moves left, then a three moves up": two or three digits of scikit-learn (1,797 real ones,
-Alpaydin and Kaynak 1998) move; in half of the videos a further one never moves and is not named.
-All digits are on the canvas all the time.
+Alpaydin and Kaynak 1998) move. In half of the videos, another digit never moves and is not named.
+All digits are always on the canvas.
 
 Each ordered pair of movements, such as "a seven moves left" before "a three moves up", belongs to
-one of the parts "train", "dev" and "test", and a video has pairs of its part alone. A tenth of the
-digit images belongs to "dev", another one to "test".
+one of the parts "train", "dev" and "test", and a video contains only pairs from its part. A tenth
+of the digit images belongs to "dev", and another tenth to "test".
 """
 
 import functools
@@ -20,25 +20,25 @@ from PIL import Image
 from keras_bahdanau.demo import images_task
 
 NAMES = images_task.NAMES
-SIDE, SIZE = 32, 10  # pixels: of the canvas, of a digit
-DIRECTIONS = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}  # pixels a frame
-STEPS, REST = (5, 7), (1, 2)  # least and most frames of a movement; of the rest before and after it
+SIDE, SIZE = 32, 10  # pixels per side of the canvas and of a digit
+DIRECTIONS = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}  # pixels per frame
+STEPS, REST = (5, 7), (1, 2)  # (minimum, maximum) frames of a movement, and of rest around it
 MOST_FRAMES = 3 * STEPS[1] + 4 * REST[1]
 DISTORTION = 0.12  # standard deviation of rotation, shear and zoom of training digits
-TRIES = 40  # places of a digit, before all digits are placed anew
+TRIES = 40  # attempts to place a digit before all digits are placed again
 
 MOVEMENTS = [*itertools.product(range(10), DIRECTIONS)]
-PAIRS = {"dev": slice(0, 160), "test": slice(160, 480), "train": slice(480, None)}  # of 1,600
-IMAGES = {"dev": (0,), "test": (1,), "train": range(2, 10)}  # last digit of an image's number
+PAIRS = {"dev": slice(0, 160), "test": slice(160, 480), "train": slice(480, None)}  # 1,600 in all
+IMAGES = {"dev": (0,), "test": (1,), "train": range(2, 10)}  # last digits of image numbers
 
 
 class Movement(NamedTuple):
-    """A digit that moves.
+    """Movement of one digit.
 
     Attributes:
         digit: Integer from 0 to 9.
-        direction: A name of `DIRECTIONS`.
-        frames: Range of the frames in which its place is not that of the frame before.
+        direction: String. A name in `DIRECTIONS`.
+        frames: Range of the frames in which it is not at the position of the previous frame.
     """
 
     digit: int
@@ -51,9 +51,9 @@ class Video(NamedTuple):
 
     Attributes:
         frames: Uint8 array `(time, SIDE * SIDE)`, rows of pixels from the top, 0 for black.
-        text: String, the sentence.
-        movements: List of `Movement`, in the order of time.
-        known: Bool, True if the images of its digits are in the training part.
+        text: String. The sentence.
+        movements: List of `Movement` in temporal order.
+        known: Bool. True if the images of its digits are in the training part.
     """
 
     frames: np.ndarray
@@ -63,10 +63,10 @@ class Video(NamedTuple):
 
 
 def videos(part, count, seed=0):
-    """List of `Video` of "train", "dev" or "test", the same for the same arguments.
+    """Return a list of `Video` for a part, the same for the same arguments.
 
-    Training digits are randomly rotated, sheared and zoomed. In "dev" and "test" the first half of
-    the videos has digit images of the training, the second half has those of the part.
+    Training digits are randomly rotated, sheared and zoomed. In "dev" and "test", the first half of
+    the videos uses digit images from the training part, the second half images from `part`.
     """
     rng = random.Random(f"{part} {seed}")
     kinds = images_task.real_digits()
@@ -88,14 +88,14 @@ def videos(part, count, seed=0):
 
 @functools.cache
 def pairs_of(part):
-    """Set of the ordered pairs of movements that belong to a part."""
+    """Return the set of ordered pairs of movements that belong to a part."""
     pairs = [*itertools.product(MOVEMENTS, repeat=2)]
     random.Random("pairs").shuffle(pairs)
     return {*pairs[PAIRS[part]]}
 
 
 def sentence(composition):
-    """The sentence of (digit, direction) pairs."""
+    """Return the sentence for (digit, direction) pairs."""
     clauses = []
     for digit, direction in composition:
         name = NAMES[digit]
@@ -104,7 +104,7 @@ def sentence(composition):
 
 
 def _composition(rng, part):
-    """Two or three (digit, direction), all of whose ordered pairs belong to a part."""
+    """Draw two or three (digit, direction) whose ordered pairs all belong to a part."""
     count = rng.choice((2, 3))
     while True:
         composition = rng.choices(MOVEMENTS, k=count)
@@ -140,19 +140,19 @@ def _video(rng, images, part, known):
 
 
 def _corners(rng, ways):
-    """Left upper corner (x, y) of each digit at first, so that no two digits ever touch.
+    """Return initial upper left corners (x, y) with which no two digits ever touch.
 
-    `ways` are (x, y) that the digits move by, in the order in which they move.
+    `ways` contains the (x, y) offset of each digit's movement, in the order of movements.
     """
     while True:
-        paths = []  # (first corner, last corner) of each digit
+        paths = []  # (initial corner, final corner) of each digit
         for way in ways:
             for _ in range(TRIES):
                 start = tuple(
                     rng.randint(max(0, -pixels), SIDE - SIZE - max(0, pixels)) for pixels in way
                 )
                 end = tuple(np.add(start, way))
-                # the digits before it have moved when it does, and it is at its start when they do
+                # earlier digits have moved when this one does; it has not moved when they do
                 if all(
                     _are_apart((start, end), path[1:]) and _are_apart((start,), path)
                     for path in paths
@@ -166,7 +166,7 @@ def _corners(rng, ways):
 
 
 def _are_apart(corners, other_corners):
-    """True if a pixel at least is between the areas that two digits cover on their ways."""
+    """Return True if at least a pixel separates the areas that two digits cover while moving."""
     for axis in (0, 1):
         first, second = ([corner[axis] for corner in path] for path in (corners, other_corners))
         if max(first) + SIZE < min(second) or max(second) + SIZE < min(first):
@@ -175,12 +175,12 @@ def _are_apart(corners, other_corners):
 
 
 def _ink(rng, pixels, distorted):
-    """A digit, uint8 `(8, 8)`, as uint8 `(SIZE, SIZE)`, nine pixels wide, bilinear."""
+    """Scale a digit, uint8 `(8, 8)`, to nine pixels in uint8 `(SIZE, SIZE)`, bilinearly."""
     matrix = np.eye(2)
     if distorted:
         matrix += [[rng.gauss(0, DISTORTION) for _ in range(2)] for _ in range(2)]
     matrix *= len(pixels) / (SIZE - 1)
-    # a point p of the result is at matrix (p - its middle) + middle in the digit with a border
+    # result point p is at matrix (p - its middle) + middle in the digit with a border
     offset = len(pixels) / 2 + 1 - matrix @ [SIZE / 2, SIZE / 2]
     coefficients = np.column_stack([matrix, offset]).ravel()
     image = Image.fromarray(np.pad(pixels, 1)).transform(

@@ -1,12 +1,12 @@
-"""Videos of moving digits to sentences: training, figures, and a GIF with the weights of words.
+"""Videos of moving digits to sentences: train, score, and draw a GIF with attention weights.
 
     python examples/video/video.py train --out runs/video
     python examples/video/video.py score runs/video/translator.keras
     python examples/video/video.py draw runs/video/translator.keras --out runs/video/video.gif
 
-`train` makes videos and trains for 16 minutes at most. `score` prints a row of results.jsonl for
-each model, a .keras or a .tflite file, on videos of unseen compositions. `draw` also writes a
-still, in PNG. Needs scikit-learn, which the digits come with.
+`train` generates videos and trains for at most 16 minutes. `score` prints a row of results.jsonl
+for each model, a .keras or .tflite file, on videos with unseen compositions. `draw` also writes a
+still image (PNG). Needs scikit-learn, which contains the digits.
 """
 
 import argparse
@@ -43,11 +43,11 @@ OPTIONS = kb.training.TrainingOptions(
     minutes=16,
     best_by="exact",
 )
-COLORS, MILLISECONDS = 128, 250  # of the GIF, of a frame
+COLORS, MILLISECONDS = 128, 250  # of the GIF, per frame
 
 
 def train(out, count=10_000, options=()):
-    """Train on so many videos, choose the epoch on a twentieth of them; path of the model."""
+    """Train on `count` videos, choose the epoch on 5 % as many more; return the model's path."""
     parts = moving_digits.videos("train", count), moving_digits.videos("dev", max(1, count // 20))
     pairs, valid = ([(video.frames, video.text) for video in part] for part in parts)
     options = dataclasses.replace(OPTIONS, **dict(options))
@@ -55,17 +55,17 @@ def train(out, count=10_000, options=()):
 
 
 def load(path):
-    """The pipeline of a .keras or a .tflite file."""
+    """Load the pipeline of a .keras or .tflite file."""
     return (kb.exporters.LiteRTPipeline if path.suffix == ".tflite" else kb.load_pipeline)(path)
 
 
 def decoded(path, videos):
-    """Pairs of a video and the result of a model."""
+    """Return pairs of a video and the model's result."""
     return [*zip(videos, load(path).decode([video.frames for video in videos]), strict=True)]
 
 
 def score(path, part, count):
-    """A row of results.jsonl: the figures of one model, in percent."""
+    """Return a row of results.jsonl: the scores of one model, in percent."""
     pairs = decoded(path, moving_digits.videos(part, count))
     exact = {
         known: [result.text == video.text for video, result in pairs if video.known == known]
@@ -88,13 +88,13 @@ def score(path, part, count):
 
 
 def looks(video, result):
-    """For each digit of a right sentence, three numbers about its word and its movement.
+    """Return three values about the word and the movement of each digit in a correct sentence.
 
-    1.0 if the frame with the largest weight is one of the movement, else 0.0; the weight of all
-    frames of the movement; their share of the video.
+    The values are 1.0 if the frame with the largest weight is in the movement, else 0.0; the
+    total weight of the movement's frames; and the fraction of frames in the movement.
     """
     rows = [number for number, word in enumerate(video.text.split()) if word in NAMES]
-    # a word is a token
+    # each word is one token
     for movement, weights in zip(video.movements, result.alignment[rows], strict=True):
         frames = [*movement.frames]
         is_hit = weights.argmax() in frames
@@ -106,11 +106,11 @@ def percent(values):
 
 
 def draw(path, out):
-    """Write a GIF of the first video with three movements that is read right, and a still."""
+    """Write a GIF and a still of the first correctly read video with three movements."""
     videos = [video for video in moving_digits.videos("dev", 60) if len(video.movements) == 3]
     right = [pair for pair in decoded(path, videos) if pair[1].text == pair[0].text]
     if not right:
-        raise SystemExit(f"{path} reads none of {len(videos)} videos right: nothing is drawn")
+        raise SystemExit(f"{path} reads none of {len(videos)} videos correctly: nothing is drawn")
     video, result = right[0]
     images = [drawn(video, result.alignment, step) for step in range(len(video.frames))]
     images[0].save(out, save_all=True, append_images=images[1:], duration=MILLISECONDS, loop=0)
@@ -118,7 +118,7 @@ def draw(path, out):
 
 
 def drawn(video, alignment, step):
-    """A frame of a video beside the weights of all words, those of the frame in a box."""
+    """Draw a frame of a video next to the weights of all words, with the frame's in a box."""
     words = video.text.split()
     weights = alignment[: len(words)] / alignment[: len(words)].max(axis=1, keepdims=True)
     figure = Figure((7.2, 3.4), dpi=100)
@@ -144,22 +144,24 @@ def drawn(video, alignment, step):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    command = commands.add_parser("train", help="make videos and train on them")
-    command.add_argument("--out", required=True, metavar="DIR", help="directory of the run")
-    command.add_argument("--videos", type=int, default=10_000, help="for training; %(default)s")
+    command = commands.add_parser("train", help="generate videos and train on them")
+    command.add_argument("--out", required=True, metavar="DIR", help="output directory")
+    command.add_argument(
+        "--videos", type=int, default=10_000, help="number of training videos (%(default)s)"
+    )
     command.add_argument(
         "--set",
         type=kb.training.training_option,
         action="append",
         default=[],
         metavar="OPTION=VALUE",
-        help="another training option, such as units=64; may be repeated",
+        help="additional training option, such as units=64; may be repeated",
     )
-    command = commands.add_parser("score", help="print the figures of models")
+    command = commands.add_parser("score", help="print the scores of models")
     command.add_argument("models", type=Path, nargs="+", metavar="FILE")
-    command.add_argument("--part", choices=("dev", "test"), default="dev", help="%(default)s")
-    command.add_argument("--count", type=int, default=1000, help="videos; %(default)s")
-    command = commands.add_parser("draw", help="draw a video with the weights of its words")
+    command.add_argument("--part", choices=("dev", "test"), default="dev", help="(%(default)s)")
+    command.add_argument("--count", type=int, default=1000, help="number of videos (%(default)s)")
+    command = commands.add_parser("draw", help="draw a video with attention weights")
     command.add_argument("model", type=Path, metavar="FILE")
     command.add_argument("--out", type=Path, required=True, metavar="FILE", help="a .gif file")
     found = parser.parse_args(arguments)

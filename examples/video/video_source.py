@@ -1,7 +1,8 @@
-"""Grey videos as a source, with a front end of convolutions: two classes of one's own.
+"""A custom source for grey videos, with a convolutional front end.
 
-`training.train(source=VideoSource(32, 32))` trains on them; all else is that of the package. A
-program that reads a saved model imports this module first; a command gets `--import video_source`.
+To train on videos, call `training.train(source=VideoSource(32, 32))`; everything else comes from
+the package. A program must import this module before it loads a model; for commands, pass
+`--import video_source`.
 """
 
 import keras
@@ -13,23 +14,23 @@ import keras_bahdanau as kb
 
 @keras.saving.register_keras_serializable(package="video_source")
 class VideoConvolutions(kb.layers.FrameProjection):
-    """Front end of videos: convolutions over each frame and its change, then a projection.
+    """Front end for videos: convolutions over each frame and its change, then a projection.
 
     x^0_t = [frame_t; frame_t - frame_{t-1}] / 255    two channels; the change of frame_0 is 0
     x^l_t = relu(conv(x^{l-1}_t))                     5 x 5, then 3 x 3; two have a stride of 2
     v_t   = W max_{y,x} x^L_t + b
 
-    The largest value of each channel says what moves, wherever it is. The frames of all videos are
-    the images of one batch.
+    The maximum of each channel shows what moves, at any position. The frames of all videos form one
+    batch of images.
 
     Args:
-        height: Positive integer. Pixels of a column.
-        width: Positive integer. Pixels of a row.
-        units: Positive integer. Width of a vector.
-        convolutions: Sequence of positive integers, the widths of the convolutions.
+        height: Positive integer. Height of a frame in pixels.
+        width: Positive integer. Width of a frame in pixels.
+        units: Positive integer. Width of the output vectors.
+        convolutions: Sequence of positive integers. Number of channels of each convolution.
 
-    `Frames` of `height * width` numbers from 0 to 255 give (vectors, mask),
-    `(batch, source_time, units)` and its first two axes.
+    The input is `Frames` with `height * width` values from 0 to 255. The output is (vectors, mask)
+    with the shapes `(batch, source_time, units)` and `(batch, source_time)`.
     """
 
     def __init__(self, height, width, units, convolutions=(16, 32, 64, 64), **kwargs):
@@ -80,7 +81,7 @@ class VideoConvolutions(kb.layers.FrameProjection):
 
 @keras.saving.register_keras_serializable(package="video_source")
 class VideoSource(kb.sources.FeatureSource):
-    """Grey videos, each an array `(time, height * width)` of numbers from 0 to 255."""
+    """Source for grey videos, each an array `(time, height * width)` of values from 0 to 255."""
 
     def __init__(self, height, width):
         self.height, self.width = height, width
@@ -89,14 +90,14 @@ class VideoSource(kb.sources.FeatureSource):
     def front_end(self, units, convolutions=None, augmentation=0.0):
         if augmentation:
             raise ValueError(
-                "A VideoSource has no random changes in training. "
+                "A VideoSource does not support augmentation. "
                 f"Received: augmentation={augmentation!r}. Leave it out."
             )
         widths = {"convolutions": convolutions} if convolutions else {}
         return VideoConvolutions(self.height, self.width, units, name="front_end", **widths)
 
     def picture(self, raw, longest=None):
-        """The frames side by side."""
+        """Return the frames side by side."""
         (values,), (length,) = self.batch([raw], longest)
         if not length:
             return None

@@ -56,7 +56,7 @@ def test_a_file_is_written_or_refused_in_one_line(hallucinate, tmp_path, capsys)
     assert [line.split("\t")[2] for line in out.read_text().splitlines()] == ["N;GEN;PL"] * 5
     with pytest.raises(SystemExit) as ended:
         hallucinate.main([str(forms), "--out", str(forms)])
-    assert ended.value.code == 2 and "--out is there already" in capsys.readouterr().err
+    assert ended.value.code == 2 and "--out already exists" in capsys.readouterr().err
     assert forms.read_text() == content
     out.unlink()
     told = (("go\twent\tV\n", "have 3 letters in a row"), ("\none\n", "line 2 of"))

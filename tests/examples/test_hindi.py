@@ -56,7 +56,7 @@ def test_columns_are_found_by_their_script_and_texts_have_one_form(prepare, tmp_
 def test_a_file_without_hindi_is_refused(prepare, tmp_path):
     path = tmp_path / "de.tsv"
     path.write_text("A pen.\tStift\n")
-    with pytest.raises(SystemExit, match=r"a tab, and Hindi. Received: .*de.tsv, where no line does"):
+    with pytest.raises(SystemExit, match=r"Received: .*de.tsv, where no line does"):
         prepare.read(path)
 
 
@@ -161,7 +161,7 @@ def test_it_runs_from_end_to_end(prepare, score, tmp_path, capsys):
     files = {f"{part}.{language}" for part in ("train", "dev") for language in ("en", "hi")}
     assert {path.name for path in out.iterdir()} == names | files
     assert (out / "new-captions.tsv").read_text() == ""  # all are in the training
-    assert "train: 58 pairs; 0 left out because their placeholders differ" in capsys.readouterr().out
+    assert "train: 58 pairs; 0 with other placeholders left out" in capsys.readouterr().out
 
     def corpora(part):
         sides = [out / f"{part}.en", out / f"{part}.hi"]

@@ -35,7 +35,7 @@ def test_it_runs_from_end_to_end_and_decodes_the_test_once(command, tmp_path, ca
     assert {path.name for path in out.iterdir()} == {
         *("run", "curves.png", "translator.keras", "val.json"),
     }
-    with pytest.raises(SystemExit, match="began with seed=3. Choose another"):
+    with pytest.raises(SystemExit, match="was started with seed=3. Choose another"):
         command("--seed", "2")
     with pytest.raises(SystemExit, match="must have 12103 tokens. Received: "):
         command("--beam-widths", "1")
