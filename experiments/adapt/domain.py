@@ -1,10 +1,10 @@
-"""A translator of captions learns dates, times and numbers from 500 pairs.
+"""Teach dates, times and numbers to a translator of captions, from 500 pairs.
 
     python experiments/adapt/domain.py --model runs/de --data multi30k --out runs/domain
 
-MODEL was trained by examples/multi30k or examples/multilingual on tok/ of --data, English and
-German in small letters. The sentences of the new domain are made by CLDR's patterns. The commands,
-with their output, stand in OUT/log.txt; what is done already is not done again.
+MODEL was trained with examples/multi30k or examples/multilingual on tok/ of --data: lowercase
+English and German. The sentences of the new domain are generated from CLDR's patterns. OUT/log.txt
+contains the commands and their output. Finished steps are not repeated.
 """
 
 import argparse
@@ -24,7 +24,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "examples" / "adapt"))
 from adapt import check_same, command  # noqa: E402
 
 TRAINED, TESTED = 500, 200  # pairs
-PATTERNS = (  # English, German; {d} a date, {t} a time, {n} a number, {m} a sum of money
+PATTERNS = (  # English, German; {d} is a date, {t} a time, {n} a number, {m} a sum of money
     ("the meeting is on {d} at {t} .", "die sitzung ist am {d} um {t} uhr ."),
     ("she was born on {d} .", "sie wurde am {d} geboren ."),
     ("the train leaves at {t} .", "der zug fährt um {t} uhr ab ."),
@@ -44,8 +44,8 @@ TRAINING = (
     *("--ema-momentum", 0.98, "--best-by", "perplexity", "--minutes", 5),
     *("--update-vocabulary", "append", "--vocabulary-pairs", "new.tsv"),
 )
-RULE = ("--tokenize", "none", "--lowercase")  # of the published figures
-RUNS = {  # title -> share of the new pairs in training
+RULE = ("--tokenize", "none", "--lowercase")  # as in the published figures
+RUNS = {  # title -> fraction of new pairs in training
     "the 500 pairs": 1.0,
     "the 500 pairs and the old ones, half and half": 0.5,
 }
@@ -53,9 +53,11 @@ RUNS = {  # title -> share of the new pairs in training
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--model", type=Path, required=True, help="a .keras file, or a run")
+    parser.add_argument(
+        "--model", type=Path, required=True, help=".keras file, or directory of a run"
+    )
     parser.add_argument("--data", type=Path, required=True, help="directory with tok/")
-    parser.add_argument("--out", type=Path, required=True, help="directory, new or left unfinished")
+    parser.add_argument("--out", type=Path, required=True, help="new directory, or one to resume")
     arguments = parser.parse_args(arguments)
     out, model, data = arguments.out, arguments.model.absolute(), arguments.data.absolute() / "tok"
     out.mkdir(parents=True, exist_ok=True)
@@ -71,7 +73,7 @@ def main(arguments=None):
 
 
 def write_pairs(path, count, seed):
-    """Write so many different pairs to PATH.en and PATH.de."""
+    """Write the given number of distinct pairs to PATH.en and PATH.de."""
     draw, pairs = random.Random(seed), {}
     while len(pairs) < count:
         english, german = draw.choice(PATTERNS)
@@ -85,7 +87,7 @@ def write_pairs(path, count, seed):
 
 
 def parts(locale, at, number, money):
-    """The dates, times and numbers of a sentence, as a language writes them."""
+    """Format the dates, times and numbers of a sentence as a language writes them."""
     dates = {name: format_date(one, "long", locale) for name, one in zip("de", at, strict=True)}
     pattern = {"en": "h:mm a", "de": "HH:mm"}[locale]
     times = {
@@ -99,7 +101,7 @@ def parts(locale, at, number, money):
 
 
 def train(out, directory, share, model, old):
-    """Adapt the model, and give the minutes that it took."""
+    """Adapt the model, and return the training time in minutes."""
     run = Run(out / directory)
     if not run.is_over():
         corpora = [("new", "new.en,new.de", "valid.en,valid.de", share)]
@@ -113,7 +115,7 @@ def train(out, directory, share, model, old):
 
 
 def scores_of(out, name, model, old):
-    """BLEU of the new domain and of the old one."""
+    """Return BLEU on the new domain and on the old one."""
     found = []
     for domain, files in (("new", "test.en,test.de"), ("old", old)):
         file = out / f"{name}-{domain}.json"
@@ -126,7 +128,7 @@ def scores_of(out, name, model, old):
 
 
 def table(rows):
-    """Markdown table of minutes and BLEU."""
+    """Return a Markdown table of minutes and BLEU."""
     lines = [
         "| trained on | minutes | BLEU, dates and numbers | BLEU, captions |",
         "|---|--:|--:|--:|",

@@ -1,9 +1,9 @@
-"""Compares ways to attend, and to do without: one size, one training, the same data.
+"""Compare attention mechanisms, and no attention, with one size, one training, the same data.
 
     python experiments/compare_attention/compare.py --quick
 
-It writes results.json, table.md and bleu_by_length.png. What has been trained once is
-read from results.json the next time. Exit code 1 means that the paper's finding is not seen.
+The script writes results.json, table.md and bleu_by_length.png. It doesn't retrain rows that are
+in results.json. Exit code 1 means that the results don't show the paper's finding.
 """
 
 import argparse
@@ -21,7 +21,7 @@ BAD_INPUT = 2
 
 def main():
     arguments = parsed()
-    sys.stdout.reconfigure(line_buffering=True)  # progress is seen in a log file too
+    sys.stdout.reconfigure(line_buffering=True)  # shows progress in a log file too
     try:
         check(arguments)
         shown = compare(chosen(arguments), arguments.out, arguments.seed)
@@ -40,16 +40,18 @@ def parsed():
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], epilog=f"configurations: {', '.join(CONFIGURATIONS)}"
     )
-    parser.add_argument("--quick", action="store_true", help="with and without attention, only")
-    parser.add_argument("--only", help="configurations, with commas between")
-    parser.add_argument("--multi30k", help="directory of Multi30K's files, for real sentences")
+    parser.add_argument(
+        "--quick", action="store_true", help="compare only with and without attention"
+    )
+    parser.add_argument("--only", help="configurations, separated by commas")
+    parser.add_argument("--multi30k", help="directory of Multi30K's files")
     parser.add_argument("--out", default="runs/compare_attention", help="directory (%(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="of weights and batches (0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed for weights and batches (0)")
     return parser.parse_args()
 
 
 def check(arguments):
-    """Raises ValueError for what the parser lets through."""
+    """Raise ValueError for invalid values that the parser accepts."""
     unknown = [name for name in _only(arguments) if name not in CONFIGURATIONS]
     if unknown:
         raise ValueError(
@@ -58,7 +60,7 @@ def check(arguments):
     if arguments.seed < 0:
         raise ValueError(f"--seed must be at least 0. Received: {arguments.seed}")
     if arguments.quick and arguments.multi30k:
-        raise ValueError("--quick has no time for Multi30K. Received: both. Leave one out")
+        raise ValueError("--quick can't be combined with --multi30k. Received: both. Leave one out")
     if arguments.multi30k:
         corpora.multi30k_files(arguments.multi30k)
     if Path(arguments.out).is_file():
@@ -71,7 +73,7 @@ def _only(arguments):
 
 
 def chosen(arguments):
-    """List of (corpus, names of configurations)."""
+    """Return a list of (corpus, names of configurations)."""
     only = _only(arguments)
     if arguments.quick:
         plan = [(corpora.long, only or QUICK)]
@@ -85,18 +87,19 @@ def chosen(arguments):
 
 
 def compare(tasks, out, seed=0, size=SIZE, training=TRAINING, say=print):
-    """Trains what is not trained yet, and writes results.json, table.md and the plot.
+    """Train the missing rows, and write results.json, table.md and the plot.
 
     Args:
         tasks: List of (`Corpus`, names of configurations).
         out: Path of a directory.
         seed: Integer.
-        size: Dictionary, the sizes that all configurations share.
-        training: Dictionary, the training that they share.
-        say: Function of one string: where progress is told.
+        size: Dictionary. Sizes that all configurations share.
+        training: Dictionary. Training options that they share.
+        say: Function of one string that reports progress.
 
     Returns:
-        True if the paper's finding is seen; None if nothing was trained that could show it.
+        True if the results show the paper's finding; None if nothing that was trained could
+        show it.
 
     Raises:
         ValueError: If `results.json` is damaged.
@@ -111,7 +114,7 @@ def compare(tasks, out, seed=0, size=SIZE, training=TRAINING, say=print):
             row = results.find(settings)
             say(f"{corpus.name}: {name}{', from ' + results.path.name if row else ''}")
             if row is None:
-                from experiment import measured, trained_subwords  # TensorFlow, which takes time
+                from experiment import measured, trained_subwords  # TensorFlow: slow to import
 
                 subwords = subwords or trained_subwords(corpus)
                 row = {"corpus": corpus.name, "configuration": name, "settings": settings}
@@ -124,7 +127,7 @@ def compare(tasks, out, seed=0, size=SIZE, training=TRAINING, say=print):
 
 
 def _settings(corpus, name, **shared):
-    """All that a row depends on, as JSON gives it back."""
+    """Return everything that a row depends on, in the form that JSON returns."""
     configuration = CONFIGURATIONS[name]
     return {
         **shared,
@@ -137,7 +140,7 @@ def _settings(corpus, name, **shared):
 
 
 def _report(compared, rows, out, say):
-    from report import findings, plot_by_length, table  # matplotlib, which takes time
+    from report import findings, plot_by_length, table  # matplotlib: slow to import
 
     written = table(compared, rows)
     (out / "table.md").write_text(written, encoding="utf-8")
@@ -149,13 +152,13 @@ def _report(compared, rows, out, say):
 
 
 class Results:
-    """The rows that are finished, in a JSON file.
+    """Finished rows in a JSON file.
 
     Args:
-        path: Path, which need not exist yet.
+        path: Path. The file doesn't need to exist yet.
 
     Raises:
-        ValueError: If there is something else at the path.
+        ValueError: If the path contains something else.
     """
 
     def __init__(self, path):
@@ -166,20 +169,20 @@ class Results:
             self._known = [row["settings"] for row in self.rows]
         except (ValueError, TypeError, KeyError):
             raise ValueError(
-                "results.json must be what compare.py wrote. Received: another or a damaged file, "
+                "results.json must be written by compare.py. Received: another or a damaged file, "
                 f"{str(path)!r}. Choose another --out"
             ) from None
 
     def find(self, settings):
-        """The row with these settings, or None."""
+        """Return the row with these settings, or None."""
         return self.rows[self._known.index(settings)] if settings in self._known else None
 
     def add(self, row):
-        """Keeps a row, in the file too."""
+        """Add a row, also to the file."""
         self.rows.append(row)
         self._known.append(row["settings"])
         unfinished = self.path.with_name(f".unfinished-{self.path.name}")
-        lines = ",\n".join(map(json.dumps, self.rows))  # a row a line
+        lines = ",\n".join(map(json.dumps, self.rows))  # one row per line
         unfinished.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
         os.replace(unfinished, self.path)
 

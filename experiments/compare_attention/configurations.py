@@ -1,10 +1,10 @@
-"""The papers' presets to compare, and Bahdanau's step with a single thing changed."""
+"""Presets from papers to compare, and Bahdanau's step with one thing changed at a time."""
 
 from typing import NamedTuple
 
 
 class Configuration(NamedTuple):
-    """A preset, what differs from it, and what that means in words."""
+    """A preset, the options that differ from it, and a description."""
 
     preset: str
     overrides: dict
@@ -12,7 +12,7 @@ class Configuration(NamedTuple):
 
 
 def _before(about, **overrides):
-    """`small`, attending before the cell moves, as the paper does."""
+    """Return `small` with attention before the cell, as in the paper."""
     return Configuration("small", {"when": "before", **overrides}, about)
 
 
@@ -48,10 +48,10 @@ OTHERS = {
 }
 CONFIGURATIONS = {**PRESETS, **SCORES, **OTHERS}
 
-# Pairs that differ in nothing but the attention, or as the paper's own two do.
+# Pairs that differ only in the attention, or in the same way as the paper's two models.
 WITHOUT_AND_WITH = {"none": "additive", "rnnencdec": "rnnsearch"}
 
-# One size and one training for all, those of `keras-bahdanau demo`.
+# The same size and training for all: those of `keras-bahdanau demo`.
 SIZE = {
     "embedding_units": 96,
     "units": 192,

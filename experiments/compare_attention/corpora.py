@@ -1,4 +1,4 @@
-"""The corpora: the demo's sentences, the same joined to longer ones, and joined Multi30K."""
+"""The corpora: the demo's sentences, longer joined ones, and joined Multi30K sentences."""
 
 import hashlib
 import itertools
@@ -11,16 +11,16 @@ from keras_bahdanau.demo import Example
 
 
 class Corpus(NamedTuple):
-    """The pairs to learn, and the length of the training.
+    """Training and test pairs, and the length of training.
 
     Attributes:
         name: String.
-        about: String, what it is.
+        about: String. A description.
         train: List of (source, target) strings.
-        test: List of `Example`; without links where the alignment is not known.
-        vocabulary_size: Integer, tokens of the joint vocabulary.
+        test: List of `Example`; without links if the alignment is unknown.
+        vocabulary_size: Integer. Size of the joint vocabulary.
         epochs: Integer.
-        bleu_tokenizer: String, sacreBLEU's; "none" for text that is tokenized.
+        bleu_tokenizer: String. SacreBLEU's tokenizer; "none" for tokenized text.
     """
 
     name: str
@@ -32,13 +32,13 @@ class Corpus(NamedTuple):
     bleu_tokenizer: str
 
     def fingerprint(self):
-        """A digest that tells this data from other data."""
+        """Return a digest that identifies this data."""
         text = repr((self.train, [(example.source, example.target) for example in self.test]))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def demo(train=15000, test=500, epochs=12, vocabulary_size=1200):
-    """The corpus of `keras-bahdanau demo`, and the budget of its training."""
+    """Return the corpus of `keras-bahdanau demo`, with its number of epochs."""
     training, _, examples = kb.demo.split(train=train, test=test)
     return Corpus(
         "demo",
@@ -52,7 +52,7 @@ def demo(train=15000, test=500, epochs=12, vocabulary_size=1200):
 
 
 def long(sentences=40_000, longest=8, epochs=20, vocabulary_size=1200):
-    """One to six short sentences of the demo's grammar in one; the longer, the fewer."""
+    """Return joins of one to six short sentences of the demo's grammar; longer ones are rarer."""
     short = [
         example
         for example in kb.demo.generate(sentences, seed=1)
@@ -72,17 +72,17 @@ def long(sentences=40_000, longest=8, epochs=20, vocabulary_size=1200):
 
 
 def multi30k(directory, epochs=5, vocabulary_size=4000):
-    """One to four neighbouring sentences of Multi30K in one, English to German.
+    """Return joins of one to four neighbouring sentences of Multi30K, English to German.
 
-    The test sentences are joined three times over, each time differently.
+    The test sentences are joined in three different ways.
 
     Args:
-        directory: Path of a directory with `train` and `test_2016_flickr`, .en and .de.
+        directory: Path of a directory with `train` and `test_2016_flickr`, each .en and .de.
         epochs: Integer.
         vocabulary_size: Integer.
 
     Raises:
-        ValueError: If a file is not there, or not a text.
+        ValueError: If a file is missing, or not a text file.
     """
     paths = multi30k_files(directory)
     train, test = (
@@ -103,21 +103,21 @@ def multi30k(directory, epochs=5, vocabulary_size=4000):
 
 
 def multi30k_files(directory):
-    """Paths of the four files; raises ValueError if one is not there."""
+    """Return the paths of the four files. Raises ValueError if one is missing."""
     names = [f"{part}.{side}" for part in ("train", "test_2016_flickr") for side in ("en", "de")]
     return [_file(directory, name) for name in names]
 
 
 def joined(examples, shares, seed=0):
-    """Joins neighbours; how many at a time is drawn.
+    """Join neighbours in groups of random size.
 
     Args:
         examples: List of `Example`.
-        shares: How often one, two, three ... are joined, as weights of `random.choices`.
+        shares: Weights for `random.choices` of joining one, two, three ... examples.
         seed: Integer.
 
     Returns:
-        List of `Example`; all of the given ones are in it once.
+        List of `Example` that contains each given example once.
     """
     rng, rest, longer = random.Random(seed), iter(examples), []
     counts = range(1, len(shares) + 1)

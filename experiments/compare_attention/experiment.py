@@ -1,4 +1,4 @@
-"""One configuration trained on one corpus, and what came of it."""
+"""Train one configuration on one corpus, and measure it."""
 
 import collections
 import math
@@ -12,29 +12,29 @@ from configurations import SIZE, TRAINING
 import keras_bahdanau as kb
 from keras_bahdanau.optimizers import AveragingAdam, averaged_weights
 
-FEWEST = 20  # test sentences whose BLEU is worth a point in a plot
+FEWEST = 20  # minimum number of test sentences for a point in a plot
 
 
 def trained_subwords(corpus):
-    """The `Subwords` of both sides of a corpus: one vocabulary of BPE."""
+    """Return the `Subwords` for both sides of a corpus: one BPE vocabulary."""
     both, _ = kb.text.Subwords.train_pair(corpus.train, vocabulary_size=corpus.vocabulary_size)
     return both
 
 
 def measured(corpus, subwords, configuration, size=SIZE, training=TRAINING, seed=0, say=print):
-    """Trains a configuration and translates the test sentences.
+    """Train a configuration and translate the test sentences.
 
     Args:
         corpus: `Corpus`.
-        subwords: `Subwords` of both sides, trained on its pairs.
+        subwords: `Subwords` for both sides, trained on its pairs.
         configuration: `Configuration`.
-        size: Dictionary, the sizes that all configurations share.
-        training: Dictionary, the training that they share.
-        seed: Integer, of weights, dropout and the order of batches.
-        say: Function of one string: where progress is told.
+        size: Dictionary. Sizes that all configurations share.
+        training: Dictionary. Training options that they share.
+        seed: Integer. Seed for weights, dropout and the order of batches.
+        say: Function of one string that reports progress.
 
     Returns:
-        Dictionary, part of a row of `results.json`.
+        Dictionary with part of a row of `results.json`.
     """
     keras.backend.clear_session()
     keras.utils.set_random_seed(seed)
@@ -55,7 +55,7 @@ def measured(corpus, subwords, configuration, size=SIZE, training=TRAINING, seed
 
 
 def trained(model, corpus, subwords, training, seed, say, alignments=None):
-    """Fits the model; how many weights, epochs and seconds that took."""
+    """Fit the model, and return its number of weights, epochs and seconds."""
     batches = kb.data.BatchedPairs(
         corpus.train,
         subwords,
@@ -100,13 +100,13 @@ def trained(model, corpus, subwords, training, seed, say, alignments=None):
 
 
 def bleu(texts, references, tokenizer):
-    """sacreBLEU's BLEU of a corpus."""
+    """Return sacreBLEU's BLEU of a corpus."""
     score = sacrebleu.corpus_bleu(texts, [references], tokenize=tokenizer, force=True).score
     return round(score, 2)
 
 
 def _alignment_error_rate(translator, test):
-    """The error rate of the most attended words; None without links, known or predicted."""
+    """Return the alignment error rate of the most attended words, or None without links."""
     if not any(example.sure for example in test):
         return None
     read = translator.align([(example.source, example.target) for example in test])
@@ -123,15 +123,15 @@ def _alignment_error_rate(translator, test):
 
 
 def by_length(corpus, texts):
-    """BLEU of the sentences whose source is as long as the median, half of it, twice ...
+    """Return BLEU of the sentences with a source of the median length, half of it, twice ...
 
     Args:
         corpus: `Corpus`.
-        texts: List of strings, the translations of its test sentences.
+        texts: List of strings. Translations of its test sentences.
 
     Returns:
-        List of dictionaries, shortest first: `times` the median, rounded to halves, the
-        mean number of source `words`, how many `sentences`, and their `bleu`.
+        List of dictionaries, shortest first: length as `times` the median, rounded to halves,
+        the mean number of source `words`, the number of `sentences`, and their `bleu`.
     """
     lengths = [len(example.source.split()) for example in corpus.test]
     median, groups = statistics.median(lengths), collections.defaultdict(list)

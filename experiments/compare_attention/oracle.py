@@ -1,10 +1,10 @@
-"""How much of what perfect attention gives is learnt? Forced alignments against learnt weights.
+"""How close do learned weights come to perfect attention? Compare them with forced alignments.
 
     python experiments/compare_attention/oracle.py
 
-The demo's sentences have exact alignments. A decoder that is forced to attend to them (`forced`)
-is an upper bound, a decoder without attention (`none`) a lower one. All see the true words before
-each word, so there is no search: a search has no alignment to be forced to.
+The demo's sentences have exact alignments. A decoder that is forced to attend according to them
+(`forced`) is an upper bound, and a decoder without attention (`none`) is a lower bound. All
+decoders read the true preceding words. There is no search, because it has no alignment to impose.
 """
 
 import argparse
@@ -33,9 +33,13 @@ COMPARED = {
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", default="runs/compare_attention/oracle.json", help="(%(default)s)")
-    parser.add_argument("--train", type=int, default=15000, help="pairs to train on (%(default)s)")
-    parser.add_argument("--epochs", type=int, default=12, help="of each training (%(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="of weights and batches (0)")
+    parser.add_argument(
+        "--train", type=int, default=15000, help="number of training pairs (%(default)s)"
+    )
+    parser.add_argument(
+        "--epochs", type=int, default=12, help="epochs of each training run (%(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed for weights and batches (0)")
     arguments = parser.parse_args()
     rows = measured(arguments.train, arguments.epochs, arguments.seed)
     path = Path(arguments.out)
@@ -45,7 +49,7 @@ def main():
 
 
 def measured(train, epochs, seed=0, size=SIZE, training=TRAINING, say=print):
-    """List of dictionaries, one for each of `COMPARED`: what the test costs under the model."""
+    """Return a dictionary for each of `COMPARED` with the loss on the test."""
     examples, _, tested = kb.demo.split(train=train, test=500)
     corpus = corpora.demo(train=train, epochs=epochs)
     subwords = trained_subwords(corpus)
@@ -67,7 +71,7 @@ def measured(train, epochs, seed=0, size=SIZE, training=TRAINING, say=print):
 
 
 def _test(model, subwords, tested, forced):
-    """The mean cost of a target token in nats, and the share of tokens that are likeliest."""
+    """Return the mean loss of a target token in nats, and the fraction of tokens ranked first."""
     pairs = [(example.source, example.target) for example in tested]
     links = [example.possible for example in tested] if forced else None
     batches = kb.data.BatchedPairs(
@@ -80,7 +84,7 @@ def _test(model, subwords, tested, forced):
 
 
 def table(rows):
-    """The results in Markdown; "learnt" is the share of the way from `none` to `forced`."""
+    """Return a Markdown table; "learnt" is the fraction of the way from `none` to `forced`."""
     nats = {row["configuration"]: row["nats"] for row in rows}
     lines = ["| attention |  | perplexity | tokens right | learnt |", "|---|---|--:|--:|--:|"]
     for row in rows:

@@ -1,10 +1,10 @@
-"""Results of a comparison: a table, a plot, and whether it shows what the paper found."""
+"""Report a comparison: a table, a plot, and whether it shows the paper's finding."""
 
 from configurations import CONFIGURATIONS, SCORES, WITHOUT_AND_WITH
 from matplotlib.figure import Figure
 
-FALLS, STAYS = 0.30, 0.10  # of the BLEU at the median length, at twice that length
-ENOUGH = 100  # test sentences of a length, to say so
+FALLS, STAYS = 0.30, 0.10  # fractions of the BLEU at the median length, at twice that length
+ENOUGH = 100  # minimum number of test sentences of a length for a finding
 EXACT = 0.90
 COLORS = {
     **{"additive": "C0", "rnnsearch": "C2", "luong": "C4", "conditional-gru": "C9"},
@@ -13,7 +13,7 @@ COLORS = {
 
 
 def table(compared, rows):
-    """The results in Markdown, one table a corpus.
+    """Return the results in Markdown, one table per corpus.
 
     Args:
         compared: List of `Corpus`.
@@ -64,12 +64,12 @@ def _number(value, form):
 
 
 def _places(row):
-    """The scores of `by_length`, by the times of the median length."""
+    """Return the scores of `by_length` by multiple of the median length."""
     return {place["times"]: place for place in row["by_length"]}
 
 
 def plot_by_length(compared, rows):
-    """Draws BLEU by source length, one panel a corpus.
+    """Plot BLEU by source length, one panel per corpus.
 
     Args:
         compared: List of `Corpus`.
@@ -99,7 +99,7 @@ def plot_by_length(compared, rows):
 
 
 def _draw(panel, row):
-    """A line: in colour the presets, dashed what has no attention, thin and grey the rest."""
+    """Draw a line: presets in colour, no attention dashed, the rest thin and grey."""
     words = [place["words"] for place in row["by_length"]]
     scores = [place["bleu"] for place in row["by_length"]]
     name = row["configuration"]
@@ -112,14 +112,14 @@ def _draw(panel, row):
 
 
 def findings(rows):
-    """The findings, in sentences.
+    """Return the findings as sentences.
 
     Args:
         rows: List of dictionaries, as in `results.json`.
 
     Returns:
-        Pair: a list of strings, and whether the paper's finding is in all that could show
-        it; None if nothing could.
+        Pair: a list of strings, and whether all results that could show the paper's finding
+        do so; None if no result could.
     """
     lines, shown = [], []
     for name in dict.fromkeys(row["corpus"] for row in rows):
@@ -136,7 +136,7 @@ def findings(rows):
 
 
 def _tells(row):
-    """True if there are enough sentences of both lengths."""
+    """Return True if there are enough sentences of both lengths."""
     places = _places(row)
     return all(times in places and places[times]["sentences"] >= ENOUGH for times in (1.0, 2.0))
 

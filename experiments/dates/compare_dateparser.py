@@ -3,7 +3,8 @@
     python benchmarks/environments.py dateparser
     benchmarks/.envs/dateparser/bin/python experiments/dates/compare_dateparser.py dev.tsv
 
-It is told the locale of each line, as the model is, so that it tries one language and one order.
+Like the model, dateparser receives the locale of each line, so it tries only one language and one
+order.
 """
 
 import argparse
@@ -26,7 +27,7 @@ def main(arguments=None):
         lines = read(arguments.file)
     except (OSError, ValueError) as error:
         parser.error(str(error))
-    answer("1 May 2021", "en")  # loads what it loads once
+    answer("1 May 2021", "en")  # loads its data once, before the timing
     start = time.perf_counter()
     answers = [answer(line["text"], line["locale"]) for line in lines]
     seconds = time.perf_counter() - start
@@ -41,13 +42,13 @@ def main(arguments=None):
 
 
 def read(path):
-    """List of dictionaries, one a line of a file of `examples/dates/dates.py`."""
+    """Return a dictionary for each line of a file written by `examples/dates/dates.py`."""
     with open(path, encoding="utf-8", newline="") as file:
         return [*csv.DictReader(file, COLUMNS, delimiter="\t", quoting=csv.QUOTE_NONE)]
 
 
 def answer(text, locale):
-    """The date that dateparser finds, in ISO 8601; "" if there is none."""
+    """Return the date that dateparser finds, in ISO 8601, or "" if there is none."""
     name = locale.replace("_", "-")
     known = name in languages_info.language_order
     found = dateparser.parse(text, **({"languages": [name]} if known else {"locales": [name]}))

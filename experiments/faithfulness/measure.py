@@ -1,10 +1,10 @@
-"""Measures how faithful attention weights are, by mechanism, on the demo and published models.
+"""Measure how faithful attention weights are, by mechanism, on the demo and published models.
 
     python experiments/faithfulness/measure.py --published examples/dates/models/dates.keras dev.txt
 
-Each model of the demo and each classifier is trained with every seed, in a directory of its own in
---out, and trained once only. `results.jsonl` there gets a line for each seed, and the table is
-printed. `--quick` is the shortest form, of two mechanisms and little training.
+Each demo model and each classifier is trained once with every seed, in its own directory in --out.
+The script writes a line for each seed to `results.jsonl` there, and prints the table. `--quick` is
+a short form with two mechanisms and little training.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def main(arguments=None):
 
 
 def demo_rows(arguments):
-    """A row for each mechanism and seed: a translator of the demo's grammar."""
+    """Yield a row for each mechanism and seed: a translator of the demo's grammar."""
     parts = kb.demo.split(train=arguments.pairs, valid=200, test=arguments.inputs)
     training, valid, test = (
         [(example.source, example.target) for example in part] for part in parts
@@ -75,7 +75,7 @@ def demo_rows(arguments):
 
 
 def classifier_rows(arguments):
-    """A row for each seed of two classifiers: one marked word, and evidence in all words."""
+    """Yield a row for each seed of two classifiers: one marked word, and evidence in all words."""
     for name, task in (("one word", one_word), ("all words", all_words)):
         ids, labels = task(np.random.default_rng(1), arguments.pairs + arguments.inputs)
         models = []
@@ -98,27 +98,27 @@ def classifier_rows(arguments):
 
 
 def one_word(random, count):
-    """Ids `(count, 24)` with one of two marked words, and which one: labels `(count,)`."""
+    """Return ids `(count, 24)` with one of two marked words, and labels `(count,)`."""
     ids, labels = random.integers(3, TOKENS, (count, LENGTH)), random.integers(0, 2, count)
     ids[np.arange(count), random.integers(0, LENGTH, count)] = 1 + labels
     return ids, labels
 
 
 def all_words(random, count):
-    """Ids `(count, 24)`, and whether most of them are in the upper half of the vocabulary."""
+    """Return ids `(count, 24)`, and whether most are in the upper half of the vocabulary."""
     ids = random.integers(1, TOKENS, (count, LENGTH - 1))
     return ids, ((ids > TOKENS // 2).mean(axis=1) > 0.5).astype(int)
 
 
 def published_rows(arguments):
-    """A row for each pair of a published `.keras` file and a file of lines for it."""
+    """Yield a row for each pair of a published `.keras` file and a file of input lines."""
     for path, lines in arguments.published:
         sources = Path(lines).read_text(encoding="utf-8").splitlines()[: arguments.inputs]
         yield from seed_rows(Path(path).stem, [kb.load_pipeline(path)], sources)
 
 
 def seed_rows(name, models, data, **settings):
-    """A row for each of several models, which are compared with each other."""
+    """Yield a row for each of several models, which are compared with each other."""
     for seed, model in enumerate(models):
         peers, began = [peer for peer in models if peer is not model], time.perf_counter()
         result = kb.evaluation.faithfulness(model, data, peers=peers, **settings)
@@ -128,7 +128,7 @@ def seed_rows(name, models, data, **settings):
 
 
 def table(rows):
-    """The results as Markdown: means over seeds."""
+    """Return a Markdown table of means over seeds."""
     lines = [COLUMNS, ("---", *["--:"] * (len(COLUMNS) - 1))]
     for name in dict.fromkeys(row["model"] for row in rows):
         seeds = [row for row in rows if row["model"] == name]
@@ -151,10 +151,10 @@ def parsed(arguments):
     add("mechanisms", nargs="*", metavar="NAME", help=f"of {', '.join(MECHANISMS)} (all)")
     add("--published", nargs=2, action="append", default=[], metavar=("MODEL", "LINES"))
     add("--out", type=Path, default=Path("runs/faithfulness"), metavar="DIR", help="(%(default)s)")
-    add("--seeds", type=int, default=3, help="models of each kind (%(default)s)")
-    add("--pairs", type=int, default=15000, help="pairs and inputs of training (%(default)s)")
+    add("--seeds", type=int, default=3, help="number of models of each kind (%(default)s)")
+    add("--pairs", type=int, default=15000, help="training pairs and inputs (%(default)s)")
     add("--epochs", type=int, default=12, help="passes over them (%(default)s)")
-    add("--inputs", type=int, default=200, help="inputs measured (%(default)s)")
+    add("--inputs", type=int, default=200, help="number of measured inputs (%(default)s)")
     add("--quick", action="store_true", help="two mechanisms, 600 pairs, 1 epoch, 8 inputs")
     parsed = parser.parse_args(arguments)
     if unknown := {*parsed.mechanisms} - {*MECHANISMS}:
