@@ -1,4 +1,4 @@
-"""Strokes as an image: where they stand in it, and in which cells of a source."""
+"""Draw strokes as an image, and find their positions and their cells in a source."""
 
 from typing import NamedTuple
 
@@ -6,33 +6,33 @@ import numpy as np
 from formulas import not_empty
 from PIL import Image, ImageDraw
 
-PIXELS = 28  # of the mean size of a stroke
-LOWEST = 128  # pixels of an image's height: a lower one stands in the middle of white paper
-PEN, BORDER, FINER = 3, 4, 2  # pixels; `FINER` times as many while it is drawn
-LARGEST = 2000  # pixels of a side
+PIXELS = 28  # pixels of the mean stroke size
+LOWEST = 128  # minimum image height in pixels; lower drawings are centred on white
+PEN, BORDER, FINER = 3, 4, 2  # pixels; multiplied by `FINER` while drawing
+LARGEST = 2000  # pixels per side
 
 
 def mean_size(strokes):
-    """The mean over strokes of the longer side of their box; 1 if that is 0."""
+    """Return the mean over strokes of the longer side of their box, or 1 if that is 0."""
     sides = [np.ptp(stroke, axis=0).max() for stroke in not_empty(strokes)]
     return float(np.mean(sides or [1.0])) or 1.0
 
 
 class Drawing(NamedTuple):
-    """Where the strokes of a formula stand in its image: `(points - corner) * scale + before`."""
+    """Positions of a formula's strokes in its image: `(points - corner) * scale + before`."""
 
     corner: np.ndarray
     scale: float
-    before: np.ndarray  # pixels of white paper on the left and above
+    before: np.ndarray  # pixels of white margin on the left and at the top
     size: tuple  # (width, height) in pixels
 
     def places(self, stroke):
-        """Float array `(points, 2)`, x and y in pixels."""
+        """Return a float array `(points, 2)`, x and y in pixels."""
         return (stroke - self.corner) * self.scale + self.before
 
 
 def placed(strokes):
-    """The `Drawing` of strokes, arrays `(points, 2)`, at least one."""
+    """Return the `Drawing` for strokes, at least one array `(points, 2)`."""
     points = np.concatenate(strokes)
     extent = np.ptp(points, axis=0)
     scale = min(PIXELS / mean_size(strokes), LARGEST / max(extent.max(), 1e-9))
@@ -43,7 +43,7 @@ def placed(strokes):
 
 
 def drawn(strokes):
-    """The strokes as an image, uint8 `(height, width)`, dark on white."""
+    """Draw the strokes as an image, uint8 `(height, width)`, dark on white."""
     strokes = not_empty(strokes)
     if not strokes:
         return np.zeros((0, 0), np.uint8)
@@ -60,17 +60,17 @@ def drawn(strokes):
 
 
 def links(strokes, latex, owners, source):
-    """The cells of an image that the strokes of each symbol pass, to guide the attention.
+    """Return the image cells that each symbol's strokes pass, to guide the attention.
 
     Args:
         strokes: List of arrays `(points, 2)`.
-        latex: String, tokens with spaces.
-        owners: List of integers, the token of each stroke, or None.
+        latex: String. Tokens separated by spaces.
+        owners: List of integers. The token index of each stroke, or None.
         source: The `ImageSource` that reads the image.
 
     Returns:
-        uint8 array `(tokens + 1, cells)`, the last row for the end; empty without owners, or
-        without strokes.
+        uint8 array `(tokens + 1, cells)`, with the last row for the end token. It is empty if
+        there are no owners or no strokes.
     """
     if owners is None or not not_empty(strokes):
         return np.zeros((0, 0), np.uint8)
@@ -80,17 +80,17 @@ def links(strokes, latex, owners, source):
     cells = -(-width // source.cell) * source.grid_height
     found = np.zeros((len(latex.split()) + 1, cells), np.uint8)
     step = source.cell / where.scale / 4
-    points = [where.places(along(stroke, step)) for stroke in strokes]  # one (points, 2) a stroke
+    points = [where.places(along(stroke, step)) for stroke in strokes]  # one (points, 2) per stroke
     owner = np.repeat(owners, [len(each) for each in points])
     found[owner, cells_at(np.concatenate(points), where, source)] = 1
     return found
 
 
 def cells_at(points, where, source):
-    """The cells of an image, as the source makes it, in which points of a drawing stand.
+    """Return the cells, in the image as the source scales it, for points of a drawing.
 
     Args:
-        points: Float array `(points, 2)`, x and y in pixels of the drawing.
+        points: Float array `(points, 2)`. x and y in pixels of the drawing.
         where: The `Drawing`.
         source: The `ImageSource` that reads it.
 
@@ -106,7 +106,7 @@ def cells_at(points, where, source):
 
 
 def along(stroke, step):
-    """Points `(points, 2)` on a stroke, about `step` from each other."""
+    """Return points `(points, 2)` on a stroke, about `step` apart."""
     if not len(stroke):
         return np.zeros((0, 2))
     way = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(stroke, axis=0).T))])

@@ -1,8 +1,8 @@
 """Handwritten formulas: files of pen strokes and LaTeX, and the models that read them.
 
-A file has one formula a line, as JSON, plain or .gz: `latex` (tokens with spaces), `ink`, a list
-of strokes `[x0, y0, dx, dy, dx, dy, ...]`, and perhaps `owners`, for each stroke the place of the
-token that it writes.
+A file, plain or .gz, has one formula per line as a JSON object: `latex` (tokens separated by
+spaces), `ink`, a list of strokes `[x0, y0, dx, dy, dx, dy, ...]`, and optionally `owners`, the
+index of the token that each stroke belongs to.
 """
 
 import argparse
@@ -14,15 +14,15 @@ import numpy as np
 
 import keras_bahdanau as kb
 
-FARTHEST = 1e9  # that the pen moves at once, as `InkSource` has it
+FARTHEST = 1e9  # maximum pen movement between two points, as in `InkSource`
 
 
 @contextlib.contextmanager
 def ends_well():
-    """A decorator of `main`: one line where the input is bad, in place of a traceback.
+    """Decorate `main` to report invalid input in one line instead of a traceback.
 
-    Bad input is an error of the operating system, or one with "Received: ...", of the package or
-    of an example. Any other exception is a bug, and keeps its traceback.
+    Invalid input raises an OSError, or an error with "Received: ..." from the package or from an
+    example. Any other exception is a bug, and keeps its traceback.
     """
     try:
         yield
@@ -33,14 +33,14 @@ def ends_well():
 
 
 def existing(text):
-    """Path of a file or directory that is there: a `type` of argparse."""
+    """Return the path of an existing file or directory: a `type` for argparse."""
     if not Path(text).exists():
         raise argparse.ArgumentTypeError(f"there is no {text!r}: check the spelling")
     return Path(text)
 
 
 def new_file(text):
-    """Path of a file in a directory that is there: a `type` of argparse."""
+    """Return the path of a file in an existing directory: a `type` for argparse."""
     folder = Path(text).parent
     if not folder.is_dir():
         raise argparse.ArgumentTypeError(f"there is no directory {str(folder)!r}: make it first")
@@ -48,23 +48,23 @@ def new_file(text):
 
 
 def new_packed_file(text):
-    """The same of a file that is compressed, and named so."""
+    """Like `new_file`, for a file name that ends in .gz."""
     if not text.endswith(".gz"):
         raise argparse.ArgumentTypeError(f"{text!r} must end in .gz")
     return new_file(text)
 
 
 def read(path):
-    """List of (strokes, latex) of a file."""
+    """Return the (strokes, latex) of each line in a file."""
     return [pair for *pair, _ in read_owned(path)]
 
 
 def read_owned(path):
-    """List of (strokes, latex, owners) of a file; None for owners that are not known.
+    """Return the (strokes, latex, owners) of each line; unknown owners are None.
 
     Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it can't be read as text, or a line is no formula.
+        FileNotFoundError: If the file does not exist.
+        ValueError: If it can't be read as text, or a line is not a formula.
     """
     formulas = []
     for number, line in enumerate(kb.data.read_lines(path), start=1):
@@ -75,16 +75,16 @@ def read_owned(path):
             wrong = f"no JSON: {line!r}"
         if wrong:
             raise ValueError(
-                "A line must be JSON: `latex`, a text; `ink`, lists of x and y by turns, numbers "
-                f"below {FARTHEST:g}; perhaps `owners`, a token's place for each stroke. Received: "
-                f"path={str(path)!r}, whose line {number} has {wrong:.60}. Mend it or remove it."
+                "A line must be JSON: `latex`, a text; `ink`, lists of alternating x and y below "
+                f"{FARTHEST:g}; optionally `owners`, a token index for each stroke. Received: "
+                f"path={str(path)!r}, whose line {number} has {wrong:.60}. Correct or remove it."
             )
         formulas.append((strokes_of(one["ink"]), one["latex"], one.get("owners")))
     return formulas
 
 
 def fault(one):
-    """What is wrong in a line of a file, read as JSON; None if nothing is."""
+    """Describe what is wrong in a line read as JSON, or return None if nothing is."""
     one = one if isinstance(one, dict) else {}
     for name, kind in (("latex", str), ("ink", list)):
         if not isinstance(one.get(name), kind):
@@ -115,16 +115,16 @@ def are_owners(owners, ink, tokens):
 
 
 def loaded(path, *sources, on_device=False):
-    """The pipeline of a file, whose source must be of one of these classes.
+    """Load a pipeline whose source must be an instance of one of these classes.
 
     Args:
-        path: Path of a .keras file; with `on_device`, of that or of a .tflite file.
+        path: Path of a .keras file, or with `on_device` also of a .tflite file.
         *sources: Classes of `keras_bahdanau.sources`.
         on_device: Bool.
 
     Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is no pipeline's file, or one of another source.
+        FileNotFoundError: If the file does not exist.
+        ValueError: If it does not contain a pipeline, or one with another source.
     """
     on_device = on_device and Path(path).suffix == ".tflite"
     pipeline = kb.exporters.LiteRTPipeline(path) if on_device else kb.load_pipeline(path)
@@ -132,27 +132,27 @@ def loaded(path, *sources, on_device=False):
         raise ValueError(
             f"The model's source must be {' or '.join(one.__name__ for one in sources)}. "
             f"Received: model={str(path)!r}, whose source is {type(pipeline.source).__name__}. "
-            "Give a model that train.py made for it."
+            "Use a model that train.py trained for it."
         )
     return pipeline
 
 
 def strokes_of(ink):
-    """Arrays `(points, 2)` of the strokes of a file."""
+    """Convert the strokes of a file to arrays `(points, 2)`."""
     return [np.cumsum(np.reshape(stroke, (-1, 2)), axis=0) for stroke in ink]
 
 
 def fraction(text):
-    """A number from 0 to 1: a `type` of argparse."""
+    """Return a number from 0 to 1: a `type` for argparse."""
     try:
         value = float(text)
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"it must be a number from 0 to 1, and is {text!r}")
+        raise argparse.ArgumentTypeError(f"it must be a number from 0 to 1, but is {text!r}")
     return value
 
 
 def not_empty(strokes):
-    """The strokes that have a point, as arrays of floats."""
+    """Return the strokes that have points, as float arrays."""
     return [np.asarray(stroke, np.float64) for stroke in strokes if len(stroke)]

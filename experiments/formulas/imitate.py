@@ -1,14 +1,14 @@
-r"""Teach an encoder of images what a model of ink knows of each place: a model to go on from.
+r"""Teach an image encoder the values of an ink model at each position, as a start for training.
 
     python experiments/formulas/imitate.py train.jsonl.gz --more new.jsonl.gz \
         --model runs/ink/formulas.keras --out runs/start
     python experiments/formulas/train.py --data DIR --source image --from runs/start --out runs/new
 
-A model of images learns texts by heart before it learns symbols. Here its encoder first learns to
-give, at each cell that a stroke passes, the value that the model of ink has for that part of the
-stroke. So each formula teaches it at a hundred places, and not at a dozen of tokens. (After Gupta
-et al. 2016, "Cross modal distillation for supervision transfer".) The decoder is that of the model
-of ink, which then has little to learn.
+An image model memorizes formulas before it learns symbols. Here its encoder first learns to output,
+at each cell that a stroke passes, the ink model's value for that part of the stroke. Each formula
+then provides a hundred training positions instead of a dozen tokens. (After Gupta et al. 2016,
+"Cross modal distillation for supervision transfer".) The decoder is copied from the ink model, and
+then has little to learn.
 """
 
 import argparse
@@ -31,10 +31,10 @@ from keras_bahdanau.training import Run, TrainingOptions, TrainingPlan
 from keras_bahdanau.training.data import TrainingData
 
 OPTIONS = {"preset": "images", **COMMON, **SETTINGS["image"]}
-NO_DROPOUT = {"dropout": 0.0, "embedding_dropout": 0.0}  # it would add an error of its own
-ROWS = 32  # formulas of a batch
-WARMUP = 0.1  # of the steps, in which the learning rate rises
-SAID = 100  # steps between two lines of progress
+NO_DROPOUT = {"dropout": 0.0, "embedding_dropout": 0.0}  # it would add another error
+ROWS = 32  # formulas per batch
+WARMUP = 0.1  # fraction of steps with a rising learning rate
+SAID = 100  # steps between progress reports
 MOST_EPOCHS = 1000
 
 
@@ -45,7 +45,9 @@ def main(arguments=None):
     inks = [ink for path in (arguments.file, *arguments.more) for ink, _ in formulas.read(path)]
     inks = [ink for ink in map(formulas.not_empty, inks) if ink]
     if not inks:
-        raise SystemExit(f"The files must have a formula with strokes. Received: {arguments.file}")
+        raise SystemExit(
+            f"The files must contain a formula with strokes. Received: {arguments.file}"
+        )
     inks = variations.turned(inks, arguments.turned)
     source = SOURCES["image"]()
     encoder = taught(teacher, source, inks, arguments)
@@ -61,7 +63,7 @@ def main(arguments=None):
 
 
 def new_model(source, target, options):
-    """An image model of these options, with new weights."""
+    """Return an image model with these options and new weights."""
     settings = {name: getattr(options, name) for name in kb.training.MODEL_OPTIONS}
     model = kb.presets.images(source, target, **settings)
     model.build()
@@ -69,11 +71,11 @@ def new_model(source, target, options):
 
 
 def taught(teacher, source, inks, arguments):
-    """An encoder of images, trained on the values that the teacher has for the same ink.
+    """Train an image encoder on the teacher's values for the same ink.
 
     L = mean_j |h_cell(j) - h'_j|^2 / var(h')
 
-    j is a position of the ink, h'_j the teacher's value there, h_cell(j) that of the image's cell.
+    j is an ink position, h'_j the teacher's value there, and h_cell(j) the value of the image cell.
     """
     options = TrainingOptions(**{**OPTIONS, **NO_DROPOUT}).resolved()
     with computing_in("mixed_bfloat16"):
@@ -112,9 +114,9 @@ def taught(teacher, source, inks, arguments):
 
 
 def batches(inks, epochs):
-    """Arrays of the formulas of each batch, which are about as long as each other."""
+    """Yield the arrays for batches of formulas of similar length."""
     random, found = np.random.default_rng(0), []
-    lengths = np.array([sum(map(len, ink)) for ink in inks])  # in points
+    lengths = np.array([sum(map(len, ink)) for ink in inks])  # measured in points
     for _ in range(epochs):
         order = np.argsort(lengths * random.uniform(0.8, 1.25, len(inks)))
         parts = [order[first : first + ROWS] for first in range(0, len(order), ROWS)]
@@ -123,9 +125,9 @@ def batches(inks, epochs):
 
 
 def cells_of(inks, teacher, source):
-    """The cell of the image that each position of the ink stands in: int32 `(batch, positions)`.
+    """Return the image cell of each ink position: int32 `(batch, positions)`.
 
-    It is -1 behind the last position, and where the image is cut.
+    It is -1 after the last position, and where the image is cut.
     """
     rows = [cells_of_frames(ink, source)[: teacher.source.longest] for ink in inks]
     rows = [row[:: teacher.model.source_limits.reduction] for row in rows]
@@ -136,15 +138,15 @@ def cells_of(inks, teacher, source):
 
 
 def cells_of_frames(ink, source):
-    """The cell of the image that each frame of the ink stands in: int32 `(time,)`."""
-    places = 10 * pen_frames(ink)[:, :2]  # in mean sizes of a stroke
+    """Return the image cell of each ink frame: int32 `(time,)`."""
+    places = 10 * pen_frames(ink)[:, :2]  # in units of the mean stroke size
     where = drawing.placed(ink)
     points = (places - places.min(axis=0)) * drawing.mean_size(ink) * where.scale + where.before
     return drawing.cells_at(points, where, source)
 
 
 def take_weights(new, old):
-    """Give a model the weights of another one, but those of another shape."""
+    """Copy the weights of another model, except those with a different shape."""
     for one, other in zip(new.weights, old.weights, strict=True):
         if one.shape == other.shape:
             one.assign(other)
@@ -152,18 +154,20 @@ def take_weights(new, old):
 
 def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("file", type=formulas.existing, help="formulas, as formulas.py says")
-    more = "file of more formulas, such as that of recombine.py"
+    parser.add_argument("file", type=formulas.existing, help="formulas, see formulas.py")
+    more = "additional file of formulas, for example from recombine.py"
     parser.add_argument("--more", type=formulas.existing, action="append", default=[], help=more)
-    parser.add_argument("--model", type=formulas.existing, required=True, help="a model of ink")
-    parser.add_argument("--epochs", type=int, default=2, help="passes over them: %(default)s")
-    rate = "highest learning rate: %(default)s"
+    parser.add_argument("--model", type=formulas.existing, required=True, help="ink model")
+    parser.add_argument(
+        "--epochs", type=int, default=2, help="passes over the formulas (%(default)s)"
+    )
+    rate = "highest learning rate (%(default)s)"
     parser.add_argument("--learning-rate", type=formulas.fraction, default=1e-3, help=rate)
     parser.add_argument("--turned", type=formulas.fraction, default=0.1, help=variations.TURNED)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="new directory")
     parsed = parser.parse_args(arguments)
     if parsed.out.exists():
-        parser.error(f"--out is there already: choose another directory. Received: {parsed.out}")
+        parser.error(f"--out already exists: choose another directory. Received: {parsed.out}")
     if not 1 <= parsed.epochs <= MOST_EPOCHS:
         parser.error(f"--epochs must be from 1 to {MOST_EPOCHS:,}. Received: {parsed.epochs}")
     return parsed

@@ -1,12 +1,12 @@
-r"""New formulas out of old ones: parts of several, in one line, with other letters and digits.
+r"""Make new formulas from old ones: join parts of several, and exchange letters and digits.
 
     python experiments/formulas/recombine.py train.jsonl.gz --model runs/ink/formulas.keras \
         --out new.jsonl.gz
 
-The attention of a trained model says which strokes are which symbol. Formulas are cut before the
-operators and relations of their main line, `x + 1 = y` into `x`, `+ 1` and `= y`, if white paper is
-between the strokes. A new formula has parts of others, its operators at one height; some letters
-and digits get the strokes of other ones. Read it with `train.py --more`.
+The attention of a trained model shows which strokes belong to which symbol. Formulas are cut before
+the operators and relations of their main line, `x + 1 = y` into `x`, `+ 1` and `= y`, if there is
+white space between the strokes. A new formula joins parts of others, with its operators at the same
+height; some letters and digits get the strokes of other ones. Train on it with `train.py --more`.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from symbols import Formula, understood, write
 
 CUT_BEFORE = set(r"+ - \pm \times \div = \neq < > \leq \geq \rightarrow".split())
 OPENING, CLOSING = set(r"{ ( [ \{".split()), set(r"} ) ] \}".split())
-ALIKE = tuple(  # tokens that may take each other's place: of one height, on one line
+ALIKE = tuple(  # tokens that may be exchanged: same height, on one line
     group.split()
     for group in (
         "0 1 2 3 4 5 6 7 8 9",
@@ -31,19 +31,19 @@ ALIKE = tuple(  # tokens that may take each other's place: of one height, on one
     )
 )
 GROUP = {token: number for number, group in enumerate(ALIKE) for token in group}
-DIGITS = 0  # each digit of a formula changes on its own, a letter everywhere in the same way
-OVERLAP = 0.2  # mean sizes of a stroke that two parts may have above each other
-GAPS = 0.1, 1.2  # mean sizes of a stroke between two parts
-CHANGED = 0.4  # of the tokens that may be exchanged
-CHANCES = 5  # parts drawn for a formula before it stays as short as it is
-MOST = 1_000_000  # new formulas
+DIGITS = 0  # digits change independently, a letter everywhere in the same way
+OVERLAP = 0.2  # maximum overlap of two parts, in mean stroke sizes
+GAPS = 0.1, 1.2  # space between two parts, in mean stroke sizes
+CHANGED = 0.4  # fraction of exchangeable tokens to exchange
+CHANCES = 5  # attempts to add a part to a formula
+MOST = 1_000_000  # maximum number of new formulas
 
 
 class Part(NamedTuple):
-    """A part of a formula; heights are from the middle of its operator, places from its left."""
+    """Part of a formula, with y relative to the middle of its operator and x to its left edge."""
 
     formula: Formula
-    gap: float  # before it, in its own formula
+    gap: float  # space before it in its original formula
 
 
 @formulas.ends_well()
@@ -54,7 +54,7 @@ def main(arguments=None):
     if not known:
         raise SystemExit(
             f"{arguments.model} finds the strokes of all symbols in none of the {len(pairs)} "
-            f"formulas of {arguments.file}. Give a model that reads them."
+            f"formulas of {arguments.file}. Use a model that reads them."
         )
     random = np.random.default_rng(arguments.seed)
     firsts, others = all_parts(known)
@@ -69,7 +69,7 @@ def main(arguments=None):
 
 
 def all_parts(known):
-    """Parts that begin a formula, and those that begin with an operator or a relation."""
+    """Return parts that begin a formula, and parts that begin with an operator or relation."""
     firsts, others = [], []
     for formula in known:
         first, *more = parts(formula)
@@ -79,7 +79,7 @@ def all_parts(known):
 
 
 def parts(formula):
-    """`Part`s of a formula, cut where it can be; all of it if it can't."""
+    """Return the `Part`s of a formula, or the whole formula if it can't be cut."""
     cuts = [place for place in cut_places(formula.tokens) if is_apart(formula, place)]
     ends = [0, *cuts, len(formula.tokens)]
     found = []
@@ -90,7 +90,7 @@ def parts(formula):
 
 
 def cut_places(tokens):
-    """Places of operators and relations of the main line, after something."""
+    """Return positions of main-line operators and relations that follow something."""
     depth, places = 0, []
     for place, token in enumerate(tokens):
         depth += (token in OPENING) - (token in CLOSING)
@@ -100,7 +100,7 @@ def cut_places(tokens):
 
 
 def is_apart(formula, place):
-    """Whether white paper is between the strokes before a token and those from it on."""
+    """Return True if there is white space between the strokes before a token and the rest."""
     left, right = (
         np.concatenate([formula.strokes[one] for one in np.flatnonzero(chosen)])
         for chosen in (formula.owners < place, formula.owners >= place)
@@ -127,7 +127,7 @@ def part(formula, start, end, operator):
 
 
 def recombined(firsts, others, length, random):
-    """A new `Formula` of one first part and others, of about so many tokens."""
+    """Return a new `Formula` from a first part and others, with about `length` tokens."""
     new = firsts[random.integers(len(firsts))].formula
     for _ in range(CHANCES if others else 0):
         more, gap = others[random.integers(len(others))]
@@ -137,7 +137,7 @@ def recombined(firsts, others, length, random):
 
 
 def beside(first, second, gap):
-    """One formula, with the second to the right of the first."""
+    """Join two formulas, the second to the right of the first."""
     move = np.array([np.concatenate(first.strokes)[:, 0].max() + gap, 0.0])
     size = len(first.tokens)
     return Formula(
@@ -149,7 +149,7 @@ def beside(first, second, gap):
 
 
 def all_glyphs(known):
-    """For each token that has others alike, the strokes of its symbols."""
+    """Return the strokes of symbols for each exchangeable token."""
     glyphs = {}
     for formula in known:
         for place in formula.sure:
@@ -161,7 +161,7 @@ def all_glyphs(known):
 
 
 def exchanged(formula, glyphs, random):
-    """The formula with some of its tokens, and their strokes, in place of others alike."""
+    """Return the formula with some of its tokens, and their strokes, exchanged for similar ones."""
     strokes, tokens = list(formula.strokes), list(formula.tokens)
     owners, new_tokens = formula.owners, {}
     groups = [[token for token in group if token in glyphs] for group in ALIKE]
@@ -188,7 +188,7 @@ def exchanged(formula, glyphs, random):
 
 
 def in_place(glyph, old):
-    """Strokes of a symbol as large as the old one, and in the middle of its place."""
+    """Scale a symbol's strokes to the size of the old symbol, and centre them on it."""
     box = [np.concatenate(strokes) for strokes in (glyph, old)]
     sizes = [np.maximum(np.ptp(points, axis=0), 1e-3) for points in box]
     middles = [(points.min(axis=0) + points.max(axis=0)) / 2 for points in box]
@@ -198,14 +198,19 @@ def in_place(glyph, old):
 
 def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("file", type=formulas.existing, help="formulas, as formulas.py says")
+    parser.add_argument("file", type=formulas.existing, help="formulas, see formulas.py")
     parser.add_argument(
-        "--model", type=formulas.existing, required=True, help="that says where symbols are"
+        "--model",
+        type=formulas.existing,
+        required=True,
+        help="model whose attention locates the symbols",
     )
-    parser.add_argument("--count", type=int, default=40000, help="new formulas; %(default)s")
+    parser.add_argument(
+        "--count", type=int, default=40000, help="number of new formulas (%(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--out", type=formulas.new_packed_file, required=True, help="a .gz file to write"
+        "--out", type=formulas.new_packed_file, required=True, help=".gz file to write"
     )
     parsed = parser.parse_args(arguments)
     if not 1 <= parsed.count <= MOST:

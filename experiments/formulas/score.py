@@ -2,8 +2,8 @@ r"""Score a file of handwritten formulas with a model of `train.py`.
 
     python experiments/formulas/score.py dev.jsonl.gz --model examples/formulas/models/ink.tflite
 
-Prints ExpRate: the share of formulas all of whose tokens are right, and with at most 1, 2 and 3
-wrong tokens. The file is that of `formulas.py`.
+Prints ExpRate, the percentage of formulas in which every token is right, and the percentages with
+at most 1, 2 and 3 wrong tokens. `formulas.py` describes the file.
 """
 
 import argparse
@@ -22,17 +22,17 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("file", type=formulas.existing)
     parser.add_argument(
-        "--model", type=formulas.existing, required=True, help="a .keras or a .tflite file"
+        "--model", type=formulas.existing, required=True, help=".keras or .tflite file"
     )
-    parser.add_argument("--json", type=formulas.new_file, help="file that receives the figures")
+    parser.add_argument("--json", type=formulas.new_file, help="file to write the scores to")
     parser.add_argument(
-        "--plot", type=formulas.new_file, help="picture of what each token attends to"
+        "--plot", type=formulas.new_file, help="file for a plot of each token's attention"
     )
-    parser.add_argument("--formula", type=int, default=1, help="line of the file for --plot")
+    parser.add_argument("--formula", type=int, default=1, help="number of the line to plot")
     arguments = parser.parse_args(arguments)
     pairs = formulas.read(arguments.file)
     if not 1 <= arguments.formula <= len(pairs):
-        parser.error(f"--formula must be from 1 to {len(pairs)}, the lines of the file")
+        parser.error(f"--formula must be from 1 to {len(pairs)}, the number of lines")
     sources = kb.sources.InkSource, kb.sources.ImageSource
     pipeline = formulas.loaded(arguments.model, *sources, on_device=True)
     if isinstance(pipeline.source, kb.sources.ImageSource):

@@ -1,11 +1,12 @@
-r"""Go on from a model of ink with one that reads the ink around each place, too.
+r"""Extend an ink model so that it also reads the ink around each position.
 
     python experiments/formulas/surroundings.py --from runs/recombined --out runs/start
     python experiments/formulas/train.py --data DIR --from runs/start --out runs/both
 
-writes a directory to go on from: the same weights, and those of `layers.ShapeContext`, which have
-no effect before they are trained. What an image shows, such as an exponent that was written before
-its base, or a fraction's line under strokes of long ago, is then known where a stroke is read.
+The first command writes a directory to start training from, with the same weights and those of
+`layers.ShapeContext`, which have no effect before they are trained. The model then knows at each
+stroke what an image would show, such as an exponent that was written before its base, or a fraction
+line under strokes that were written much earlier.
 """
 
 import argparse
@@ -17,24 +18,31 @@ import formulas
 import keras_bahdanau as kb
 from keras_bahdanau.training import Run
 
-NEW = "/context/"  # in the path of a weight that the old model lacks
+NEW = "/context/"  # occurs in the path of weights that the old model lacks
 
 
 @formulas.ends_well()
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument(
-        "--from", type=Path, required=True, dest="initial", metavar="DIR", help="training of ink"
+        "--from",
+        type=Path,
+        required=True,
+        dest="initial",
+        metavar="DIR",
+        help="directory of an ink training run",
     )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="new directory")
     arguments = parser.parse_args(arguments)
     if not (arguments.initial / "run.json").is_file():
-        parser.error(f"--from must be the directory of a training. Received: {arguments.initial}")
+        parser.error(
+            f"--from must be the directory of a training run. Received: {arguments.initial}"
+        )
     if arguments.out.exists():
-        parser.error(f"--out is there already: choose another directory. Received: {arguments.out}")
+        parser.error(f"--out already exists: choose another directory. Received: {arguments.out}")
     pipeline = kb.load_pipeline(arguments.initial)
-    if pipeline.source != kb.sources.InkSource():  # or it has the surroundings already
-        parser.error(f"--from must be a model of ink alone. Received: {arguments.initial}")
+    if pipeline.source != kb.sources.InkSource():  # otherwise it already has the surroundings
+        parser.error(f"--from must be a model that reads only ink. Received: {arguments.initial}")
     arguments.out.mkdir(parents=True)
     shutil.copy(arguments.initial / "run.json", arguments.out)
     surrounded(pipeline).save(Run(arguments.out).translator)
@@ -42,7 +50,7 @@ def main(arguments=None):
 
 
 def surrounded(pipeline):
-    """The pipeline with the ink around each place, which has no effect yet."""
+    """Return the pipeline with the ink around each position, which has no effect yet."""
     config = pipeline.model.get_config()
     config["encoder"]["config"]["front_end"]["config"]["surroundings"] = True
     model = type(pipeline.model).from_config(config)

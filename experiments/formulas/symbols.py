@@ -1,10 +1,10 @@
-r"""Which strokes of a formula are which symbol, as the attention of a trained model says.
+r"""Assign the strokes of formulas to symbols with the attention of a trained model.
 
     python experiments/formulas/symbols.py train.jsonl.gz \
         --model examples/formulas/models/ink.tflite --out known.jsonl.gz
 
-writes the formulas of a file with the token that each stroke belongs to, where the model knows it:
-`owners`, by which `train.py --guided` shows a model of images where to look.
+The script writes the formulas of a file with `owners`, the token that each stroke belongs to, where
+the model finds it. `train.py --guided` uses `owners` to show an image model where to look.
 """
 
 import argparse
@@ -20,17 +20,17 @@ import keras_bahdanau as kb
 from keras_bahdanau.sources.ink_source import pen_frames
 
 STRUCTURE = set("{ } ^ _".split())  # tokens without strokes
-POSITION, SHIFT = 4, -1  # frames that an attended position stands for, and where it begins
-MASS = 0.6  # of the attention of a symbol on its strokes, and of theirs that is its own
-UNITS = 500  # of a file, for the mean size of a stroke
-SAID = 500  # formulas read between two lines that say so
-SHARE = 0.2  # of the symbols of a token have as many strokes, or they are not sure
+POSITION, SHIFT = 4, -1  # frames per attended position, and its first frame
+MASS = 0.6  # minimum share of a symbol's attention on its strokes, and vice versa
+UNITS = 500  # of a file, to find the mean stroke size
+SAID = 500  # formulas between progress reports
+SHARE = 0.2  # minimum share of a token's symbols with that many strokes
 
 
 class Formula(NamedTuple):
-    """Strokes in their mean sizes, tokens, and the token whose symbol each stroke belongs to.
+    """Strokes in units of their mean size, tokens, and the token index of each stroke.
 
-    `sure` has the places of tokens whose strokes are known well enough to be exchanged.
+    `sure` contains the indices of tokens whose strokes are certain enough to be exchanged.
     """
 
     strokes: list
@@ -42,12 +42,12 @@ class Formula(NamedTuple):
 @formulas.ends_well()
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("file", type=formulas.existing, help="formulas, as formulas.py says")
+    parser.add_argument("file", type=formulas.existing, help="formulas, see formulas.py")
     parser.add_argument(
-        "--model", type=formulas.existing, required=True, help="a .keras or a .tflite file"
+        "--model", type=formulas.existing, required=True, help=".keras or .tflite file"
     )
     parser.add_argument(
-        "--out", type=formulas.new_packed_file, required=True, help="a .gz file to write"
+        "--out", type=formulas.new_packed_file, required=True, help=".gz file to write"
     )
     arguments = parser.parse_args(arguments)
     pairs = formulas.read(arguments.file)
@@ -63,7 +63,7 @@ def _or_unknown(pair, found):
 
 
 def write(path, found):
-    """A file of `Formula`s, as `formulas.read_owned` reads it."""
+    """Write `Formula`s to a file in the format of `formulas.read_owned`."""
     with gzip.open(path, "wt", encoding="utf-8") as file:
         for one in found:
             strokes = [np.round(stroke * UNITS).astype(int) for stroke in one.strokes]
@@ -74,7 +74,7 @@ def write(path, found):
 
 
 def understood(pairs, model):
-    """`Formula` of each pair all of whose symbols have strokes, as the model's attention says."""
+    """Return the `Formula` of each pair in which the attention finds strokes for all symbols."""
     found = [one for one in each_understood(pairs, model) if one]
     usual = usual_counts(found)
     return [
@@ -103,7 +103,7 @@ def each_understood(pairs, model):
 def alignments(pairs, model):
     """Yield the attention `(target_time, positions)` of each pair.
 
-    A .tflite file can't be asked about a given text: None if it reads another one.
+    A .tflite file can't align a given text, so the result is None if its output differs.
     """
     reader = formulas.loaded(model, kb.sources.InkSource, on_device=True)
     if reader.model is not None:
@@ -117,19 +117,19 @@ def alignments(pairs, model):
 
 
 def scaled(strokes):
-    """The strokes in their mean sizes."""
+    """Return the strokes in units of their mean size."""
     unit = drawing.mean_size(strokes) if strokes else 1.0
     return [stroke / unit for stroke in strokes]
 
 
 def frame_counts(strokes):
-    """How many frames of `InkSource` each stroke has."""
+    """Return the number of `InkSource` frames of each stroke."""
     ends = np.flatnonzero(pen_frames(strokes)[:, -1])
     return np.diff(ends, prepend=-1)
 
 
 def attended(alignment, counts):
-    """Attention `(symbols, positions)` as that of each symbol to each stroke."""
+    """Convert attention `(symbols, positions)` to that of each symbol to each stroke."""
     ends = np.cumsum(counts)
     positions = np.arange(alignment.shape[1] + 1)
     summed = np.pad(np.cumsum(alignment, axis=1, dtype=np.float64), ((0, 0), (1, 0)))
@@ -149,7 +149,7 @@ def stroke_count(formula, place):
 
 
 def usual_counts(known):
-    """The (token, number of strokes) that are not rare for their token."""
+    """Return the (token, number of strokes) that are common for their token."""
     counts, tokens = {}, {}
     for one in known:
         for place in one.sure:

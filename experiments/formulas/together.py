@@ -1,14 +1,15 @@
-r"""Read formulas with two models together: one of the ink, and one of its image.
+r"""Read formulas with two models together: one for the ink and one for its image.
 
     python experiments/formulas/together.py dev.jsonl.gz --models runs/ink/formulas.keras \
         runs/image/formulas.keras
 
-Each model writes its best hypotheses, then scores those of both: n-best lists, rescored. The sum
-of the two scores, weighted by `--shares`, chooses a formula's text. Prints ExpRate for each share
-of the second model, of which 0 and 1 are the models alone. Choose one on dev, then give it alone.
+Each model writes its best hypotheses, and then scores the hypotheses of both (n-best rescoring).
+The script chooses each formula's text by the weighted sum of the two scores. It prints ExpRate for
+each weight of the second model in `--shares`; with 0 and 1, only one model counts. Choose a weight
+on dev, then pass only that one.
 
-With `--turns` both also read copies of each formula that are turned and bent a little, and a score
-is the mean over them.
+With `--turns`, both models also read copies of each formula that are slightly rotated and bent, and
+a score is the mean over the copies.
 """
 
 import argparse
@@ -21,8 +22,8 @@ import variations
 
 import keras_bahdanau as kb
 
-STRENGTH = 0.08  # of the turns: see `variations.turned`
-MOST_TURNS = 10  # whose images are all in memory
+STRENGTH = 0.08  # strength of the turns: see `variations.turned`
+MOST_TURNS = 10  # their images are all in memory
 
 
 @formulas.ends_well()
@@ -50,11 +51,11 @@ def main(arguments=None):
 
 
 class Reader:
-    """A model, and each copy of the formulas as it reads them.
+    """A model, and each copy of the formulas in the form that it reads.
 
     Attributes:
-        known: For each copy a list of dictionaries, one a formula, from the texts that the search
-            found to their scores.
+        known: For each copy, a list with a dictionary per formula, from the texts found by the
+            search to their scores.
     """
 
     def __init__(self, pipeline, copies, nbest):
@@ -68,7 +69,7 @@ class Reader:
         ]
 
     def scores(self, candidates):
-        """Lists of the scores of a formula's candidates: means over the copies."""
+        """Return the scores of each formula's candidates: means over the copies."""
         found = [
             self._scores(inputs, known, candidates)
             for inputs, known in zip(self.copies, self.known, strict=True)
@@ -76,7 +77,7 @@ class Reader:
         return [np.mean(scores, axis=0) for scores in zip(*found, strict=True)]
 
     def _scores(self, inputs, known, candidates):
-        """Those of one copy. What its search has found is not scored again."""
+        """Return the scores for one copy. Texts found by its search are not scored again."""
         rows = list(zip(inputs, known, candidates, strict=True))
         new = [(one, text) for one, own, texts in rows for text in texts if text not in own]
         scores = iter(self.pipeline.score(new))
@@ -86,7 +87,7 @@ class Reader:
 
 
 def best(texts, share, first, second):
-    """The text with the highest sum of scores, `share` of which is the second model's."""
+    """Return the text with the highest weighted score; `share` is the second model's weight."""
     sums = [(1 - share) * one + share * other for one, other in zip(first, second, strict=True)]
     return texts[max(range(len(texts)), key=sums.__getitem__)] if texts else ""
 
@@ -95,10 +96,10 @@ def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("file", type=formulas.existing)
     parser.add_argument("--models", type=formulas.existing, nargs=2, required=True, metavar="MODEL")
-    parser.add_argument("--nbest", type=int, default=10, help="hypotheses of a model: %(default)s")
+    parser.add_argument("--nbest", type=int, default=10, help="hypotheses per model (%(default)s)")
     shares = [one / 20 for one in range(21)]
     parser.add_argument("--shares", type=float, nargs="+", default=shares, metavar="SHARE")
-    parser.add_argument("--turns", type=int, default=0, help="copies of each formula: %(default)s")
+    parser.add_argument("--turns", type=int, default=0, help="copies of each formula (%(default)s)")
     parsed = parser.parse_args(arguments)
     if not 0 <= parsed.turns <= MOST_TURNS:
         parser.error(f"--turns must be from 0 to {MOST_TURNS}. Received: {parsed.turns}")

@@ -1,10 +1,10 @@
-r"""Handwritten formulas to LaTeX, from the strokes of the pen or from their image.
+r"""Train a model that converts handwritten formulas to LaTeX, from strokes or images.
 
     python experiments/formulas/train.py --data crohme/develop --source ink --out runs/ink
 
-DIR of --data holds `train.jsonl.gz` and `dev.jsonl.gz`: see `formulas.py`. The same command resumes
-a training that was stopped. The best epoch is that with the highest ExpRate on dev, greedily; then
-dev chooses the search. Test parts are for `score.py`.
+The directory --data contains `train.jsonl.gz` and `dev.jsonl.gz`: see `formulas.py`. To resume an
+interrupted run, repeat the command. The best epoch is the one with the highest ExpRate on dev with
+greedy search. The search options are then chosen on dev. Test parts are for `score.py`.
 """
 
 import argparse
@@ -22,28 +22,28 @@ SOURCES = {
     "ink": lambda: kb.sources.InkSource(),
     "image": lambda: kb.sources.ImageSource(height=128, width=1024, cell=16),
 }
-SETTINGS = {  # that differ from the preset of the source
+SETTINGS = {  # differences from the source's preset
     "ink": {},
     "image": {
         "convolutions": "16,32,96,128",
-        "encoder_units": 256,  # values as wide as those of ink: see imitate.py
+        "encoder_units": 256,  # values as wide as the ink model's: see imitate.py
         "augmentation": 0.2,
         "epochs": 26,
     },
 }
-OF_TRAINING = ("best_by", "epochs")  # the options of the two above that are none of a model
+OF_TRAINING = ("best_by", "epochs")  # options above that don't belong to a model
 DEV = "dev.jsonl.gz"
 BEAM_WIDTHS = (5, 10)
-EXPONENTS = (0.0, 0.5, 1.0)  # of the length penalty
+EXPONENTS = (0.0, 0.5, 1.0)  # exponents of the length penalty
 MOST_JOINED = 1_000_000
-SHARES = (0.1, 0.2, 0.3)  # of CTC in the search
+SHARES = (0.1, 0.2, 0.3)  # CTC weights in the search
 
 
 @formulas.ends_well()
 def main(arguments=None):
     arguments = parsed(arguments)
     source = SOURCES[arguments.source]()
-    if arguments.initial:  # or say now that it reads another one
+    if arguments.initial:  # or report now that it reads another source
         formulas.loaded(arguments.initial, type(source))
     owned = formulas.read_owned(arguments.train or arguments.data / "train.jsonl.gz")
     new = variations.joined([(ink, text) for ink, text, _ in owned], arguments.joined)
@@ -55,7 +55,7 @@ def main(arguments=None):
     pairs, dev = [(ink, text) for ink, text, _ in owned], formulas.read(arguments.data / DEV)
     begins = {"source": None if arguments.initial else source, "initial": arguments.initial}
     model = {**COMMON, **SETTINGS[arguments.source]}
-    if arguments.initial and arguments.initial.is_file():  # it is taken as it is
+    if arguments.initial and arguments.initial.is_file():  # a file is used unchanged
         model = {name: model[name] for name in OF_TRAINING if name in model}
     options = {**model, **arguments.set}
     if arguments.guided:
@@ -64,7 +64,7 @@ def main(arguments=None):
     if arguments.source == "image":
         pairs, dev = ([(drawing.drawn(ink), text) for ink, text in part] for part in (pairs, dev))
     run = Run(arguments.out)
-    if not run.is_over():  # or it was stopped behind the training
+    if not run.is_over():  # otherwise it was stopped after training
         train(pairs, dev, run.directory, TrainingOptions(**options), verbose=2, **begins)
     path = run.translator
     pipeline = kb.load_pipeline(path)
@@ -75,7 +75,7 @@ def main(arguments=None):
 
 
 def tuned(pipeline, dev):
-    """The search with the highest ExpRate on dev; of equal ones the first, which is narrower."""
+    """Return the search options with the highest ExpRate on dev; the narrower of equal ones."""
     shares = SHARES if pipeline.model.source_limits.has_ctc else (0.0,)
     searches = kb.evaluation.candidates(
         pipeline.search, BEAM_WIDTHS, EXPONENTS, ("power",), ctc_weights=shares
@@ -102,27 +102,29 @@ def parsed(arguments):
         "--from",
         type=formulas.existing,
         dest="initial",
-        help="model to go on from, a directory or a .keras file",
+        help="model to start from, a directory or a .keras file",
     )
     parser.add_argument(
-        "--joined", type=int, default=0, help="new formulas of two, side by side, to train on, too"
+        "--joined", type=int, default=0, help="number of additional formulas, each made of two"
     )
-    more = "file of more formulas to train on, such as that of recombine.py"
+    more = "additional file of training formulas, for example from recombine.py"
     parser.add_argument("--more", type=formulas.existing, action="append", default=[], help=more)
-    known = "formulas to train on in place of DIR/train.jsonl.gz, such as those of symbols.py"
+    known = "training formulas instead of DIR/train.jsonl.gz, for example from symbols.py"
     parser.add_argument("--train", type=formulas.existing, metavar="FILE", help=known)
-    guided = "weight of a loss that leads the attention over an image to the strokes of a symbol"
+    guided = "weight of a loss that guides the image attention to the strokes of a symbol"
     parser.add_argument("--guided", type=float, default=0.0, metavar="WEIGHT", help=guided)
     parser.add_argument("--turned", type=formulas.fraction, default=0.0, help=variations.TURNED)
     parser.add_argument("--learning-rate", type=float)
-    parser.add_argument("--precision", choices=("float32", "bfloat16"), help="of the products")
+    parser.add_argument(
+        "--precision", choices=("float32", "bfloat16"), help="precision of the products"
+    )
     parser.add_argument("--epochs", type=int, help="passes over the formulas")
-    parser.add_argument("--minutes", type=float, help="most time of the training")
+    parser.add_argument("--minutes", type=float, help="time limit for training")
     parsed = parser.parse_args(arguments)
     if not 0 <= parsed.joined <= MOST_JOINED:
         parser.error(f"--joined must be from 0 to {MOST_JOINED:,}. Received: {parsed.joined}")
     if parsed.guided and parsed.source != "image":
-        parser.error("--guided is for --source image: a cell of it belongs to a symbol")
+        parser.error("--guided is for --source image, where a cell belongs to a symbol")
     parsed.set = {
         name: value
         for name in ("epochs", "minutes", "learning_rate", "precision")

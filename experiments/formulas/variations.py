@@ -1,25 +1,25 @@
-"""New formulas out of old ones: two side by side, and the same one in another shape."""
+"""Make new formulas from old ones: join two side by side, or distort one."""
 
 import numpy as np
 from drawing import mean_size
 from formulas import not_empty
 
-LONGEST = 30  # tokens of two formulas side by side
-WAVES = 3  # that bend a formula
-WAVE_LENGTHS = 2.0, 6.0  # mean sizes of a stroke
-TURNED = "strength of the change of shape that each formula gets, once: %(default)s"
+LONGEST = 30  # maximum tokens of two formulas side by side
+WAVES = 3  # number of waves that bend a formula
+WAVE_LENGTHS = 2.0, 6.0  # wavelengths in mean stroke sizes
+TURNED = "strength of the distortion applied once to each formula (%(default)s)"
 
 
 def joined(pairs, count, seed=0):
-    """So many new formulas of two, the second one written to the right of the first.
+    """Return `count` new formulas, each of two with the second to the right of the first.
 
-    The strokes of both get the same mean size, as in `drawn`; their middles are at one height, and
-    one stroke, more or less, is free between them.
+    The strokes of both are scaled to the same mean size, as in `drawn`. Their middles are at the
+    same height, with a space of about one stroke size between them.
 
     Args:
         pairs: List of (strokes, latex).
-        count: Integer, the number of new ones.
-        seed: Integer. Chooses them, and the space between them.
+        count: Integer. Number of new formulas.
+        seed: Integer. Seed for choosing them and the space between them.
 
     Returns:
         List of (strokes, latex).
@@ -32,7 +32,7 @@ def joined(pairs, count, seed=0):
     if count and not short:
         raise ValueError(
             f"Formulas to join must have strokes, and at most {LONGEST // 2} tokens. "
-            f"Received: {len(pairs)} formulas, none of them such."
+            f"Received: {len(pairs)} formulas, none of them suitable."
         )
     chosen = random.integers(max(len(short), 1), size=(count, 2))
     return [
@@ -42,7 +42,7 @@ def joined(pairs, count, seed=0):
 
 
 def beside(first, second, space):
-    """Strokes of both formulas, in mean sizes of a stroke; `space` of these is between them."""
+    """Return the strokes of both formulas, in units of mean stroke size, `space` units apart."""
     strokes, end = [], -space
     for part in (first, second):
         part = not_empty(part)
@@ -56,18 +56,19 @@ def beside(first, second, space):
 
 
 def turned(inks, strength, seed=0):
-    """The strokes of each formula, sheared, turned, scaled and bent in its own way, once.
+    """Shear, rotate, scale and bend the strokes of each formula at random, once.
 
     p' = p M + sum_k a_k sin(2 pi p . u_k / l_k + f_k)
 
-    M is near the identity. The waves bend each symbol in another way, as a hand does: |a_k| is such
-    that they change a small piece of a stroke about as much as M does. (After Simard et al. 2003,
-    "Best practices for convolutional neural networks applied to visual document analysis".)
+    M is close to the identity. The waves bend each symbol differently, like a hand: |a_k| is
+    chosen so that they change a small piece of a stroke about as much as M does. (After Simard
+    et al. 2003, "Best practices for convolutional neural networks applied to visual document
+    analysis".)
 
     Args:
         inks: List of lists of arrays `(points, 2)`.
-        strength: Float. Standard deviation of the change of each number of the matrix.
-        seed: Integer. Chooses the changes.
+        strength: Float. Standard deviation of the change to each element of the matrix.
+        seed: Integer. Seed for the changes.
 
     Returns:
         List of the same form.
@@ -83,7 +84,7 @@ def turned(inks, strength, seed=0):
 
 
 def waves(unit, strength, random):
-    """A function from points `(points, 2)` to how far some random waves move them."""
+    """Return a function from points `(points, 2)` to their displacement by random waves."""
     length = unit * random.uniform(*WAVE_LENGTHS, WAVES)
     angle, begin = random.uniform(0, 2 * np.pi, (2, WAVES))
     across = np.stack([np.cos(angle), np.sin(angle)]) * 2 * np.pi / length  # (2, waves)

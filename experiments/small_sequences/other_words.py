@@ -1,14 +1,14 @@
-"""Words without a pronunciation that look like those of a dictionary, for a teacher to pronounce.
+"""Find words without a pronunciation that resemble a dictionary's, for a teacher to pronounce.
 
     python experiments/small_sequences/other_words.py *.txt --train train.tsv --dev dev.tsv \
         --out words.txt
 
-A student that reads them, too, sees many more spellings than the dictionary has (Sun et al. 2019,
-"Token-Level Ensemble Distillation for Grapheme-to-Phoneme Conversion"). A word is a run of letters
-with apostrophes between, 3 to 19 of both. Its case is changed and its accents are taken off if the
-dictionary has no such letters. Words of the dictionary are left out, and unlikely ones, such as
-foreign words, abbreviations and errors: by the letter trigrams of `--train` they are no likelier
-than the least likely 3 % of `--dev`.
+A student that also reads these words sees many more spellings than the dictionary contains (Sun et
+al. 2019, "Token-Level Ensemble Distillation for Grapheme-to-Phoneme Conversion"). A word is a run
+of letters with apostrophes between them, 3 to 19 characters long. If the dictionary lacks its
+letters, its case is changed and its accents are removed. Words in the dictionary are left out, and
+so are unlikely words, such as foreign words, abbreviations and errors: according to the letter
+trigrams of `--train`, they are at most as likely as the least likely 3 % of `--dev`.
 """
 
 import argparse
@@ -25,15 +25,15 @@ from keras_bahdanau.data.readers.lines import read_lines
 from keras_bahdanau.files.whole_file import write_text
 
 WORD = regex.compile(r"[\p{L}\p{M}]+(?:'[\p{L}\p{M}]+)*")
-LENGTHS = range(3, 20)  # in letters and apostrophes
-ADDED = 0.1  # to the count of each letter after two others
-PASSING = 0.97  # share of the words of dev that are likely enough
+LENGTHS = range(3, 20)  # minimum and maximum length in letters and apostrophes
+ADDED = 0.1  # added to the count of each letter after two others
+PASSING = 0.97  # fraction of dev words that are likely enough
 
 
 class Trigrams:
-    """How likely a spelling is.
+    """Letter trigrams, to measure how likely a spelling is.
 
-    p(w) = prod_i p(w_i | w_{i-2} w_{i-1}), with `ADDED` to each count, and an end behind w.
+    p(w) = prod_i p(w_i | w_{i-2} w_{i-1}), with `ADDED` to each count, and an end symbol after w.
 
     Args:
         words: Iterable of strings to count.
@@ -46,7 +46,7 @@ class Trigrams:
         self.letters = len({letter for _, letter in self.counts})
 
     def bits(self, word):
-        """Float: the mean of -log2 p of a letter."""
+        """Return the mean of -log2 p per letter."""
         parts = self._of(word)
         ratios = (
             (self.counts[one] + ADDED) / (self.before[one[0]] + ADDED * self.letters)
@@ -61,18 +61,18 @@ class Trigrams:
 
 
 def other_words(lines, train, dev):
-    """New words of a text.
+    """Return the new words of a text.
 
     Args:
         lines: Iterable of strings.
-        train: Set of the words of the dictionary to train on.
-        dev: Likewise, of those to choose on.
+        train: Set of dictionary words in the training part.
+        dev: Set of dictionary words in the dev part.
 
     Returns:
-        List of strings, in a random order that is always the same.
+        List of strings, in a fixed random order.
 
     Raises:
-        ValueError: If `train` or `dev` is empty, or no word is new and likely.
+        ValueError: If `train` or `dev` is empty, or if no word is both new and likely.
 
     Example:
         >>> other_words(["Savana"], {"BANANA", "CABANA", "SAVANNA", "HAVANA"}, {"NIRVANA"})
@@ -80,8 +80,8 @@ def other_words(lines, train, dev):
     """
     if not train or not dev:
         raise ValueError(
-            "A dictionary must have words to train on, and words to choose on. "
-            f"Received: {len(train):,} and {len(dev):,}. Give other files."
+            "A dictionary must have training words and dev words. "
+            f"Received: {len(train):,} and {len(dev):,}. Use other files."
         )
     letters = {letter for word in train for letter in word}
     found = {word for line in lines for word in _words(line, letters) if len(word) in LENGTHS}
@@ -90,15 +90,15 @@ def other_words(lines, train, dev):
     chosen = sorted(word for word in found - train - dev if trigrams.bits(word) < most)
     if not chosen:
         raise ValueError(
-            "A text must have words that are new, and likely enough. "
-            f"Received: {len(found):,} different words, none of them so. Give other texts."
+            "A text must contain words that are new and likely enough. "
+            f"Received: {len(found):,} different words, none of them suitable. Use other texts."
         )
     random.Random(1).shuffle(chosen)
     return chosen
 
 
 def _words(line, letters):
-    """The words of a line that the letters can write, each in the first form that they can."""
+    """Return the words of a line that `letters` can write, each in the first possible form."""
     for word in WORD.findall(line.replace("’", "'")):
         plain = regex.sub(r"\p{M}", "", unicodedata.normalize("NFD", word))
         forms = (form for text in (word, plain) for form in (text, text.upper(), text.lower()))
@@ -106,7 +106,7 @@ def _words(line, letters):
 
 
 def first_column(path):
-    """Set of the first columns of a TSV."""
+    """Return the set of values in the first column of a TSV."""
     return {line.partition("\t")[0] for line in read_lines(path) if line}
 
 
@@ -116,12 +116,12 @@ def main(arguments=None):
     )
     add = parser.add_argument
     add("texts", type=Path, nargs="+", help="files of any text, plain or .gz")
-    add("--train", type=Path, required=True, help="TSV of words to train on and pronunciations")
-    add("--dev", type=Path, required=True, help="TSV of words to choose on")
-    add("--out", type=Path, required=True, help="new file to write, one word a line")
+    add("--train", type=Path, required=True, help="TSV of training words and pronunciations")
+    add("--dev", type=Path, required=True, help="TSV of dev words")
+    add("--out", type=Path, required=True, help="new file to write, one word per line")
     given = parser.parse_args(arguments)
     if given.out.exists():
-        parser.error(f"--out is there already: choose another name. Received: {given.out}")
+        parser.error(f"--out already exists: choose another name. Received: {given.out}")
     try:
         lines = (line for path in given.texts for line in read_lines(path))
         words = other_words(lines, first_column(given.train), first_column(given.dev))

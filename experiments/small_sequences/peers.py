@@ -1,10 +1,10 @@
-"""Other toolkits on the same split, minutes and threads: yoyodyne (0.5.27) and Phonetisaurus.
+"""Run other toolkits with the same split, minutes and threads: yoyodyne 0.5.27, Phonetisaurus.
 
-Each is run by its own command line, in an environment that `benchmarks/environments.py` makes on
-first use. yoyodyne's settings are those by which its authors test it on such data
-(tests/testdata/configs of its repository): one size for all models, Adam, batches of 100. In
-place of their 50 epochs and early stopping it trains until the time is over, and the epoch with
-the highest accuracy on dev is kept.
+Each toolkit is run with its own command line, in an environment that `benchmarks/environments.py`
+creates on first use. yoyodyne's settings are the ones that its authors use to test it on such data
+(tests/testdata/configs in its repository): one size for all models, Adam, batches of 100. Instead
+of 50 epochs and early stopping, it trains until the time is over, and the epoch with the highest
+accuracy on dev is kept.
 """
 
 import csv
@@ -29,13 +29,13 @@ from environments import python_of  # noqa: E402
 
 SIZE = {"decoder_dropout": 0.2, "decoder_hidden_size": 256, "embedding_size": 64}
 ENCODER = {"dropout": 0.2, "hidden_size": 256, "embedding_size": 64}
-LAYERS = 4  # of the Transformers
+LAYERS = 4  # for the Transformers
 ADAM = {"class_path": "yoyodyne.optimizers.Adam", "init_args": {"lr": 0.01}}
 WARMUP = {
     "class_path": "yoyodyne.schedulers.WarmupInverseSquareRoot",
     "init_args": {"warmup_epochs": 10},
 }
-MODELS = {  # class, encoder, encoder of features ("shared" or "separate"), arguments of its own
+MODELS = {  # class, encoder, feature encoder ("shared" or "separate"), its own arguments
     "yoyodyne-soft": ("SoftAttentionLSTMModel", "LSTMEncoder", "shared", {}),
     "yoyodyne-hard": (
         *("HardAttentionLSTMModel", "LSTMEncoder", "separate"),
@@ -52,22 +52,22 @@ MODELS = {  # class, encoder, encoder of features ("shared" or "separate"), argu
 }
 PHONETISAURUS = "phonetisaurus"
 SYSTEMS = (*MODELS, PHONETISAURUS)
-SPACE = "▁"  # in place of a space of a word, at which Phonetisaurus would end it
+SPACE = "▁"  # replaces spaces in a word, because Phonetisaurus ends words at spaces
 
 
 def trains(system, task):
-    """True if a peer is for such tasks: Phonetisaurus takes no features."""
+    """Return True if a peer supports such tasks: Phonetisaurus accepts no features."""
     return system != PHONETISAURUS or task.kind != "inflect"
 
 
 def result(system, task, seed, arguments):
-    """Train a peer, and score its texts for dev.
+    """Train a peer, and score its output for dev.
 
     Returns:
         Dictionary for `Results.write`.
     """
     folder = arguments.out / task.name / f"{system}-{seed}"
-    shutil.rmtree(folder, ignore_errors=True)  # of a training that was killed
+    shutil.rmtree(folder, ignore_errors=True)  # from a training run that was killed
     folder.mkdir(parents=True)
     programs = arguments.environment or python_of(system.split("-")[0]).parents[1]
     rows, dev = (_rows(arguments.data / path) for path in (task.train, task.dev))
@@ -87,14 +87,14 @@ def result(system, task, seed, arguments):
 
 
 def _rows(path):
-    """Cells of the lines of a file."""
+    """Return the cells of each line in a file."""
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", encoding="utf-8") as lines:
         return [line.rstrip("\n").split("\t") for line in lines]
 
 
 def config(system, task, seed, minutes, folder):
-    """Configuration of `yoyodyne fit`; JSON is YAML, too."""
+    """Return the configuration for `yoyodyne fit`, as JSON, which is also YAML."""
     columns = task.columns.split(",")
     has_features = "features" in columns
     clock = str(datetime.timedelta(seconds=round(60 * minutes))).zfill(8)  # hours:minutes:seconds
@@ -139,28 +139,28 @@ def _model(system, has_features):
 
 
 def _yoyodyne(system, task, seed, rows, folder, programs, arguments):
-    """(texts, bytes of the checkpoint)."""
+    """Return (texts, size of the checkpoint in bytes)."""
     for name, part in zip(("train", "dev"), rows, strict=True):
         with open(folder / f"{name}.tsv", "w", encoding="utf-8", newline="") as file:
-            csv.writer(file, delimiter="\t", lineterminator="\n").writerows(part)  # it quotes
+            csv.writer(file, delimiter="\t", lineterminator="\n").writerows(part)  # yoyodyne quotes
     settings = config(system, task, seed, arguments.minutes, folder)
     _write(folder / "fit.json", settings)
     logging = folder / "log.txt", arguments.threads
     logged([programs / "yoyodyne", "fit", "--config", folder / "fit.json"], *logging)
     settings["data"]["predict"] = settings["data"].pop("val")
-    settings["data"].pop("train")  # its index stands in the directory
+    settings["data"].pop("train")  # its index is in the directory
     settings["prediction"] = {"path": str(folder / "predicted.txt")}
     beam = arguments.beam_width if system != "yoyodyne-hard" else 1  # it has none
     if beam > 1:
         settings["model"]["init_args"]["beam_width"] = beam
-        settings["data"]["batch_size"] = 1  # as its beam wants it
+        settings["data"]["batch_size"] = 1  # as its beam search requires
     settings.pop("checkpoint")
     _write(folder / "predict.json", settings)
     checkpoint = folder / "checkpoints" / "best.ckpt"
     command = [programs / "yoyodyne", "predict", "--config", folder / "predict.json"]
     logged([*command, "--ckpt_path", checkpoint], *logging)
     texts = (folder / "predicted.txt").read_text(encoding="utf-8").split("\n")[:-1]
-    if beam > 1:  # a table of texts and their scores, the best first
+    if beam > 1:  # a table of texts and their scores, best first
         texts = [cells[0] for cells in csv.reader(texts, delimiter="\t")]
     if len(texts) != len(rows[1]):
         raise RuntimeError(f"{len(texts)} texts for {len(rows[1])} lines of {task.dev}")
@@ -172,7 +172,7 @@ def _write(path, content):
 
 
 def _phonetisaurus(system, task, seed, rows, folder, programs, arguments):
-    """(texts, bytes of the transducer): it counts n-grams, in no need of a seed or of minutes."""
+    """Return (texts, bytes of the transducer); counting n-grams needs no seed or minutes."""
     lexicon, model, found = folder / "lexicon.tsv", folder / "model.fst", folder / "predicted.tsv"
     train, dev = ([(readable(one[0]), symbols(task, one[1])) for one in part] for part in rows)
     lexicon.write_text("".join(f"{word}\t{text}\n" for word, text in train), encoding="utf-8")
@@ -194,14 +194,14 @@ def _phonetisaurus(system, task, seed, rows, folder, programs, arguments):
 
 
 def symbols(task, text):
-    """A target for Phonetisaurus, which wants spaces between symbols: letters, if it has none."""
+    """Return a target for Phonetisaurus, with spaces between symbols; without any, its letters."""
     return text if task.symbols else " ".join(text)
 
 
 def readable(word):
-    """A word for Phonetisaurus: without spaces, and of Hangul the letters, not the syllables.
+    """Return a word for Phonetisaurus, without spaces and with Hangul letters for syllables.
 
-    It gives a letter two phonemes at most.
+    Phonetisaurus assigns at most two phonemes to a letter.
     """
     letters = (unicodedata.normalize("NFD", one) if "가" <= one <= "힣" else one for one in word)
     return "".join(letters).replace(" ", SPACE)

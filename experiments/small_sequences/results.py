@@ -1,4 +1,4 @@
-"""Results: a line of JSON for each task, system and seed."""
+"""Results: one line of JSON for each task, system and seed."""
 
 import json
 
@@ -7,22 +7,22 @@ from keras_bahdanau.files.whole_file import write_text
 
 
 class Results:
-    """A file of results, one JSON object a line.
+    """File of results, with one JSON object per line.
 
     Args:
-        path: Path of the file, which need not exist yet.
+        path: Path. The file doesn't need to exist yet.
     """
 
     def __init__(self, path):
         self.path = path
 
     def has(self, task, system, seed, seeds=()):
-        """True if the result exists. An ensemble must be of the same seeds."""
+        """Return True if the result exists. An ensemble must have the same seeds."""
         result = next((each for each in self.read() if key(each) == (task, system, seed)), None)
         return result is not None and (seed != "ensemble" or result["seeds"] == list(seeds))
 
     def write(self, result):
-        """Add a result, in place of an older one of the same task, system and seed."""
+        """Add a result, replacing an older one for the same task, system and seed."""
         results = [each for each in self.read() if key(each) != key(result)]
         results = sorted([*results, result], key=lambda each: tuple(map(str, key(each))))
         lines = [json.dumps(each, ensure_ascii=False) + "\n" for each in results]
@@ -30,10 +30,10 @@ class Results:
         write_text(self.path, "".join(lines))
 
     def read(self):
-        """List of dictionaries.
+        """Return the results as a list of dictionaries.
 
         Raises:
-            ValueError: If a line is no JSON.
+            ValueError: If a line is not JSON.
         """
         lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.is_file() else []
         try:
@@ -43,29 +43,29 @@ class Results:
 
 
 def key(result):
-    """Task, system and seed; the seed is a number or "ensemble"."""
+    """Return task, system and seed; the seed is a number or "ensemble"."""
     return result["task"], result["system"], result["seed"]
 
 
 def kept(scores, metrics):
-    """The part of the scores of `evaluate` that a result holds."""
+    """Return the part of the scores from `evaluate` that a result contains."""
     names = [name for metric in metrics for name in (metric, f"{metric}_interval")]
     return {name: scores[name] for name in (*names, "sources") if name in scores}
 
 
 def scored(pairs, texts, metrics):
-    """The scores of a peer's texts, as `keras-bahdanau evaluate` counts ours.
+    """Score a peer's texts in the same way as `keras-bahdanau evaluate` scores ours.
 
     Args:
         pairs: List of (source, target).
-        texts: List of strings, what the peer gave for each pair.
-        metrics: Names of metrics; those of several texts, such as "top5", are left out.
+        texts: List of strings. The peer's output for each pair.
+        metrics: Names of metrics. Metrics for several texts, such as "top5", are left out.
 
     Returns:
-        Dictionary, as that of `kept`.
+        Dictionary of the same form as from `kept`.
     """
     answers = kb.data.answers_by_source(pairs)
-    by_source = dict(zip(answers.numbers, texts, strict=True))  # a source has one text
+    by_source = dict(zip(answers.numbers, texts, strict=True))  # one text per source
     lines = [by_source[number] for number in range(len(answers.sources))]
     found = {"sources": len(lines)}
     for metric in kb.evaluation.metrics_of(metrics):

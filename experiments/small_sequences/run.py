@@ -5,9 +5,9 @@ r"""Train, compare and tabulate the tasks of `pronounce`, `transliterate` and `i
     python experiments/small_sequences/run.py peers --data DIR --tasks ice --minutes 9
     python experiments/small_sequences/run.py report
 
-DIR of --data has the files that `list` names. `--tasks` takes names, groups and examples, with
-commas between. Each result is a line of --results: existing results are kept, so a command that
-was killed continues where it was. All choices are made on dev; nothing here reads a test.
+The directory --data contains the files that `list` prints. `--tasks` accepts names, groups and
+examples, separated by commas. Each result is a line in --results. Existing results are kept, so a
+killed command continues where it stopped. All choices are made on dev; no test part is read.
 """
 
 import argparse
@@ -22,7 +22,7 @@ COMMANDS = ("list", "train", "peers", "report")
 
 
 def main(arguments=None):
-    """The command line; True of a result that could not be made."""
+    """Run the command line; return True if a result could not be computed."""
     arguments = parsed(arguments)
     results = Results(arguments.results)
     if arguments.command == "list":
@@ -45,8 +45,8 @@ def main(arguments=None):
 
 
 def plan(arguments):
-    """Yield (task, system, seed, function that makes the result)."""
-    import peers  # Keras, which takes time
+    """Yield (task, system, seed, function that computes the result)."""
+    import peers  # Keras: slow to import
     import trainings
 
     for task in arguments.tasks:
@@ -71,14 +71,14 @@ def _later(function, *arguments):
 
 
 def _made(results, task, system, seed, make, seeds):
-    """Make a result that is not there; return the error's message, or None."""
+    """Compute a missing result; return the error message, or None."""
     if results.has(task.name, system, seed, seeds):
         print(f"{task.name}, {system}, {seed}: already in {results.path}", flush=True)
         return None
     print(f"{task.name}, {system}, {seed}", flush=True)
     try:
         if seed == "ensemble" and not all(results.has(task.name, system, one) for one in seeds):
-            raise RuntimeError("a training of it is missing")
+            raise RuntimeError("a training run for it is missing")
         result = make()
     except (OSError, RuntimeError, ValueError) as error:
         print(f"  {error}", flush=True)
@@ -121,19 +121,19 @@ def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("command", choices=COMMANDS)
     add = parser.add_argument
-    add("--data", type=Path, metavar="DIR", help="directory of the data")
-    add("--out", type=Path, default=Path("runs/small_sequences"), help="of models (%(default)s)")
+    add("--data", type=Path, metavar="DIR", help="data directory")
+    add("--out", type=Path, default=Path("runs/small_sequences"), help="models (%(default)s)")
     results = Path(__file__).with_name("results.jsonl")
-    add("--results", type=Path, default=results, help="file of figures (%(default)s)")
+    add("--results", type=Path, default=results, help="file for results (%(default)s)")
     add("--tasks", type=_tasks, default=tasks.ALL, help="names, groups, examples (all)")
-    add("--seeds", type=_seeds, default=[1], help="numbers with commas between (1)")
+    add("--seeds", type=_seeds, default=[1], help="numbers, separated by commas (1)")
     settings, systems = tasks.SETTINGS, tables.PEERS
     add("--settings", type=_names(settings), default=["preset"], help=", ".join(settings))
     add("--systems", type=_names(systems), default=[*systems], help=", ".join(systems))
-    add("--minutes", type=float, help="most time of each training; peers need it")
-    add("--threads", type=int, default=1, help="of each process (%(default)s)")
-    add("--beam-width", type=int, default=1, help="of yoyodyne where it has a beam (%(default)s)")
-    add("--environment", type=Path, help="that has the peers (made in benchmarks/.envs)")
+    add("--minutes", type=float, help="time limit per training run; peers need it")
+    add("--threads", type=int, default=1, help="threads per process (%(default)s)")
+    add("--beam-width", type=int, default=1, help="for yoyodyne, if it has a beam (%(default)s)")
+    add("--environment", type=Path, help="environment with the peers (created in benchmarks/.envs)")
     parsed = parser.parse_args(arguments)
     if parsed.command in ("train", "peers") and parsed.data is None:
         parser.error("--data is needed")
@@ -141,7 +141,7 @@ def parsed(arguments):
         parser.error("--minutes is needed")
     if parsed.minutes is not None and not parsed.minutes > 0:
         parser.error(f"--minutes must be above 0. Received: {parsed.minutes}")
-    for name in ("data", "out", "results", "environment"):  # commands run elsewhere, too
+    for name in ("data", "out", "results", "environment"):  # commands also run in other directories
         if getattr(parsed, name):
             setattr(parsed, name, getattr(parsed, name).resolve())
     return parsed

@@ -1,4 +1,4 @@
-"""The results as Markdown: tables of scores, sizes and times, and the published figures' origin."""
+"""Results as Markdown: tables of scores, sizes and times, and sources of published figures."""
 
 import itertools
 import statistics
@@ -14,29 +14,29 @@ PEERS = {  # headings
     "phonetisaurus": "Phonetisaurus",
 }
 UNITS = {"ser": "WER", "exact": "exact"}
-BETTER = {"ser": min, "exact": max}  # of several scores
-OTHERS = {  # metrics behind the first one, whichever a task has
+BETTER = {"ser": min, "exact": max}  # choose the best of several scores
+OTHERS = {  # metrics after the first one, if a task has them
     **{"per": "PER", "cer": "CER"},
     **{name: f"one of {name[3:]} right" for name in ("top2", "top3", "top5")},
 }
 ABOUT = """# All results
 
-`run.py report` prints this page from the files of results. Scores are those of dev: WER is the
-share of words none of whose pronunciations is met, "exact" the share of right forms or names.
-Minutes are the limit of a training on one core: one number is that of all neural systems of a row,
-several are those of different ones. In the table of sizes scores are means of the seeds, kB and
-milliseconds are of the published file; where none is published, kB are of the first seed.
-[README.md](README.md) has the commands, [EXPERIMENTS.md](EXPERIMENTS.md) the processors, and what
-else was tried."""
+`run.py report` prints this page from the result files. Scores are for dev: WER is the percentage of
+words for which the answer is none of the pronunciations, "exact" the percentage of correct forms or
+names. Minutes are the time limit for training on one core: one value applies to all neural systems
+in a row, several values to different systems. In the table of sizes, scores are means over the
+seeds, and kB and milliseconds are for the published file; if none is published, kB are for the
+first seed. [README.md](README.md) lists the commands. [EXPERIMENTS.md](EXPERIMENTS.md) describes
+the processors and what else was tried."""
 
 
 def summary(results):
-    """The first table, which README.md has, too."""
+    """Return the first table, which is also in README.md."""
     return _summary(Scores(results))
 
 
 def report(results):
-    """All tables.
+    """Return all tables.
 
     Args:
         results: List of dictionaries, as `Results.read` gives them.
@@ -53,7 +53,7 @@ def report(results):
 
 
 def _summary(scores):
-    """Groups and tasks with goals x (published, yoyodyne's best model of those run, ours)."""
+    """Return groups and tasks with goals x (published, best yoyodyne model that was run, ours)."""
     models = [name for name in PEERS if name.startswith("yoyodyne")]
     ours = [name for name in ("preset", "small") if scores.has(name)]
     head = ["task", "", "published best", "yoyodyne", PEERS["phonetisaurus"]]
@@ -75,20 +75,20 @@ def _summary(scores):
 
 
 def _accuracy(scores):
-    """Task x (published, peers, one model of the preset, mean of its seeds, ensemble)."""
+    """Return tasks x (published, peers, one preset model, mean over its seeds, ensemble)."""
     peers = [name for name in PEERS if scores.has(name)]
     head = ["task", "", "minutes", "published best", *(PEERS[name] for name in peers)]
     return _with_minutes(scores, head, peers, ["preset"])
 
 
 def _smaller(scores):
-    """Task x (narrower models: one, mean of the seeds, ensemble)."""
+    """Return tasks x (narrower models: one, mean over the seeds, ensemble)."""
     settings = [name for name in ("small", "four-bits") if scores.has(name)]
     return _with_minutes(scores, ["task", "", "minutes", "published best"], [], settings)
 
 
 def _with_minutes(scores, head, peers, settings):
-    """The table of tasks that have a result of these."""
+    """Return the table of tasks with a result for one of these."""
 
     def cells(task):
         ours = itertools.chain(*(scores.row(task, name) for name in settings))
@@ -108,7 +108,7 @@ def _with_minutes(scores, head, peers, settings):
 
 
 def _rows(scores, cells):
-    """Yield (name, a task, numbers): the mean of each whole group, and then its tasks."""
+    """Yield (name, a task, values): the mean of each complete group, then its tasks."""
     for group, members in scores.groups.items():
         table = [cells(task) for task in members]
         whole = len(members) == sum(one.group == group for one in tasks.ALL)
@@ -119,13 +119,13 @@ def _rows(scores, cells):
 
 
 def _of_seeds(settings):
-    """Headings of what `Scores.row` gives for each of our settings."""
+    """Return the headings for the values of `Scores.row` for each of our settings."""
     parts = "first seed", "mean of the seeds", "ensemble"
     return [f"`{name}`, {part}" for name in settings for part in parts]
 
 
 def _sizes(scores):
-    """Task x (what 8 or 4 bits cost, bytes of the files, time of a word on a device)."""
+    """Return tasks x (loss from 8 or 4 bits, file sizes, time per word on a device)."""
     head = ["task", "setting", "", "float32", ".tflite", "bits", ".tflite, kB", ".keras, kB"]
     head += [f"ms, {name}" for name in WAYS]
     rows = []
@@ -139,7 +139,7 @@ def _sizes(scores):
 
 
 def _programs(scores):
-    """Published files x programs for devices: milliseconds of a word, greedily and five texts."""
+    """Return published files x device programs: ms per word, greedy and five suggestions."""
     measured = [one for one in scores.published() if "programs" in one]
     names = [*dict.fromkeys(name for one in measured for name in one["programs"])]
     if not names:
@@ -156,7 +156,7 @@ def _programs(scores):
 
 
 def _settings(scores):
-    """Task x settings, means of the seeds, where there are several."""
+    """Return tasks x settings, as means over the seeds if there are several."""
     used = [one for one in tasks.SETTINGS if scores.has(one)]
     if len(used) < 2:
         return ""
@@ -170,7 +170,7 @@ def _settings(scores):
 
 
 def _files(scores):
-    """Published files x all metrics, the first one with its interval of 95 %."""
+    """Return published files x all metrics, the first with its 95 % confidence interval."""
     head = ["published file of", "setting", "seed", "", "score", "95 %", *OTHERS.values()]
     rows = []
     for one in scores.published():
@@ -186,7 +186,7 @@ def _files(scores):
 
 
 def _origins(scores):
-    """The published figures in full."""
+    """Return the published figures in full."""
     names = [name for group, members in scores.groups.items() for name in (group, *members)]
     names = dict.fromkeys(name if isinstance(name, str) else name.name for name in names)
     lines = [
@@ -214,6 +214,6 @@ def _number(value):
 
 
 def _table(head, rows, left):
-    """Markdown; the first columns are to the left."""
+    """Return Markdown; the first `left` columns are left-aligned."""
     rule = [*["---"] * left, *["--:"] * (len(head) - left)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))

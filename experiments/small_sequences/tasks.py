@@ -1,4 +1,4 @@
-"""The tasks as plain data: files, columns, metrics, settings of the training, published figures."""
+"""The tasks as plain data: files, columns, metrics, training settings, published figures."""
 
 import dataclasses
 from typing import NamedTuple
@@ -7,7 +7,7 @@ PAIRS = "source,target"
 
 
 class Kind(NamedTuple):
-    """An example: metrics, the first of which ranks, and signatures of the .tflite file."""
+    """An example: metrics, the first of which ranks systems, and signatures of the .tflite file."""
 
     metrics: tuple
     signatures: tuple
@@ -18,16 +18,16 @@ KINDS = {
     "transliterate": Kind(("exact", "cer", "top2", "top3"), ("greedy", "nbest", "prefix")),
     "inflect": Kind(("exact", "cer"), ("greedy", "nbest")),
 }
-LONGEST = 64  # tokens of a target in a .tflite file, and of a source where its task has no number
+LONGEST = 64  # target tokens in a .tflite file, and source tokens if the task sets no number
 
 
 class Figure(NamedTuple):
-    """A published figure, for the first metric of its task.
+    """Published figure for the first metric of a task.
 
     Attributes:
-        value: Float, in percent.
-        system: String, its name, with what else a reader has to know.
-        read: Bool. True if it was read in the source; False if it is recalled from memory.
+        value: Float. In percent.
+        system: String. Name of the system, with any other details a reader needs.
+        read: Bool. True if it was read in the source, False if it is recalled from memory.
     """
 
     value: float
@@ -40,19 +40,19 @@ class Figure(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """A file to train on, and one to choose on.
+    """Task with a training file and a dev file.
 
     Attributes:
-        name: String, which no other task has.
-        group: String: tasks whose mean is a row of the table.
-        kind: String, a key of `KINDS`.
-        train: String, path below the directory of the data.
-        dev: Likewise.
-        columns: String, the columns of both files, which our commands find alone.
-        symbols: Bool. True if the tokens of a target, such as "R EH D", have spaces between them:
-            the peers are told so.
-        longest_source: Integer, tokens of a source in a .tflite file, which hard attention pays
-            for squared: at least a third more than the longest of both files has.
+        name: String. A unique name.
+        group: String. A group of tasks whose mean is a table row.
+        kind: String. A key of `KINDS`.
+        train: String. Path of the training file below the data directory.
+        dev: String. Path of the dev file below the data directory.
+        columns: String. Columns of both files; our commands detect them themselves.
+        symbols: Bool. True if spaces separate the tokens of a target, such as "R EH D"; this is
+            passed to the peers.
+        longest_source: Integer. Number of source tokens in a .tflite file, at least a third more
+            than the longest source in both files. The cost of hard attention is quadratic in it.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Task:
 
 
 _WORD, _LONG_WORD = {"longest_source": 32}, {"longest_source": 40}
-_LONGEST_SOURCES = {  # of words; Vietnamese ones have several syllables
+_LONGEST_SOURCES = {  # source tokens for words; Vietnamese words have several syllables
     **{"eng_us": {}, "vie_hanoi": {}},
     **dict.fromkeys(("dut", "kor", "wel_sw"), _LONG_WORD),
 }
@@ -127,7 +127,7 @@ ALL = (
 )
 TASKS = {task.name: task for task in ALL}
 
-# All are of the official tests, or where a note says so of others; ours and the peers' are of dev.
+# All are for the official tests unless a note says otherwise; ours and the peers' are for dev.
 _BASELINE = "baseline of SIGMORPHON 2021, an ensemble of neural transducers"
 _OF_LANGUAGES = {
     **{"eng_us": 41.94},
@@ -136,7 +136,7 @@ _OF_LANGUAGES = {
     **{"ady": 22, "gre": 21, "ice": 12, "ita": 19, "khm": 34, "lav": 55, "mlt_latn": 19},
     **{"rum": 10, "slv": 49, "wel_sw": 10},
 }
-PUBLISHED = {  # of a task or of a group's mean, the best first
+PUBLISHED = {  # for a task or for a group's mean, best first
     "cmudict": (
         Figure(19.88, "Sun et al. 2019, Transformer, taught by an ensemble on other words, too"),
         Figure(20.24, "Toshniwal and Livescu 2016, global attention, five models"),
@@ -164,7 +164,7 @@ PUBLISHED = {  # of a task or of a group's mean, the best first
         Figure(84.1, "the same, soft attention LSTM"),
     ),
 }
-SUMMARIZED = {  # groups, tasks without one, and tasks with a goal of their own; what they are
+SUMMARIZED = {  # groups, and tasks with no group or with their own goal -> description
     "cmudict": "CMUdict, phonemes of 101,347 words",
     "eng_us": "American English, phonemes of 33,344 words",
     "sigmorphon-2021-medium": "phonemes of 8,000 words, ten languages, mean",
@@ -177,24 +177,24 @@ SUMMARIZED = {  # groups, tasks without one, and tasks with a goal of their own;
     "turkish-medium": "of these, Turkish",
 }
 
-# Options of `train` beside `--preset characters`.
+# Options of `train` in addition to `--preset characters`.
 _SMALL = ("--units", "152", "--attention-units", "72", "--embedding-units", "72")  # 400 kB
-_HARD = ("--hard-alignment", "first-monotonic")  # the preset's own from letters to phonemes
-_SOFT = ("--hard-alignment", "none")  # its own for all else
-_UNKNOWN = ("--unknown-rate", "0.1")  # of inflection; the preset has 0.2 for up to 5,000 forms
-_KNOWN = ("--unknown-rate", "0")  # as the preset was before
-_FEATURES_FIRST = ("--columns", "source,target,features-first")  # of inflection
-_COPY = ("--copy",)  # of source and target with common characters: inflection
+_HARD = ("--hard-alignment", "first-monotonic")  # the preset's default from letters to phonemes
+_SOFT = ("--hard-alignment", "none")  # its default for all other tasks
+_UNKNOWN = ("--unknown-rate", "0.1")  # for inflection; the preset uses 0.2 for up to 5,000 forms
+_KNOWN = ("--unknown-rate", "0")  # the preset's earlier default
+_FEATURES_FIRST = ("--columns", "source,target,features-first")  # for inflection
+_COPY = ("--copy",)  # if source and target share characters: inflection
 _LARGE = (
     *("--units", "352", "--encoder-units", "176", "--depth", "2", "--dropout", "0.3"),
     *("--batch-sentences", "256", "--learning-rate", "2e-3", "--precision", "bfloat16"),
     *("--epochs", "60", "--epoch-steps", "1", "--patience", "60"),
-)  # of a hundred thousand pairs, as a .keras file of 4 MB
+)  # for a hundred thousand pairs, a .keras file of 4 MB
 _LARGE_FURTHER = (
     *("--dropout", "0.08", "--batch-sentences", "256", "--learning-rate", "1.2e-3"),
     *("--precision", "bfloat16", "--epochs", "40", "--epoch-steps", "1", "--patience", "60"),
 )
-_MORE_DROPOUT = ("--dropout", "0.2")  # of a hundred thousand pairs; the preset has 0.08
+_MORE_DROPOUT = ("--dropout", "0.2")  # for a hundred thousand pairs; the preset uses 0.08
 _FURTHER = (
     *("--dropout", "0.03", "--batch-sentences", "128", "--learning-rate", "1e-3"),
     *("--precision", "bfloat16", "--epochs", "30", "--epoch-steps", "1", "--patience", "60"),
@@ -204,7 +204,7 @@ _SMALL_FURTHER = ("--dropout", "0.02", *_FURTHER[2:])
 _LARGE_OTHER = ("--dropout", "0.12", *_LARGE_FURTHER[2:])
 _TAUGHT = ("--word-distillation", "0.8", "--dropout", "0.05", *_FURTHER[2:])
 _SMALL_TAUGHT = ("--word-distillation", "0.8", *_SMALL_FURTHER)
-FURTHER = {  # settings that go on from a run of another
+FURTHER = {  # settings that continue from a run of another setting
     **{"large-further": "large-1", "large-other": "large-1"},
     **{"further": "preset-1", "taught": "further-2"},
     **{"small-further": "small-less-dropout-1", "small-taught": "small-further-1"},
@@ -216,7 +216,7 @@ _MEDIUM = (
     *("--units", "196", "--attention-units", "104", "--embedding-units", "104"),
     *("--dropout", "0.06", "--batch-sentences", "128", "--learning-rate", "2e-3"),
     *("--precision", "bfloat16", "--epochs", "200", "--epoch-steps", "1", "--patience", "200"),
-)  # of a hundred thousand pairs, 400 kB in 4 bits
+)  # for a hundred thousand pairs, 400 kB in 4 bits
 _AWARE = ("--quantization-aware", "--quantization", "int4")
 _FOUR_BITS = (
     *(*_AWARE, "--batch-sentences", "256", "--learning-rate", "6e-4", "--precision", "bfloat16"),
@@ -226,11 +226,11 @@ _BY_TEACHERS = ("--word-distillation", "0.8", "--batch-sentences", "256", *_LARG
 _IN_FOUR_BITS = ("--units", "224", "--attention-units", "112", "--embedding-units", "112")  # 400 kB
 _LARGE_ONES = ("large-further-3", "large-other-2")
 _ON_OTHER_WORDS = ("other-words", "other-words-four-bits", "narrow", "narrow-four-bits")
-TEACHERS = {  # runs of others, together
+TEACHERS = {  # runs of other settings, used together
     **dict.fromkeys(("taught", "small-taught"), _LARGE_ONES),
     **dict.fromkeys(_ON_OTHER_WORDS, ("large-further-3", "further-2")),
 }
-OTHER_WORDS = dict.fromkeys(  # files below the directory of the data, by setting
+OTHER_WORDS = dict.fromkeys(  # files below the data directory, by setting
     _ON_OTHER_WORDS,
     (
         *("transliteration/*/develop/*", "g2p/sigmorphon2021/develop/high/*"),
@@ -239,8 +239,8 @@ OTHER_WORDS = dict.fromkeys(  # files below the directory of the data, by settin
     ),
 )
 NARROWED = {"narrow": ("--share", "0.53", "--dropout-share", "0.4")}  # options of narrow.py
-LINES_WEIGHED = 2000  # of the training, by which narrow.py chooses
-HALLUCINATED, LINES_MADE = "hallucinated", 10_000  # of inflection: half of the batches
+LINES_WEIGHED = 2000  # training lines that narrow.py uses to choose units
+HALLUCINATED, LINES_MADE = "hallucinated", 10_000  # for inflection: half of the batches
 SETTINGS = {
     **{"preset": (), "soft": _SOFT, "hard": _HARD, "copy": _COPY},
     **{"small": _SMALL, "small-soft": (*_SMALL, *_SOFT), "small-hard": (*_SMALL, *_HARD)},
@@ -257,55 +257,55 @@ SETTINGS = {
     "narrow-four-bits": (*_AWARE, *_BY_TEACHERS, "--learning-rate", "1.2e-3"),
     "other-words-four-bits": (*_AWARE, *_BY_TEACHERS, "--learning-rate", "6e-4"),
 }
-BESIDE = {  # the task's own model is of another setting; of each variant the first has precedence
-    **dict.fromkeys(("other-words", "large-further", "large"), "large"),  # a .keras file alone
-    **dict.fromkeys(  # for devices that have more than a megabyte
+BESIDE = {  # variants besides the task's main model; the first setting has precedence
+    **dict.fromkeys(("other-words", "large-further", "large"), "large"),  # only a .keras file
+    **dict.fromkeys(  # for devices with room for more than 1 MB
         ("other-words-four-bits", "large-four-bits"), "large-int4"
     ),
-    **dict.fromkeys(("narrow-four-bits", "small-four-bits", "small-taught"), "small"),  # in 400 kB
+    **dict.fromkeys(("narrow-four-bits", "small-four-bits", "small-taught"), "small"),  # 400 kB
     **dict.fromkeys(("small-further", "small-less-dropout"), "small"),
 }
 
 
 def quantization(task, setting):
-    """The weights of a .tflite file: "int4" or "int8".
+    """Return the quantization of a .tflite file: "int4" or "int8".
 
-    The rules that take Hangul apart, and join it, are 173 kB of a file that is to have 400.
+    The rules for splitting and joining Hangul take 173 kB of a file limited to 400 kB.
     """
     return "int4" if task.name == "kor" or setting.endswith("four-bits") else "int8"
 
 
 def signatures(kind, setting):
-    """What a .tflite file may have, and the most bytes that are to be spent on it.
+    """Return the signatures to try for a .tflite file, and its maximum size.
 
     Args:
-        kind: String, a key of `KINDS`.
-        setting: String, a key of `SETTINGS`.
+        kind: String. A key of `KINDS`.
+        setting: String. A key of `SETTINGS`.
 
     Returns:
-        (list of lists of signatures, number of bytes): all of them, and those of a file that would
-        be too large with all. One takes some 10 to 20 kB.
+        (list of lists of signatures, number of bytes): all signatures, and those of a file that
+        would be too large with all of them. Each takes about 10 to 20 kB.
     """
     names = [*KINDS[kind].signatures]
     small = setting.startswith(("small", "narrow")) or setting == "four-bits"
     most = 400_000 if small and kind == "pronounce" else 1_000_000
     if BESIDE.get(setting) == "large-int4":
-        most = 2_000_000  # it is beyond a megabyte without greedy search, too
+        most = 2_000_000  # it exceeds 1 MB even without greedy search
     return [names, [name for name in names if name != "greedy"]], most
 
 
 def chosen(names):
-    """The tasks that a text names, with commas between: by name, group or kind.
+    """Return the tasks in a comma-separated text of task names, groups or kinds.
 
     Raises:
-        ValueError: If there is no such name.
+        ValueError: If a name is unknown.
     """
     wanted = names.split(",")
     known = {name for task in ALL for name in (task.name, task.group, task.kind)}
     unknown = [name for name in wanted if name not in known]
     if unknown:
         raise ValueError(
-            "A name must be that of a task, a group or an example. "
+            "A name must be a task, a group or an example. "
             f"Received: {', '.join(unknown)}. `run.py list` prints them."
         )
     return [task for task in ALL if {task.name, task.group, task.kind} & {*wanted}]

@@ -1,4 +1,4 @@
-"""Our models: trained, scored, exported and scored again by the command line, each in a process."""
+"""Train, score, export and re-score our models with the command line, in separate processes."""
 
 import itertools
 import json
@@ -28,7 +28,7 @@ from keras_bahdanau.files.whole_file import write_text
 from keras_bahdanau.training import Run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-# `keras-bahdanau`; modules of the current directory, which `python -m` takes first, are none of it
+# runs `keras-bahdanau`; unlike `python -m`, it imports no modules from the current directory
 PROGRAM = """
 import sys
 sys.path[:] = filter(None, sys.path)
@@ -38,24 +38,24 @@ main()
 
 
 def environment(threads):
-    """Variables that keep a process to so many threads: TensorFlow's and PyTorch's."""
-    # operations side by side, each on one core, are the fastest way: benchmarks/README.md
+    """Return environment variables that limit the threads of TensorFlow and PyTorch."""
+    # operations in parallel, each on one core, are fastest: benchmarks/README.md
     counts = {"TF_NUM_INTRAOP_THREADS": 1, "TF_NUM_INTEROP_THREADS": threads}
     counts |= {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
     return {**os.environ, **{name: str(count) for name, count in counts.items()}}
 
 
 def processor_seconds():
-    """Time of all processes that have been run so far: with it one sees that a core was shared."""
+    """Return the CPU time of all processes so far, which shows whether a core was shared."""
     used = os.times()
     return used.children_user + used.children_system
 
 
 def logged(command, log, threads, stdin=None, stdout=None):
-    """Run a command whose output goes to a file, but for that of a `stdout`.
+    """Run a command and write its output to a file, except to a given `stdout`.
 
     Raises:
-        RuntimeError: If it fails; the message has the last line of its output.
+        RuntimeError: If it fails. The message contains the last line of its output.
     """
     with open(log, "a", encoding="utf-8") as out:
         print("$", *command, file=out, flush=True)
@@ -67,11 +67,11 @@ def logged(command, log, threads, stdin=None, stdout=None):
 
 
 class Training:
-    """One task, setting and seed, in a directory of its own; what is there is not made again.
+    """One task, setting and seed in its own directory; existing results are kept.
 
     Args:
         task: `Task`.
-        setting: String, a key of `SETTINGS`.
+        setting: String. A key of `SETTINGS`.
         seed: Integer.
         arguments: Namespace of the command line.
     """
@@ -85,11 +85,11 @@ class Training:
         self.file = self.folder / f"model.{self.quantization}.tflite"
 
     def result(self):
-        """The result, once all of it has been made."""
+        """Compute everything that is missing, and return the result."""
         self.folder.mkdir(parents=True, exist_ok=True)
         began = processor_seconds()
         self._train()
-        trained = processor_seconds() - began  # in this sitting
+        trained = processor_seconds() - began  # in this process
         self._export()
         metrics = self.task.metrics
         progress = self.run.progress()
@@ -103,7 +103,7 @@ class Training:
         }
 
     def _of_file(self, sizes):
-        """The parts of a result that are of the .tflite file."""
+        """Return the parts of a result that concern the .tflite file."""
         return {
             "tflite": kept(self._evaluated("tflite", self.file), self.task.metrics),
             "bytes": {**sizes, "tflite": self.file.stat().st_size},
@@ -131,7 +131,7 @@ class Training:
         )
 
     def _with_invented_words(self, own):
-        """Options for a training on both, half and half."""
+        """Return options for training on both, half and half."""
         made = self.folder / "made.tsv"
         if not made.is_file():
             given = ("--lines", LINES_MADE, "--seed", self.seed, "--out", made)
@@ -139,7 +139,7 @@ class Training:
         return "--corpus", f"own={own}:0.5", "--corpus", f"made={made}:0.5"
 
     def _with_other_words(self, own):
-        """Options for a training on both: words of other texts, as the teachers pronounce them."""
+        """Return options for training on both: words from other texts with the teachers' output."""
         words, made = self.folder / "words.txt", self.folder / "words.tsv"
         if not words.is_file():
             names = OTHER_WORDS[self.setting]
@@ -149,13 +149,13 @@ class Training:
                 *("--dev", self.data / self.task.dev, "--out", words),
             )
         if not made.is_file():
-            made.with_name(f".unfinished-{made.name}").unlink(missing_ok=True)  # of a killed one
+            made.with_name(f".unfinished-{made.name}").unlink(missing_ok=True)  # from a killed run
             teachers = [("--model", self._other(name)) for name in TEACHERS[self.setting]]
             self._command("translate", words, *itertools.chain(*teachers), "--write-pairs", made)
         return "--corpus", f"own={own}", "--corpus", f"other={made}"
 
     def _narrowed(self, run):
-        """The model to begin with: that of a run, or a narrower one that is made of it."""
+        """Return the initial model: that of a run, or a narrower one made from it."""
         if self.setting not in NARROWED:
             return run
         pairs, made = self.folder / "some.tsv", self.folder / "narrow.keras"
@@ -176,7 +176,7 @@ class Training:
         return made
 
     def _other(self, name):
-        """The run of another setting and seed of the task."""
+        """Return the run of another setting and seed for the task."""
         return self.folder.with_name(name) / "run"
 
     def _program(self, name, *arguments):
@@ -200,7 +200,7 @@ class Training:
                 return
 
     def _evaluated(self, name, model):
-        """All scores of a model's file on dev."""
+        """Return all dev scores of a model file."""
         return evaluated(self.task, self.data, [model], self.folder / f"{name}.json", self._command)
 
     def _command(self, *arguments):
@@ -208,7 +208,7 @@ class Training:
 
 
 def ensemble(task, setting, seeds, arguments):
-    """The result of all seeds' models together."""
+    """Return the result of the ensemble of all seeds' models."""
     models = [Training(task, setting, seed, arguments).run.translator for seed in seeds]
     folder = arguments.out / task.name / f"{setting}-ensemble"
     folder.mkdir(parents=True, exist_ok=True)
@@ -226,7 +226,7 @@ def ensemble(task, setting, seeds, arguments):
 
 
 def evaluated(task, data, models, path, command):
-    """All scores of models on dev, from a JSON file that `command` writes if it is not there."""
+    """Return all dev scores of models, from a JSON file that `command` writes if it is missing."""
     if not path.is_file():
         given = [part for model in models for part in ("--model", model)]
         command(

@@ -224,8 +224,8 @@ def test_a_model_of_surroundings_begins_as_the_model_of_ink(example, data):
 @pytest.mark.parametrize(
     ("files", "out", "told"),
     [
-        ([], "new", "--from must be the directory of a training. Received: "),
-        (["run.json"], "", "--out is there already: choose another directory. Received: "),
+        ([], "new", "--from must be the directory of a training run. Received: "),
+        (["run.json"], "", "--out already exists: choose another directory. Received: "),
     ],
     ids=["no training", "no new directory"],
 )
@@ -351,7 +351,7 @@ def test_a_line_that_is_no_formula_is_named(example, tmp_path, line, told):
     with pytest.raises(ValueError) as raised:
         example("formulas").read_owned(file)
     assert f"Received: path='{file}', whose line 3 has {told}" in str(raised.value)
-    assert str(raised.value).endswith(" Mend it or remove it.")
+    assert str(raised.value).endswith(" Correct or remove it.")
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_a_file_is_written_or_refused_in_one_line(other_words, tmp_path, capsys)
     assert capsys.readouterr().out == "1 words\n" and paths["out"].read_text() == "SAVANA\n"
     with pytest.raises(SystemExit) as ended:
         other_words.main(given)
-    assert ended.value.code == 2 and "--out is there already" in capsys.readouterr().err
+    assert ended.value.code == 2 and "--out already exists" in capsys.readouterr().err
     paths["out"].unlink()
     (tmp_path / "unlikely").write_text("CSVBNS HAVANA")
     for name, message in (("none", "none"), ("unlikely", "Received: 2 different words, none")):
