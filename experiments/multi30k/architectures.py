@@ -1,12 +1,13 @@
-r"""Architectures side by side on Multi30K: the same pairs, subwords and minutes for each.
+r"""Compare architectures on Multi30K, with the same pairs, subwords and minutes for each.
 
     python experiments/multi30k/architectures.py train --data multi30k --minutes 60 --out runs/rows
     python experiments/multi30k/architectures.py measure --data multi30k --out runs/rows
     python experiments/multi30k/architectures.py table --out runs/rows
 
-DIR of --data holds `tok/`: see README.md here. Scores are those of `val`; `train --test` decodes
-test_2016_flickr, once for each system, at the end. `train` goes on where it was stopped. `measure`
-takes the speed and size of all that is trained, one after the other: let nothing else run.
+The directory --data contains `tok/`: see README.md here. Scores are for `val`; `train --test`
+decodes test_2016_flickr at the end, once for each system. `train` resumes where it was stopped.
+`measure` measures speed and size of all trained systems, one after another: run nothing else
+meanwhile.
 """
 
 import argparse
@@ -30,8 +31,8 @@ SUBWORDS = {
     **{"vocabulary_size": 6000, "model_type": "bpe", "joint": True},
     "normalization": "nmt_nfkc",
 }
-WIDTHS = {"units": 512, "embedding_units": 256, "attention_units": 256}  # those of `small`
-AS_SMALL = {  # the training of the preset `small`
+WIDTHS = {"units": 512, "embedding_units": 256, "attention_units": 256}  # as in `small`
+AS_SMALL = {  # training options of the preset `small`
     **{"optimizer": "adam", "learning_rate": 0.002, "schedule": "cosine", "warmup": 0.02},
     **{"clip_norm": 5.0, "ema_momentum": 0.998, "loss_mean": "tokens", "label_smoothing": 0.1},
     **{"batch_sentences": 0, "batch_tokens": 1500, "max_length": 128, "epochs": 54},
@@ -48,10 +49,10 @@ SYSTEMS = {
 }
 PARTS = {"val": "val", "test": "test_2016_flickr"}
 RULE = scoring.SETTINGS["tok"]
-SENTENCES = 200  # of `val`, that are timed on a device, one by one
-ROUNDS = 3  # times that each is timed
+SENTENCES = 200  # of `val`, timed on a device one by one
+ROUNDS = 3  # times that each sentence is timed
 GREEDY, BEAM = (kb.SearchOptions(beam_width=width) for width in (1, 5))
-LENGTHS = (16, 64, 256)  # tokens of a target, for the memory of a hypothesis
+LENGTHS = (16, 64, 256)  # target tokens, for the memory per hypothesis
 
 
 def main(arguments=None):
@@ -78,13 +79,13 @@ def read(arguments, part):
 
 
 def options_of(name, arguments):
-    """Options of a system: those that it names, then those of the command line."""
+    """Return a system's options: its own, overridden by the command line."""
     given = {"seed": arguments.seed, "minutes": arguments.minutes, **SUBWORDS, **SYSTEMS[name]}
     return TrainingOptions(**{**given, **dict(arguments.set)})
 
 
 def score(arguments, name, run, part):
-    """Scores of a part, in a file that is not written twice."""
+    """Return the scores on a part, which a file keeps once computed."""
     path = arguments.out / f"{name}.{part}.json"
     if path.exists():
         return
@@ -108,14 +109,14 @@ def score(arguments, name, run, part):
 
 
 def pace(translator, progress, pairs):
-    """Target tokens of training a second, end tokens included, validation within the time."""
+    """Return target tokens per second of training, including end tokens and validation time."""
     ids = translator.target.encode([target for _, target in pairs])  # with the end token
     tokens = sum(map(len, ids))
     return progress.epoch * tokens / progress.seconds
 
 
 def measure(arguments, name, translator):
-    """Speed, size and memory of a trained system, in NAME.measured.json."""
+    """Measure speed, size and memory of a trained system, and write NAME.measured.json."""
     sources = [source for source, _ in read(arguments, "val")]
     path = arguments.out / f"{name}.int8.tflite"
     if not path.exists():
@@ -138,13 +139,13 @@ def measure(arguments, name, translator):
 
 
 def hypothesis_bytes(translator, length):
-    """Memory that a step hands to the next, for one hypothesis in a search of so many tokens."""
+    """Return the bytes that a step passes to the next, per hypothesis, for `length` tokens."""
     stack = translator.model.decoder.cell.stack
     return 4 * sum(numbers(cell, length) for cell in getattr(stack, "cells", [stack]))
 
 
 def numbers(cell, length):
-    """Numbers of a cell's states; self-attention has keys and values of its window at most."""
+    """Count the values in a cell's states; self-attention has keys and values for its window."""
     count = sum(keras.tree.flatten(cell.state_sizes))
     if not isinstance(cell, kb.layers.SelfAttentionCell):
         return count
@@ -152,7 +153,7 @@ def numbers(cell, length):
 
 
 def seconds(function, *arguments, **options):
-    """The shortest of some runs, the first of which traces the graph and does not count."""
+    """Return the time of the shortest run, without the first, which traces the graph."""
     function(*arguments, **options)
     times = []
     for _ in range(ROUNDS):
@@ -163,12 +164,12 @@ def seconds(function, *arguments, **options):
 
 
 def p50(translator, sources):
-    """Median time of a sentence in milliseconds, the shortest of some rounds each."""
+    """Return the median ms per sentence, using each sentence's shortest round."""
     return 1e3 * statistics.median(seconds(translator.translate, [source]) for source in sources)
 
 
 def table(arguments):
-    """All systems so far, as Markdown."""
+    """Return a Markdown table of all systems so far."""
     head = "system|weights|epochs|minutes|target tokens/s|BLEU|greedily|chrF|attention, nats"
     head += "|sentences/s, greedy|beam 5|int8 file|p50, greedy|beam 5"
     head += f"|state of a hypothesis, {LENGTHS[0]} to {LENGTHS[-1]} tokens"
@@ -207,10 +208,10 @@ def parsed(arguments):
     add = parser.add_argument
     add("command", choices=("train", "measure", "table"))
     add("--data", type=Path, help="directory with tok/, for train and measure")
-    add("--out", type=Path, required=True, help="directory that receives everything")
-    add("--systems", nargs="+", choices=SYSTEMS, default=[*SYSTEMS], help="some of them (all)")
-    add("--minutes", type=float, default=60.0, help="most time of each training (60)")
-    add("--seed", type=int, default=1, help="of the weights, dropout and batches (1)")
+    add("--out", type=Path, required=True, help="directory for all results")
+    add("--systems", nargs="+", choices=SYSTEMS, default=[*SYSTEMS], help="systems (all)")
+    add("--minutes", type=float, default=60.0, help="time limit per training run (60)")
+    add("--seed", type=int, default=1, help="seed for weights, dropout and batches (1)")
     add("--test", action="store_true", help="decode the test, once for each system")
     add(
         "--set",
@@ -218,7 +219,7 @@ def parsed(arguments):
         action="append",
         default=[],
         metavar="OPTION=VALUE",
-        help="a training option for all systems, such as units=64; may be given several times",
+        help="training option for all systems, such as units=64; may be repeated",
     )
     parsed = parser.parse_args(arguments)
     if parsed.command != "table" and parsed.data is None:

@@ -1,10 +1,10 @@
-"""Of the texts that a model wrote for each source, those that are closest to the true targets.
+"""Select, for each source, the model translations that are closest to the true targets.
 
     keras-bahdanau translate train.en --model MODEL --nbest 4 --write-pairs written.tsv
     python experiments/multi30k/closest.py train.en train.de written.tsv --keep 2 --out closest.tsv
 
-Closeness is chrF of a sentence, to the nearest target of its source. A source that has no true
-target is left out, and counted.
+Closeness is sentence chrF to the nearest target of the source. Sources without a true target are
+left out and counted.
 """
 
 import argparse
@@ -40,12 +40,12 @@ def main(arguments=None):
 
 
 def closest(texts, targets, keep):
-    """The texts with the highest chrF, different ones, best first; none without a target.
+    """Return distinct texts with the highest chrF, best first; none if there are no targets.
 
     Args:
         texts: List of strings.
-        targets: List of strings, of which the nearest counts.
-        keep: Positive integer, how many texts at most.
+        targets: List of strings. The nearest one counts.
+        keep: Positive integer. Maximum number of texts.
     """
     if not targets:
         return []
@@ -62,10 +62,10 @@ def parsed(arguments):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("source", type=Path, help="sources of training")
+    add("source", type=Path, help="training sources")
     add("target", type=Path, help="their true targets")
-    add("written", type=Path, help="TSV of sources and texts of a model")
-    add("--keep", type=int, default=2, help="texts of a source (2)")
+    add("written", type=Path, help="TSV of sources and model translations")
+    add("--keep", type=int, default=2, help="maximum texts per source (2)")
     add("--out", type=Path, required=True, help="TSV to write")
     parsed = parser.parse_args(arguments)
     if parsed.keep < 1:

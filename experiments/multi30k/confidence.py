@@ -1,11 +1,12 @@
-r"""How far the confidence of a Multi30K model can be trusted: fitted on val, measured on the test.
+r"""Measure how reliable a Multi30K model's confidence is: fitted on val, measured on the test.
 
     python experiments/multi30k/confidence.py --data multi30k --language de --out runs/de-1
 
-DIR of --out is that of `train.py --no-test`, whose search `val` has chosen. `translator.keras` gets
-the calibration. The test, test_2016_flickr, is decoded once. `confidence.json` has its BLEU, the
-area under the ROC curve of right texts (chrF >= 40), and the expected calibration error, for the
-calibrated confidence and for the raw one, the geometric mean of the probabilities of the tokens.
+--out is the output directory of `train.py --no-test`, with search options chosen on `val`. The
+calibration is added to `translator.keras`. The test, test_2016_flickr, is decoded once.
+`confidence.json` contains its BLEU, and the area under the ROC curve for correct texts (chrF >= 40)
+and the expected calibration error, both for the calibrated confidence and for the raw confidence,
+which is the geometric mean of the token probabilities.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import keras_bahdanau as kb
 from keras_bahdanau.evaluation.confidence_quality import calibration_error, reliability, roc_auc
 from keras_bahdanau.files.whole_file import write_json, write_text
 
-DRAWS = 1000  # of the bootstrap
+DRAWS = 1000  # in the bootstrap
 
 
 def main(arguments=None):
@@ -62,7 +63,7 @@ def read(arguments, part):
 
 
 def measured(right, values):
-    """The two figures, each with the interval of 95 % by bootstrap over the texts."""
+    """Return the two figures, each with its 95 % interval from a bootstrap over the texts."""
     random = np.random.default_rng(0)
     draws = [random.integers(len(right), size=len(right)) for _ in range(DRAWS)]
     figures = {}
@@ -79,7 +80,7 @@ def parsed(arguments):
     parser.add_argument("--language", choices=("de", "fr"), default="de")
     parser.add_argument("--text", choices=tuple(scoring.SETTINGS), default="tok")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
-    right = "least chrF of a text that is right, in percent: %(default)g"
+    right = "minimum chrF of a correct text, in percent (%(default)g)"
     parser.add_argument("--threshold", type=float, default=40.0, help=right)
     return parser.parse_args(arguments)
 

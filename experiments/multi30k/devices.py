@@ -1,10 +1,10 @@
-r"""LiteRT files side by side on Multi30K: size, BLEU and the time of a sentence, on one thread.
+r"""Compare LiteRT files on Multi30K: size, BLEU and time per sentence, on one thread.
 
     python experiments/multi30k/devices.py --data multi30k --out devices.json \
         examples/multi30k/models/small-de.tflite examples/multi30k/models/student-de.tflite
 
-DIR of --data holds `tok/`: see README.md here. Scores are those of `val`, or of --part. The first
-file is what the others are compared with, by the time of its beam. Let nothing else run.
+The directory --data contains `tok/`: see README.md here. Scores are for `val`, or for --part. The
+other files are compared with the beam search time of the first one. Run nothing else meanwhile.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import keras_bahdanau as kb
 from keras_bahdanau.exporters.litert.on_device import OnDeviceTranslator
 from keras_bahdanau.files.whole_file import write_json
 
-SEARCHES = {"greedy": True, "beam": False}  # the file's own beam
+SEARCHES = {"greedy": True, "beam": False}  # the file's beam
 
 
 def main(arguments=None):
@@ -34,7 +34,7 @@ def main(arguments=None):
 
 
 def measured(path, name, greedy, pairs):
-    """A row of the table: a file by one search."""
+    """Return the table row for a file with one search."""
     translator = OnDeviceTranslator(path, greedy=greedy)
     sources = [source for source, _ in pairs]
     texts = [one.text for one in translator.translate(sources)]
@@ -50,7 +50,7 @@ def measured(path, name, greedy, pairs):
 
 
 def table(rows):
-    """The rows as Markdown."""
+    """Return the rows as a Markdown table."""
     first = next(row for row in rows if row["search"] == "beam")
     head = "file, search | MB | BLEU | chrF | p50 | times as fast"
     lines = [f"| {head} |", "|---" + "|--:" * head.count("|") + "|"]
@@ -73,8 +73,8 @@ def parsed(arguments):
     )
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help=".tflite files")
     parser.add_argument("--data", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--part", default="val", help="of the data; %(default)s")
-    parser.add_argument("--out", type=Path, required=True, help="a .json file to write")
+    parser.add_argument("--part", default="val", help="part of the data (%(default)s)")
+    parser.add_argument("--out", type=Path, required=True, help=".json file to write")
     arguments = parser.parse_args(arguments)
     for path in [arguments.data / "tok", *arguments.files, arguments.out.absolute().parent]:
         if not path.exists():

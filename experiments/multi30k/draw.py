@@ -1,11 +1,11 @@
-"""New sentences that a language model draws: sources for a teacher to translate.
+"""Draw new sentences from a language model, as sources for a teacher to translate.
 
     awk '{print "a"}' train.en > a.en
     keras-bahdanau train a.en train.en --attention none --out runs/lm
     python experiments/multi30k/draw.py --model runs/lm --without train.en --out drawn.en
 
-The model is a translator of one source, here "a", into all sentences of the training. Texts that
-did not end, that were drawn before, or that stand in a file of --without are left out.
+The model translates a single source, here "a", into all training sentences. Texts are left out if
+they did not end, were drawn before, or are in a file of --without.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from keras_bahdanau.data.readers.lines import read_lines
 from keras_bahdanau.files.whole_file import write_text
 
 MOST_LINES, MOST_DRAWS = 10_000_000, 1000
-PATIENCE = 20  # draws without anything new
+PATIENCE = 20  # consecutive draws without a new text
 
 
 def main(arguments=None):
@@ -34,21 +34,21 @@ def main(arguments=None):
 
 
 def drawn_texts(translator, given, known):
-    """(list of new texts, number of all that were drawn).
+    """Return (list of new texts, number of drawn texts).
 
     Args:
         translator: `Translator`.
-        given: Namespace of the command line.
-        known: Set of strings that are left out.
+        given: Namespace with the command line arguments.
+        known: Set of strings to leave out.
     """
     settings = {"temperature": given.temperature, "beam_width": given.draws}
-    # the bound that follows the length of the source is not to cut the texts
+    # the limit based on the source length must not cut the texts
     settings |= {"max_length": given.max_length, "max_length_offset": given.max_length}
     search = dataclasses.replace(translator.search, **settings)
     texts, seen = [], {*known, ""}
     seed = last = given.seed
     while len(texts) < given.lines and seed - last <= PATIENCE:
-        # the same source and seed would give the same draws
+        # the same source and seed would repeat the draws
         (found,) = translator.translate_nbest(
             [given.source], search=dataclasses.replace(search, seed=seed)
         )
@@ -67,14 +67,14 @@ def parsed(arguments):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("--model", type=Path, required=True, help="directory of the training, or .keras file")
-    add("--source", default="a", help="the one source (%(default)s)")
+    add("--model", type=Path, required=True, help="directory of a training run, or .keras file")
+    add("--source", default="a", help="the single source (%(default)s)")
     add("--lines", type=int, default=10_000, help="sentences to write (%(default)s)")
-    add("--temperature", type=float, default=0.85, help="of the draws (%(default)s)")
-    add("--draws", type=int, default=200, help="at once (%(default)s)")
-    add("--max-length", type=int, default=30, help="most tokens of a sentence (%(default)s)")
+    add("--temperature", type=float, default=0.85, help="sampling temperature (%(default)s)")
+    add("--draws", type=int, default=200, help="draws at a time (%(default)s)")
+    add("--max-length", type=int, default=30, help="maximum tokens per sentence (%(default)s)")
     add("--without", type=Path, nargs="*", default=[], help="files with lines to leave out")
-    add("--seed", type=int, default=0, help="of the first draws (%(default)s)")
+    add("--seed", type=int, default=0, help="seed for the first draws (%(default)s)")
     add("--out", type=Path, required=True, help="file to write")
     parsed = parser.parse_args(arguments)
     for name, most in (("lines", MOST_LINES), ("draws", MOST_DRAWS)):

@@ -1,19 +1,18 @@
-r"""A narrower translator made of a trained one: the units that its loss needs most.
+r"""Make a narrower translator from a trained one: keep the units that matter most for its loss.
 
     python experiments/multi30k/narrow.py --model MODEL.keras --pairs some.tsv --share 0.75 \
         --out narrow.keras
 
-For models of the presets `small` and `characters`. A training begins with the weights that are
-left in place of random ones: `train --from narrow.keras`. Each width of the model (embeddings, each
-direction of each layer of the encoder, attention, decoder) keeps the same share of its units. If
-m_i multiplies what unit i gives to all that reads it, then
+This works for models with the presets `small` and `characters`. To start training from the
+remaining weights instead of random ones, use `train --from narrow.keras`. Each width of the model
+(embeddings, each direction of each encoder layer, attention, decoder) keeps the same fraction of its
+units. If m_i multiplies the output of unit i for everything that reads it, then
 
 dL/dm_i = sum_w w dL/dw    over the weights w that read unit i,
 
-and the units with the largest sum of its squares over batches of pairs of the training are kept
-(Molchanov et al. 2019, "Importance Estimation for Neural Network Pruning"). `--plain` leaves the
-tables of Unicode normalization, 240 kB, out of the vocabularies, for texts that have that form
-already.
+and the units with the largest sum of squares over batches of training pairs are kept (Molchanov et
+al. 2019, "Importance Estimation for Neural Network Pruning"). `--plain` removes the Unicode
+normalization tables, 240 kB, from the vocabularies, for texts that are already normalized.
 """
 
 import argparse
@@ -32,32 +31,32 @@ from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.training import TrainingOptions, TrainingPlan
 from keras_bahdanau.training.model import validated_model
 
-SENTENCES = 32  # of a batch
-MULTIPLE = 8  # of each width
+SENTENCES = 32  # per batch
+MULTIPLE = 8  # each width is a multiple of this
 PRESETS = "small", "characters"
 RATES = "dropout", "embedding_dropout", "readout_dropout", "recurrent_dropout", "word_dropout"
 FREE, ATTENTION, DECODER = (), ("attention",), ("decoder",)
 
 
 class Layout(NamedTuple):
-    """Where the units of a model are.
+    """Positions of the units of a model in its weights.
 
     Attributes:
-        widths: Dictionary from each kind of units to the option of the model that has their number.
-        axes: Dictionary from the end of a weight's path to the kinds of units of its rows and of
-            its columns. Those of three gates follow each other; what reads units has them on its
-            rows, a table of embeddings on its columns.
+        widths: Dictionary from each kind of units to the model option with their number.
+        axes: Dictionary from the end of a weight's path to the kinds of units in its rows and in
+            its columns. Units of three gates are consecutive. Weights that read units have them in
+            their rows, an embedding table has them in its columns.
     """
 
     widths: dict
     axes: dict
 
     def axes_of(self, weight):
-        """The kinds of units of each axis of a weight, or None if it is no weight of these."""
+        """Return the kinds of units on each axis of a weight, or None for other weights."""
         return next((axes for end, axes in self.axes.items() if weight.path.endswith(end)), None)
 
     def has(self, weight, sizes):
-        """True if each axis of a weight has the units that `axes` says."""
+        """Return True if each axis of a weight has the units given by `axes`."""
         axes = self.axes_of(weight)
         if axes is None or len(axes) != len(weight.shape):
             return False
@@ -66,7 +65,7 @@ class Layout(NamedTuple):
 
 
 def layout(options):
-    """The `Layout` of a model of the preset `small` or `characters`."""
+    """Return the `Layout` of a model with the preset `small` or `characters`."""
     letters = options.preset == "characters"
     target = ("target",)
     source = target if options.share_embeddings else ("source",)
@@ -128,13 +127,13 @@ def narrow(given):
     """Write the narrower translator.
 
     Raises:
-        ValueError: If MODEL is of another preset, or has other layers than its preset.
+        ValueError: If MODEL has another preset, or layers other than its preset's.
     """
     wide = kb.Translator.load(given.model)
     training = wide.training or {"preset": "no known preset"}
     if training["preset"] not in PRESETS:
         raise ValueError(
-            f"The translator must be of the preset {' or '.join(PRESETS)}. "
+            f"The translator must have the preset {' or '.join(PRESETS)}. "
             f"Received: {given.model}, of {training['preset']}. Give another one."
         )
     options = TrainingOptions(**training).resolved()
@@ -152,7 +151,7 @@ def narrow(given):
         for name, size in sizes.items()
     }
     own = {option: len(kept[name]) for name, option in places.widths.items()}
-    own["readout_units"] = len(kept["target"])  # embeddings are its output layer, too
+    own["readout_units"] = len(kept["target"])  # the embeddings are also the output layer
     own |= {name: given.dropout_share * getattr(options, name) for name in RATES}
     options = dataclasses.replace(options, **own)
     source, target = wide.source, wide.target
@@ -171,7 +170,7 @@ def narrow(given):
 
 
 def importances(translator, options, pairs):
-    """The importance of each unit: a dictionary from each kind to a vector."""
+    """Return the importance of each unit: a dictionary from each kind to a vector."""
     model = validated_model(TrainingPlan(options, translator.source, translator.target))
     model.set_weights(translator.model.get_weights())
     sources, targets = zip(*pairs, strict=True)
@@ -212,8 +211,8 @@ def importances(translator, options, pairs):
 
 
 def plain(subwords):
-    """The same vocabulary for texts that are normalized already."""
-    from sentencepiece import sentencepiece_model_pb2  # which loads protobuf
+    """Return the same vocabulary for texts that are already normalized."""
+    from sentencepiece import sentencepiece_model_pb2  # loads protobuf
 
     proto = sentencepiece_model_pb2.ModelProto.FromString(subwords.model)
     proto.normalizer_spec.name = "identity"
@@ -226,13 +225,13 @@ def _narrowed(width, share):
 
 
 def _parts(vector, names, sizes):
-    """Cut a vector of the units of several names: pairs of a name and its part."""
+    """Split a vector with units of several names into pairs of a name and its part."""
     ends = np.cumsum([sizes[name] for name in names])[:-1]
     return zip(names, np.split(vector, ends), strict=True)
 
 
 def _selected(weight, axes, sizes, kept):
-    """The rows and columns of the units that are kept."""
+    """Return the rows and columns of the kept units."""
     for axis, names in enumerate(axes):
         if names:
             places = _parts(np.arange(weight.shape[axis]), names, sizes)
@@ -247,11 +246,19 @@ def parsed(arguments):
     )
     add = parser.add_argument
     add(
-        "--model", type=Path, required=True, help="translator of the preset `small` or `characters`"
+        "--model",
+        type=Path,
+        required=True,
+        help="translator with the preset `small` or `characters`",
     )
-    add("--pairs", type=Path, required=True, help="TSV of some pairs of the training")
-    add("--share", type=float, default=0.75, help="of the units, above 0 and up to 1 (0.75)")
-    add("--dropout-share", type=float, default=1.0, help="of MODEL's rates of dropout (1.0)")
+    add("--pairs", type=Path, required=True, help="TSV with some training pairs")
+    add(
+        "--share",
+        type=float,
+        default=0.75,
+        help="fraction of units to keep, above 0 and up to 1 (0.75)",
+    )
+    add("--dropout-share", type=float, default=1.0, help="fraction of MODEL's dropout rates (1.0)")
     add("--plain", action="store_true", help="vocabularies without Unicode normalization")
     add("--out", type=Path, required=True, help=".keras file to write")
     parsed = parser.parse_args(arguments)

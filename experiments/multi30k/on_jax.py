@@ -1,4 +1,4 @@
-r"""The training of a translator on a GPU by Keras on JAX, where TensorFlow has no GPU.
+r"""Train a translator on a GPU with Keras on JAX, where TensorFlow has no GPU.
 
     python experiments/multi30k/on_jax.py prepare --model MODEL.keras --out ids.npz \
         --corpus train.tsv --corpus closest.tsv --valid val.tsv
@@ -7,11 +7,11 @@ r"""The training of a translator on a GPU by Keras on JAX, where TensorFlow has 
     python experiments/multi30k/on_jax.py finish --model MODEL.keras --weights weights.npz \
         --out NEW.keras
 
-Only `prepare` and `finish` need TensorFlow. The new model has MODEL's vocabularies and shape; it
-begins with random weights, or with MODEL's (`--further`). Options of the training are MODEL's, but
-for what `--set` changes. An epoch has all pairs of all corpora; a corpus that is given twice counts
-twice. The learning rate is set at the start of each epoch, by a cosine that reaches 0 when
-`--minutes` are over; two epochs at least are made. On TensorFlow `train` needs `--set buckets=1`.
+Only `prepare` and `finish` need TensorFlow. The new model has MODEL's vocabularies and shape. It
+starts from random weights, or from MODEL's (`--further`). The training options are MODEL's, except
+those changed with `--set`. An epoch contains all pairs of all corpora; a corpus that is given twice
+counts twice. The learning rate is set at the start of each epoch, following a cosine that reaches 0
+after `--minutes`; there are at least two epochs. On TensorFlow, `train` needs `--set buckets=1`.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from keras_bahdanau.training.model import compiled_model
 
 MOST_EPOCHS, MOST_MINUTES = 100_000, 7 * 24 * 60
 VALID_SHAPES = 2
-SETTABLE = {  # what `train` can do, and what changes no shape of the model
+SETTABLE = {  # options that `train` supports and that don't change the model's shape
     *("learning_rate", "batch_tokens", "buckets", "precision", "optimizer", "clip_norm"),
     *("weight_decay", "ema_momentum", "l2", "label_smoothing", "loss_mean", "r_drop"),
     *("dropout", "embedding_dropout", "readout_dropout", "recurrent_dropout", "word_dropout"),
@@ -50,7 +50,7 @@ def main(arguments=None):
 
 
 def prepare(given):
-    """Write the ids of all pairs, the options, and the weights that a training begins with."""
+    """Write the ids of all pairs, the options, and the initial weights."""
     import keras_bahdanau as kb
 
     translator = kb.Translator.load(given.model)
@@ -74,7 +74,7 @@ def prepare(given):
 
 
 def train(given):
-    """Train, and write the average of the weights in 16 bits."""
+    """Train, and write the averaged weights in 16 bits."""
     arrays = np.load(given.ids)
     options = _options(arrays, given)
     model = _model(arrays, options)
@@ -90,28 +90,28 @@ def train(given):
     others = {"options": dataclasses.asdict(made), "history": clock.history}
     with averaged_weights(model):
         weights = [keras.ops.convert_to_numpy(one) for one in model.trainable_variables]
-        _save(given.out, report | others, weights)  # before there is another graph to compile
+        _save(given.out, report | others, weights)  # before another graph is compiled
         report |= model.evaluate(valid, return_dict=True, verbose=0)
         _save(given.out, report | others, weights)
     print(json.dumps(report), flush=True)
 
 
 def finish(given):
-    """Write a translator with these weights: what it searches with is that of the old one."""
+    """Write a translator with these weights and the old one's search options."""
     import keras_bahdanau as kb
 
     translator = kb.Translator.load(given.model)
     arrays = np.load(given.weights)
     _put(arrays, translator.model)
-    # the file keeps MODEL's dropout and losses, and a later training goes on with these
+    # the file keeps MODEL's dropout and losses, which later training uses
     own = {name: one for name, one in translator.training.items() if name in MODEL_OPTIONS}
     translator.training = json.loads(str(arrays["report"]))["options"] | own
-    translator.calibration = None  # that of other weights
+    translator.calibration = None  # belongs to other weights
     translator.save(given.out)
 
 
 def _options(arrays, given):
-    """The `ResolvedOptions` of MODEL, with what is set."""
+    """Return the `ResolvedOptions` of MODEL with the changes from --set."""
     options = json.loads(str(arrays["options"])) | dict(given.set)
     options |= {"jit_compile": keras.backend.backend() == "jax", "seed": given.seed}
     options |= {"freeze": "", "quantization_aware": False, "guided_alignment": 0.0}
@@ -119,22 +119,22 @@ def _options(arrays, given):
         options["batch_sentences"] = 0
     options = TrainingOptions(**options).resolved()
     if not options.batch_tokens:
-        raise ValueError("Batches are measured in tokens here: give --set batch_tokens=4096.")
+        raise ValueError("Batches must be measured in tokens: use --set batch_tokens=4096.")
     return options
 
 
 def _model(arrays, options):
-    """A compiled model of MODEL's shape, with its weights if the training goes on from there."""
+    """Return a compiled model with MODEL's shape, and its weights if training continues from it."""
     source, target = (Vocabulary(int(size)) for size in arrays["sizes"])
     source = target if arrays["joint"] else source
     keras.utils.set_random_seed(options.seed)
-    # a number, and no schedule: a callback changes it
+    # a number instead of a schedule: a callback changes it
     model = compiled_model(TrainingPlan(options, source, target), options.learning_rate)
     shapes = [list(one.shape) for one in model.trainable_variables]
     if shapes != json.loads(str(arrays["shapes"])):
         raise ValueError(
-            "MODEL has other weights than its options describe: it went on from a file without "
-            "the run.json of its training. Give the model of that training."
+            "MODEL has other weights than its options describe: it was trained from a file without "
+            "the run.json of its training run. Use the model of that run."
         )
     if "weight_0" in arrays:
         _put(arrays, model)
@@ -150,39 +150,39 @@ def _numbered(weights, dtype=np.float32):
 
 
 def _put(arrays, model):
-    """Give a model the weights of a file."""
+    """Set the weights of a model from a file."""
     found = sum(name.startswith("weight_") for name in arrays)
     if found != len(model.trainable_variables):
         raise ValueError(
             f"The file has {found} weights, the model {len(model.trainable_variables)}. "
-            "Give the MODEL that `prepare` got."
+            "Use the MODEL that `prepare` received."
         )
     for number, weight in enumerate(model.trainable_variables):
         weight.assign(arrays[f"weight_{number}"].astype(np.float32))
 
 
 class Vocabulary:
-    """The size of a vocabulary, for ids are all that a training sees."""
+    """Size of a vocabulary; training needs only ids."""
 
     def __init__(self, vocabulary_size):
         self.vocabulary_size = vocabulary_size
         self.subwords = self
 
     def front_end(self, units, convolutions=None, augmentation=0.0):
-        """The embedding of the source."""
+        """Return the embedding of the source."""
         from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 
         return TokenEmbedding(self.vocabulary_size, units, name="front_end")
 
 
 class Batches(keras.utils.PyDataset):
-    """Batches of similar length, in few shapes, since XLA compiles for each one.
+    """Batches of similar length in few shapes, because XLA compiles each shape.
 
     Args:
-        arrays: Dictionary of the arrays of `prepare`.
+        arrays: Dictionary of the arrays from `prepare`.
         part: "train" or "valid".
         batch_tokens, buckets: As in `TrainingOptions`.
-        seed: Integer that decides the order of all epochs; None for that of the pairs.
+        seed: Integer. Seed for the order in all epochs; None keeps the order of the pairs.
     """
 
     def __init__(self, arrays, part, batch_tokens, buckets, seed=None):
@@ -202,7 +202,7 @@ class Batches(keras.utils.PyDataset):
         return self.groups.steps
 
     def on_epoch_end(self):
-        """Other batches for the next epoch."""
+        """Make new batches for the next epoch."""
         self.order = self.groups.split(self.random)
         if self.random is not None:
             self.random.shuffle(self.order)
@@ -213,13 +213,13 @@ class Batches(keras.utils.PyDataset):
 
 
 class Clock(keras.callbacks.Callback):
-    """The learning rate of each epoch, as a cosine of the time, and the end of `fit` with it.
+    """Callback that sets the learning rate per epoch as a cosine of time, and ends `fit`.
 
-    The first epoch, which compiles, has half of the height: it warms up.
+    The first epoch, which compiles, warms up with half of the learning rate.
 
     Args:
-        seconds: Float, the time of the training.
-        height: Float, the highest learning rate.
+        seconds: Float. Training time.
+        height: Float. Highest learning rate.
     """
 
     def __init__(self, seconds, height):
@@ -232,7 +232,7 @@ class Clock(keras.callbacks.Callback):
         self.begun = time.monotonic()
         if epoch == 1:
             self.warm = self.begun
-            self.end = max(self.end, self.begun + 1.0)  # the second is made, and learns
+            self.end = max(self.end, self.begun + 1.0)  # the second epoch also learns
         left = max(0.0, self.end - self.begun) / max(1e-9, self.end - self.warm)
         share = 0.5 if epoch == 0 else (1 - math.cos(math.pi * left)) / 2
         self.model.optimizer.learning_rate = self.height * share
@@ -241,21 +241,21 @@ class Clock(keras.callbacks.Callback):
         now = time.monotonic()
         self.history.append([round(now - self.start, 1), round(float(logs["loss"]), 4)])
         print(f"epoch {epoch + 1}: {now - self.start:.1f} s, loss {logs['loss']:.4f}", flush=True)
-        if epoch and now + (now - self.begun) / 2 > self.end:  # another would end too late
+        if epoch and now + (now - self.begun) / 2 > self.end:  # another epoch would end too late
             self.model.stop_training = True
 
 
 def _parser():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     works = parser.add_subparsers(required=True, dest="command")
-    one = works.add_parser("prepare", help="ids of the pairs, with TensorFlow")
+    one = works.add_parser("prepare", help="write the ids of the pairs, with TensorFlow")
     one.add_argument("--model", type=Path, required=True)
     one.add_argument("--corpus", type=Path, action="append", required=True, metavar="TSV")
     one.add_argument("--valid", type=Path, required=True, metavar="TSV")
-    one.add_argument("--further", action="store_true", help="begin with the weights of MODEL")
+    one.add_argument("--further", action="store_true", help="start from the weights of MODEL")
     one.add_argument("--out", type=_arrays, required=True, metavar="FILE.npz")
     one.set_defaults(work=prepare)
-    one = works.add_parser("train", help="the training, on the backend of KERAS_BACKEND")
+    one = works.add_parser("train", help="train on the backend in KERAS_BACKEND")
     one.add_argument("ids", type=Path)
     one.add_argument("--minutes", type=_minutes, default=5.0)
     one.add_argument("--seed", type=int, default=1)
@@ -265,11 +265,13 @@ def _parser():
         action="append",
         default=[],
         metavar="OPTION=VALUE",
-        help=f"may be given several times: {', '.join(sorted(SETTABLE))}",
+        help=f"may be repeated: {', '.join(sorted(SETTABLE))}",
     )
     one.add_argument("--out", type=_arrays, required=True, metavar="FILE.npz")
     one.set_defaults(work=train)
-    one = works.add_parser("finish", help="a translator with the new weights, with TensorFlow")
+    one = works.add_parser(
+        "finish", help="write a translator with the new weights, with TensorFlow"
+    )
     one.add_argument("--model", type=Path, required=True)
     one.add_argument("--weights", type=Path, required=True)
     one.add_argument("--out", type=Path, required=True)
@@ -287,15 +289,17 @@ def _setting(text):
 def _minutes(text):
     value = float(text)
     if not 0 < value <= MOST_MINUTES:
-        raise argparse.ArgumentTypeError(f"Above 0, at most {MOST_MINUTES}. Received: {text}")
+        raise argparse.ArgumentTypeError(
+            f"It must be above 0 and at most {MOST_MINUTES}. Received: {text}"
+        )
     return value
 
 
 def _arrays(text):
-    """Path of a file that can be written when the work is done."""
+    """Return the path of a file that can be written when the work is done."""
     path = Path(text)
     if path.suffix != ".npz":
-        raise argparse.ArgumentTypeError(f"A name must end with .npz. Received: {text}")
+        raise argparse.ArgumentTypeError(f"A name must end in .npz. Received: {text}")
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
 

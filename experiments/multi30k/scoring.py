@@ -1,9 +1,9 @@
-"""Scores of Multi30K: the rule of the published figures, and sacreBLEU on raw text.
+"""Score Multi30K: by the rule of the published figures, or with sacreBLEU on raw text.
 
     python experiments/multi30k/scoring.py REFERENCES HYPOTHESES --text tok
 
-The rule: train on the official lower-cased, normalized and tokenized files, undo subwords, do not
-detokenize, and count as `sacrebleu --tokenize none --force -lc` does.
+The rule: train on the official lowercased, normalized and tokenized files, join subwords, don't
+detokenize, and score as `sacrebleu --tokenize none --force -lc` does.
 """
 
 import argparse
@@ -14,23 +14,23 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from keras_bahdanau.data import read_lines
 
-SETTINGS = {  # of `kb.evaluation.evaluate` too
+SETTINGS = {  # also of `kb.evaluation.evaluate`
     "tok": {"tokenize": "none", "lowercase": True},
     "raw": {"tokenize": None, "lowercase": False},  # 13a, cased
 }
-RULES_TOKENS = {"de": 12103, "fr": 13988}  # of the references of test_2016_flickr
+RULES_TOKENS = {"de": 12103, "fr": 13988}  # tokens in the references of test_2016_flickr
 
 
 def score(hypotheses, references, text):
-    """BLEU and chrF with their signatures, and the tokens of both sides as BLEU counts them.
+    """Return BLEU and chrF with their signatures, and both sides' tokens as counted by BLEU.
 
     Args:
         hypotheses: List of strings.
         references: List of strings.
-        text: "tok", by the rule, or "raw".
+        text: "tok" to score by the rule, or "raw".
 
     Raises:
-        ValueError: If there are not as many hypotheses as references.
+        ValueError: If the numbers of hypotheses and references differ.
     """
     if len(hypotheses) != len(references):
         raise ValueError(
@@ -51,25 +51,25 @@ def score(hypotheses, references, text):
 
 
 def check_references(references, language):
-    """Raises ValueError if these are not the references that the rule is about.
+    """Raise ValueError unless these are the references that the rule uses.
 
     Args:
-        references: List of strings, those of test_2016_flickr in `tok`.
+        references: List of strings. Those of test_2016_flickr in `tok`.
         language: "de" or "fr".
     """
     found = score(references, references, "tok")["references_tokens"]
     if found != RULES_TOKENS[language]:
         raise ValueError(
             f"The tokenized references of test_2016_flickr.{language} have "
-            f"{RULES_TOKENS[language]} tokens. Received: {found}. Take the files of task 1, `tok`."
+            f"{RULES_TOKENS[language]} tokens. Received: {found}. Use the files of task 1, `tok`."
         )
 
 
 def check_not_scored(directory):
-    """Raises SystemExit if a script of this example has decoded the test with this run's model."""
+    """Raise SystemExit if a script of this example already decoded the test with this model."""
     for name in ("scores.json", "confidence.json"):
         if (directory / name).exists():
-            raise SystemExit(f"{directory / name} is there: the test is decoded once a system.")
+            raise SystemExit(f"{directory / name} exists: the test is decoded once per system.")
 
 
 def main(arguments=None):
@@ -78,7 +78,9 @@ def main(arguments=None):
     )
     parser.add_argument("references", type=Path)
     parser.add_argument("hypotheses", type=Path)
-    parser.add_argument("--text", choices=SETTINGS, default="tok", help="what was translated")
+    parser.add_argument(
+        "--text", choices=SETTINGS, default="tok", help="kind of text that was translated"
+    )
     arguments = parser.parse_args(arguments)
     lines = read_lines(arguments.hypotheses), read_lines(arguments.references)
     try:

@@ -96,7 +96,7 @@ def test_confidence_is_fitted_on_val_and_measured_once(toy_translator, confidenc
     assert len((out / "hypotheses.txt").read_text().splitlines()) == len(pairs)
     assert (out / "reliability.png").read_bytes().startswith(b"\x89PNG")
     assert kb.Translator.load(out / "translator.keras").calibration
-    with pytest.raises(SystemExit, match="confidence.json is there: the test is decoded once"):
+    with pytest.raises(SystemExit, match="confidence.json exists: the test is decoded once"):
         confidence.main(places)
 
 
