@@ -5,8 +5,8 @@ r"""Make a narrower translator from a trained one: keep the units that matter mo
 
 This works for models with the presets `small` and `characters`. To start training from the
 remaining weights instead of random ones, use `train --from narrow.keras`. Each width of the model
-(embeddings, each direction of each encoder layer, attention, decoder) keeps the same fraction of its
-units. If m_i multiplies the output of unit i for everything that reads it, then
+(embeddings, each direction of each encoder layer, attention, decoder) keeps the same fraction of
+its units. If m_i multiplies the output of unit i for everything that reads it, then
 
 dL/dm_i = sum_w w dL/dw    over the weights w that read unit i,
 

@@ -28,11 +28,12 @@ RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "attacks.json"
 TABLE = RESULTS.parents[1] / "attacks.md"
 TITLE = """# Attacks
 
-Outcomes of hostile inputs, by `make attacks`; [SECURITY.md](../SECURITY.md) has the promise of each
-item. "Survived" is a right answer; "refused" one line, an exit code that is not 0, and nothing left
-behind (of a call in Python, a ValueError of one line below 1,000 characters); "silent" a wrong
-answer or a changed file without a word; "traceback" any other end; "unbounded" one by a limit of
-time or memory. Seconds of processor time and megabytes are those of the worst case.
+`make attacks` measures the outcomes of hostile inputs. [SECURITY.md](../SECURITY.md) lists what is
+promised for each item. "Survived" means a correct answer. "Refused" means a one-line error, an exit
+code other than 0, and no files left behind (for a call in Python, a one-line ValueError of fewer
+than 1,000 characters). "Silent" means a wrong answer, or a changed file without an error.
+"Traceback" means any other end, and "unbounded" an end by a time or memory limit. Seconds of
+processor time and megabytes are for the worst case.
 """
 COLUMNS = ("tried", *(outcome.value for outcome in Outcome), "seconds", "megabytes")
 
