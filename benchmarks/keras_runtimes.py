@@ -174,7 +174,7 @@ def verdict(models):
         ]
         ahead = sum(None not in pair and pair[0] <= pair[1] for pair in pairs)
         parts.append(f"{figure} {ahead} of {len(pairs)}")
-    return f"Models whose best float32 export from this package is as good as Keras's best: {', '.join(parts)}."
+    return f"Models for which our float32 export is as good as Keras's best: {', '.join(parts)}."
 
 
 def _best(rows, whose, figure):
