@@ -1,4 +1,4 @@
-"""Pages made from the code: the API by part, commands, options."""
+"""Pages generated from the code: the API of each part, commands, options and signatures."""
 
 import collections.abc
 import dataclasses
@@ -35,7 +35,7 @@ _TITLES = {
 
 @functools.cache
 def api_pages():
-    """A page for each part of the package, with all of its public names."""
+    """One page for each part of the package, with all of its public names."""
     return {f"reference/api/{part}.md": _api_page(part) for part in _parts()}
 
 
@@ -50,7 +50,7 @@ def _is_part(name, value):
 
 
 def public_names(module):
-    """The public names of a part: its `__all__`, or what its one file defines."""
+    """The public names of a part: its `__all__`, or the names that its only file defines."""
     names = getattr(module, "__all__", None)
     if names is not None:
         return sorted(names, key=str.lower)
@@ -101,9 +101,9 @@ def _entry(package, name, value):
 
 
 def _registry_entry(name, registry):
-    """The names of a family, and its classes that are made by name alone."""
+    """The names in a registry, and the classes that only the registry makes public."""
     names = ", ".join(f"`{key}`" for key in sorted(registry, key=str))
-    lines = [f"## {name}", "", f"Names: {names}. `{name}.get(name)` makes a layer."]
+    lines = [f"## {name}", "", f"Names: {names}. `{name}.get(name)` creates a layer."]
     for class_name in registry.class_names():
         if class_name not in kb.layers.__all__:
             value = getattr(kb.layers, class_name)
@@ -113,7 +113,7 @@ def _registry_entry(name, registry):
 
 @functools.cache
 def explorer_of_dates():
-    """The text of the page that attention.md writes, of the repository's own model."""
+    """The HTML page that attention.md writes, for the dates model in this repository."""
     dates = kb.load_pipeline(Path(__file__).parents[2] / "examples/dates/models/dates.keras")
     trace = dates.trace("<fr> samdi 3 avril 2021", explore=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -123,7 +123,7 @@ def explorer_of_dates():
 
 
 def generated_pages():
-    """The other pages that are made from the code, by their place in the site."""
+    """The other pages that are generated from the code, by their paths in the site."""
     return {
         "reference/commands.md": commands_page(),
         "reference/options.md": options_page(),
@@ -132,8 +132,13 @@ def generated_pages():
 
 
 def commands_page():
-    """All commands with their help, as `--help` prints them."""
-    lines = ["# Commands", "", "As `keras-bahdanau COMMAND --help` prints them.", ""]
+    """All commands with the help that `--help` prints."""
+    lines = [
+        "# Commands",
+        "",
+        "This page shows what `keras-bahdanau COMMAND --help` prints for each command.",
+        "",
+    ]
     for name in sorted(cli.COMMANDS):
         command = cli.command(name)
         lines += [f"## {name}", "", inspect.cleandoc(command.help or ""), ""]
@@ -165,14 +170,14 @@ def _row(*cells):
 
 
 def options_page():
-    """Every field of the settings, with its default, its check and its help."""
+    """All fields of the settings, with their defaults, checks and help."""
     resolved = dataclasses.asdict(kb.training.TrainingOptions().resolved())
     lines = ["# Options", ""]
     lines += [
-        "Settings of a training, of a search, of a preparation and of a distillation.",
-        "`train` takes the first as options of the command line, too, `translate`, `evaluate` and",
-        "`align` the second, `prepare` the third, and `distill` the first and the last:",
-        "`batch_tokens` is `--batch-tokens`.",
+        "This page lists the settings for training, search, preparation and distillation. They are",
+        "also options on the command line: `TrainingOptions` of `train` and `distill`,",
+        "`SearchOptions` of `translate`, `evaluate` and `align`, `Preparation` of `prepare`, and",
+        "`Distillation` of `distill`. For example, `batch_tokens` is `--batch-tokens`.",
     ]
     training = kb.training
     for settings in (
@@ -192,19 +197,21 @@ def options_page():
             for field in dataclasses.fields(settings)
             if "check" in field.metadata
         ]
-    return "\n".join([*lines, "", "Defaults of a training are those of the preset `small`.", ""])
+    return "\n".join(
+        [*lines, "", "The defaults of `TrainingOptions` are those of the preset `small`.", ""]
+    )
 
 
 def signatures_page():
-    """What a request to an exported model holds, and what it answers."""
+    """The inputs and outputs of exported models."""
     return "\n".join(
         [
             "# Signatures",
             "",
-            "Each function is one signature of an export. `decode` is `translate` for text, `read`",
-            "for images and ink, and `transcribe` for speech: the verb and the noun of a source",
-            "name signatures and outputs. `saved_model_cli show` and the card of an export list",
-            "those of one model.",
+            "Each function on this page describes one signature of an export. Signatures and",
+            "outputs are named after the verb and the noun of the source: `decode` is called",
+            "`translate` for text, `read` for images and ink, and `transcribe` for speech. To see",
+            "the signatures of a model, run `saved_model_cli show`, or read the card of the export.",
             "",
             *_section("SavedModel", "keras_bahdanau.exporters.saved_model.served_signatures"),
             *_section("LiteRT", "keras_bahdanau.exporters.litert.device_signatures"),
@@ -214,7 +221,7 @@ def signatures_page():
 
 
 def _section(heading, module, **options):
-    """Lines of a section with the docstring of a module, and its functions in their order."""
+    """Lines of a section with the docstring of a module and its functions in source order."""
     hidden = {"show_root_heading": "false", "show_root_toc_entry": "false"}
     options = {**hidden, "members_order": "source", **options}
     lines = [f"## {heading}", "", f"::: {module}", "    options:"]

@@ -1,7 +1,7 @@
-"""MkDocs' hooks: pages of the whole repository, links between them, and pages made from the code.
+"""MkDocs hooks: pages from the whole repository, their links, and pages generated from the code.
 
-A page keeps the links that it has in the repository. Here they are resolved from the page's own
-place there; a file that is no page is copied, and a folder stands for its README.md.
+A page keeps the links that it has in the repository. The hooks resolve them from the page's path in
+the repository. A linked file that is not a page is copied, and a directory becomes its README.md.
 """
 
 import re
@@ -26,11 +26,11 @@ _WORKER = "assets/javascripts/file_worker.js"
 _EXPLORER = "attention_explorer.html"
 _FRAMES = {  # comment of a page -> page in a frame, and its title
     "<!-- explorer -->": (_EXPLORER, "The explorer"),
-    "<!-- forming -->": ("moving/forming.html", "A training with a slider"),
+    "<!-- forming -->": ("moving/forming.html", "A training run with a slider"),
 }
 _FRAME = (
     '<iframe class="explorer" src="{0}" title="{1}" loading="lazy"></iframe>\n\n'
-    '<a href="{0}">The page alone</a>, for a small screen.'
+    '<a href="{0}">Open the page on its own</a> if your screen is small.'
 )
 _SOURCE = '<details class="mkdocstrings-source"'
 _PICTURE = re.compile(r'<img [^>]*src="([^"]+)"[^>]*>')
@@ -43,7 +43,7 @@ _COMMENT = re.compile(r"^ *<!--.*?-->\n?", re.DOTALL | re.MULTILINE)
 
 
 def on_config(config):
-    """Fill in the navigation: API and examples, and new pages of docs/ among the guides."""
+    """Add the API, the examples and new pages in docs/ to the navigation."""
     examples = [path.relative_to(ROOT).as_posix() for path in ROOT.glob("examples/**/*.md")]
     _fill(config.nav, "Examples", sorted(examples, key=lambda name: (name.count("/"), name)))
     records = [path.relative_to(ROOT).as_posix() for path in ROOT.glob("experiments/*/*.md")]
@@ -65,7 +65,7 @@ def _pages_of(nav):
 
 
 def _fill(nav, name, entries):
-    """Append pages to a part of the navigation."""
+    """Append pages to a section of the navigation."""
     for item in nav:
         for key, value in item.items() if isinstance(item, dict) else ():
             if key == name:
@@ -75,7 +75,7 @@ def _fill(nav, name, entries):
 
 
 def on_files(files, config):
-    """Add the pages from outside of docs/, and those that are made."""
+    """Add the pages outside of docs/, and the generated pages."""
     for pattern in GUESTS:
         for path in sorted(ROOT.glob(pattern)):
             name = path.relative_to(ROOT).as_posix()
@@ -88,7 +88,7 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Leave out comments for tests, and turn links of the repository into links of the site."""
+    """Remove comments for tests, and convert links in the repository to links in the site."""
     place = PurePosixPath(page.file.src_uri)
     folder = _in_repository(place, files).parent
 
@@ -114,9 +114,9 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_page_content(html, page, config, files):
-    """Let pictures lead to their files, to be enlarged; and the search to guides before code.
+    """Link images to their files, and rank guides before the API in the search.
 
-    A moving picture is its still in print, and for readers who ask for less motion.
+    Animations are replaced by stills in print, and for readers who prefer reduced motion.
     """
     if page.file.src_uri.startswith("reference/api/"):
         page.meta["search"] = {"boost": 0.01}  # below the weight of titles, 1000
@@ -126,7 +126,7 @@ def on_page_content(html, page, config, files):
 
 
 def on_post_page(output, page, config):
-    """Replace what the theme would load from another host, for search in pages opened as files."""
+    """Replace a script that the theme loads from another host; search in local files needs it."""
     if _REMOTE_WORKER not in output:
         raise PluginError(f"The theme must load its workers by {_REMOTE_WORKER}, as 9.8 does.")
     depth = page.file.dest_uri.count("/")
@@ -134,12 +134,12 @@ def on_post_page(output, page, config):
 
 
 def on_post_template(output_content, template_name, config):
-    """The same in the page for addresses that are not there, which a server alone shows."""
+    """Replace the script in the error page, which only a server shows, too."""
     return output_content.replace(_REMOTE_WORKER, f"/{_WORKER}")
 
 
 def on_post_build(config):
-    """Copy the script that stands in for it."""
+    """Copy the script that replaces it."""
     shutil.copyfile(Path(__file__).with_name("file_worker.js"), Path(config.site_dir, _WORKER))
 
 
@@ -149,13 +149,13 @@ def _outside_of_code(markdown, change):
 
 
 def _in_repository(uri, files):
-    """Place of a page in the repository: pages of the site itself lie in docs/."""
+    """Path of a page in the repository: pages of the site itself are in docs/."""
     guest = (ROOT / uri).is_file() and not (ROOT / "docs" / uri).is_file()
     return uri if guest else "docs" / uri
 
 
 def _in_site(path):
-    """URI of a file of the repository; the README of the top is the first page."""
+    """URI of a file in the repository; the top-level README.md is the first page."""
     parts = path.parts
     if path == PurePosixPath("README.md"):
         return "index.md"

@@ -1,10 +1,10 @@
-"""Pages of docs/ as notebooks, so that no text is written twice.
+"""Generate notebooks from pages in docs/, so that no text is written twice.
 
 `python docs/generator/notebook.py` writes docs/notebooks/NAME.ipynb for each page of `NOTEBOOKS`.
 
-A block of Python is a cell, one of shell a cell for bash. Each picture that a block writes is shown
-after it. Prose and equations stay text, and so do blocks that do not run or need hidden files.
-What a block prints is left out: its run gives it.
+A Python block becomes a code cell, and a shell block a bash cell. Each plot that a block writes is
+shown after it. Prose and equations become Markdown cells, as do blocks that are not run or need
+hidden files. The printed output of a block is left out, because running the cell prints it.
 """
 
 import json
@@ -17,7 +17,7 @@ ADDRESS = ""  # for git clone: the public address of the project's repository, o
 NOTEBOOKS = ("attention", "own_pairs", "characters", "images_and_speech", "ship", "from_addons")
 PACKAGES = ["keras-bahdanau", "ai-edge-litert", "tensorflow"]  # the extra `all` has them
 START = """\
-# Installs the package and gets its repository, where they are not there, such as in Colab.
+# Installs the package and clones its repository if they are missing, such as in Colab.
 import importlib.metadata
 import os
 import subprocess
@@ -37,11 +37,11 @@ here, copy = Path.cwd(), Path("keras-bahdanau")
 root = next((one for one in (here, *here.parents, copy) if (one / "examples/dates").is_dir()), None)
 if root is None:
     if not ADDRESS:
-        raise ValueError("Give ADDRESS, or open this notebook in a copy of the repository.")
+        raise ValueError("Set ADDRESS, or open this notebook in a clone of the repository.")
     subprocess.run(["git", "clone", "--quiet", "--depth", "1", ADDRESS, copy], check=True)
 os.chdir(root or copy)
 if any(map(is_missing, {packages})):
-    # pip keeps a TensorFlow that fits, and replaces another one
+    # pip keeps TensorFlow if its version is supported, and replaces it otherwise
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", ".[all]"], check=True)
     importlib.invalidate_caches()
     for name in ("numpy", "tensorflow"):
@@ -49,7 +49,7 @@ if any(map(is_missing, {packages})):
         if loaded not in (None, importlib.metadata.version(name)):
             print(f"{{name}} was replaced: restart the kernel, and run this cell again.")
 os.environ["PATH"] = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
-os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"  # commands use the GPU beside this kernel
+os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"  # so that commands can also use the GPU
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 """
 _FENCE = re.compile(
@@ -64,7 +64,7 @@ _PICTURE = re.compile(r"(?:savefig\(|--plot )\"?([\w/.-]+\.png)")
 
 
 def notebook_of(page):
-    """The notebook of a page, as `nbformat` 4.5 has it."""
+    """The notebook of a page, in the format of `nbformat` 4.5."""
     text = page.read_text(encoding="utf-8")
     cells, end, code_before = [_cell("code", _start())], 0, False
     for fence in _FENCE.finditer(text):
@@ -73,7 +73,7 @@ def notebook_of(page):
         if runs:
             cells += [_cell("markdown", between), *_code_cells(fence["language"], fence["code"])]
         elif not (code_before and not between.strip() and not fence["comments"]):
-            cells.append(_cell("markdown", between + fenced))  # the cell before does not print it
+            cells.append(_cell("markdown", between + fenced))  # not the output of the previous cell
         end, code_before = fence.end(), runs
     cells.append(_cell("markdown", text[end:]))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -91,7 +91,7 @@ def _start():
 
 
 def _code_cells(language, code):
-    """The cell of a block, and one that shows the pictures that it writes."""
+    """The cell of a block, and a cell that shows the plots that it writes."""
     yield _cell("code", code if language == "python" else f"%%bash -e\n{code}")
     pictures = _PICTURE.findall(code)
     if pictures:

@@ -94,7 +94,7 @@ def test_the_first_cell_gets_the_repository_or_asks_for_its_address(notebook, tm
     if not notebook.ADDRESS:
         with pytest.raises(subprocess.CalledProcessError) as failed:
             started(cell, folder)
-        assert "Give ADDRESS, or open this notebook" in failed.value.stderr
+        assert "Set ADDRESS, or open this notebook" in failed.value.stderr
     (origin / "examples" / "dates").mkdir(parents=True)
     (origin / "examples" / "dates" / "a").touch()
     who = ("-c", "user.name=a", "-c", "user.email=a@b")

@@ -49,7 +49,7 @@ def test_names_of_the_top_are_names_of_a_part(reference):
 def test_a_family_of_layers_stands_there_with_its_names(reference):
     pages = "".join(reference.api_pages().values())
     names = ", ".join(f"`{name}`" for name in SCORES)
-    assert f"{names}. `SCORES.get(name)` makes" in pages
+    assert f"{names}. `SCORES.get(name)` creates" in pages
     assert " object at 0x" not in pages  # an address tells nothing, and no two builds are equal
 
 
