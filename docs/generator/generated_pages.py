@@ -211,7 +211,7 @@ def signatures_page():
             "Each function on this page describes one signature of an export. Signatures and",
             "outputs are named after the verb and the noun of the source: `decode` is called",
             "`translate` for text, `read` for images and ink, and `transcribe` for speech. To see",
-            "the signatures of a model, run `saved_model_cli show`, or read the card of the export.",
+            "the signatures of a model, run `saved_model_cli show` or read the card of the export.",
             "",
             *_section("SavedModel", "keras_bahdanau.exporters.saved_model.served_signatures"),
             *_section("LiteRT", "keras_bahdanau.exporters.litert.device_signatures"),
