@@ -3,9 +3,9 @@
     python examples/classify_series/classify.py            # all sets
     python examples/classify_series/classify.py GunPoint   # one of them
 
-The data sets are files in the package aeon, with fixed parts for training and test. Each model is
-trained for the same number of steps, and nothing is chosen on the test part. To choose settings,
-use `--valid`, which holds out every third series of the training part and measures on it instead.
+The data sets are files in the package aeon, with a fixed split. Each model is
+trained for the same number of steps, and nothing is chosen on the test set. To choose settings,
+use `--valid`, which holds out every third series of the training set and measures on it instead.
 """
 
 import argparse
@@ -65,7 +65,7 @@ def patches(series, size):
 def load(name, on_valid):
     """Return (x, y, x_test, y_test): patches `(rows, steps, width)` and class numbers.
 
-    Each channel is standardized with its mean and standard deviation in the training part.
+    Each channel is standardized with its mean and standard deviation in the training set.
     """
     series, labels = read(name, "TRAIN")
     test, test_labels = read(name, "TEST")
@@ -104,7 +104,7 @@ def new_model(width, classes, kind):
 
 
 def accuracies(x, y, x_test, y_test, kind, seeds, steps):
-    """Return the accuracy on the test part in % for each seed. All seeds share one graph."""
+    """Return the accuracy on the test set in % for each seed. All seeds share one graph."""
     width, classes = x.shape[-1], int(y.max()) + 1
     model = new_model(width, classes, kind)
     rate = keras.optimizers.schedules.CosineDecay(RATE, steps)
@@ -140,7 +140,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=STEPS, help="number of training batches")
     parser.add_argument(
-        "--valid", action="store_true", help="measure on a held-out third of the training part"
+        "--valid", action="store_true", help="measure on a held-out third of the training set"
     )
     parser.add_argument("--out", default="results.jsonl")
     options = parser.parse_args()

@@ -5,8 +5,8 @@
     python examples/scan/scan.py SCAN --split addprim_jump --model two-streams --seed 1 --test FILE
 
 SCAN is a clone of the repository brendenlake/SCAN. The first command trains on the whole training
-part and saves the model. To choose settings, use --dev, which trains on some of the training part
-and scores the rest. With --test, the saved model decodes the test, once.
+set and saves the model. To choose settings, use --dev, which trains on some of the training set and
+scores the rest. With --test, the saved model decodes the test set, once.
 """
 
 import argparse
@@ -147,7 +147,7 @@ def hold_out(split, pairs):
 
 
 def read(data, split):
-    """Return the (command, actions) pairs of the training part of a split."""
+    """Return the (command, actions) pairs of the training set of a split."""
     names = (f"tasks_train_{split}.txt", f"{split}_train.tsv.gz")
     files = [path for name in names for path in sorted(data.rglob(name))]
     if not files:

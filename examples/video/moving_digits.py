@@ -53,7 +53,7 @@ class Video(NamedTuple):
         frames: Uint8 array `(time, SIDE * SIDE)`, rows of pixels from the top, 0 for black.
         text: String. The sentence.
         movements: List of `Movement` in temporal order.
-        known: Bool. True if the images of its digits are in the training part.
+        known: Bool. True if the images of its digits are in the training set.
     """
 
     frames: np.ndarray
@@ -66,7 +66,7 @@ def videos(part, count, seed=0):
     """Return a list of `Video` for a part, the same for the same arguments.
 
     Training digits are randomly rotated, sheared and zoomed. In "dev" and "test", the first half of
-    the videos uses digit images from the training part, the second half images from `part`.
+    the videos uses digit images from the training set, the second half images from `part`.
     """
     rng = random.Random(f"{part} {seed}")
     kinds = images_task.real_digits()
