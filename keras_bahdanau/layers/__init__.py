@@ -1,4 +1,4 @@
-"""Layers in `keras.ops`, loaded on first use: attention, cells, a step, the loop over time."""
+"""Layers written in `keras.ops` and loaded on first use, from attention to the loop over time."""
 
 from keras_bahdanau.layers.names import MODULE_OF, PUBLIC
 from keras_bahdanau.settings.lazy import lazy_names

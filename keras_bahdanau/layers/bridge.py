@@ -1,4 +1,4 @@
-"""Bridges: the decoder's initial states, from the encoder's summary or zero."""
+"""Bridges, which make the decoder's initial states from the encoder's summary."""
 
 import itertools
 
@@ -11,9 +11,10 @@ from keras_bahdanau.settings.limits import MOST_OF_A_STATE
 
 
 class Bridge(CompositeLayer):
-    """Base of the bridges: all initial states of a decoder, in the structure of its cell.
+    """Base class of the bridges, which return all initial states of a decoder.
 
-    A summary `(batch, summary_units)` gives tensors `(batch, size)`; `sizes` are those of the cell.
+    A call maps a summary `(batch, summary_units)` to tensors `(batch, size)`, in the structure of
+    `sizes`, the `state_sizes` of the cell.
     """
 
     def __init__(self, sizes, **kwargs):
@@ -32,7 +33,7 @@ class Bridge(CompositeLayer):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class StateBridge(Bridge):
-    """s_0 = tanh(W summary + b), one product for all states (Bahdanau et al. 2015, app. A.2.2)."""
+    """Bridge s_0 = tanh(W summary + b) for all states (Bahdanau et al. 2015, appendix A.2.2)."""
 
     def __init__(self, sizes, **kwargs):
         super().__init__(sizes, **kwargs)
@@ -53,7 +54,7 @@ class StateBridge(Bridge):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ZeroBridge(Bridge):
-    """Zeros as initial states, in the batch and dtype of the summary."""
+    """Bridge that returns zeros, with the batch size and dtype of the summary."""
 
     def call(self, summary):
         batch = ops.shape(summary)[0]
@@ -64,7 +65,7 @@ class ZeroBridge(Bridge):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class IdentityBridge(Bridge):
-    """s_0 = summary, cut into several states (Sutskever et al. 2014; TensorFlow's tutorials)."""
+    """Bridge that splits the summary into states (Sutskever et al. 2014; TensorFlow tutorials)."""
 
     def build(self, summary_shape):
         width = sum(keras.tree.flatten(self.sizes))
@@ -86,7 +87,7 @@ def _sizes(sizes):
     if not isinstance(sizes, list | tuple) or not sizes:
         raise ValueError(
             "`sizes`, the widths of the decoder's states, must be a tuple of positive integers or "
-            f"of such tuples, as a cell's `state_sizes`. Received: sizes={sizes!r}"
+            f"of such tuples, like the `state_sizes` of a cell. Received: sizes={sizes!r}"
         )
     return tuple(
         _sizes(size)

@@ -1,9 +1,10 @@
-"""Gradient of JAX's loop over time: that of a weight is one product after the loop.
+"""A scan for JAX in which the gradient of each weight is a single product after the loop.
 
-JAX differentiates a scan pass by pass: for each step a product of a few rows for each weight, and a
-sum as large as the weight. Here the jaxpr of a step tells which products have a factor that all
-steps share. The backward scan writes the gradients of such products, and the gradient of the factor
-is one product over all steps. `replayed_loop` does the same for TensorFlow.
+JAX differentiates a scan step by step. For each weight, every step computes a product of a few rows
+and adds a matrix as large as the weight. Here, the jaxpr of a step shows which products have a
+factor that is the same in all steps. The backward scan stores the gradients of these products, and
+the gradient of the factor is then a single product over all steps. `replayed_loop` does the same
+for TensorFlow.
 """
 
 import jax
@@ -12,11 +13,11 @@ from jax.extend import core
 
 
 def scan(step, state, inputs, unroll=1):
-    """(state, outputs) as of `jax.lax.scan`, with the gradients of weights after the loop."""
+    """Run like `jax.lax.scan`, but compute the gradients of weights after the loop."""
     slices = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), inputs)
     jaxpr, (after, outputs) = jax.make_jaxpr(step, return_shape=True)(state, slices)
     traced = StepJaxpr(jaxpr.jaxpr)
-    # JAX rejects a state of another structure, or widens the first one
+    # if the state changes in structure or dtype, JAX rejects it or widens the initial state
     if jaxpr.effects or not traced.products or _shapes(after) != _shapes(state):
         return jax.lax.scan(step, state, inputs, unroll=unroll)
     leaves, structure = jax.tree.flatten(state)
@@ -29,13 +30,13 @@ def _shapes(state):
 
 
 class StepJaxpr:
-    """Jaxpr of a step `(state, slices) -> (state, outputs)`, without what all steps share.
+    """Jaxpr of a step `(state, slices) -> (state, outputs)`, with shared computations hoisted.
 
     Attributes:
-        shared: Variables that all steps share: captured arrays, and what is hoisted, such as a
-            weight in the compute dtype.
-        products: Dictionary from the variable of a product to its `DeferredProduct`.
-        entering: Variables that are the other factors of the products.
+        shared: Variables that are the same in all steps: captured arrays, and hoisted results such
+            as a weight cast to the compute dtype.
+        products: Dictionary that maps the variable of a product to its `DeferredProduct`.
+        entering: Variables of the factors of these products that are not shared.
     """
 
     def __init__(self, jaxpr):
@@ -55,16 +56,16 @@ class StepJaxpr:
         self.entering = [*dict.fromkeys(x.entering for x in self.products.values())]
 
     def hoist(self, captured):
-        """Values of the shared variables, computed once."""
+        """Compute the values of the shared variables, once for all steps."""
         values = dict(zip(self.jaxpr.constvars, captured, strict=True))
         for equation in self.hoisted:
             values.update(zip(equation.outvars, _bind(equation, values), strict=True))
         return [values[variable] for variable in self.shared]
 
     def run(self, leaves, shared, factors, deltas):
-        """(Leaves of the next state and the outputs, values of `entering`) of one step.
+        """Run one step; return (leaves of the next state and the outputs, values of `entering`).
 
-        The gradients of the products are those of `deltas`, not of their shared factors.
+        The gradients of the products flow to `deltas`, not to the shared factors.
         """
         values = dict(zip(self.jaxpr.invars, leaves, strict=True))
         values.update(zip(self.shared, shared, strict=True))
@@ -83,9 +84,9 @@ class StepJaxpr:
 
 
 class DeferredProduct:
-    """A product of a step with a shared factor: `dot_general` of any axes.
+    """A product in a step with a shared factor: a `dot_general` over any axes.
 
-    `entering` is the other factor's variable, `leaving` that of the product.
+    `entering` is the variable of the other factor, and `leaving` is the variable of the product.
     """
 
     def __init__(self, equation, index):
@@ -95,7 +96,7 @@ class DeferredProduct:
 
     @classmethod
     def of(cls, equation, shared):
-        """The `DeferredProduct` of an equation, or None if a sum inside the loop writes less."""
+        """Return the `DeferredProduct` of an equation, or None if deferring would write more."""
         if equation.primitive is not jax.lax.dot_general_p:
             return None
         is_shared = [x in shared for x in _variables(equation.invars)]
@@ -112,7 +113,7 @@ class DeferredProduct:
         return jax.lax.dot_general_p.bind(*factors, **self.equation.params)
 
     def slope(self, entering, leaving):
-        """Gradient of the factor from arrays `(time, ...)`: one product over all steps."""
+        """Return the gradient of the factor: one product over all steps of arrays `(time, ...)`."""
         contracted, batch = self.equation.params["dimension_numbers"]
         left, right = (range(len(x.aval.shape)) for x in self.equation.invars)
         names = [*left], [len(left) + axis for axis in right]
@@ -127,7 +128,7 @@ class DeferredProduct:
 
 
 def _loop(step, unroll):
-    """Function of leaves of the state and the inputs, and of shared values: leaves of a scan."""
+    """Return a scan function of the leaves of the state, leaves of the inputs and shared values."""
 
     def passes(state, inputs, shared, deltas=(), factors=()):
         def body(state, slices):
@@ -147,7 +148,7 @@ def _loop(step, unroll):
         avals, time = [x.aval for x in step.products], inputs[0].shape[0]
         deltas = [jnp.zeros((time, *aval.shape), aval.dtype) for aval in avals]
 
-        def with_deltas(*arguments):  # only a second derivative has the factors as variables
+        def with_deltas(*arguments):  # the factors are variables only for second derivatives
             return passes(*arguments, factors=shared)
 
         results, *residuals = jax.vjp(with_deltas, state, inputs, shared, deltas, has_aux=True)
@@ -170,7 +171,7 @@ def _loop(step, unroll):
 
 @jax.custom_vjp
 def _with_slope(value, delta):
-    """The value, with its gradient also passed to `delta`."""
+    """Return the value, and also pass its gradient to `delta`."""
     return value
 
 
@@ -178,7 +179,7 @@ _with_slope.defvjp(lambda value, delta: (value, None), lambda _, slope: (slope, 
 
 
 def _is_hoisted(equation, shared):
-    """True if all steps share a result that is no larger than its inputs."""
+    """Return True if all steps share the result, and it is no larger than its inputs."""
     variables = _variables(equation.invars)
     if not variables or equation.effects or not all(x in shared for x in variables):
         return False
@@ -186,7 +187,7 @@ def _is_hoisted(equation, shared):
 
 
 def _bind(equation, values):
-    """Results of an equation, from the values of variables."""
+    """Return the results of an equation, from the values of its variables."""
     params = equation.primitive.get_bind_params(equation.params)
     functions, params = params if isinstance(params, tuple) else ((), params)  # before JAX 0.10
     operands = [_value(x, values) for x in equation.invars]

@@ -1,4 +1,4 @@
-"""Initial values of recurrent weights, under every dtype policy."""
+"""Initializers for recurrent weights that work under every dtype policy."""
 
 import contextlib
 import contextvars
@@ -12,7 +12,10 @@ ORTHOGONAL = "keras_bahdanau>Orthogonal"  # a string, so that each layer draws i
 
 @contextlib.contextmanager
 def replaced_at_once():
-    """Initialize orthogonal matrices as zeros, where a file replaces them: drawing is slow."""
+    """Initialize orthogonal matrices to zeros in the block, because a file will replace them.
+
+    Drawing orthogonal matrices is slow.
+    """
     token = _REPLACED.set(True)
     try:
         yield
@@ -22,7 +25,7 @@ def replaced_at_once():
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Orthogonal(keras.initializers.Orthogonal):
-    """Keras' orthogonal matrix, drawn in float32: bfloat16 has no factorization."""
+    """Keras' orthogonal initializer, computed in float32: bfloat16 has no QR factorization."""
 
     def __call__(self, shape, dtype=None):
         dtype = dtype or keras.config.floatx()
@@ -33,9 +36,9 @@ class Orthogonal(keras.initializers.Orthogonal):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class BlockOrthogonal(keras.initializers.Initializer):
-    """Square orthogonal matrices side by side, one a gate (Bahdanau et al. 2015, appendix B.1).
+    """Square orthogonal matrices side by side, one per gate (Bahdanau et al. 2015, appendix B.1).
 
-    With `seed=None` each matrix differs from the last.
+    With `seed=None`, each matrix is drawn differently.
     """
 
     def __init__(self, seed=None):
@@ -45,7 +48,7 @@ class BlockOrthogonal(keras.initializers.Initializer):
         rows, columns = shape
         if columns % rows:
             raise ValueError(
-                "`shape` must be that of square blocks side by side. "
+                "`shape` must be a row of square blocks: (n, k * n). "
                 f"Received: shape={tuple(shape)}"
             )
         dtype = dtype or keras.config.floatx()

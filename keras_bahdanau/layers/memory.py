@@ -1,4 +1,4 @@
-"""The memory of a source, its summary in one vector, and the query of its attention."""
+"""The memory of a source, its summary in one vector, and the query that attends to it."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,19 +11,19 @@ from keras_bahdanau.settings import checks
 
 
 class Memory(NamedTuple):
-    """Output of an encoder, one row per source: all that a decoder can attend to.
+    """Output of an encoder, one row per source: everything that a decoder can attend to.
 
     Attributes:
         values: Float tensor `(batch, source_time, values_units)`, the annotations h_j, zero at
             padding.
         mask: Bool tensor `(batch, source_time)`, True where a token is real.
         summary: Float tensor `(batch, summary_units)`, for the first decoder state.
-        last: Float tensor `(batch, values_units)`, the states after the last token: the context of
-            a decoder without attention.
+        last: Float tensor `(batch, values_units)`, the states after the last token, which are the
+            context of a decoder without attention.
         task: Float tensor `(batch, embedding_units)`, the embedding of the first source token,
             which may be a language or task token (Johnson et al. 2017).
-        symbols: Int32 tensor `(batch, source_time)`, the id of the target as which each position
-            can be copied, -1 for none; or (), where nothing is copied.
+        symbols: Int32 tensor `(batch, source_time)`, the target id that copying a position would
+            write, or -1 if it has none; or () for a model that does not copy.
     """
 
     values: Any
@@ -35,7 +35,7 @@ class Memory(NamedTuple):
 
 
 class ProjectedMemory(NamedTuple):
-    """Memory with its projections, computed once per source; all have the batch axis first."""
+    """Memory with its projections, computed once per source. The first axis is always the batch."""
 
     memory: Any  # `Memory`
     keys: Any  # keys of the scores, in the attention's own structure of tensors
@@ -44,27 +44,33 @@ class ProjectedMemory(NamedTuple):
 
 
 def checked_memory(target_in_shape, memory):
-    """The `Memory` of tensors or of shapes, which Keras may have as a plain list, or ValueError."""
+    """Return a `Memory` of tensors or shapes, from a `Memory` or a plain list made by Keras.
+
+    Raises ValueError if `memory` does not have the form of a memory.
+    """
     is_memory = isinstance(memory, list | tuple) and len(memory) in (5, 6)
-    shape = memory[0] if is_memory else memory  # of values, or itself a shape
+    shape = memory[0] if is_memory else memory  # the values, or their shape
     shape = getattr(shape, "shape", shape)
     if not is_memory or not hasattr(shape, "__len__") or len(shape) != 3:
         sizes = isinstance(shape, list | tuple) and all(isinstance(n, int | None) for n in shape)
         received = f"shape {tuple(shape)}" if sizes else f"a {type(memory).__name__}"
         raise ValueError(
-            "The memory of a Decoder must be that of an Encoder, with values (batch, source_time, "
-            f"units). Received: {received}. Call decoder(target_in, encoder(source))."
+            "The memory of a Decoder must be the output of an Encoder, with values (batch, "
+            f"source_time, units). Received: {received}. Call decoder(target_in, encoder(source))."
         )
     if not hasattr(target_in_shape, "__len__") or len(target_in_shape) != 2:
         raise ValueError(
             "The target of a Decoder must be token ids (batch, target_time). Received: "
-            f"target_in.shape={target_in_shape}. Give int ids, 0 at padding."
+            f"target_in.shape={target_in_shape}. Pass integer ids, with 0 at padding."
         )
     return Memory(*memory)
 
 
 def masked_mean(values, mask):
-    """Mean `(batch, values_units)` of real values, float32, 0 without any; padding may be NaN."""
+    """Return the mean `(batch, values_units)` of the real values, summed in float32.
+
+    The mean is zero for a row without real values. Padding may be NaN.
+    """
     # mask (batch, source_time, 1), values (batch, source_time, values_units)
     real = ops.where(ops.expand_dims(mask, axis=-1), ops.cast(values, "float32"), 0.0)
     # -> (batch, 1)
@@ -73,17 +79,17 @@ def masked_mean(values, mask):
 
 
 def first_value(values, mask):
-    """Value of the first token, zero without tokens; padding is on the right."""
+    """Return the value of the first token, or zero if there is none; padding is on the right."""
     return _at_position(values, ops.minimum(_count(mask), 1) - 1)
 
 
 def last_value(values, mask):
-    """Value of the last token, zero without tokens; padding is on the right."""
+    """Return the value of the last token, or zero if there is none; padding is on the right."""
     return _at_position(values, _count(mask) - 1)
 
 
 def last_real_value(values, mask):
-    """Value of the last token, zero without tokens; padding may be anywhere."""
+    """Return the value of the last token, or zero if there is none; padding may be anywhere."""
     steps = ops.arange(1, ops.shape(mask)[1] + 1, dtype="int32")  # (source_time,)
     return _at_position(values, ops.max(ops.where(mask, steps, 0), axis=1, initial=0) - 1)
 
@@ -93,18 +99,18 @@ def _count(mask):
 
 
 def _at_position(values, positions):
-    """Value at one position a row, or zero at position -1."""
+    """Return the value at one position in each row, or zero where the position is -1."""
     # -> (1, source_time)
     steps = ops.expand_dims(ops.arange(ops.shape(values)[1], dtype="int32"), axis=0)
     chosen = ops.equal(steps, ops.expand_dims(positions, axis=1))  # -> (batch, source_time)
-    # (batch, source_time, 1) picks of (batch, source_time, units) -> (batch, units)
+    # (batch, source_time, 1) selects from (batch, source_time, units) -> (batch, units)
     return ops.sum(
         ops.where(ops.expand_dims(chosen, axis=-1), values, ops.zeros_like(values)), axis=1
     )
 
 
 class Summary(NamedTuple):
-    """Function that sums up a source in one vector, and its width."""
+    """Function that summarizes a source in one vector, and the width of this vector."""
 
     make: Callable  # (reader, values, mask) -> (batch, summary_units)
     units: Callable  # (reader) -> summary_units
@@ -144,15 +150,15 @@ SUMMARIES = {
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Query(keras.layers.Layer):
-    """Query: any of four vectors, concatenated.
+    """Query made of one or more of four vectors, concatenated.
 
     "state"      the decoder's state (Bahdanau et al. 2015: s_{i-1})
-    "embedding"  of the token that the step reads, y_{i-1}
-    "context"    of the step before, c_{i-1}
+    "embedding"  the embedding of the token that the step reads, y_{i-1}
+    "context"    the context of the previous step, c_{i-1}
     "task"       the embedding of the first source token, a language or task token
 
-    `parts` is a tuple of different names. Each vector is `(batch, [n,] units)`, the task without
-    the axis n, and () if unused.
+    `parts` is a tuple of different names. Each vector is `(batch, [n,] units)`, or () if it is not
+    used. The task never has the axis n.
     """
 
     def __init__(self, parts=("state",), **kwargs):
@@ -162,15 +168,15 @@ class Query(keras.layers.Layer):
             checks.choice("query", name, QUERY_PARTS)
         if not self.parts or len(set(self.parts)) < len(self.parts):
             raise ValueError(
-                f"`query` must name each of its parts once. Received: query={self.parts!r}. "
-                f"Choose from {', '.join(QUERY_PARTS)}."
+                "`query` must name at least one part, and no part twice. Received: "
+                f"query={self.parts!r}. Choose from {', '.join(QUERY_PARTS)}."
             )
 
     def build(self, *shapes):
         pass
 
     def units(self, **widths):
-        """Width of the query, from the widths of all four vectors."""
+        """Return the width of the query, from the widths of all four vectors."""
         return sum(widths[name] for name in self.parts)
 
     def call(self, state, embedding=(), context=(), task=()):

@@ -1,7 +1,8 @@
-"""Names of the layers: the module of each class, and the class of each option's name.
+"""Tables of the layers: the module of each class, and the class for each name of an option.
 
-This file imports nothing, so that options and `--help` know the names without Keras. A new layer is
-a class, its name in `MODULES`, and a line in the table of its family.
+This file imports nothing, so that options and `--help` can list the names without loading Keras. To
+add a layer, write its class, add the class name to `MODULES`, and add a line to the table of its
+family.
 """
 
 MODULES = {  # module of the package -> its classes
@@ -58,7 +59,7 @@ MODULES = {  # module of the package -> its classes
 }
 MODULE_OF = {name: module for module, classes in MODULES.items() for name in classes}
 
-# Families: name of an option -> class, or (class, its arguments).
+# Families: value of an option -> class, or (class, its arguments).
 SCORES = {
     "additive": "AdditiveScore",
     "concat": "ConcatScore",
@@ -97,7 +98,7 @@ COVERAGES = {
     "convolution": "LocationConvolution",
     "grid": "GridCoverage",
 }
-PARALLEL_CELLS = {  # no product has their state
+PARALLEL_CELLS = {  # cells without a recurrent matrix product
     "ssru": "SSRUCell",
     "sru": "SRUCell",
     "min-gru": "MinGRUCell",
@@ -138,8 +139,8 @@ READERS = {
 
 QUERY_PARTS = ("state", "embedding", "context", "task")
 
-# What `keras_bahdanau.layers` promises, by family, in the order of the reference. The other
-# classes of a family are made by their names: `CELLS.get("sru", units)`.
+# The public names of `keras_bahdanau.layers`, by family, in the order of the reference. The other
+# classes of a family are created by name: `CELLS.get("sru", units)`.
 PUBLIC = {
     "Attention": (
         *("ATTENTIONS", "Attention", "BahdanauAttention", "LuongAttention", "MultiHeadAttention"),

@@ -1,4 +1,4 @@
-"""Readouts: from a step to the input of the output layer; hard attention has one per position."""
+"""Readouts, which make the input of the output layer from a decoder step."""
 
 from typing import Any, NamedTuple
 
@@ -12,7 +12,10 @@ from keras_bahdanau.settings import checks
 
 
 class ReadoutBase(CompositeLayer):
-    """Base of the readouts: t_i `(..., units)` from s_i, c_i and y_{i-1}, for all steps at once."""
+    """Base class of readouts, which compute t_i `(..., units)` for all steps together.
+
+    The inputs are the state s_i, the context c_i and the embedded y_{i-1}.
+    """
 
     def __init__(self, units, dropout=0.0, **kwargs):
         super().__init__(**kwargs)
@@ -21,7 +24,7 @@ class ReadoutBase(CompositeLayer):
         self.output_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 
     def read(self, state, context, embedded):
-        """t_i, before dropout."""
+        """Return t_i before dropout."""
         raise NotImplementedError
 
     def call(self, state, context, embedded, training=None):
@@ -35,7 +38,10 @@ class ReadoutBase(CompositeLayer):
 
 
 class ProjectedReadout(ReadoutBase):
-    """Base of the readouts of one product, `dense` its arguments, `pieces` products an output."""
+    """Base class of readouts that use one dense layer, with the arguments `dense`.
+
+    The layer computes `pieces` values for each output.
+    """
 
     dense = {"activation": "tanh"}
     pieces = 1
@@ -47,7 +53,7 @@ class ProjectedReadout(ReadoutBase):
         )
 
     def vectors(self, state, context, embedded):
-        """Vectors of a step, in the order of the product."""
+        """Return the vectors of a step in the order in which they are concatenated."""
         return state, context, embedded
 
     def build(self, state_shape, context_shape, embedded_shape):
@@ -61,12 +67,12 @@ class ProjectedReadout(ReadoutBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Readout(ProjectedReadout):
-    """t_i = tanh(W_s s_i + W_c c_i + W_y y_{i-1} + b): Pascanu et al. 2014 with tanh (Nematus)."""
+    """Deep output t_i = tanh(W_s s_i + W_c c_i + W_y y_{i-1} + b) (Pascanu et al. 2014)."""
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class MaxoutReadout(ProjectedReadout):
-    """The paper's deep output with a maxout layer of two pieces.
+    """Deep output with a maxout layer of two pieces, as in the paper.
 
     t~_i = U_o s + V_o y_{i-1} + C_o c_i
     t_i  = [max(t~_{i,2j-1}, t~_{i,2j})], j = 1 ... units      (Bahdanau et al. 2015, A.2.2)
@@ -77,7 +83,7 @@ class MaxoutReadout(ProjectedReadout):
 
     def read(self, state, context, embedded):
         pieces = super().read(state, context, embedded)  # t~_i: (..., 2 * units)
-        # -> (..., units, 2), of which the maximum is (..., units)
+        # -> (..., units, 2); the maximum is (..., units)
         pairs = ops.reshape(pieces, (*ops.shape(pieces)[:-1], self.units, 2))
         return ops.max(pairs, axis=-1)
 
@@ -94,7 +100,7 @@ class AttentionalReadout(ProjectedReadout):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class PlainReadout(ReadoutBase):
-    """t_i is the output of the decoder cell, such as `InputFeedingCell`'s; `units` is its width."""
+    """Readout that returns the output of the decoder cell unchanged; `units` must be its width."""
 
     def build(self, state_shape, context_shape, embedded_shape):
         check_layer(plain_readout_rules, {"readout_units": self.units, "units": state_shape[-1]})
@@ -104,25 +110,25 @@ class PlainReadout(ReadoutBase):
 
 
 class Emitted(NamedTuple):
-    """Record of a step, needed for the probability of the token chosen next."""
+    """Record of a step, from which the probability of the chosen token is computed."""
 
     sums: Any  # (batch, [n,] units), W [s_i; y_{i-1}] + b
-    dropout_masks: Any  # the mask of the step, (batch, units), or ()
+    dropout_masks: Any  # the dropout mask of the step, (batch, units), or ()
     log_normalizers: Any  # float32 (batch, [n,] source_time), log Z_ij
     steps: Any  # float32 (batch, [n]), 0 before the first step, 1 after it
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Emission(ReadoutBase):
-    """t_ij = tanh(W [s_i; y_{i-1}] + V h_j + b), one for each position j.
+    """Readout for hard attention: t_ij = tanh(W [s_i; y_{i-1}] + V h_j + b) for each position j.
 
     p(y_i = k | a_i = j, y_<i) = exp(l_ijk) / Z_ij,   l_ij = O t_ij + o
     log p(y_i = k | y_<i)      = log sum_j f_i(j) exp(l_ijk) / Z_ij
 
-    (Wu et al. 2018, whose t_ij has no y_{i-1}; O is the output layer, f_i comes from
-    `HardAlignment`.) A step has `source_time * vocabulary` logits for each hypothesis; training
-    computes them again for the gradient, so that memory holds those of one step. A call reads a
-    single h_j, given as the context.
+    This follows Wu et al. (2018), who do not use y_{i-1} in t_ij. O is the output layer, and f_i
+    comes from `HardAlignment`. A step has `source_time * vocabulary` logits for each hypothesis. In
+    training, these are recomputed for the gradient, so that memory holds the logits of only one
+    step. A call reads a single h_j, passed as the context.
     """
 
     def __init__(self, units, dropout=0.0, **kwargs):
@@ -141,15 +147,15 @@ class Emission(ReadoutBase):
         return ops.tanh(self.sums(state, embedded) + self.project(context))
 
     def project(self, values):
-        """V h_j, once per source for all steps: `(batch, source_time, units)`."""
+        """Compute V h_j, once per source for all steps: `(batch, source_time, units)`."""
         return self.value_projection(values)
 
     def sums(self, state, embedded):
-        """W [s_i; y_{i-1}] + b: `(..., units)`."""
+        """Compute W [s_i; y_{i-1}] + b: `(..., units)`."""
         return self.projection(ops.concatenate([state, embedded], axis=-1))
 
     def initial_state(self, keys):
-        """`Emitted` before the first step; its values are not read."""
+        """Return the `Emitted` before the first step; its values are not used."""
         batch, source_time, units = ops.shape(keys)
         return Emitted(
             sums=ops.zeros((batch, units), keys.dtype),
@@ -159,10 +165,11 @@ class Emission(ReadoutBase):
         )
 
     def mixture(self, log_prior, sums, keys, output, dropout_masks=(), training=None):
-        """Predict a step: (float32 log p(y_i = k | y_<i) `(batch, [n,] vocabulary)`, `Emitted`).
+        """Predict a token; return (log p(y_i = k | y_<i), `Emitted`).
 
-        `log_prior` is log f_i, `(batch, [n,] source_time)`, `output` (O, o), `(vocabulary, units)`
-        and `(vocabulary,)`; in training the gradient recomputes the logits.
+        `log_prior` is log f_i, `(batch, [n,] source_time)`. `output` is (O, o), with shapes
+        `(vocabulary, units)` and `(vocabulary,)`. The log-probabilities are float32
+        `(batch, [n,] vocabulary)`. In training, the gradient recomputes the logits.
         """
         mixed = keras.remat(_mixed) if training else _mixed
         log_probs, log_normalizers = mixed(log_prior, sums, keys, *output, *dropout_masks)
@@ -170,8 +177,8 @@ class Emission(ReadoutBase):
         return log_probs, Emitted(sums, dropout_masks, log_normalizers, steps)
 
     def token_log_likelihoods(self, tokens, emitted, keys, output):
-        """Logarithm of p(y_i | a_i = j, y_<i), float32 `(batch, [n,] source_time)`; 0 at first."""
-        # one row of O and o for all positions: (batch, [n,] 1, units), (batch, [n,] 1)
+        """Return log p(y_i | a_i = j, y_<i), float32 `(batch, [n,] source_time)`; initially 0."""
+        # all positions use the same row of O and o: (batch, [n,] 1, units), (batch, [n,] 1)
         kernel, bias = (ops.expand_dims(ops.take(weight, tokens, axis=0), -1) for weight in output)
         kernel = ops.cast(ops.swapaxes(kernel, -1, -2), "float32")
         hidden = ops.cast(_hidden(emitted.sums, keys, *emitted.dropout_masks), "float32")
@@ -180,7 +187,7 @@ class Emission(ReadoutBase):
 
 
 def _hidden(sums, keys, dropout_mask=None):
-    """t_ij: `(batch, [n,] source_time, units)`."""
+    """Compute t_ij, `(batch, [n,] source_time, units)`."""
     if len(sums.shape) == 3:
         keys = ops.expand_dims(keys, axis=1)  # -> (batch, 1, source_time, units)
     hidden = ops.tanh(ops.expand_dims(sums, axis=-2) + keys)
@@ -188,9 +195,9 @@ def _hidden(sums, keys, dropout_mask=None):
 
 
 def _mixed(log_prior, sums, keys, kernel, bias, *dropout_masks):
-    """(log p(y_i = k | y_<i), log Z_ij) of `Emission`, of tensors alone."""
+    """Return (log p(y_i = k | y_<i), log Z_ij) of `Emission`; takes only tensors, for `remat`."""
     hidden = _hidden(sums, keys, *dropout_masks)
-    # flat, since a product of more axes has no gradient in a loop under XLA
+    # flattened, since in a loop under XLA a product over more axes has no gradient
     flat = ops.reshape(hidden, (-1, hidden.shape[-1]))
     logits = ops.cast(ops.matmul(flat, ops.transpose(kernel)), "float32") + bias
     # l_ijk: (batch, [n,] source_time, vocabulary)

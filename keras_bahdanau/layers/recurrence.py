@@ -1,4 +1,4 @@
-"""The loop over time, its random numbers and its hand-written gradients, on each backend."""
+"""The loop over time for each backend, with its random numbers and custom gradients."""
 
 import contextlib
 
@@ -7,27 +7,31 @@ from keras import ops, tree
 
 from keras_bahdanau.settings import checks
 
-SECOND_DRAW = 1_000_003  # distance between the seeds of two draws in one step
+SECOND_DRAW = 1_000_003  # difference between the seeds of two draws in one step
 
 _OPEN_LOOPS = []
 
 
 class StepSeedGenerator(keras.random.SeedGenerator):
-    """Seed generator for `recurrence.loop`: on JAX the state plus the step, advanced later."""
+    """Seed generator that also works in `recurrence.loop` on JAX.
+
+    In a loop, the seed is the state plus the number of the step, and the state is advanced after
+    the loop.
+    """
 
     def next(self, ordered=True):
-        """The seed of the next draw."""
+        """Return the seed for the next draw."""
         if not _OPEN_LOOPS:
             return super().next(ordered)
         return _OPEN_LOOPS[-1].seed_of(self)
 
 
 class LoopDraws:
-    """Seeds of the draws inside one loop."""
+    """Seeds for the random draws inside one loop."""
 
     def __init__(self):
         self.step = None
-        self.draws = {}  # id of a generator -> (generator, number of its draws in this step)
+        self.draws = {}  # id of a generator -> (generator, number of draws in this step)
 
     @contextlib.contextmanager
     def at(self, step):
@@ -39,11 +43,11 @@ class LoopDraws:
             _OPEN_LOOPS.pop()
 
     def seed_of(self, generator):
-        """Seed of a generator's next draw: its state, and the number of the step."""
+        """Return the seed for a generator's next draw, from its state and the step number."""
         _, draws = self.draws.get(id(generator), (generator, 0))
         self.draws[id(generator)] = generator, draws + 1
         state = generator.state.value
-        # -> (2,), as a generator's state
+        # -> (2,), like a generator's state
         moved = ops.stack([ops.zeros_like(self.step) + draws * SECOND_DRAW, self.step])
         return state + ops.cast(moved, generator.state.dtype)
 
@@ -55,7 +59,10 @@ class LoopDraws:
 
 
 class StepDropout(keras.layers.Layer):
-    """Dropout that also works inside the loop over time; `rate` is in [0, 1), or ValueError."""
+    """Dropout that also works inside the loop over time.
+
+    Raises ValueError unless `rate` is in [0, 1).
+    """
 
     def __init__(self, rate, **kwargs):
         super().__init__(**kwargs)
@@ -78,9 +85,10 @@ class StepDropout(keras.layers.Layer):
 
 @contextlib.contextmanager
 def outside_graphs():
-    """Create variables outside the graph of a `tf.function`, where a failed trace would spoil them.
+    """Create variables of the block outside the graph of a `tf.function`.
 
-    A variable made in a trace gets its first value only when the trace succeeds.
+    A variable created in a trace gets its initial value only if the trace succeeds, so a failed
+    trace would make the variable unusable.
     """
     if keras.backend.backend() != "tensorflow":
         yield
@@ -91,15 +99,15 @@ def outside_graphs():
         yield
 
 
-_UNKNOWN_SHAPES = []  # of blocks of `convertible_loops`
+_UNKNOWN_SHAPES = []  # one item for each open block of `convertible_loops`
 
 
 @contextlib.contextmanager
 def convertible_loops():
-    """Loops inside the block keep outputs of unknown shape in tensors.
+    """Make loops inside the block store outputs of unknown shape in tensors.
 
-    LiteRT's converter refuses a `TensorArray` whose elements have an unknown shape, such as weights
-    over a source of any length. A step then writes its row of the whole tensor.
+    LiteRT's converter rejects a `TensorArray` whose elements have an unknown shape, such as weights
+    over a source of any length. Inside the block, each step writes one row of a tensor instead.
     """
     _UNKNOWN_SHAPES.append(True)
     try:
@@ -108,12 +116,12 @@ def convertible_loops():
         _UNKNOWN_SHAPES.pop()
 
 
-_WITHOUT_GRADIENT = []  # of blocks of `loops_without_gradient`
+_WITHOUT_GRADIENT = []  # one item for each open block of `loops_without_gradient`
 
 
 @contextlib.contextmanager
 def loops_without_gradient():
-    """Loops inside the block keep nothing for gradients."""
+    """Make loops inside the block store nothing for gradients."""
     _WITHOUT_GRADIENT.append(True)
     try:
         yield
@@ -121,17 +129,17 @@ def loops_without_gradient():
         _WITHOUT_GRADIENT.pop()
 
 
-STEPS_AT_ONCE = 4  # steps unrolled in a loop on a GPU, where each pass has a launch cost
+STEPS_AT_ONCE = 4  # number of unrolled steps in a loop on a GPU, where each pass has a launch cost
 
 
 def scan(step, state, inputs, template, steps=None, return_state=False):
-    """Run `step` along time and keep the output of each step, `(batch, time, ...)`.
+    """Run `step` along time and return the outputs of all steps, `(batch, time, ...)`.
 
-    `step` is a function `(state, input) -> (output, state)`, the state always of the same
-    structure, shapes and dtypes; `inputs` are tensors `(batch, time, ...)`, one slice a step;
-    `template` has the structure, dtype and shape `(batch, ...)` of one step's output. After
-    `steps`, an int32 scalar, the loop may end, and outputs mean nothing; None for all. With
-    `return_state` the pair (outputs, last state) is returned.
+    `step` is a function `(state, input) -> (output, state)`, which must not change the structure,
+    shapes or dtypes of the state. `inputs` are tensors `(batch, time, ...)`; each step gets one
+    slice. `template` has the structure, dtype and shape `(batch, ...)` of the output of one step.
+    The loop may end after `steps` steps, an int32 scalar; later outputs are undefined. None means
+    all steps. With `return_state`, returns the pair (outputs, last state).
     """
     inputs = tree.map_structure(_swap, inputs)
     results = _replayed(step, state, inputs, template, steps)
@@ -141,7 +149,7 @@ def scan(step, state, inputs, template, steps=None, return_state=False):
 
 
 def _replayed(step, state, inputs, template, steps):
-    """(outputs, state) of a loop on TensorFlow that needs a gradient; None for any other."""
+    """Return (outputs, state) of a loop on TensorFlow that needs a gradient, else None."""
     if keras.backend.backend() != "tensorflow" or _WITHOUT_GRADIENT:
         return None
     from keras_bahdanau.layers.replayed_loop import is_recorded, replayed_loop
@@ -150,19 +158,19 @@ def _replayed(step, state, inputs, template, steps):
 
 
 def _swap(tensor):
-    """`(batch, time, ...)` <-> `(time, batch, ...)`."""
+    """Swap the first two axes: `(batch, time, ...)` <-> `(time, batch, ...)`."""
     return ops.transpose(tensor, (1, 0, *range(2, len(tensor.shape))))
 
 
 def loop(step, state, inputs, template, steps=None):
-    """`scan` along the first axis; returns (outputs, last state)."""
+    """Run like `scan`, but along the first axis; return (outputs, last state)."""
     if keras.backend.backend() == "tensorflow":
         return _loop_tensorflow(step, state, inputs, template, steps)
     return _loop_scan(step, state, inputs)
 
 
 def _loop_tensorflow(step, state, inputs, template, steps):
-    """`tf.while_loop` over arrays: unlike `keras.ops.scan` it has a gradient under XLA."""
+    """Run a `tf.while_loop` over arrays, which unlike `keras.ops.scan` has a gradient under XLA."""
     import tensorflow as tf
 
     shapes = [leaf.shape for leaf in tree.flatten(template)]
@@ -184,17 +192,17 @@ def _loop_tensorflow(step, state, inputs, template, steps):
         lambda t, *_: t < (time if steps is None else steps),
         body,
         (tf.constant(0), state, ys),
-        maximum_iterations=time,  # XLA needs a bound to keep what the gradient reads
+        maximum_iterations=time,  # XLA needs a bound to store values for the gradient
     )
     return tree.map_structure(lambda y: y.stack(), ys), state  # (time, ...)
 
 
 def _loop_over_rows(step, state, inputs, template, steps):
-    """`_loop_tensorflow` over tensors: a step gathers its row, and writes its row of a result."""
+    """Run like `_loop_tensorflow`, but over tensors: each step gathers a row and writes a row."""
     import tensorflow as tf
 
     time = tf.shape(tree.flatten(inputs)[0])[0]
-    # (time, batch, ...), zero
+    # zeros (time, batch, ...)
     ys = tree.map_structure(
         lambda leaf: tf.zeros(tf.concat([[time], tf.shape(leaf)], axis=0), leaf.dtype), template
     )
@@ -222,7 +230,7 @@ def _loop_over_rows(step, state, inputs, template, steps):
 
 
 def _loop_scan(step, state, inputs):
-    """`_scan`, with new random numbers at each step, on JAX as well."""
+    """Run `_scan` with new random numbers at each step, on JAX as well."""
     draws = LoopDraws()
 
     def body(carry, x):
@@ -238,7 +246,7 @@ def _loop_scan(step, state, inputs):
 
 
 def _scan(step, state, inputs):
-    """`keras.ops.scan`; on JAX with a gradient of its own."""
+    """Run `keras.ops.scan`, or on JAX a scan with a custom gradient."""
     if keras.backend.backend() != "jax":
         return ops.scan(step, state, inputs)
     from keras_bahdanau.layers import deferred_scan
@@ -247,14 +255,14 @@ def _scan(step, state, inputs):
 
 
 def _steps_at_once():
-    """Number of steps in a pass of a loop on JAX."""
+    """Return the number of steps in each pass of a loop on JAX."""
     import jax
 
     return STEPS_AT_ONCE if jax.default_backend() == "gpu" else 1
 
 
 def custom_gradient(function):
-    """`keras.ops.custom_gradient` of `(*tensors) -> (outputs, gradient)`; autograd's on torch."""
+    """Decorate `(*tensors) -> (outputs, gradient)`; on torch, use autograd's gradient instead."""
     if keras.backend.backend() != "torch":
         return ops.custom_gradient(function)
 

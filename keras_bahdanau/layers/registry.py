@@ -1,4 +1,4 @@
-"""Registries: the layers of one family, by name, config or instance."""
+"""Registries, which return the layers of a family by name, config or instance."""
 
 import copy
 import functools
@@ -15,33 +15,36 @@ PACKAGE = "keras_bahdanau"
 
 
 def class_of(name):
-    """The class of `layers` with this name; its module is imported."""
+    """Return the class of `layers` with this name, after importing its module."""
     module = importlib.import_module(f"{PACKAGE}.layers.{names.MODULE_OF[name]}")
     return getattr(module, name)
 
 
 def from_config(config):
-    """The layer of a serialized config, not yet built: Keras would build a shared layer twice."""
-    config = copy.deepcopy(config)  # some Keras cells empty the config that they are given
+    """Return the layer for a serialized config, not yet built.
+
+    If the config contained a build config, Keras would build a shared layer twice.
+    """
+    config = copy.deepcopy(config)  # some Keras cells remove items from the config
     config.pop("build_config", None)
     return keras.saving.deserialize_keras_object(config)
 
 
 def resolve_layer(value):
-    """Return a layer unchanged, and make one from a config; TypeError for anything else."""
+    """Return a layer unchanged, or make one from a config; raise TypeError for anything else."""
     if isinstance(value, keras.layers.Layer):
         return value
     if isinstance(value, dict):
         return from_config(value)
     raise TypeError(
-        f"A part of a layer must be a layer itself, or the config of one. Received: {value!r}"
+        f"A part of a layer must be a layer, or the config of a layer. Received: {value!r}"
     )
 
 
 class CompositeLayer(keras.layers.Layer):
-    """Base of layers with sublayers; the build config has the quantization of each.
+    """Base class of layers with sublayers, which stores their quantization in the build config.
 
-    `model.quantize` changes the sublayers, but the config of the layer does not describe them.
+    `model.quantize` changes the sublayers, but the config of the layer does not describe this.
     """
 
     def get_build_config(self):
@@ -69,40 +72,44 @@ def _quantization_config(layer):
 
 
 def untrack_sublayer(layer, sublayer):
-    """Untrack a sublayer that is never built: Keras on JAX would retrace at each `fit`."""
+    """Untrack a sublayer that is never built, because Keras on JAX would retrace at each `fit`."""
     layer._tracker.untrack(sublayer)
 
 
 def is_registered_name(identifier):
-    """True for a name in Keras' form for registered classes: "package>Class"."""
+    """Return True for a name in Keras' form for registered classes, "package>Class"."""
     return isinstance(identifier, str) and ">" in identifier
 
 
 def registered(name):
-    """Class registered with Keras under a name such as "my_scores>ReluScore", or ValueError."""
+    """Return the class registered with Keras under a name such as "my_scores>ReluScore".
+
+    Raises ValueError if no class has this name.
+    """
     package, _, class_name = name.partition(">")
     if package == PACKAGE and class_name in names.MODULE_OF:
         return class_of(class_name)
     registered_class = keras.saving.get_registered_object(name)
     if registered_class is None:
         raise ValueError(
-            f"A registered name must be that of a known class. Received: unknown class {name!r}. "
-            "Import its module first; on the command line, give --import MODULE."
+            f"A registered name must belong to a known class. Received: unknown class {name!r}. "
+            "Import its module first; on the command line, add --import MODULE."
         )
     return registered_class
 
 
 class Registry(Mapping):
-    """The layers of one family by name, like the `get` functions of Keras.
+    """Registry of the layers of one family, which works like the `get` functions of Keras.
 
     ```python
     score = keras_bahdanau.layers.SCORES.get("additive", units=256)
     score = keras_bahdanau.layers.SCORES.get(score)  # a layer stays unchanged
     ```
 
-    A custom class goes by its name in Keras' registry, such as "my_scores>ReluScore", and
-    gets the same arguments. `family` is a name for errors, `table` one
-    of `layers.names`; `method` makes the layer, None for the constructor.
+    To use a custom class, pass its name in Keras' registry, such as "my_scores>ReluScore"; it is
+    called with the same arguments. `family` is the name used in errors, and `table` is a table in
+    `layers.names`. `method` is the name of the method that makes the layer, or None for the
+    constructor.
     """
 
     def __init__(self, family, table, method=None):
@@ -111,33 +118,36 @@ class Registry(Mapping):
         self._method = method
 
     def get(self, identifier, /, *args, **kwargs):
-        """Return the layer of an identifier; other arguments are those of a layer made by name.
+        """Return the layer for an identifier; other arguments are used if it is a name.
 
-        `identifier` is a name of this registry, or a registered one; the config of a layer, as
-        `keras.saving.serialize_keras_object` writes it; or a layer. An unknown name raises
-        ValueError, a class TypeError.
+        `identifier` is a name in this registry, a name registered with Keras, a config from
+        `keras.saving.serialize_keras_object`, or a layer. Raises ValueError for an unknown name,
+        and TypeError for a class.
         """
         if isinstance(identifier, type):
             raise TypeError(
                 f"`{self.family}` must be a name or a layer. Received: the class "
-                f"{identifier.__name__}. Give an instance: {identifier.__name__}(...)."
+                f"{identifier.__name__}. Pass an instance: {identifier.__name__}(...)."
             )
         if isinstance(identifier, keras.layers.Layer | dict):
             return resolve_layer(identifier)
         return self.make(identifier, *args, **kwargs)
 
     def make(self, name, /, *args, **kwargs):
-        """A new layer by its name."""
+        """Return a new layer by its name."""
         return self.kind(name)(*args, **kwargs)
 
     def kind(self, name):
-        """Class of a name, or the function that makes its layers; ValueError if it is unknown."""
+        """Return the class, or the function that makes the layers, for a name.
+
+        Raises ValueError if the name is unknown.
+        """
         if is_registered_name(name):
             return registered(name)
         return self[checks.choice(self.family, name, self._table)]
 
     def class_names(self):
-        """The class names of the family, each once."""
+        """Return the class names of the family, without duplicates."""
         return list(dict.fromkeys(_entry(entry)[0] for entry in self._table.values()))
 
     def __getitem__(self, name):
@@ -157,15 +167,15 @@ class Registry(Mapping):
 
 
 def _entry(entry):
-    """(class name, arguments) of an entry of a table."""
+    """Return (class name, arguments) for an entry of a table."""
     return (entry, {}) if isinstance(entry, str) else entry
 
 
 class ScoreRegistry(Registry):
-    """The scores by name; `units` is the width of scores that project query and values."""
+    """Registry of scores; `units` is the width of scores that project query and values."""
 
     def make(self, name, /, units=None, **kwargs):
-        """A new score by its name; scores without a width ignore `units`."""
+        """Return a new score by its name; scores without a width ignore `units`."""
         kind = self.kind(name)
         if _has_argument(getattr(kind, "func", kind), "units"):
             kwargs["units"] = units
@@ -173,7 +183,7 @@ class ScoreRegistry(Registry):
 
 
 def _has_argument(kind, name):
-    """True if the constructor of a class, or of a base class, has an argument of this name."""
+    """Return True if the constructor of a class, or of a base class, has this argument."""
     return any(name in inspect.signature(base.__init__).parameters for base in kind.__mro__)
 
 

@@ -1,10 +1,11 @@
-"""Gradient of TensorFlow's loop over time: steps are replayed, weights differentiated after it.
+"""Loop over time for TensorFlow in which the gradient of each weight is one product at the end.
 
-TensorFlow differentiates a loop pass by pass: for each step a product of a few rows for each
-weight, and a sum as large as the weight. Here a step is traced once, with its gradient. The forward
-loop also keeps the vectors and draws that the gradient reads; the backward loop computes the rest
-again, and writes the gradient of what leaves each product. The gradient of a weight is one product
-over all steps after the loop (cuDNN does this for its own cells: Appleyard et al. 2016).
+TensorFlow differentiates a loop step by step. For each weight, every step computes a product of a
+few rows and adds a matrix as large as the weight. Here, a step is traced once, together with its
+gradient. The forward loop also stores the vectors and random draws that the gradient needs. The
+backward loop replays the rest of each step, and stores the gradients of the results of its matrix
+products. After the loop, the gradient of a weight is a single product over all steps. (cuDNN does
+the same for its own cells: Appleyard et al. 2016.)
 """
 
 import tensorflow as tf
@@ -14,7 +15,7 @@ from keras_bahdanau.layers.step_graph import CannotReplayError, StepGraph, wides
 
 
 def is_recorded():
-    """True in a graph that a `tf.GradientTape` records."""
+    """Return True in a graph that a `tf.GradientTape` records."""
     if tf.executing_eagerly() or not hasattr(tf.compat.v1.get_default_graph(), "capture"):
         return False
     try:
@@ -25,7 +26,7 @@ def is_recorded():
 
 
 def replayed_loop(step, state, inputs, template, steps=None):
-    """(outputs, state) as of `recurrence.loop`; None for a step that can't be replayed."""
+    """Return (outputs, state) like `recurrence.loop`, or None if the step can't be replayed."""
     tensors = tree.map_structure(tf.convert_to_tensor, (state, inputs, template))
     state, inputs, template = tensors
     slices = tree.map_structure(lambda x: tf.TensorSpec(x.shape[1:], x.dtype), inputs)
@@ -38,9 +39,9 @@ def replayed_loop(step, state, inputs, template, steps=None):
 
 
 class _Loop:
-    """The loops of a `StepGraph`, forwards and backwards.
+    """The forward and the backward loop of a `StepGraph`.
 
-    Lists of leaves have the state before the slices; `ys` are the outputs of all steps.
+    In lists of leaves, the state precedes the slices. `ys` are the outputs of all steps.
     """
 
     def __init__(self, step, inputs, template, steps):
@@ -50,14 +51,14 @@ class _Loop:
         self.last = self.time if steps is None else tf.minimum(steps, self.time)
 
     def run(self, leaves):
-        """Outputs of all steps, and the leaves of the last state."""
+        """Return the outputs of all steps and the leaves of the last state."""
         self.leaves = leaves
         self.floats = [i for i, leaf in enumerate(leaves) if leaf.dtype.is_floating]
         values = [self._value(source[0]) for source in self.step.sources]
         return tf.custom_gradient(self._forward)(*(leaves[i] for i in self.floats), *values)
 
     def _value(self, tensor):
-        """Captured tensor, or value of a variable, that a step reads as `tensor`."""
+        """Return the captured tensor, or the variable's value, that a step reads as `tensor`."""
         if tensor.op.type == "Placeholder":
             return tf.convert_to_tensor(self.step.captures[tensor.name])
         handle = self.step.captures[tensor.op.inputs[0].name]
@@ -110,7 +111,7 @@ class _Loop:
         return [*(y.stack() for y in arrays[: len(ys)]), *state], gradient
 
     def _gradient(self, upstream, values, hoisted, arrays_of):
-        """Gradients of the arguments of `_forward`, from arrays of all steps by their names."""
+        """Return the gradients of the arguments of `_forward`, from named arrays of all steps."""
         step = self.step
         upstream = [
             tf.convert_to_tensor(slope)
@@ -119,7 +120,7 @@ class _Loop:
         ]
         count = sum(tensor.dtype.is_floating for tensor in step.outputs[: len(self.template)])
         d_ys = [self._array(slope).unstack(slope) for slope in upstream[:count]]
-        size = len(upstream) - count  # of the float leaves of a state
+        size = len(upstream) - count  # number of float leaves of a state
         read = {x.name for x in step.kept} | {leaf.name for leaf in step.leaves}
         read = {name: array for name, array in arrays_of.items() if name in read}
         start, end = len(step.leaf_slopes), len(step.leaf_slopes) + len(step.sums)
@@ -158,7 +159,7 @@ class _Loop:
         return [*d_state, *d_xs, *self._source_gradients(slopes, values)]
 
     def _source_gradients(self, slopes, values):
-        """Gradients of the sources from pairs of a hoisted tensor and its gradient."""
+        """Return the gradients of the sources, from pairs of a hoisted tensor and its gradient."""
         step = self.step
         feeds = {**values}
         for target, placeholder in zip(step.targets, step.target_slopes, strict=True):
@@ -178,12 +179,12 @@ class _Loop:
 
 
 def _write(arrays, t, values):
-    """The arrays with a value at step t."""
+    """Return the arrays after writing a value to each at step t."""
     return [array.write(t, value) for array, value in zip(arrays, values, strict=True)]
 
 
 def _once_only(slopes, sources):
-    """Gradients that raise NotImplementedError when differentiated again."""
+    """Return the gradients, but raise NotImplementedError if they are differentiated again."""
     learned = [slope for slope in slopes if slope is not None]
     sources = [tensor for tensor in sources if tensor is not None and tensor.dtype.is_floating]
 
@@ -191,7 +192,7 @@ def _once_only(slopes, sources):
     def refusing(*tensors):
         def gradient(*_):
             raise NotImplementedError(
-                "The gradient of a loop over time must be taken once in a `tf.function`. Received: "
+                "A loop over time must be differentiated only once in a `tf.function`. Received: "
                 "the gradient of a gradient. Run the model eagerly: compile(run_eagerly=True)."
             )
 
@@ -202,6 +203,6 @@ def _once_only(slopes, sources):
 
 
 def _zeros(tensor):
-    """Zeros of a shape, at least float32, to sum into."""
+    """Return zeros in the shape of a tensor, at least float32, to accumulate sums."""
     dtype = tf.float32 if tensor.dtype.size < 4 else tensor.dtype
     return tf.zeros(tf.shape(tensor), dtype)

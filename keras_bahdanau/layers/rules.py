@@ -1,8 +1,8 @@
-"""Rules between settings of a model, for layers and for training options.
+"""Rules for settings of a model that depend on each other, for layers and training options.
 
-A rule is a tuple: what must hold, whether it holds, the settings that the error shows, the remedy.
-Settings are attributes with the names of the training options. This file imports no Keras, so that
-options are refused early.
+A rule is a tuple of four items: a sentence that says what must hold, whether it holds, the names of
+the settings to show in the error, and the remedy. Settings are attributes with the names of the
+training options. This file does not import Keras, so that invalid options are rejected early.
 """
 
 from types import MappingProxyType, SimpleNamespace
@@ -10,7 +10,7 @@ from types import MappingProxyType, SimpleNamespace
 from keras_bahdanau.layers.names import PARALLEL_CELLS
 
 UNSCORED = ("none", "forced")  # attentions without scores
-UNDROPPED_CELLS = (*PARALLEL_CELLS, "self-attention")  # no product has their state
+UNDROPPED_CELLS = (*PARALLEL_CELLS, "self-attention")  # cells without a recurrent matrix product
 
 UNSCORED_REQUIRES = {
     **{"window": "everywhere", "normalizer": "softmax", "coverage": "none", "heads": 1},
@@ -26,9 +26,9 @@ HARD_ALIGNMENT_REQUIRES = {
 
 
 def check_rules(rules, settings, shown=MappingProxyType({})):
-    """Raise the ValueError of the first rule that does not hold.
+    """Raise ValueError for the first rule that does not hold.
 
-    `shown` is a dictionary from names of settings to what errors show for them, such as
+    `shown` is a dictionary from names of settings to the text that errors show for them, such as
     "cell=UnfedCell(...)" for `when`.
     """
     for demand, is_met, names, remedy in rules:
@@ -40,122 +40,125 @@ def check_rules(rules, settings, shown=MappingProxyType({})):
 
 
 def check_layer(rules, settings, *args, **shown):
-    """Check a layer's dictionary of settings by `rules(settings, *args)`: see `check_rules`."""
+    """Check a layer's dictionary of settings with `rules(settings, *args)`: see `check_rules`."""
     settings = SimpleNamespace(**settings)
     check_rules(rules(settings, *args), settings, shown)
 
 
 def unscored_rules(model, requires=MappingProxyType(UNSCORED_REQUIRES)):
-    """Rules of an attention without scores."""
+    """Yield the rules for an attention without scores."""
     for name, plain in requires.items():
         yield (
-            f"`{name}` is for an attention that scores",
+            f"`{name}` needs an attention with scores",
             getattr(model, name) == plain,
             (name, "attention"),
-            f"Give {plain!r} for it, or the name of a score for `attention`.",
+            f"Set it to {plain!r}, or set `attention` to the name of a score.",
         )
 
 
 def readout_rules(model):
-    """Rules of a readout: it reads the last token and the source, and is as wide as its layer."""
+    """Yield the rules for a readout, which must read the last token and the source.
+
+    Its width must also match the output layer.
+    """
     blind = model.readout == "plain" or (
         model.readout == "attentional" and "embedding" not in model.query
     )
     yield (
-        "The previous state has not read the last token, so the readout must",
+        "The readout must read the last token, which the previous state has not read",
         model.readout_state == "current" or not blind,
         ("readout", "readout_state"),
-        "Give readout='tanh', or readout_state='current'.",
+        "Use readout='tanh', or readout_state='current'.",
     )
     yield (
-        "A cell apart from its attention leaves the context to the readout",
+        "The readout must read the context, which a cell apart from its attention does not read",
         model.when != "apart" or model.readout != "plain" or model.copy,
         ("readout", "when"),
-        "Give another readout.",
+        "Use another readout.",
     )
     yield (
-        "A tied output layer reads what is as wide as an embedding",
+        "The input of a tied output layer must be as wide as an embedding",
         not model.tie_embeddings or model.readout_units == model.embedding_units,
         ("tie_embeddings", "readout_units", "embedding_units"),
-        "Make the widths equal, or leave tying out.",
+        "Make the widths equal, or do not tie the weights.",
     )
 
 
 def plain_readout_rules(model):
-    """The rule of a plain readout."""
+    """Yield the rule for a plain readout."""
     yield (
-        "A plain readout is as wide as the output of the decoder cell",
+        "A plain readout must be as wide as the output of the decoder cell",
         model.readout_units == model.units,
         ("readout_units", "units"),
-        "Make them equal, or take another readout.",
+        "Make them equal, or use another readout.",
     )
 
 
 def block_rules(model):
-    """Rules of a decoder of blocks."""
+    """Yield the rules for a decoder made of blocks."""
     for name, plain in BLOCKS_REQUIRE.items():
         yield (
-            f"Blocks take {name}={plain!r}",
+            f"Blocks need {name}={plain!r}",
             getattr(model, name) == plain,
             (name, "when"),
-            "Give that, or another decoder cell (`when`).",
+            "Use that value, or choose another decoder cell with `when`.",
         )
 
 
 def self_attention_rules(model):
-    """Rules of a decoder of self-attention."""
+    """Yield the rules for a decoder with self-attention."""
     yield (
-        "Self-attention works in blocks alone: its state is no query",
+        "Self-attention works only in blocks, because its state can't be a query",
         model.when == "blocks",
         ("cell", "when"),
-        "Give when='blocks'.",
+        "Use when='blocks'.",
     )
     yield (
-        "Self-attention begins with nothing",
+        "Self-attention must start with zero states",
         model.bridge == "zeros",
         ("cell", "bridge"),
-        "Give bridge='zeros'.",
+        "Use bridge='zeros'.",
     )
 
 
 def head_rules(model, width, *names):
-    """The rule of self-attention that is as wide as the setting `width`."""
+    """Yield the rule for self-attention with the width in the setting `width`."""
     yield (
         "`heads` must divide the width of self-attention",
         getattr(model, width) % model.heads == 0,
         ("heads", width, *names),
-        f"Give a divisor of {width}.",
+        f"Use a divisor of {width}.",
     )
 
 
 def undropped_rules(model, *names):
-    """The rule of a cell in `UNDROPPED_CELLS`."""
+    """Yield the rule for a cell in `UNDROPPED_CELLS`."""
     yield (
-        "`recurrent_dropout` must be 0 for a cell whose state is in no product",
+        "`recurrent_dropout` must be 0 for a cell without a recurrent matrix product",
         not model.recurrent_dropout,
         ("recurrent_dropout", *names),
-        'Take `dropout`, or a cell such as "gru".',
+        'Use `dropout`, or a cell such as "gru".',
     )
 
 
 def weight_rules(model, name, unweighted=("none",)):
-    """Rules of a setting that needs a weight for each position; some attentions have none."""
+    """Yield the rules for a setting that needs attention weights for each source position."""
     yield (
-        f"`{name}` needs an attention that has weights, and learns them",
+        f"`{name}` needs an attention with learned weights",
         not (getattr(model, name) and model.attention in unweighted),
         (name, "attention"),
-        f"Leave {name} out, or give another attention.",
+        f"Leave out {name}, or use another attention.",
     )
     yield (
         f"`{name}` needs a weight for each position of the source",
         not (getattr(model, name) and model.encoder == "pyramidal"),
         (name, "encoder"),
-        f"Leave {name} out, or give another encoder.",
+        f"Leave out {name}, or use another encoder.",
     )
 
 
 def check_weights(name, value, attention, reduction=1):
-    """Raise ValueError if a setting needs a weight for each position and the attention has none."""
+    """Raise ValueError if a setting needs a weight per position, but the attention has none."""
     settings = {
         "attention": "" if attention.has_weights else "none",
         "encoder": "pyramidal" if reduction > 1 else "",
@@ -169,23 +172,23 @@ def check_weights(name, value, attention, reduction=1):
 
 
 def hard_rules(model):
-    """Rules of exact hard alignments."""
+    """Yield the rules for exact hard alignments."""
     for name, plain in HARD_ALIGNMENT_REQUIRES.items():
         yield (
-            f"Hard alignments take {name}={plain!r}",
+            f"Hard alignments need {name}={plain!r}",
             getattr(model, name) == plain,
             (name, "hard_alignment"),
-            "Give that, or leave hard alignments out.",
+            "Use that value, or leave out hard alignments.",
         )
     yield (
-        "Hard alignments take an attention that scores",
+        "Hard alignments need an attention with scores",
         model.attention not in UNSCORED,
         ("attention", "hard_alignment"),
-        "Give the name of a score, or leave hard alignments out.",
+        "Use the name of a score, or leave out hard alignments.",
     )
     yield (
-        "Hard alignments take a query that is not made of the context",
+        "Hard alignments need a query without the context",
         "context" not in model.query,
         ("query", "hard_alignment"),
-        "Leave it out of the query.",
+        "Leave the context out of the query.",
     )

@@ -1,4 +1,4 @@
-"""Graph of one step of a loop and its gradient; parts of it are copied into other graphs."""
+"""Graph of one step of a loop and its gradient, of which parts are copied into other graphs."""
 
 import tensorflow as tf
 from keras import tree
@@ -14,31 +14,33 @@ from keras_bahdanau.layers.step_products import (
 )
 
 DRAWS = ("Random", "StatefulRandom", "Truncated", "Parameterized", "Multinomial", "RngReadAndSkip")
-# with one variant input, which is kept instead of the output
+# operations whose output is not kept if they have one variant input, which is kept instead
 CHEAP = ("AddV2", "Cast", "ExpandDims", "Identity", "Mul", "Neg", "Reshape", "Squeeze", "Sub")
 
 
 class CannotReplayError(Exception):
-    """A step that TensorFlow must differentiate itself."""
+    """Raised for a step that TensorFlow must differentiate itself."""
 
 
 class StepGraph:
     """A step `(state, slices) -> (output, state)`, traced once with its gradient.
 
-    The step reads tensors and variables around it. Whatever depends only on these, such as a weight
-    cast to the compute dtype, is hoisted: computed once, before the loop.
+    The step reads tensors and variables around it. Values that depend only on these, such as a
+    weight cast to the compute dtype, are hoisted, that is, computed once before the loop.
 
     Attributes:
-        leaves, outputs: Tensors of the state and the slices; of the output and the next state.
-        kept: Vectors, products and draws that a replay reads instead of computing them again.
+        leaves: Tensors of the state and the slices.
+        outputs: Tensors of the output and the next state.
+        kept: Vectors, products and draws that a replay reads instead of recomputing them.
         read: Indices of the leaves of the state that a replay reads.
-        slopes: Placeholders of the gradients of the float `outputs`.
+        slopes: Placeholders for the gradients of the float `outputs`.
         leaf_slopes: Gradients of the float leaves.
-        sums: Pairs (hoisted tensor, its gradient by one step).
-        products: `Product`s whose factor has its gradient after the loop.
-        sources: Lists of values of one captured float tensor, or of one variable.
-        targets, target_slopes: Tensors made of sources, and placeholders of their gradients.
-        source_slopes: Gradients of the sources, or None.
+        sums: Pairs (hoisted tensor, its gradient from one step).
+        products: `Product`s with a factor whose gradient is computed after the loop.
+        sources: List of the values of each captured float tensor and each variable.
+        targets: Tensors computed from sources.
+        target_slopes: Placeholders for the gradients of the targets.
+        source_slopes: Gradient of each source, or None.
     """
 
     def __init__(self, step, state, slices, template):
@@ -69,7 +71,7 @@ class StepGraph:
             outputs = map(tf.convert_to_tensor, tree.flatten((output, after)))
             self.outputs = [graph.capture(tensor) for tensor in outputs]
         if [tensor.dtype for tensor in self.outputs] != self.dtypes:
-            raise CannotReplayError  # the loop says what is wrong
+            raise CannotReplayError  # the loop raises a clear error
         self.forward = graph.get_operations()
         self.forward_names = {op.name for op in self.forward}
         self._find_effects()
@@ -78,7 +80,7 @@ class StepGraph:
             self._differentiate()
 
     def _find_effects(self):
-        """Operations that must run once per step, and the variables that they assign."""
+        """Find the operations that must run once per step, and the variables they assign."""
         self.effects = [
             op
             for op in self.forward
@@ -104,11 +106,11 @@ class StepGraph:
         return max((self.kinds[tensor.op.name] for tensor in op.inputs), default=CONSTANT)
 
     def is_hoisted(self, tensor):
-        """True for a float tensor computed from captured tensors only."""
+        """Return True for a float tensor computed only from captured tensors."""
         return tensor.dtype.is_floating and self.kinds[tensor.op.name] == INVARIANT
 
     def _is_kept(self, tensor):
-        """True for vectors, products of long ones, draws and their seeds."""
+        """Return True for vectors, products of long vectors, draws, and the seeds of draws."""
         op = tensor.op
         if self.kinds[op.name] != VARIANT or op.name not in self.forward_names:
             return False
@@ -125,7 +127,7 @@ class StepGraph:
         self.float_leaves = [leaf for leaf in self.leaves if leaf.dtype.is_floating]
         hoisted = self.cut(self.outputs, self.is_hoisted)
         learned = [tensor for tensor in hoisted if self._has_source(tensor)]
-        # whose gradient a replay would lose
+        # tensors whose gradient a replay would lose
         lost = [op.outputs[0] for op in self.forward if self._is_lost(op)]
         xs = [*self.float_leaves, *learned, *lost]
         slopes = tf.gradients(floats, xs, grad_ys=self.slopes, stop_gradients=hoisted)
@@ -146,7 +148,7 @@ class StepGraph:
         return op.type == "ReadVariableOp" and self.kinds[op.name] == VARIANT
 
     def _differentiate_hoisted(self):
-        """Gradients of captured tensors and variables from those of hoisted tensors."""
+        """Compute gradients of captured tensors and variables from those of hoisted tensors."""
         sources = {}
         for op in self.forward:
             if self._is_source(op):
@@ -193,11 +195,11 @@ class StepGraph:
         self.hoisted = {tensor.name: tensor for tensor in hoisted if self.is_hoisted(tensor)}
 
     def cut(self, tensors, stop):
-        """Tensors at which the walk back from some tensors ends, including placeholders."""
+        """Return the tensors, including placeholders, at which a walk back from `tensors` ends."""
         return self._walk(tensors, stop)[1]
 
     def _walk(self, tensors, stop, effects=()):
-        """({name: operation that computes some tensors}, tensors where the walk back ends)."""
+        """Walk back; return ({name: operation on the way}, tensors at which the walk ends)."""
         operations, cut = {}, {}
         tensors, queue = [*tensors], [*effects]
         while tensors or queue:
@@ -215,9 +217,9 @@ class StepGraph:
         return operations, [*cut.values()]
 
     def copy(self, tensors, feeds, effects=False):
-        """Values of tensors in the current graph, from those of `feeds`, {name: tensor}.
+        """Copy the computation of tensors to the current graph, from `feeds`, {name: tensor}.
 
-        With `effects` the copy also includes the operations that must run once per step.
+        With `effects`, the copy also includes the operations that must run once per step.
         """
         effects = self.effects if effects else ()
         operations, cut = self._walk(tensors, lambda tensor: tensor.name in feeds, effects)
@@ -239,7 +241,7 @@ class StepGraph:
         return [values[tensor.name] for tensor in tensors]
 
     def _node(self, name, controls):
-        """Definition of an operation, with only `controls` as control inputs."""
+        """Return the definition of an operation, with only `controls` as control inputs."""
         node = tf.compat.v1.NodeDef()
         node.CopyFrom(self.nodes[name])
         inputs = [x for x in node.input if x[0] != "^" or x[1:] in controls]
@@ -249,13 +251,13 @@ class StepGraph:
 
 
 def widest(tensor):
-    """The float tensor that a tensor of fewer bits was cast from."""
+    """Return the wider float tensor from which a tensor was cast, or the tensor itself."""
     source = tensor.op.inputs[0] if tensor.op.type == "Cast" else tensor
     return source if source.dtype.is_floating and source.dtype.size > tensor.dtype.size else tensor
 
 
 def _is_vector(tensor):
-    """True for floats or bools `(batch, size)`, with or without axes of length 1."""
+    """Return True for a float or bool tensor `(batch, size)`, ignoring axes of length 1."""
     if not (tensor.dtype.is_floating or tensor.dtype.is_bool) or tensor.shape.rank is None:
         return False
     return sum(size != 1 for size in tensor.shape[1:]) <= 1

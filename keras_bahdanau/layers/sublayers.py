@@ -1,4 +1,4 @@
-"""Sublayers of several models: word dropout, and the parts of a Transformer."""
+"""Sublayers used by several layers: word dropout, and the parts of a Transformer."""
 
 import math
 
@@ -15,9 +15,10 @@ EPSILON = 1e-6
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class WordDropout(keras.layers.Layer):
-    """Dropout of whole tokens, `(..., embedding_units)`; the others are scaled by 1 / (1 - rate).
+    """Dropout of whole tokens, `(..., embedding_units)`; other tokens are scaled by 1 / (1 - rate).
 
-    (Gal and Ghahramani 2016, section 4.2; per token, as Sennrich et al. 2016, Edinburgh.)
+    See Gal and Ghahramani (2016, section 4.2). Dropout is per token, as in Sennrich et al. (2016,
+    Edinburgh).
     """
 
     def __init__(self, rate, seed=None, **kwargs):
@@ -45,9 +46,10 @@ class WordDropout(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class FeedForward(CompositeLayer):
-    """FFN(x) = W_2 max(0, W_1 x + b_1) + b_2      (Vaswani et al. 2017, eq. 2).
+    """Feed-forward network: W_2 max(0, W_1 x + b_1) + b_2      (Vaswani et al. 2017, eq. 2).
 
-    W_1 x is `inner_units` wide, the output `units`; `dropout` is the share of dropped inner values.
+    W_1 x is `inner_units` wide, and the output is `units` wide. `dropout` is the dropout rate of
+    the inner values.
     """
 
     def __init__(self, units, inner_units, dropout=0.0, **kwargs):
@@ -82,7 +84,7 @@ class FeedForward(CompositeLayer):
 
 
 def inner_units(inner, units):
-    """Inner width of a feed-forward network: `inner`, or four times `units` if None."""
+    """Return the inner width of a feed-forward network: `inner`, or four times `units` if None."""
     meaning = "the inner width of the feed-forward network"
     return checks.positive_integer(
         "feed_forward_units", meaning, 4 * units if inner is None else inner
@@ -90,15 +92,16 @@ def inner_units(inner, units):
 
 
 def layer_norm(policy, name):
-    """New layer normalization (Ba et al. 2016), computed in float32."""
+    """Return a new layer normalization (Ba et al. 2016), computed in float32."""
     return keras.layers.LayerNormalization(epsilon=EPSILON, dtype=policy, name=name)
 
 
 def dot_product_attention(queries, keys, values, mask, dropout=lambda weights: weights):
-    """softmax(Q K^T / sqrt(d)) V of each head, the softmax in float32 (Vaswani et al. 2017, eq. 1).
+    """Return softmax(Q K^T / sqrt(d)) V for each head      (Vaswani et al. 2017, eq. 1).
 
-    Queries `(batch, heads, n, d)`, keys and values `(batch, heads, m, d)`, and a bool mask that
-    broadcasts to `(batch, heads, n, m)`; zero where a query has no key.
+    The queries are `(batch, heads, n, d)`, the keys and values `(batch, heads, m, d)`, and the bool
+    mask broadcasts to `(batch, heads, n, m)`. The softmax is computed in float32. The result is
+    zero for a query without unmasked keys.
     """
     scale = 1 / math.sqrt(queries.shape[-1])
     queries, keys = ops.cast(queries, "float32"), ops.cast(keys, "float32")
@@ -108,9 +111,10 @@ def dot_product_attention(queries, keys, values, mask, dropout=lambda weights: w
 
 
 def sinusoids(positions, units):
-    """Float32 sines, then cosines `(..., units)` of positions (Vaswani et al. 2017, section 3.5).
+    """Return sines, then cosines of positions, float32 `(..., units)` (Vaswani et al. 2017, 3.5).
 
-    p_j[2k] = sin(j / 10000^(2k / units)),   p_j[2k + 1] = cos(...), up to the order of the units
+    In the paper, sines and cosines alternate: p_j[2k] = sin(j / 10000^(2k / units)) and
+    p_j[2k + 1] = cos(j / 10000^(2k / units)).
     """
     rates = [10000.0 ** (-2 * k / units) for k in range(-(-units // 2))]
     angles = ops.expand_dims(ops.cast(positions, "float32"), axis=-1) * ops.convert_to_tensor(

@@ -373,7 +373,7 @@ REFUSED = {
     "a name": ("gru", "bahdanau", "`cell` must be a Keras layer with a `state_size`"),
     "Keras' attention": (
         *(keras.layers.GRUCell(3), keras.layers.AdditiveAttention()),
-        "`attention` must be an attention of this package",
+        "`attention` must be an attention layer of this package",
     ),
     "forced": (
         keras.layers.GRUCell(3),
@@ -384,7 +384,7 @@ REFUSED = {
         *(keras.layers.GRUCell(3), layers.HardAlignment(units=5)),
         "nothing but the memory",
     ),
-    "dropout": (keras.layers.GRUCell(3, dropout=0.5), "dot", "without dropout"),
+    "dropout": (keras.layers.GRUCell(3, dropout=0.5), "dot", "must not use dropout"),
 }
 
 
@@ -401,12 +401,12 @@ def test_wrong_parts_are_refused_in_one_line(name):
     [
         ((INPUTS[:, 0], MEMORY), {}, r"`inputs` must be \(batch, time, input_units\)"),
         ((INPUTS, MEMORY[:, 0]), {}, r"memory.shape=\(3, 3\)"),
-        ((INPUTS, MEMORY, MASK[:, :4]), {}, r"`mask` must be of shape \(3, 5\)"),
-        ((INPUTS, MEMORY, None, MASK), {}, r"`memory_mask` must be of shape \(3, 6\)"),
+        ((INPUTS, MEMORY, MASK[:, :4]), {}, r"`mask` must have shape \(3, 5\)"),
+        ((INPUTS, MEMORY, None, MASK), {}, r"`memory_mask` must have shape \(3, 6\)"),
         (
             (INPUTS, MEMORY),
             {"initial_state": [MASK, MASK]},
-            r"must have .* sizes \[3\]",
+            r"must be tensors .* sizes \[3\]",
         ),
     ],
 )

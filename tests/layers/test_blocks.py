@@ -175,16 +175,16 @@ def test_places_are_exact_in_half_precision():
             {"query": ("state", "context")},
             "query='state'. Received: query='state,context', Block",
         ),
-        ({"context_gate": True}, "take context_gate=False.* Received: context_gate=True"),
-        ({"context_dropout": 0.1}, "take context_dropout=0. Received: context_dropout=0.1"),
-        ({"residual": True}, "take residual=False. Received: residual=True"),
+        ({"context_gate": True}, "need context_gate=False.* Received: context_gate=True"),
+        ({"context_dropout": 0.1}, "need context_dropout=0. Received: context_dropout=0.1"),
+        ({"residual": True}, "need residual=False. Received: residual=True"),
         ({"dropout": 1}, r"`dropout`.*must be in \[0, 1\). Received: dropout=1"),
         (
             {"cell": SelfAttentionCell(7, heads=7)},
-            r"begins with nothing. Received: cell=SelfAttentionCell\(...\), bridge='summary'. Give",
+            r"with zero states. Received: cell=SelfAttentionCell\(...\), bridge='summary'. Use",
         ),
         ({"feed_forward_units": 0}, "must be a positive integer. Received: feed_forward_units=0"),
-        ({"cell": SelfAttentionCell(6, heads=2)}, "must have the width `units`.*units=7"),
+        ({"cell": SelfAttentionCell(6, heads=2)}, "must be `units` wide.*units=7"),
     ],
 )
 def test_it_takes_nothing_that_blocks_do_not_have(arguments, message):

@@ -53,7 +53,7 @@ def test_a_beam_uses_the_same_row(run):
 
 
 def test_without_an_alignment_it_says_what_is_missing():
-    with pytest.raises(ValueError, match="Received: no alignment. Give weights"):
+    with pytest.raises(ValueError, match="Received: no alignment. Pass weights"):
         ForcedAlignment()(QUERY, VALUES, mask=MASK)
 
 

@@ -341,23 +341,23 @@ def test_a_grid_of_unknown_size_goes_into_a_functional_model():
 
 
 CALLS = {
-    "`values`.*exchanged": lambda layer: layer(QUERY, VALUE[:, 0]),
+    "`values`.*swapped": lambda layer: layer(QUERY, VALUE[:, 0]),
     "`values`.*or a grid": lambda layer: layer(QUERY[:, 0], VALUE[:, 0]),
     r"`query` must be \(batch, units\) or": lambda layer: layer(GRID, VALUE),
     "`query` must be .*units": lambda layer: layer(QUERY[0, 0], VALUE),
-    "of one batch": lambda layer: layer(QUERY[:1], VALUE),
-    "`value` must have numbers.*str": lambda layer: layer(QUERY, np.full((2, 4, 6), "a")),
-    "`query` must have numbers.*complex64": lambda layer: layer(QUERY * 1j, VALUE),
+    "the same batch size": lambda layer: layer(QUERY[:1], VALUE),
+    "`value` must be numeric.*str": lambda layer: layer(QUERY, np.full((2, 4, 6), "a")),
+    "`query` must be numeric.*complex64": lambda layer: layer(QUERY * 1j, VALUE),
     "`value` must be dense.*row_lengths": lambda layer: layer(
         QUERY, tf.RaggedTensor.from_tensor(VALUE)
     ),
     r"`mask` must be \(batch, source_time\)": lambda layer: layer(
         QUERY, VALUE, value_mask=VALUE_MASK[:, :3]
     ),
-    r"`mask` must be.*value_mask.shape=\(2,\).*Of lengths give": lambda layer: layer(
+    r"`mask` must be.*value_mask.shape=\(2,\).*For lengths, pass": lambda layer: layer(
         QUERY, VALUE, value_mask=np.array([3, 2])
     ),
-    r"`mask` must be.*Give mask\[..., 0\]": lambda layer: layer(
+    r"`mask` must be.*Pass mask\[..., 0\]": lambda layer: layer(
         QUERY, VALUE, value_mask=VALUE_MASK[..., None]
     ),
     r"`query_mask` must be \(batch, target_time\).*as value_mask=": lambda layer: layer(
@@ -369,13 +369,13 @@ CALLS = {
     r"`attention_mask` must be \(batch, target_time, source_time\)": lambda layer: layer(
         QUERY, VALUE, attention_mask=ATTENTION_MASK[:, :2]
     ),
-    "`key` must have the axes of `value`": lambda layer: layer(QUERY, VALUE, KEY[:, :2]),
+    "`key` must match `value` in all axes": lambda layer: layer(QUERY, VALUE, KEY[:, :2]),
     "`use_causal_mask=True` needs": lambda layer: layer(QUERY[:, 0], VALUE, use_causal_mask=True),
-    "`mask` has the `value_mask`": lambda layer: layer(
+    "`mask` contains `value_mask`": lambda layer: layer(
         QUERY, VALUE, mask=VALUE_MASK, value_mask=VALUE_MASK
     ),
-    "`values` is another name": lambda layer: layer(QUERY, VALUE, values=VALUE),
-    "must have `query` and `value`.*AttentionPooling, or": lambda layer: layer(VALUE),
+    "`values` is an alias": lambda layer: layer(QUERY, VALUE, values=VALUE),
+    "needs `query` and `value`.*AttentionPooling, or": lambda layer: layer(VALUE),
     "a list of 1 tensors": lambda layer: layer([VALUE]),
     "A list of masks.*a list of 4": lambda layer: layer(QUERY, VALUE, mask=[None] * 4),
 }
@@ -425,7 +425,7 @@ def test_projections_have_initializers_regularizers_and_constraints():
     general = layers.LuongAttention(**options)
     general(QUERY, VALUE)
     assert len(type(general).from_config(general.get_config()).score.dense_arguments) == 3
-    with pytest.raises(ValueError, match="A `score` layer has its own kernel_regularizer"):
+    with pytest.raises(ValueError, match="A `score` layer takes its own kernel_regularizer"):
         layers.Attention(layers.AdditiveScore(3), kernel_regularizer="l2")
 
 
@@ -498,7 +498,7 @@ def test_a_mask_that_an_operation_drops_is_told(layer, name):
     ids = keras.Input((4,), dtype="int32")
     words = OPERATIONS[name](keras.layers.Embedding(10, 6, mask_zero=True)(ids))
     query = () if isinstance(layer, kb.AttentionPooling) else (keras.Input((6,)),)
-    with pytest.warns(UserWarning, match=f"No mask came with the values.*'{name}.*Give mask="):
+    with pytest.warns(UserWarning, match=f"The values have no mask.*'{name}.*Pass mask="):
         layer(*query, words)
     layer(*query, words, mask=ids > 0)  # without a warning
     if query:

@@ -122,7 +122,7 @@ def test_it_can_be_exported_if_its_heads_can():
 
 
 def test_what_it_copies_must_be_a_layer():
-    with pytest.raises(TypeError, match="must be a layer itself.*Received: 'additive'"):
+    with pytest.raises(TypeError, match="must be a layer, or the config.*Received: 'additive'"):
         MultiHeadAttention("additive", 2)
 
 

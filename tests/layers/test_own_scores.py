@@ -93,7 +93,7 @@ def test_a_score_as_an_attention_is_wrapped():
 
 @pytest.mark.parametrize("kind", [AdditiveScore, Attention])
 def test_a_class_in_place_of_an_attention_is_refused(kind):
-    message = rf"must be a name or a layer. Received: the class {kind.__name__}. Give an instance"
+    message = rf"must be a name or a layer. Received: the class {kind.__name__}. Pass an instance"
     with pytest.raises(TypeError, match=message):
         new_decoder(5, 4, 8, attention=kind)
 
@@ -102,10 +102,10 @@ def test_a_score_for_one_query_alone_is_refused_when_it_is_built():
     with pytest.raises(ValueError) as caught:
         built(TutorialScore(7))
     message = str(caught.value)
-    assert message.startswith("`compare` must give (batch, n, source_time). Received: ")
+    assert message.startswith("`compare` must return (batch, n, source_time). Received: ")
     assert "from TutorialScore for a query (batch, n, query_units)" in message
     assert message.endswith(
-        "Insert an axis: a query (batch, n, 1, units) meets keys (batch, 1, source_time, units)."
+        "Insert axes: a query (batch, n, 1, units) matches keys (batch, 1, source_time, units)."
     )
 
 

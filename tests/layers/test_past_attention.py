@@ -96,5 +96,5 @@ def test_sizes_must_be_positive_integers(name):
 
 
 def test_the_attention_over_the_source_must_be_a_layer():
-    with pytest.raises(TypeError, match="must be a layer itself.*Received: 'bahdanau'"):
+    with pytest.raises(TypeError, match="must be a layer, or the config.*Received: 'bahdanau'"):
         PastAttention("bahdanau")

@@ -148,7 +148,7 @@ def test_one_vector_a_row_is_refused():
     [
         ([STEPS, STEPS[:, 0]], None, "one tensor. Received: a list of 2 tensors.*return_state"),
         (STEPS, MASK[:, :3], r"`mask` must be \(batch, source_time\)"),
-        (STEPS, np.array(LENGTHS), "Of lengths give ops.arange"),
+        (STEPS, np.array(LENGTHS), "For lengths, pass ops.arange"),
     ],
 )
 def test_wrong_inputs_are_refused_in_one_line(inputs, mask, message):

@@ -40,7 +40,7 @@ def test_what_is_no_part_need_not_be_there():
 
 @pytest.mark.parametrize("parts", [(), ("state", "state")])
 def test_each_part_stands_once(parts):
-    with pytest.raises(ValueError, match="name each of its parts once. Received: query="):
+    with pytest.raises(ValueError, match="at least one part, and no part twice. Received: query="):
         Query(parts)
 
 

@@ -189,5 +189,5 @@ def test_the_cell_must_be_known():
         new_rnn("rnn", 5)
     with pytest.raises(TypeError, match="`cell` must be a Keras layer with a `state_size`"):
         new_rnn(3, 5)
-    with pytest.raises(ValueError, match="`units` must be the width.*7.*Received: units=5"):
+    with pytest.raises(ValueError, match="`units` must equal the width.*7.*Received: units=5"):
         new_rnn(keras.layers.GRUCell(7), 5)

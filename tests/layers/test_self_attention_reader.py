@@ -75,5 +75,5 @@ def test_a_head_is_64_wide_where_nothing_is_said(units, heads, expected):
 def test_arguments_must_be_in_range():
     with pytest.raises(ValueError, match="must divide the width.*Received: heads=5, units=12"):
         SelfAttentionReader(12, heads=5)
-    with pytest.raises(ValueError, match="`recurrent_dropout` is for readers with a recurrent"):
+    with pytest.raises(ValueError, match="works only for readers with a recurrent"):
         SelfAttentionReader.stack(1, 12, "gru", 0.5, 0.0)

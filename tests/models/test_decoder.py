@@ -281,13 +281,13 @@ def test_embeddings_can_only_be_shared_before_it_is_built():
         ({"embedding_dropout": -0.1}, r"`embedding_dropout`.* must be in \[0, 1\). Received: "),
         ({"readout_dropout": 1.0}, r"`readout_dropout`.* must be in \[0, 1\). Received: "),
         ({"when": "after", "feed_forward_units": 9}, "feed_forward_units"),
-        ({"cell": SelfAttentionCell(3, heads=1)}, r"DecoderCell\(...\). Give when='blocks'"),
+        ({"cell": SelfAttentionCell(3, heads=1)}, r"DecoderCell\(...\). Use when='blocks'"),
         (
             {"copy": True, "attention": PastAttention(FixedContext(), 3)},
             "`copy` needs an att.*=Past",
         ),
-        ({"readout": "plain", "readout_state": "previous"}, "has not read the last token.*'plain'"),
-        ({"readout": "attentional", "readout_state": "previous"}, "has not read.*'attentional'"),
+        ({"readout": "plain", "readout_state": "previous"}, "must read the last token.*'plain'"),
+        ({"readout": "attentional", "readout_state": "previous"}, "must read.*'attentional'"),
         ({"readout": "plain", "when": "apart"}, "readout='plain', cell=UnfedCell"),
     ],
 )
@@ -302,7 +302,7 @@ def test_known_alignments_are_followed_row_by_row(run):
     given = np.eye(4, dtype="float32")[[[0, 1, 2, 3, 3], [1, 0, 1, 0, 1], [2, 1, 0, 0, 1]]]
     logits, weights = run(lambda *args: forced(decoder, alignment=given)(*args), TARGET_IN, MEMORY)
     np.testing.assert_array_equal(weights, given)
-    with pytest.raises(ValueError, match="needs them. Received: no alignment"):
+    with pytest.raises(ValueError, match="needs known alignments. Received: no alignment"):
         forced(decoder)(TARGET_IN, MEMORY)
 
 

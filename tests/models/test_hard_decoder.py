@@ -253,7 +253,7 @@ def test_losses_with_label_smoothing_are_those_of_the_mixture(loss):
             {"attention": BahdanauAttention(3)},
             "HardAlignment. Received: attention=Bahdanau",
         ),
-        ({"query": ("context",)}, "a query that is not made of the context"),
+        ({"query": ("context",)}, "a query without the context"),
         ({"context_gate": True}, "context_gate=False"),
         ({"context_dropout": 0.1}, "context_dropout=0"),
         ({"vocabulary_size": 10_001}, "at most 10,000.*vocabulary_size=10001. Change it, or take"),

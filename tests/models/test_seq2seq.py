@@ -255,7 +255,7 @@ def test_fit_lowers_the_loss(cell, policy, jit_compile, lengths):
 
 @pytest.mark.slow
 def test_a_loss_of_weights_needs_an_attention_that_learns():
-    with pytest.raises(ValueError, match="learns them.* Received: guided_al.*=0.5, .*FixedCon"):
+    with pytest.raises(ValueError, match="learned weights.* Received: guided_al.*=0.5, .*FixedCon"):
         Seq2Seq(Encoder(7, 8, 6), new_decoder(6, 8, 12, attention=None), guided_alignment=0.5)
 
 

@@ -126,7 +126,7 @@ history = model.fit(texts.reshape(16, 2, 4), labels, verbose=0)
         },
         inputs="texts.reshape(16, 2, 4)",
         mistake=("kb.AttentionPooling(10)(l_lstm_sent)", "kb.BahdanauAttention(10)(l_lstm_sent)"),
-        told="must have `query` and `value`. Received: one tensor. .*AttentionPooling",
+        told="needs `query` and `value`. Received: one tensor. .*AttentionPooling",
     ),
     "multivariate forecaster": Script(
         """
@@ -208,7 +208,7 @@ history = model.fit([images, answers], answers[:, -1], verbose=0)
         },
         inputs="[images, answers]",
         mistake=("(hidden, features)", "(features, hidden)"),
-        told="Query and value may be exchanged",
+        told="Query and value may be swapped",
     ),
     "text reader": Script(
         """
@@ -395,7 +395,7 @@ loss = train_step(tf.constant(texts), tf.constant(answers))
         },
         inputs="",
         mistake=("self.attention(hidden, enc_output,", "self.attention(enc_output, hidden,"),
-        told="Query and value may be exchanged",
+        told="Query and value may be swapped",
     ),
     "sentiment": Script(
         """
@@ -418,7 +418,7 @@ history = model.fit(texts, labels, verbose=0)
             "x = attention()([x, x])": "x = kb.BahdanauAttention(16)([x, x])",
         },
         mistake=("x = kb.", "x = x * 2.0\nx = kb."),
-        told="No mask came with the values.*'multiply.*drops.*mask=",
+        told="The values have no mask.*'multiply.*drops.*mask=",
     ),
     "anomaly autoencoder": Script(
         """
@@ -574,7 +574,7 @@ history = model.fit(images, labels, verbose=0)
         },
         inputs="images",
         mistake=("(query, x)\n", "(x)\n"),
-        told="must have `query` and `value`",
+        told="needs `query` and `value`",
     ),
     "knowledge tracing": Script(
         """
@@ -623,7 +623,7 @@ history = model.fit(texts, labels, verbose=0)
             "x = AttentionWithContext()(x)": "x = kb.AttentionPooling(16)(x, mask=sequence > 0)",
         },
         mistake=("mask=sequence > 0", "mask=(sequence > 0)[:, 0]"),
-        told=r"`mask` must be \(batch, source_time\).*Of lengths give",
+        told=r"`mask` must be \(batch, source_time\).*For lengths, pass",
     ),
     "label-wise attention": Script(
         """

@@ -1,1 +1,1 @@
-"""Attention mechanisms, and no attention, behind one interface."""
+"""Attention mechanisms with a common interface, including one for models without attention."""

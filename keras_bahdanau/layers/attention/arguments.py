@@ -1,4 +1,4 @@
-"""Arguments of an attention layer, in the conventions of Keras: lists, masks, grids, shapes."""
+"""Checks and conversions for an attention layer's arguments, which follow Keras conventions."""
 
 import functools
 import math
@@ -12,24 +12,26 @@ FLAGS = ("return_attention_scores", "training", "use_causal_mask")
 
 
 def keras_arguments(query, value, key, masks, mask, values):
-    """Tensors and masks by Keras' names, from any form of a call: ((q, v, k), masks).
+    """Return ((query, value, key), masks by Keras' names) for any supported form of a call.
 
-    `query` may be the list [query, value(, key)], `mask` that of their masks or the value mask,
-    `values` another name of `value`. Wrong forms and shapes raise ValueError.
+    `query` may be the list [query, value(, key)]; `mask` may be the list of their masks, or only
+    the value mask. `values` is an alias of `value`. Raises ValueError if the arguments or their
+    shapes are invalid.
     """
     if isinstance(query, list | tuple) and all(hasattr(tensor, "shape") for tensor in query):
         if len(query) not in (2, 3) or value is not None or values is not None:
             raise ValueError(
-                "A list of inputs must be [query, value] or [query, value, key], alone. "
+                "A list of inputs must be [query, value] or [query, value, key], with no other "
+                "tensor argument. "
                 f"Received: a list of {len(query)} tensors."
             )
         query, value, key = (*query, None)[:3] if len(query) == 2 else query
     if value is not None and values is not None:
-        raise ValueError("`values` is another name of `value`. Received: both. Give one of them.")
+        raise ValueError("`values` is an alias of `value`. Received: both. Pass only one of them.")
     value = values if value is None else value
     if value is None:
         raise ValueError(
-            "An attention must have `query` and `value`. Received: one tensor. Call "
+            "An attention layer needs `query` and `value`. Received: one tensor. Call "
             "layer(query, value); in a Sequential model use AttentionPooling, or "
             "keras.Model(steps, layer(steps, steps)) of a keras.Input."
         )
@@ -39,7 +41,7 @@ def keras_arguments(query, value, key, masks, mask, values):
     for name, item in _named_masks(mask).items():
         if name in masks:
             raise ValueError(
-                f"`mask` has the `{name}`. Received: `mask` and `{name}`. Give one of them."
+                f"`mask` contains `{name}`. Received: `mask` and `{name}`. Pass only one of them."
             )
         masks[name] = item
     query, value = ensure_tensor(query), ensure_tensor(value)
@@ -53,7 +55,7 @@ def keras_arguments(query, value, key, masks, mask, values):
 
 
 def _named_masks(mask):
-    """Masks by name: a list is [query mask, value mask(, key mask)], a tensor the value mask."""
+    """Return masks by name: from [query mask, value mask(, key mask)], or a single value mask."""
     if mask is None:
         return {}
     if isinstance(mask, list | tuple) and all(
@@ -69,19 +71,19 @@ def _named_masks(mask):
 
 
 def ensure_tensor(array):
-    """A tensor unchanged; lists and numbers as a tensor."""
+    """Return a tensor unchanged, and convert a list or a number to a tensor."""
     return array if hasattr(array, "shape") else ops.convert_to_tensor(array)
 
 
 def _check_inputs(query, value, key):
-    """Raise ValueError unless the shapes and dtypes of query, value and key fit together."""
+    """Raise ValueError unless the shapes and dtypes of query, value and key are compatible."""
     for name, tensor in (("query", query), ("value", value), ("key", key)):
         if tensor is not None:
             _check_numbers(name, tensor)
     shapes = [tuple(tensor.shape) for tensor in (query, value)]
     received = f"Received: query.shape={shapes[0]}, value.shape={shapes[1]}."
     if len(shapes[1]) < 3:
-        hint = " Query and value may be exchanged." if len(shapes[0]) > 2 else ""
+        hint = " Query and value may be swapped." if len(shapes[0]) > 2 else ""
         raise ValueError(
             "`value` (`values`) must be (batch, source_time, units), or a grid (batch, height, "
             f"width, units). {received}{hint}"
@@ -92,26 +94,26 @@ def _check_inputs(query, value, key):
             f"{received} Reshape a grid of queries to (batch, target_time, units)."
         )
     if None in (shapes[0][-1], shapes[1][-1]):
-        raise ValueError(f"The last axis of `query` and `value` must have a size. {received}")
+        raise ValueError(f"The last axis of `query` and `value` must have a known size. {received}")
     if not may_equal(shapes[0][0], shapes[1][0]):
-        raise ValueError(f"`query` and `value` must be of one batch. {received}")
+        raise ValueError(f"`query` and `value` must have the same batch size. {received}")
     if shapes[1][0] is None and (shapes[0][0] or 1) > 1 and _is_constant(query, value):
         raise ValueError(
-            f"`query` must have the batch axis of `value`, as a constant has not. {received} Give "
-            "ops.repeat(query[None], ops.shape(value)[0], axis=0)."
+            "`query` must have the batch axis of `value`, which a constant does not have. "
+            f"{received} Pass ops.repeat(query[None], ops.shape(value)[0], axis=0)."
         )
     if key is None:
         return
     key_shape = tuple(key.shape)
     if len(key_shape) != len(shapes[1]) or not all(map(may_equal, key_shape[:-1], shapes[1][:-1])):
         raise ValueError(
-            "`key` must have the axes of `value`, but for the last. Received: "
-            f"key.shape={key_shape}, value.shape={shapes[1]}. Give a mask as value_mask=."
+            "`key` must match `value` in all axes except the last. Received: "
+            f"key.shape={key_shape}, value.shape={shapes[1]}. Pass a mask as value_mask=."
         )
 
 
 def _is_constant(query, value):
-    """True for an array passed together with values of a Functional model."""
+    """Return True if `query` is an array and `value` a tensor of a Functional model."""
     is_symbolic = [isinstance(tensor, keras.KerasTensor) for tensor in (query, value)]
     return is_symbolic == [False, True]
 
@@ -119,23 +121,23 @@ def _is_constant(query, value):
 def _check_numbers(name, tensor):
     if hasattr(tensor, "row_splits") or getattr(tensor, "ragged", False):
         raise ValueError(
-            f"`{name}` must be dense. Received: a ragged tensor. Give {name}.to_tensor(), and as "
-            f"mask tf.sequence_mask({name}.row_lengths())."
+            f"`{name}` must be dense. Received: a ragged tensor. Pass {name}.to_tensor(), and "
+            f"tf.sequence_mask({name}.row_lengths()) as its mask."
         )
     dtype = getattr(tensor.dtype, "name", str(tensor.dtype))
     if not any(kind in dtype for kind in ("float", "int", "bool")):
-        raise ValueError(f"`{name}` must have numbers. Received: {name}.dtype={dtype}.")
+        raise ValueError(f"`{name}` must be numeric. Received: {name}.dtype={dtype}.")
 
 
 def check_masks(query, value, masks, use_causal_mask=False):
-    """Raise ValueError unless each mask, explicit or implicit, fits query and value.
+    """Raise ValueError unless the shape of each mask, explicit or implicit, matches its tensors.
 
-    `query` is None for values alone.
+    `query` is None if there are only values.
     """
     source = tuple(value.shape[1:-1])
     batch, *steps = value.shape[:1] if query is None else query.shape[:-1]
     flat = {(None if None in source else math.prod(source),)}
-    ends = {source, *flat}  # a grid's mask may be a map, or flat
+    ends = {source, *flat}  # the mask of a grid may be two-dimensional or flat
     forms = {
         "query_mask": [((batch, *steps), {()})],
         "value_mask": [((batch,), ends)],
@@ -145,19 +147,19 @@ def check_masks(query, value, masks, use_causal_mask=False):
     for name, mask in masks.items():
         shape = tuple(mask.shape)
         fits = any(_broadcasts(shape, lead, end) for lead, tails in forms[name] for end in tails)
-        # an axis of unknown length is the batch if the number of queries is known
+        # an axis of unknown length is the batch axis if the number of queries is known
         is_of_values = name == "attention_mask" and len(shape) == 2 and steps and steps[0]
         if not fits or (is_of_values and shape[0] is None):
             raise ValueError(_wrong_mask(name, bool(steps), shape, query, value))
     if use_causal_mask and not steps:
         raise ValueError(
             "`use_causal_mask=True` needs queries (batch, target_time, units). Received: "
-            f"query.shape={tuple(query.shape)}. Give use_causal_mask=False."
+            f"query.shape={tuple(query.shape)}. Pass use_causal_mask=False."
         )
 
 
 def _broadcasts(shape, lead, end):
-    """True if a mask has these axes; the leading axis may be 1."""
+    """Return True if a mask has axes of these sizes; its first axis may also have length 1."""
     sizes = (*lead, *end)
     return len(shape) == len(sizes) and all(
         may_equal(size, expected) or (size == 1 and axis < len(lead))
@@ -166,51 +168,52 @@ def _broadcasts(shape, lead, end):
 
 
 def _wrong_mask(name, has_steps, shape, query, value):
-    """The error for a mask whose shape does not fit."""
+    """Return the error message for a mask with a wrong shape."""
     query_shape = "" if query is None else f"query.shape={tuple(query.shape)}, "
     received = f"Received: {name}.shape={shape} with {query_shape}value.shape={tuple(value.shape)}."
     target = ", target_time" if has_steps else ""
     if name == "query_mask":
         axes = f"(batch{target or ','})"
         return (
-            f"`query_mask` must be {axes}, True where a query is real. {received} Give a mask of "
+            f"`query_mask` must be {axes}, True where a query is real. {received} Pass a mask for "
             "the values as value_mask=."
         )
     if name == "attention_mask":
         return (
             f"`attention_mask` must be (batch{target}, source_time), True where a query may attend "
-            f"to a value. {received} Give a mask of the values as value_mask=."
+            f"to a value. {received} Pass a mask for the values as value_mask=."
         )
-    advice = "Give a mask for each query as attention_mask=."
+    advice = "Pass a separate mask for each query as attention_mask=."
     if len(shape) == 1:
-        advice = "Of lengths give ops.arange(source_time) < lengths[:, None]."
+        advice = "For lengths, pass ops.arange(source_time) < lengths[:, None]."
     elif shape[2:] == (1,):
-        advice = "Give mask[..., 0]."
+        advice = "Pass mask[..., 0]."
     return f"`mask` must be (batch, source_time), True where a value is real. {received} {advice}"
 
 
 def may_equal(size, expected):
-    """True if two sizes of an axis are equal, or a graph does not know one of them."""
+    """Return True if two sizes of an axis are equal, or one of them is unknown in a graph."""
     return None in (size, expected) or size == expected
 
 
 def lost_mask(tensor, warn=True):
-    """Mask that a tensor of a Functional model has lost, or will lose; None if it is unknown.
+    """Return the mask that a tensor of a Functional model has lost, or will lose, else None.
 
-    From Keras 3.16 RNNs carry no masks, and `keras.layers.MultiHeadAttention` deletes its inputs'
-    masks. Only a symbolic tensor knows the layers around it. With `warn` a warning tells that an
-    operation, not a layer, has dropped the mask.
+    As of Keras 3.16, RNNs no longer propagate masks, and `keras.layers.MultiHeadAttention` deletes
+    the masks of its inputs. The mask can be found only for a symbolic tensor, which records the
+    layers before and after it. If `warn` is True, emits a warning when an operation that is not a
+    layer has dropped the mask.
     """
     mask = getattr(tensor, "_keras_mask", None)
     if mask is not None:
-        return mask if _mask_is_deleted(tensor) else None  # Keras passes the mask that it knows
+        return mask if _mask_is_deleted(tensor) else None  # Keras passes this mask itself
     dropping = None
     while mask is None:
         operation, node_index, _ = getattr(tensor, "_keras_history", (None, 0, 0))
         recurrent = keras.layers.RNN | keras.layers.Bidirectional
         carries = isinstance(operation, recurrent) or getattr(operation, "supports_masking", False)
         if operation is None or (isinstance(operation, keras.layers.Layer) and not carries):
-            return None  # Keras warns of a layer that destroys a mask
+            return None  # Keras itself warns about a layer that drops a mask
         sources = operation._inbound_nodes[node_index].input_tensors
         if not sources or len(sources[0].shape) != 3 or len(tensor.shape) != 3:
             return None
@@ -226,14 +229,14 @@ def lost_mask(tensor, warn=True):
 
 def _warn_of_dropped_mask(operation):
     warnings.warn(
-        f"No mask came with the values: the operation {operation.name!r} drops that of its input, "
-        "and padding gets weight. Give mask=, such as embedding.compute_mask(ids).",
+        f"The values have no mask: the operation {operation.name!r} drops the mask of its input, "
+        "so padding gets weight. Pass mask=, such as embedding.compute_mask(ids).",
         stacklevel=5,
     )
 
 
 def _mask_is_deleted(tensor):
-    """True if a `keras.layers.MultiHeadAttention`, or a layer with one, reads a symbolic tensor."""
+    """Return True if a symbolic tensor is an input of a layer with a Keras `MultiHeadAttention`."""
     operation = getattr(tensor, "_keras_history", (None,))[0]
     readers = [
         node.operation
@@ -249,7 +252,7 @@ def _mask_is_deleted(tensor):
 
 
 def flatten_grid(tensor):
-    """`(batch, height, width, units)` -> `(batch, source_time, units)`; a sequence unchanged."""
+    """Reshape a grid `(batch, height, width, units)` to a sequence; return a sequence unchanged."""
     if len(tensor.shape) == 3:
         return tensor
     batch, *sizes, units = ops.shape(tensor)
@@ -257,7 +260,7 @@ def flatten_grid(tensor):
 
 
 def mask_of_source(*masks):
-    """Bool mask `(batch or 1, source_time)` of positions where all masks are True, or None."""
+    """Return a bool mask `(batch or 1, source_time)`, True where all masks are True, or None."""
     masks = [bool_mask(mask) for mask in masks if mask is not None]
     if not masks:
         return None
@@ -265,7 +268,7 @@ def mask_of_source(*masks):
 
 
 def mask_of_queries(attention_mask, use_causal_mask, query, grid):
-    """Bool mask `(batch or 1, target_time or 1, source_time)` of each query, or None."""
+    """Return a mask per query, bool `(batch or 1, target_time or 1, source_time)`, or None."""
     mask = None
     if attention_mask is not None:
         mask = bool_mask(attention_mask)
@@ -282,7 +285,7 @@ def mask_of_queries(attention_mask, use_causal_mask, query, grid):
 
 
 def _flatten_axes(mask, first):
-    """The mask with all axes from `first` on flattened into one."""
+    """Return the mask with all axes from `first` on flattened into one."""
     if len(mask.shape) == first + 1:
         return mask
     shape = ops.shape(mask)
@@ -290,10 +293,10 @@ def _flatten_axes(mask, first):
 
 
 def named(*masks):
-    """The masks that are not None, by name."""
+    """Return the masks that are not None, by name."""
     return {name: mask for name, mask in zip(MASKS, masks, strict=True) if mask is not None}
 
 
 def bool_mask(mask):
-    """A mask of any dtype as bool."""
+    """Return a mask of any dtype as bool."""
     return ops.cast(ops.convert_to_tensor(mask), "bool")

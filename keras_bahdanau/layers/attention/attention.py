@@ -1,4 +1,4 @@
-"""Attention: scores, window, softmax, context."""
+"""Attention layers that combine a score, a window, a normalizer and a coverage."""
 
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from keras_bahdanau.settings import checks
 
 
 class AttentionState(NamedTuple):
-    """State of an attention between steps: one structure per part, () if it has none."""
+    """State of an attention between steps: one structure per part, () for a part without state."""
 
     window: Any
     normalizer: Any
@@ -22,9 +22,9 @@ class AttentionState(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Attention(AttentionBase):
-    """A score, a window, a normalizer and a coverage, each exchangeable.
+    """Attention made of a score, a window, a normalizer and a coverage, which you can replace.
 
-    e_ij     = score(s_{i-1}, h_j)              `score`: how well they match
+    e_ij     = score(s_{i-1}, h_j)              `score`: how well query and key match
     alpha_ij = softmax_j(e_ij)                  `normalizer`, over the positions of the `window`
     c_i      = sum_j alpha_ij h_j               (Bahdanau et al. 2015, eq. 5 and 6)
 
@@ -34,17 +34,20 @@ class Attention(AttentionBase):
     ```
 
     Args:
-        score: A name of `layers.SCORES`, or a layer such as `AdditiveScore(256)`.
-        units: Positive integer. Width of a score called by a name, where it has one.
-        window: A name of `layers.WINDOWS`, or a layer: positions that a query may attend to.
-        normalizer: A name of `layers.NORMALIZERS`, or a layer: from scores to weights.
-        coverage: A name of `layers.COVERAGES` (None for none), or a layer: memory of the positions
-            attended to.
-        dropout: Float in [0, 1). Share of the weights dropped in training.
-        **kwargs: `use_bias`, and initializers, regularizers and constraints of a score called by a
-            name, where it has projections: `kernel_initializer`, ... as in `keras.layers.Dense`.
+        score: A name in `layers.SCORES`, or a layer such as `AdditiveScore(256)`.
+        units: Positive integer. Width of the score if `score` is a name. Scores that have no width
+            ignore it.
+        window: A name in `layers.WINDOWS`, or a layer. Selects the positions that a query may
+            attend to.
+        normalizer: A name in `layers.NORMALIZERS`, or a layer. Turns scores into weights.
+        coverage: A name in `layers.COVERAGES`, a layer, or None. Records how much attention each
+            position has received.
+        dropout: Float in [0, 1). Fraction of the weights dropped in training.
+        **kwargs: `use_bias`, initializers, regularizers and constraints of the projections, if
+            `score` is the name of a score with projections: `kernel_initializer` and so on, as in
+            `keras.layers.Dense`.
 
-    Call arguments, output and errors: see `AttentionBase`.
+    For call arguments, output and errors, see `AttentionBase`.
     """
 
     def __init__(
@@ -84,7 +87,7 @@ class Attention(AttentionBase):
 
     def attend(self, query, prepared, state, training=None):
         memory = prepared.memory
-        # keys: (batch, [n,] source_time, key_units), the axis n only where coverage adds to them
+        # keys: (batch, [n,] source_time, key_units), with the axis n only if coverage adds to them
         keys = self.coverage.add_to(prepared.keys, state.coverage)
         scores = self.score.compare(query, keys)  # -> (batch, [n,] source_time), e_ij
         mask, gaussian, window = self.window.restrict(query, memory.mask, state.window)
@@ -92,7 +95,7 @@ class Attention(AttentionBase):
             scores, mask, state.normalizer, training=training
         )
         weights = weights * gaussian  # alpha_ij: (batch, [n,] source_time)
-        # losses and copying read the weights before dropout
+        # losses and copying use the weights before dropout
         dropped = self.weights_dropout(weights, training=training)
         coverage = self.coverage.remember(state.coverage, dropped)
         window = self.window.remember(window, dropped)
@@ -112,14 +115,14 @@ class Attention(AttentionBase):
 
 
 def _pop_projections(score, arguments):
-    """Remove the arguments of a score's projections from an attention's arguments."""
+    """Remove the arguments for a score's projections from an attention's arguments."""
     projections = pop_dense_arguments(arguments)
     if "use_bias" in arguments:
         projections["use_bias"] = arguments.pop("use_bias")
     if projections and not isinstance(score, str):
         raise ValueError(
-            f"A `score` layer has its own {', '.join(projections)}. Received: "
-            f"score={type(score).__name__}(...) with them. Give them to that layer."
+            f"A `score` layer takes its own {', '.join(projections)}. Received: "
+            f"score={type(score).__name__}(...) with them. Pass them to that layer."
         )
     return projections
 
@@ -132,7 +135,7 @@ class BahdanauAttention(Attention):
     alpha_ij = exp(e_ij) / sum_k exp(e_ik)
     c_i      = sum_j alpha_ij h_j               (Bahdanau et al. 2015, eq. 5, 6 and appendix A.1.2)
 
-    `keras.layers.AdditiveAttention` has neither W nor U. The layer works in any Keras model:
+    `keras.layers.AdditiveAttention` has neither W nor U. This layer works in any Keras model:
 
     ```python
     attention = keras_bahdanau.layers.BahdanauAttention(256)
@@ -141,7 +144,7 @@ class BahdanauAttention(Attention):
 
     Args:
         units: Positive integer. Width of W s_{i-1} and U h_j, the paper's n'.
-        dropout: Float in [0, 1). Share of the weights dropped in training.
+        dropout: Float in [0, 1). Fraction of the weights dropped in training.
         use_bias: Bool. True to add a bias to U h_j.
         **kwargs: `window`, `normalizer` and `coverage` as in `Attention`; `kernel_initializer` and
             other initializers, regularizers and constraints as in `AdditiveScore`.
@@ -149,24 +152,25 @@ class BahdanauAttention(Attention):
     Call arguments:
         query: Float tensor `(batch, query_units)` or `(batch, target_time, query_units)`, s_{i-1}.
         value: Float tensor `(batch, source_time, values_units)`, h_j.
-        key: Float tensor `(batch, source_time, key_units)`, what the scores compare, or None.
+        key: Float tensor `(batch, source_time, key_units)` that the scores compare with the query,
+            or None to compare `value`.
         query_mask: Bool tensor `(batch, [target_time])`, True where a query is real.
-        value_mask: Bool tensor `(batch, source_time)`, True where a value is real. Masks that the
-            inputs carry, of `Embedding(mask_zero=True)` for example, count too.
-        key_mask: Bool tensor `(batch, source_time)`, the same of `key`.
+        value_mask: Bool tensor `(batch, source_time)`, True where a value is real. Masks carried by
+            the inputs, for example from `Embedding(mask_zero=True)`, also apply.
+        key_mask: Bool tensor `(batch, source_time)`, True where a key is real.
         attention_mask: Bool tensor `(batch, [target_time,] source_time)`, True where a query may
             attend to a value.
-        return_attention_scores: Python bool. True to return the weights too.
+        return_attention_scores: Python bool. True to also return the weights.
         training: Python bool. True to apply dropout.
-        use_causal_mask: Python bool. True to let query i attend to positions up to i.
+        use_causal_mask: Python bool. True to let query i attend only to positions up to i.
 
     Output:
-        The context c_i `(batch, [target_time,] values_units)`; with `return_attention_scores=True`
-        the pair (context, weights), the weights float32 `(batch, [target_time,] source_time)`.
-        Without a real position both are zero.
+        The context c_i `(batch, [target_time,] values_units)`. With `return_attention_scores=True`,
+        the pair (context, weights), where the weights are float32
+        `(batch, [target_time,] source_time)`. Both are zero if a row has no real position.
 
     Raises:
-        ValueError: If an argument is not as documented, or a mask does not fit.
+        ValueError: If an argument is invalid, or a mask has the wrong shape.
     """
 
     def __init__(self, units, dropout=0.0, use_bias=False, **kwargs):
@@ -192,8 +196,8 @@ class LuongAttention(Attention):
     attention = keras_bahdanau.layers.LuongAttention(window="local-p")
     ```
 
-    `score` is "general" or another of `layers.SCORES`. Other arguments: as in `Attention`; calls:
-    see `AttentionBase`.
+    `score` is "general" by default, and may be any name in `layers.SCORES`. The other arguments are
+    as in `Attention`. For calls, see `AttentionBase`.
     """
 
     def __init__(self, score="general", **kwargs):

@@ -1,4 +1,4 @@
-"""Bases of the attentions and of their parts."""
+"""Base classes of the attention layers and of their parts."""
 
 import inspect
 from typing import Any, NamedTuple
@@ -22,10 +22,10 @@ from keras_bahdanau.layers.registry import CompositeLayer
 
 
 class AttentionPart(CompositeLayer):
-    """Base of scores, windows, normalizers, coverage, and of the attentions made of them.
+    """Base class of scores, windows, normalizers and coverages, and of attentions made of them.
 
     A part that depends on earlier steps carries a state. Scores, weights and positions are float32
-    under every dtype policy; with `autocast` Keras casts float inputs to the compute dtype.
+    under every dtype policy. With `autocast`, Keras casts float inputs to the compute dtype.
     """
 
     def __init__(self, autocast=False, **kwargs):
@@ -35,83 +35,85 @@ class AttentionPart(CompositeLayer):
         pass
 
     def initial_state(self, memory):
-        """State before the first step: a structure of tensors `(batch, ...)`; () for none."""
+        """Return the state before the first step, a structure of tensors `(batch, ...)` or ()."""
         return ()
 
     def get_config(self):
-        return super().get_config()  # Keras takes a config with this method as complete
+        return super().get_config()  # with this method, Keras takes the config as complete
 
 
 class Attended(NamedTuple):
-    """Result of one query, or of many."""
+    """Result of attention for one query, or for several."""
 
     context: Any  # (batch, [n,] context_units), c_i
     weights: Any  # float32 (batch, [n,] source_time), alpha_i
     scores: Any  # float32 (batch, [n,] source_time), e_i, before mask and softmax
-    state: Any  # of the attention for the next step: a structure of tensors
+    state: Any  # the attention's state for the next step: a structure of tensors
 
 
 class AttentionBase(AttentionPart):
-    """Base of all attentions; a subclass writes `attend`, and the other methods as needed.
+    """Base class of all attentions. Subclasses implement `attend`, and other methods as needed.
 
-    Calls follow `keras.layers.MultiHeadAttention`; `layer([query, value])`, as of
-    `keras.layers.AdditiveAttention`, is the same call.
+    Calls follow `keras.layers.MultiHeadAttention`. The list form of
+    `keras.layers.AdditiveAttention`, `layer([query, value])`, works too.
 
     Call arguments:
         query: Float tensor `(batch, query_units)`, or `(batch, target_time, query_units)`.
         value: Float tensor `(batch, source_time, values_units)`, or a grid
-            `(batch, height, width, values_units)`. `values=` is another name of it.
-        key: Float tensor with the axes of `value`, which the scores compare; `value` if None.
-        query_mask: Bool tensor `(batch, [target_time])`, True where a query is real: the context of
-            another query is zero.
+            `(batch, height, width, values_units)`. Can also be passed as `values=`.
+        key: Float tensor with the axes of `value` that the scores compare with the query; `value`
+            if None.
+        query_mask: Bool tensor `(batch, [target_time])`, True where a query is real. The context of
+            any other query is zero.
         value_mask: Bool tensor `(batch, source_time)`, True where a value is real.
-        key_mask: The same of `key`. A position counts where both are True.
+        key_mask: Bool tensor `(batch, source_time)`, True where a key is real. A position is used
+            only where both masks are True.
         attention_mask: Bool tensor `(batch, [target_time,] source_time)`, True where a query may
-            attend to a value; one without the batch is for all sources.
-        return_attention_scores: Python bool. True to return the weights too.
+            attend to a value. A mask without the batch axis applies to all sources.
+        return_attention_scores: Python bool. True to also return the weights.
         training: Python bool. True to apply dropout.
-        use_causal_mask: Python bool. True to let query i attend to positions up to i.
-        mask: The value mask; or the list [query_mask, value_mask(, key_mask)].
+        use_causal_mask: Python bool. True to let query i attend only to positions up to i.
+        mask: The value mask, or the list [query_mask, value_mask(, key_mask)].
 
-    Keras fills in `query_mask`, `value_mask` and `key_mask` that the inputs carry, of an
-    `Embedding(mask_zero=True)` for example; an explicit mask wins over the one that an input
-    carries. The mask of the query goes on with the context.
+    Keras fills in `query_mask`, `value_mask` and `key_mask` from the masks that the inputs carry,
+    for example from an `Embedding(mask_zero=True)`. Explicit masks take precedence. The context
+    carries the mask of the query.
 
     Output:
-        The context `(batch, [target_time,] context_units)`; with `return_attention_scores=True` the
-        pair (context, weights), the weights float32 `(batch, [target_time,] source_time)`, of a
-        grid `(batch, [target_time,] height, width)`. Without a real position weights and context
-        are zero.
+        The context `(batch, [target_time,] context_units)`. With `return_attention_scores=True`,
+        the pair (context, weights), where the weights are float32
+        `(batch, [target_time,] source_time)`, or `(batch, [target_time,] height, width)` for a
+        grid. Weights and context are zero if a row has no real position.
 
-    Arguments that are not as documented, and masks that do not fit, raise ValueError; so does a
-    mask by two names.
+    Raises ValueError if an argument is invalid, if a mask has the wrong shape, or if the same mask
+    is passed under two names.
     """
 
-    exportable = True  # True if it needs only the source sentence
-    has_weights = True  # False if its weights belong to no positions
-    marginal = False  # True if only a `HardDecoder` can train it, which sums over all positions
+    exportable = True  # True if it needs nothing but the source
+    has_weights = True  # False if its weights do not refer to source positions
+    marginal = False  # True if only a `HardDecoder`, which sums over all positions, can train it
 
     def __init__(self, **kwargs):
         super().__init__(autocast=True, **kwargs)
 
     def context_units(self, values_units):
-        """Width of the context over values of this width."""
+        """Return the width of the context for values of this width."""
         return values_units
 
     def prepare(self, memory):
-        """Keys: the values, projected once per source; see `ProjectedMemory`."""
+        """Return the keys, projected from the values once per source: see `ProjectedMemory`."""
         return ()
 
     def prepare_pair(self, memory, key_memory):
-        """`prepare` with the keys from `key_memory` and the values from `memory`."""
+        """Like `prepare`, but with separate memories for keys and values."""
         return self.prepare(key_memory)
 
     def attend(self, query, prepared, state, training=None):
-        """Compute one step: an `Attended`; n is the beam of a search, or absent.
+        """Compute one step and return an `Attended`.
 
-        `query` is `(batch, [n,] query_units)`, `prepared` a `ProjectedMemory` without the axis n,
-        but for its mask `(batch, [n,] source_time)`, `state` that of the step before, with the axis
-        n.
+        The optional axis n is the beam of a search. `query` is `(batch, [n,] query_units)`.
+        `prepared` is a `ProjectedMemory`, in which only the mask, `(batch, [n,] source_time)`, may
+        have the axis n. `state` is the state after the previous step, with the axis n if present.
         """
         raise NotImplementedError
 
@@ -157,7 +159,7 @@ class AttentionBase(AttentionPart):
         masks = named(query_mask, value_mask, key_mask, attention_mask)
         check_masks(query, value, masks, use_causal_mask)
         grid = ops.shape(value)[1:-1]
-        # Keras casts only floats: integers would round the weights to 0
+        # Keras casts only floats: with integer values, the weights would be rounded to 0
         query, value, key = (
             None if tensor is None else ops.cast(tensor, self.compute_dtype)
             for tensor in (query, value, key)
@@ -183,7 +185,7 @@ class AttentionBase(AttentionPart):
         return (context, weights) if return_attention_scores else context
 
     def _prepared(self, values, keys, mask):
-        """`ProjectedMemory` of values and keys `(batch, source_time, units)`, zero at padding."""
+        """Return a `ProjectedMemory` of values and keys `(batch, source_time, units)`."""
         memory = new_memory(values, mask)
         if keys is None:
             return ProjectedMemory(memory, self.prepare(memory))
@@ -191,13 +193,13 @@ class AttentionBase(AttentionPart):
         return ProjectedMemory(memory, self.prepare_pair(memory, key_memory))
 
     def _attended(self, query, mask, prepared, training):
-        """Context and weights of all queries; a loop only if a step depends on the one before."""
+        """Return context and weights for all queries; loops only if the attention has a state."""
         state = self.initial_state(prepared.memory)
         alone = len(query.shape) == 2
         if alone and tree.flatten(state):
             return self.attend(query, prepared, state, training=training)[:2]
         if not tree.flatten(state):
-            # a time axis for a single query: its score then keeps the tanh
+            # with a time axis, the score of a single query keeps the tanh for its gradient
             query = ops.expand_dims(query, axis=1) if alone else query
             prepared = masked(prepared, mask)
             attended = self.attend(query, prepared, state, training=training)[:2]
@@ -239,7 +241,10 @@ class AttentionBase(AttentionPart):
 
 
 def new_memory(values, mask=None):
-    """`Memory` of values `(batch, source_time, units)`, zero at padding, without their summary."""
+    """Return a `Memory`, without a summary, for values `(batch, source_time, units)`.
+
+    The padding of the values becomes zero.
+    """
     if mask is None:
         mask = ops.ones(ops.shape(values)[:2], dtype="bool")
     else:
@@ -249,19 +254,22 @@ def new_memory(values, mask=None):
 
 
 def zero_padding(values, mask):
-    """Values `(batch, source_time, units)`, zero where a mask `(batch, source_time)` is False."""
+    """Zero values `(batch, source_time, units)` where a mask `(batch, source_time)` is False."""
     return ops.where(ops.expand_dims(mask, axis=-1), values, 0)  # 0 * NaN is NaN
 
 
 def masked(prepared, mask):
-    """The memory with another mask, `(batch, [n,] source_time)`; unchanged without a mask."""
+    """Replace the mask of the memory by `mask` `(batch, [n,] source_time)`, if there is one."""
     if mask is None or isinstance(mask, tuple):
         return prepared
     return prepared._replace(memory=prepared.memory._replace(mask=mask))
 
 
 def weighted_sum(weights, values):
-    """c_i = sum_j alpha_ij h_j, `(batch, [n,] source_time)` weights, in the dtype of the values."""
+    """Return c_i = sum_j alpha_ij h_j in the dtype of the values.
+
+    The weights alpha are `(batch, [n,] source_time)`, the values h `(batch, source_time, units)`.
+    """
     weights = ops.cast(weights, values.dtype)
     if len(weights.shape) == 3:
         return ops.matmul(weights, values)  # -> (batch, n, values_units)

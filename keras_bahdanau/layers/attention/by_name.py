@@ -1,4 +1,4 @@
-"""Attentions by name."""
+"""Registry of the attentions by name."""
 
 from keras_bahdanau.layers import names
 from keras_bahdanau.layers.attention.attention import Attention, BahdanauAttention
@@ -10,7 +10,7 @@ from keras_bahdanau.settings import checks
 
 
 class AttentionRegistry(Registry):
-    """The attentions by name, optionally with several heads and over the decoder's past.
+    """Registry of attentions, which can have several heads and attend to the decoder's past.
 
     ```python
     attention = keras_bahdanau.layers.ATTENTIONS.get("general", window="local-p")
@@ -20,17 +20,18 @@ class AttentionRegistry(Registry):
     """
 
     def get(self, identifier, /, *args, **kwargs):
-        """Return the attention of an identifier: see `Registry`; a score makes an `Attention`."""
+        """Return the attention for an identifier: see `Registry`. A score makes an `Attention`."""
         layer = super().get(identifier, *args, **kwargs)
         return self.make(layer, *args, **kwargs) if isinstance(layer, Score) else layer
 
     def make(self, name, /, units=256, heads=1, past=0, **kwargs):
-        """Make an attention by its name.
+        """Return a new attention by its name.
 
-        `name` is None for the fixed context, "bahdanau", "forced", or a score: a name or a layer.
-        Each of the `heads` has a score of `units`. `past` is the number of the decoder's earlier
-        states to attend to. Unknown names, parts of scores without a score, and several heads
-        without attention or with known alignments raise ValueError.
+        `name` is "bahdanau", "forced", a score (a name or a layer), or None for the fixed context.
+        The score of each of the `heads` is `units // heads` wide. `past` is the number of the
+        decoder's earlier states to attend to. Raises ValueError for an unknown name, for parts of a
+        score if the attention has no score, and for several heads without attention or with known
+        alignments.
         """
         if name in (None, "forced"):
             _refuse_parts_of_scores(name, {"heads": heads, **kwargs})
@@ -41,7 +42,7 @@ class AttentionRegistry(Registry):
             attention = Attention(name, units=share, **kwargs)
         elif kind is BahdanauAttention:
             attention = BahdanauAttention(share, **kwargs)
-        else:  # it has no score, or is a custom class with its own parts
+        else:  # an attention without a score, or a custom class with its own parts
             _refuse_parts_of_scores(name, kwargs)
             attention = kind(**outer)
         if heads > 1:
@@ -51,7 +52,7 @@ class AttentionRegistry(Registry):
         return attention
 
     def kind(self, name):
-        """Class of a name: `Attention` for the name of a score, and for a score."""
+        """Return the class for a name; `Attention` for a score or the name of a score."""
         kind = type(name) if isinstance(name, Score) else super().kind(name)
         is_score = isinstance(kind, type) and issubclass(kind, Score)
         return Attention if is_score else kind
@@ -61,7 +62,7 @@ _SCORED_PARTS = {**UNSCORED_REQUIRES, "coverage": None, "dropout": 0.0}
 
 
 def _refuse_parts_of_scores(name, arguments):
-    """Raise ValueError if an attention without scores gets a part of one with scores."""
+    """Raise ValueError if an attention without scores is given settings for scores."""
     settings = {**_SCORED_PARTS, **arguments, "attention": name}
     check_layer(unscored_rules, settings, _SCORED_PARTS)
 

@@ -1,4 +1,4 @@
-"""Attentions made of others: several heads, or the source and the decoder's own past."""
+"""Attentions made of other attentions: several heads, or the source and the decoder's past."""
 
 import keras
 from keras import ops
@@ -12,7 +12,7 @@ from keras_bahdanau.settings import checks
 
 
 class ComposedAttention(AttentionBase):
-    """Base of the attentions made of others; `inner`, one of these, tells its capabilities."""
+    """Base class of attentions made of others, with the capabilities of one of them, `inner`."""
 
     @property
     def exportable(self):
@@ -29,7 +29,7 @@ class ComposedAttention(AttentionBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class MultiHeadAttention(ComposedAttention):
-    """`heads` copies of an attention, each with its own projections of query, keys and values.
+    """Multi-head attention: copies of an attention, each with its own query, keys and values.
 
     alpha^n_ij = softmax_j(score^n(Q^n s_{i-1}, K^n h_j))
     c_i        = [sum_j alpha^1_ij V^1 h_j; ...; sum_j alpha^N_ij V^N h_j]
@@ -41,11 +41,12 @@ class MultiHeadAttention(ComposedAttention):
     )
     ```
 
-    Each head is a copy of the layer `attention` with its own Q, K and V, values_units / heads wide,
-    rounded down: the context is as wide as the values, or a little narrower. Weights
-    and scores are the mean over the heads. `use_bias`, initializers, regularizers and constraints
-    of Q, K and V are as in `keras.layers.Dense`. ValueError unless `heads` is a positive integer
-    and the attention has weights, TypeError if it is no layer. Calls: see `AttentionBase`.
+    Each of the `heads` is a copy of the layer `attention` with its own Q, K and V, whose width is
+    values_units / heads, rounded down, so the context can be slightly narrower than the values.
+    Weights and scores are the mean over the heads. `use_bias` and the initializers, regularizers
+    and constraints of Q, K and V are as in `keras.layers.Dense`. Raises ValueError unless `heads`
+    is a positive integer and the attention has weights, and TypeError if `attention` is not a
+    layer. For calls, see `AttentionBase`.
     """
 
     def __init__(self, attention, heads, use_bias=False, **kwargs):
@@ -79,7 +80,7 @@ class MultiHeadAttention(ComposedAttention):
             attention.build((None, width), (None, None, width))
 
     def _projections(self, name, shape, width):
-        """One projection per head."""
+        """Return one projection per head."""
         projections = []
         for index in range(self.heads):
             projection = keras.layers.Dense(
@@ -103,7 +104,7 @@ class MultiHeadAttention(ComposedAttention):
         return self.prepare_pair(memory, memory)
 
     def prepare_pair(self, memory, key_memory):
-        """Keys of each head's attention, and V h_j."""
+        """Return the keys of each head's attention, and V h_j."""
         return tuple(
             (
                 # of K h_j: (batch, source_time, head_units)
@@ -143,15 +144,16 @@ class MultiHeadAttention(ComposedAttention):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class PastAttention(ComposedAttention):
-    """An attention over the source, and one over the earlier queries.
+    """Attention over the source, combined with attention over the earlier queries.
 
     d_i  = sum_k beta_ik P q_k,  k < i,  beta_i from additive scores of q_i and q_k
     c'_i = [c_i; d_i]            (the intra-decoder attention of Paulus et al. 2018, section 2.2;
                                   the queries are the decoder's states; P makes them `units` wide)
 
-    The decoder attends to the last `length` queries, in a buffer of fixed shape; the score over
-    them is `units` wide, too. d_1 is zero. Weights and scores are those of `attention`, over the
-    source. `length` and `units` are positive integers, or ValueError. Calls: see `AttentionBase`.
+    The decoder attends to the last `length` queries, which are kept in a buffer of fixed shape. The
+    score over them is also `units` wide. d_1 is zero. The returned weights and scores are those of
+    `attention`, over the source. Raises ValueError unless `length` and `units` are positive
+    integers. For calls, see `AttentionBase`.
     """
 
     def __init__(self, attention, length=64, units=128, **kwargs):
@@ -189,7 +191,7 @@ class PastAttention(ComposedAttention):
             self.attention.initial_state(memory),
             ops.zeros((batch, self.length, self.units), dtype),  # P q_k, the values
             ops.zeros((batch, self.length, self.units), dtype),  # the keys of q_k
-            ops.zeros((batch, self.length, 1), "float32"),  # 1 where a query was written
+            ops.zeros((batch, self.length, 1), "float32"),  # 1 where a query has been written
         )
 
     def attend(self, query, prepared, state, training=None):
@@ -221,6 +223,6 @@ class PastAttention(ComposedAttention):
 
 
 def _pushed(buffer, newest):
-    """Buffer `(batch, [n,] length, units)` without its oldest entry, and with a new one."""
+    """Drop the oldest entry of a buffer `(batch, [n,] length, units)` and append a new one."""
     # (batch, [n,] length - 1, units) and (batch, [n,] 1, units)
     return ops.concatenate([buffer[..., 1:, :], ops.expand_dims(newest, axis=-2)], axis=-2)

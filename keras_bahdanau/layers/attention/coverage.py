@@ -1,4 +1,4 @@
-"""Coverage: memory of the attention that each source position has received."""
+"""Coverage: a record of the attention that each source position has received."""
 
 import keras
 from keras import ops
@@ -8,21 +8,21 @@ from keras_bahdanau.settings import checks
 
 
 class CoverageBase(AttentionPart):
-    """Base of the coverages: a feature vector for each source position, added to its key.
+    """Base class of the coverages, which add a feature vector to the key of each source position.
 
-    A subclass writes `features` and `remember`. Shapes: see `Coverage`. Arguments that are not as
-    documented raise ValueError.
+    Subclasses implement `features` and `remember`. For shapes, see `Coverage`. Invalid arguments
+    raise ValueError.
     """
 
     def initial_state(self, memory):
         return ops.zeros_like(memory.mask, dtype="float32")
 
     def features(self, state):
-        """Features of the keys: float tensor `(batch, [n,] source_time, key_units)`."""
+        """Return features to add to the keys, float `(batch, [n,] source_time, key_units)`."""
         raise NotImplementedError
 
     def remember(self, state, weights):
-        """The next state, from this one and the weights of the step, both of one shape."""
+        """Return the next state, from this state and the weights of the step, of the same shape."""
         raise NotImplementedError
 
     def add_to(self, keys, state):
@@ -36,7 +36,7 @@ class CoverageBase(AttentionPart):
 
 
 def at_each_position(layer, inputs):
-    """Apply a layer to `(..., units)` flattened: in XLA's loops only that has a gradient."""
+    """Apply a layer to `(..., units)`, flattened so that it has a gradient in a loop under XLA."""
     # (..., units) -> (positions, units) -> (positions, output_units)
     outputs = layer(ops.reshape(inputs, (-1, inputs.shape[-1])))
     return ops.reshape(outputs, (*ops.shape(inputs)[:-1], outputs.shape[-1]))
@@ -44,7 +44,7 @@ def at_each_position(layer, inputs):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class NoCoverage(CoverageBase):
-    """Unchanged keys; the state is ()."""
+    """Coverage that leaves the keys unchanged; the state is ()."""
 
     def initial_state(self, memory):
         return ()
@@ -58,15 +58,15 @@ class NoCoverage(CoverageBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Coverage(CoverageBase):
-    """Sum of the weights so far, as a feature of the score.
+    """Coverage that adds the sum of the previous weights to the score as a feature.
 
     C_ij = C_{i-1,j} + alpha_ij,  C_0j = 0
     e_ij = v^T tanh(W s_{i-1} + U h_j + V C_{i-1,j})      (Tu et al. 2016, section 3: the
                                                            linguistic coverage without fertility)
 
-    `features` is V C_{i-1,j}, added to the keys of any score; the state is C. Keys
-    `(batch, source_time, key_units)` and the state, float32 `(batch, [n,] source_time)`, give keys
-    `(batch, [n,] source_time, key_units)`; n is the beam of a search, or absent.
+    `features` returns V C_{i-1,j}, which is added to the keys of any score. The state is C, float32
+    `(batch, [n,] source_time)`. A call maps keys `(batch, source_time, key_units)` and the state to
+    keys `(batch, [n,] source_time, key_units)`. The optional axis n is the beam of a search.
     """
 
     def build(self, keys_shape):
@@ -85,14 +85,15 @@ class Coverage(CoverageBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class LocationConvolution(CoverageBase):
-    """Features of the last weights around each position.
+    """Coverage by a convolution of the previous weights around each position.
 
     f_i  = F * alpha_{i-1},  alpha_0 = 0
     e_ij = v^T tanh(W s_{i-1} + V h_j + U f_ij)      (Chorowski et al. 2015, section 2.2)
 
-    `features` is U f_ij, the state alpha_{i-1}. F has `filters` (10 in the paper) that span
-    `kernel_size` positions (201 frames), positive integers, or ValueError. `GridCoverage` convolves
-    the sum of all weights. Shapes: see `Coverage`.
+    `features` returns U f_ij, and the state is alpha_{i-1}. F has `filters` filters (10 in the
+    paper) that span `kernel_size` positions (201 frames in the paper). Raises ValueError unless
+    both are positive integers. `GridCoverage` convolves the sum of all previous weights instead.
+    For shapes, see `Coverage`.
     """
 
     def __init__(self, filters=10, kernel_size=15, **kwargs):
@@ -129,17 +130,18 @@ class LocationConvolution(CoverageBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class GridCoverage(Coverage):
-    """Features of the sum of the weights so far, around each cell of a grid.
+    """Coverage by a convolution of the sum of the previous weights around each cell of a grid.
 
     F_i  = Q * sum_{l < i} alpha_l
     e_ij = v^T tanh(W s_{i-1} + U h_j + U_f F_ij)      (Zhang et al. 2017, "Watch, attend and
                                                         parse", section 3.2.2)
 
-    Q has `filters` of two axes, `kernel_size` columns and at most as many rows, over cells in
-    column order: cell (column x, row y) is position x * `grid_height` + y. With one row it is a
-    convolution along a sequence that remembers all steps (Shen et al. 2018, section 2.2).
-    `features` is U_f F_ij, the state the sum of the weights. The sizes are positive integers, or
-    ValueError. Shapes: see `Coverage`.
+    Q has `filters` two-dimensional filters, which span `kernel_size` columns and at most
+    `kernel_size` rows. Cells are in column order: the cell in column x and row y has the position
+    x * `grid_height` + y. With a single row, this is a convolution along a sequence that takes all
+    previous steps into account (Shen et al. 2018, section 2.2). `features` returns U_f F_ij, and
+    the state is the sum of the weights. Raises ValueError unless the sizes are positive integers.
+    For shapes, see `Coverage`.
     """
 
     def __init__(self, filters=16, kernel_size=5, grid_height=1, **kwargs):
@@ -172,7 +174,7 @@ class GridCoverage(Coverage):
         shape, height = ops.shape(state), self.grid_height
         weights = ops.reshape(state, (-1, shape[-1]))  # -> (batch * n, source_time)
         columns = (shape[-1] + height - 1) // height
-        # -> (batch * n, columns * height): the last column may be cut
+        # -> (batch * n, columns * height): the last column may be incomplete
         weights = ops.pad(weights, ((0, 0), (0, columns * height - shape[-1])))
         grid = ops.reshape(weights, (-1, columns, height, 1))
         # F_i: (batch * n, columns, height, filters) -> (batch * n, source_time, filters)

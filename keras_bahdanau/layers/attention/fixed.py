@@ -1,4 +1,4 @@
-"""Attention without learned weights: none at all, or known alignments."""
+"""Attention without learned weights: a fixed context, or known alignments."""
 
 import keras
 from keras import ops
@@ -8,11 +8,11 @@ from keras_bahdanau.layers.attention.base import Attended, AttentionBase, weight
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class FixedContext(AttentionBase):
-    """Context of a decoder without attention: the encoder's last states, at every step.
+    """Context for a decoder without attention: the encoder's last states, at every step.
 
-    c_i = h_T        (RNNencdec, Cho et al. 2014; what Bahdanau et al. 2015 compare with)
+    c_i = h_T        (RNNencdec, Cho et al. 2014; the baseline of Bahdanau et al. 2015)
 
-    `DecoderCell(512, attention=None)` uses it. Its weights are all zero.
+    `DecoderCell(512, attention=None)` uses this layer. Its weights are all zero.
     """
 
     has_weights = False
@@ -30,19 +30,19 @@ class FixedContext(AttentionBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ForcedAlignment(AttentionBase):
-    """Attention with known weights: step i uses their row i.
+    """Attention with known weights, where step i uses row i of the weights.
 
     c_i = sum_j a_ij h_j, with a_ij from known alignments
 
     The weights `(batch, target_time, source_time)` are the third input of `Seq2Seq`, or the second
-    of `Seq2Seq.encode`; the last row repeats. A step without weights raises ValueError, so it can't
-    be exported or called without a decoder.
+    input of `Seq2Seq.encode`. Steps after the last row use the last row. A step without weights
+    raises ValueError, so this layer can't be exported or called without a decoder.
     """
 
     exportable = False
 
     def initial_state(self, memory):
-        return ops.zeros(ops.shape(memory.mask)[:1], "int32")  # the step
+        return ops.zeros(ops.shape(memory.mask)[:1], "int32")  # the number of the step
 
     def attend(self, query, prepared, state, training=None):
         alignment = self._real_alignment(prepared)
@@ -63,9 +63,9 @@ class ForcedAlignment(AttentionBase):
         alignment = prepared.alignment
         if isinstance(alignment, tuple):
             raise ValueError(
-                "Attention of known alignments needs them. Received: no alignment. Give weights "
+                "attention='forced' needs known alignments. Received: no alignment. Pass weights "
                 "(batch, target_time, source_time) as the third input of the model: "
-                "`data.batches(..., alignments=...)` makes them of Pharaoh links."
+                "`data.batches(..., alignments=...)` makes them from Pharaoh links."
             )
         # (batch, target_time, source_time) * (batch, 1, source_time)
         return alignment * ops.expand_dims(ops.cast(prepared.memory.mask, alignment.dtype), axis=1)

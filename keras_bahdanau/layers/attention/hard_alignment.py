@@ -1,4 +1,4 @@
-"""Exact hard attention: a hidden Markov model of the position that each token comes from."""
+"""Exact hard attention: a hidden Markov model of the source position of each token."""
 
 import functools
 
@@ -17,12 +17,13 @@ LOG_ZERO = -1e9  # far below the logarithm of any probability, and finite
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class HardAlignment(AttentionBase):
-    """One position a_i for each token; all sequences of positions are summed exactly.
+    """Hard attention to one position a_i per token, summed exactly over all position sequences.
 
     p(y | x) = sum_a prod_i p(a_i | a_{i-1}, y_<i, x) p(y_i | a_i, y_<i, x)
 
-    This layer is the left factor, the transitions; `Emission` is the right one. The forward
-    algorithm sums them step by step, with the probability of each position given the tokens so far:
+    This layer computes the first factor, the transitions; `Emission` computes the second. The
+    forward algorithm sums over the positions step by step, using the probability of each position
+    given the tokens so far:
 
     f_i(j) = p(a_i = j | y_<i)  = sum_j' p(a_i = j | a_{i-1} = j') g_{i-1}(j')     `attend`
     g_i(j) = p(a_i = j | y_<=i) = f_i(j) p(y_i | a_i = j) / p(y_i | y_<i)          `observe`
@@ -30,13 +31,16 @@ class HardAlignment(AttentionBase):
     order 0: p(a_i = j | a_{i-1} = j') = softmax_j e(s_i, h_j)                (Wu et al. 2018)
     order 1: softmax_j (e(s_i, h_j) + b_{j-j'}(s_i)),   b = U s_i + u
 
-    Monotonic: the softmax is over j >= j' (Wu and Cotterell 2019, as is order 1). There, scores of
-    jumps replace e; here they are added to e, and a jump beyond `reach`, at most 100, has the score
-    of the farthest. U and u begin at zero. The position before the first token is the first one.
+    With `monotonic`, the softmax is over j >= j'. Monotonic alignments and order 1 follow Wu and
+    Cotterell (2019), with these differences: the scores b of jumps are added to e instead of
+    replacing it, and jumps beyond `reach`, which is at most 100, share the score of the longest
+    jump. U and u are initialized to zero. Before the first token, the position is the first source
+    position.
 
-    The weights are f_i, the belief about the position before its token is known. Nothing reads the
-    context. A call without a decoder observes nothing; the state is log f_i, float32
-    `(batch, [n,] source_time)`. `score` and `units`: as in `Attention`; calls: see `AttentionBase`.
+    The weights are f_i, the probabilities of the positions before the token is known. The context
+    is not used. In a call without a decoder, no tokens are observed. The state is log f_i, float32
+    `(batch, [n,] source_time)`. `score` and `units` are as in `Attention`. For calls, see
+    `AttentionBase`.
 
     Example:
         >>> attention = keras_bahdanau.layers.HardAlignment("general", order=1, monotonic=True)
@@ -63,7 +67,7 @@ class HardAlignment(AttentionBase):
 
     @property
     def remembers(self):
-        """True if a step depends on the positions of the tokens before it."""
+        """True if a step depends on the positions of the previous tokens."""
         return bool(self.order or self.monotonic)
 
     def build(self, query_shape, values_shape, key_shape=None):
@@ -86,24 +90,24 @@ class HardAlignment(AttentionBase):
         scores = self.score.compare(query, prepared.keys)  # e: (batch, [n,] source_time)
         real = for_queries(memory.mask, query)  # (batch, [n or 1,] source_time)
         log_prior = self._log_prior(query, scores, real, state, training)
-        # f_i of a source without tokens is uniform, and unused
+        # for a source without tokens, f_i is uniform and unused
         weights = ops.exp(log_prior) * ops.cast(real, "float32")
         return Attended(weighted_sum(weights, memory.values), weights, scores, log_prior)
 
     def _log_prior(self, query, scores, real, state, training):
-        """Log f_i from log g_{i-1}: float32 `(batch, [n,] source_time)`."""
+        """Return log f_i, computed from log g_{i-1}, as float32 `(batch, [n,] source_time)`."""
         scores = ops.where(real, shifted(scores, real), LOG_ZERO)
         if not self.remembers:
             return ops.log_softmax(scores, axis=-1)
         # b: (batch, [n,] jumps)
         jump_scores = (ops.cast(self.jumps(query), "float32"),) if self.order else ()
         prior = functools.partial(self._log_prior_of_pairs, gathered if training else skewed)
-        if training:  # the gradient recomputes all pairs instead of keeping these for all steps
+        if training:  # recompute the pairs for the gradient instead of storing them for all steps
             prior = keras.remat(prior)
         return prior(scores, state, *jump_scores)
 
     def _log_prior_of_pairs(self, matrix_of, scores, state, jump_scores=None):
-        """Log f_i of scores e, by all pairs of a position and the one before."""
+        """Return log f_i for scores e, summed over all pairs of position and previous position."""
         size = ops.shape(scores)[-1]
         jump = ops.arange(2 * size, dtype="int32") - size + 1  # j - j', from 1 - size to size
         if jump_scores is None:
@@ -119,7 +123,7 @@ class HardAlignment(AttentionBase):
         return safe_log(ops.sum(ops.expand_dims(ops.exp(state), axis=-1) * alpha, axis=-2))
 
     def observe(self, state, log_likelihoods):
-        """Log g_i, from log f_i and log p(y_i | a_i = j), both `(batch, [n,] source_time)`."""
+        """Return log g_i from log f_i and log p(y_i | a_i = j); all `(batch, [n,] source_time)`."""
         joint = state + log_likelihoods
         return joint - ops.expand_dims(log_sum_exp(joint, axis=-1), axis=-1)
 
@@ -134,9 +138,10 @@ class HardAlignment(AttentionBase):
 
 
 def gathered(numbers):
-    """Matrix `(..., n, n)` whose element (j', j) is the number of j - j'; faster than `skewed`.
+    """Return the matrix `(..., n, n)` with the number for j - j' at (j', j); faster than `skewed`.
 
-    `numbers` `(..., 2 n)` are those of -(n - 1) to n - 1, and one that is unused.
+    `numbers` `(..., 2 n)` has one number for each difference from -(n - 1) to n - 1, followed by an
+    unused number.
     """
     position = ops.arange(ops.shape(numbers)[-1] // 2, dtype="int32")
     difference = position - ops.expand_dims(position, axis=-1)
@@ -144,22 +149,22 @@ def gathered(numbers):
 
 
 def skewed(numbers):
-    """The same matrix without a gather, as Huang et al. (2018) skew scores of distances."""
+    """Return the matrix of `gathered` without a gather, by the skewing of Huang et al. (2018)."""
     outer, size = ops.shape(numbers)[:-1], ops.shape(numbers)[-1] // 2
     repeated = ops.tile(numbers, (*[1] * len(outer), size))
-    # a row is one number shorter than the period, so each begins one number earlier
+    # a row is one number shorter than the repeated numbers, so each row starts one number earlier
     rows = ops.reshape(repeated[..., : size * (2 * size - 1)], (*outer, size, 2 * size - 1))
     return rows[..., size - 1 :]
 
 
 def log_sum_exp(numbers, axis):
-    """Keras' `logsumexp` for finite numbers, without the operations for infinite ones."""
+    """Return the same as Keras' `logsumexp`, but only for finite values, with fewer operations."""
     largest = ops.stop_gradient(ops.max(numbers, axis=axis, keepdims=True))
     total = ops.sum(ops.exp(numbers - largest), axis=axis)
     return ops.squeeze(largest, axis=axis) + ops.log(total)
 
 
 def safe_log(probabilities):
-    """Logarithm with value `LOG_ZERO` and gradient 0 at 0."""
+    """Return the logarithm, with value `LOG_ZERO` and gradient 0 at 0."""
     some = ops.greater(probabilities, 0.0)
     return ops.where(some, ops.log(ops.where(some, probabilities, 1.0)), LOG_ZERO)

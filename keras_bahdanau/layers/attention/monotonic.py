@@ -1,4 +1,4 @@
-"""Monotonic attention: each step continues where the last one stopped."""
+"""Monotonic attention: each step starts where the previous step stopped."""
 
 import keras
 from keras import ops
@@ -15,23 +15,23 @@ from keras_bahdanau.settings import checks
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Monotonic(Normalizer):
-    """Each step moves on from the position where the last one stopped, and stops with p_ij.
+    """Attention that starts where the previous step stopped, and stops at j with probability p_ij.
 
     p_ij     = sigmoid(e_ij + r)
     alpha_ij = p_ij sum_{k <= j} alpha_{i-1,k} prod_{l=k}^{j-1} (1 - p_il)
                                          (Raffel et al. 2017, section 2.3, training in expectation)
 
-    The first step starts at position 0. A step that passes the last token without a stop attends to
-    nothing: weights sum to 1 or less. The state is the last alignment, float32
-    `(batch, [n,] source_time)`. The learned r begins at `offset` (section 2.4): negative, so that
-    untrained scores let the attention reach the later positions.
+    The first step starts at position 0. A step that passes the last token without stopping attends
+    to nothing, so the weights sum to 1 or less. The state is the last alignment, float32
+    `(batch, [n,] source_time)`. The learned r is initialized to `offset` (section 2.4), which is
+    negative so that attention with untrained scores reaches the later positions.
 
-    `hard`: outside of training a step stops, with weight 1, at the first position from the last one
-    on with p_ij > 0.5; without such a position all weights are zero and the position stays
-    (section 2.2, with a threshold in place of the paper's draw). Training always uses
-    the expectation, of scores with noise of standard deviation `score_noise` (section 2.5), which
-    moves p_ij away from 0.5.
-    Calls and errors: see `Normalizer`.
+    With `hard`, a step outside of training stops at the first position with p_ij > 0.5, at or after
+    the previous position, and gives it a weight of 1. If there is no such position, all weights are
+    zero and the position does not change. (See section 2.2; the paper samples where a threshold is
+    used here.) Training always uses the expectation, with noise of standard deviation `score_noise`
+    added to the scores (section 2.5), which pushes p_ij away from 0.5. For calls and errors, see
+    `Normalizer`.
     """
 
     def __init__(self, hard=False, score_noise=1.0, offset=-1.0, **kwargs):
@@ -71,7 +71,7 @@ class Monotonic(Normalizer):
 
 def _expected(energy, mask, last):
     stop = ops.where(mask, ops.sigmoid(energy), 0.0)  # p_ij: (batch, [n,] source_time)
-    # at least 1e-8, a negligible change: bounded logarithms keep their digits in sums
+    # at least 1e-8, a negligible change: sums of bounded logarithms stay precise
     go_on = ops.where(mask, ops.maximum(ops.sigmoid(-energy), 1e-8), 1.0)  # 1 - p_il
     way = ops.log(go_on)
     way = ops.cumsum(way, axis=-1) - way  # log of the product over l < j
@@ -81,32 +81,32 @@ def _expected(energy, mask, last):
     ahead = ops.less_equal(ops.expand_dims(position, axis=1), ops.expand_dims(position, axis=0))
     # prod_{l=k}^{j-1} (1 - p_il): (..., k, j)
     arrives = ops.exp(ops.minimum(between, 0.0)) * ops.cast(ahead, "float32")
-    # no matrix product, which a GPU may shorten to 10 bits
+    # not a matrix product, which a GPU may round to 10 bits
     return stop * ops.sum(ops.expand_dims(last, axis=-1) * arrives, axis=-2)  # alpha_ij: (..., j)
 
 
 def _first_stop(energy, mask, last):
-    """1 at the first position from the last one on that has p > 0.5, else all zero."""
+    """Return 1 at the first position with p > 0.5, at or after the last position; 0 elsewhere."""
     reached = ops.greater(ops.cumsum(last, axis=-1), 0.5)  # True from the last position on
-    # energy > 0 is p_ij > 0.5
+    # energy > 0 means p_ij > 0.5
     stops = ops.logical_and(ops.logical_and(reached, mask), ops.greater(energy, 0.0))
     return first_marked(stops)
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class MonotonicChunkwise(Monotonic):
-    """Monotonic attention with a softmax over the last few positions: MoChA.
+    """Monotonic chunkwise attention (MoChA): a softmax over the last few positions.
 
-    alpha_ij of `Monotonic`; u_ij = g e_ij
+    alpha_ij as in `Monotonic`; u_ij = g e_ij
     beta_ij = sum_{k=j}^{j+w-1} alpha_ik exp(u_ij) / sum_{l=k-w+1}^k exp(u_il)
                                              (Chiu and Raffel 2018, eq. 13, training in expectation)
 
-    Hard: outside of training a step stops at one position t, and attends to t - w + 1 ... t by the
-    softmax of u (eq. 8 to 10). It needs nothing after t, so the source may still be growing. The
-    paper learns a second score for u; here u is the score times a learned factor g. The state is
-    alpha_i.
+    With `hard`, a step outside of training stops at one position t, and attends to the positions
+    t - w + 1 to t with the softmax of u (eq. 8 to 10). It does not use positions after t, so you
+    can decode while the source is still growing. The paper learns a second score for u; here, u is
+    the score times a learned factor g. The state is alpha_i.
 
-    `width`, a positive integer up to 100, is w. Other arguments: as in `Monotonic`.
+    `width`, a positive integer up to 100, is w. The other arguments are as in `Monotonic`.
     """
 
     def __init__(self, width=4, hard=False, score_noise=1.0, offset=-1.0, **kwargs):
@@ -127,8 +127,9 @@ class MonotonicChunkwise(Monotonic):
 
 
 def _over_chunks(alignment, energy, mask, width):
-    """beta_i of the class docstring, from alpha_i and u_i."""
-    chunks = _chunks(energy, width)  # -> (batch, [n,] source_time, width), the last one is k
+    """Return beta_i, as defined in `MonotonicChunkwise`, from alpha_i and u_i."""
+    # -> (batch, [n,] source_time, width); the last element of a chunk is at position k
+    chunks = _chunks(energy, width)
     real = _chunks(ops.cast(ops.broadcast_to(mask, ops.shape(energy)), "float32"), width)
     # alpha_ik exp(u_ij) / sum_l exp(u_il), l from k - w + 1 to k
     shares = ops.expand_dims(alignment, axis=-1) * masked_softmax(chunks, ops.greater(real, 0))
@@ -142,7 +143,7 @@ def _over_chunks(alignment, energy, mask, width):
 
 
 def _chunks(tensor, width):
-    """The `width` positions up to each position, zeros before the first: `(..., time, width)`."""
+    """Return, for each position, the `width` values up to it, zero-padded: `(..., time, width)`."""
     time = ops.shape(tensor)[-1]
     tensor = _padded(tensor, before=width - 1)
     return ops.stack(

@@ -1,4 +1,4 @@
-"""Normalizers: from scores to weights, by softmax, sigmoid or maximum."""
+"""Normalizers, which turn scores into weights: softmax, sigmoid or maximum."""
 
 import keras
 from keras import ops
@@ -8,15 +8,20 @@ from keras_bahdanau.settings.option import check_value, number
 
 
 class Normalizer(AttentionPart):
-    """Base of the normalizers: weights alpha_ij from scores e_ij.
+    """Base class of the normalizers, which compute weights alpha_ij from scores e_ij.
 
-    A subclass writes `align`, and `initial_state` if it carries a state from step to step.
-    Arguments that are not as documented raise ValueError.
+    Subclasses implement `align`, and `initial_state` if they carry a state from step to step.
+    Invalid arguments raise ValueError.
 
-    A call gets `scores`, float32 `(batch, [n,] source_time)`, n the beam or absent; a bool `mask`
-    that broadcasts to them, True at positions that may be attended to; `state`, that of the step
-    before; and `training`. It gives (weights, state): float32 weights of the shape of the scores,
-    exactly 0 where the mask is False, and the next state.
+    Call arguments:
+        scores: Float32 tensor `(batch, [n,] source_time)`. The optional axis n is the beam.
+        mask: Bool tensor that broadcasts to the scores, True at positions that may be attended to.
+        state: The state after the previous step.
+        training: Python bool.
+
+    Output:
+        The pair (weights, next state). The weights are float32, have the shape of the scores, and
+        are exactly 0 where the mask is False.
     """
 
     def align(self, scores, mask, state, training=None):
@@ -27,19 +32,20 @@ class Normalizer(AttentionPart):
 
 
 def first_marked(marked):
-    """1 at the first marked position of each row, else 0."""
+    """Return 1 at the first marked position of each row, and 0 elsewhere."""
     marked = ops.cast(marked, "float32")
-    # its count up to there is 1
+    # where the number of marks so far is 1
     return marked * ops.cast(ops.less(ops.cumsum(marked, axis=-1), 1.5), "float32")
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Softmax(Normalizer):
-    """alpha_ij = exp(beta e_ij) / sum_k exp(beta e_ik)      (Bahdanau et al. 2015, eq. 6).
+    """Softmax: alpha_ij = exp(beta e_ij) / sum_k exp(beta e_ik)      (Bahdanau et al. 2015, eq. 6).
 
-    With `beta` in (1, 1000] the weights are sharper: few positions of a long source, such as
-    speech, get most of them (Chorowski et al. 2015, section 2.3, sharpening). Weights sum to 1, or
-    are all zero where the mask is all False; the state is (). Calls and errors: see `Normalizer`.
+    A `beta` in (1, 1000] makes the weights sharper: in a long source, such as speech, a few
+    positions get most of the weight (Chorowski et al. 2015, section 2.3, sharpening). The weights
+    sum to 1, or are all zero where the mask is all False. The state is (). For calls and errors,
+    see `Normalizer`.
     """
 
     def __init__(self, beta=1.0, **kwargs):
@@ -56,22 +62,22 @@ class Softmax(Normalizer):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Sigmoid(Normalizer):
-    """alpha_ij = sigma(e_ij) / sum_k sigma(e_ik)      (Chorowski et al. 2015, section 2.3).
+    """Smoothing: alpha_ij = sigma(e_ij) / sum_k sigma(e_ik)      (Chorowski et al. 2015, 2.3).
 
-    Smoothing: the context is a mean over several matches, such as all frames of a sound. Calls: see
-    `Normalizer`.
+    The context becomes a mean over several matching positions, such as all frames of a sound. For
+    calls, see `Normalizer`.
     """
 
     def align(self, scores, mask, state, training=None):
         scores = ops.cast(scores, "float32")
-        # log sigma(e), of operations that every runtime has
+        # log sigma(e), using operations that every runtime has
         smooth = ops.minimum(scores, 0.0) - ops.log(1.0 + ops.exp(-ops.abs(scores)))
         return masked_softmax(smooth, mask), ()
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Hardmax(Normalizer):
-    """Weight 1 at the first of the largest scores, 0 elsewhere, without a gradient (TF Addons)."""
+    """Weight 1 at the first of the largest scores and 0 elsewhere, with no gradient (TF Addons)."""
 
     def align(self, scores, mask, state, training=None):
         alpha = masked_softmax(scores, mask)
@@ -79,38 +85,39 @@ class Hardmax(Normalizer):
         return first_marked(ops.logical_and(largest, ops.greater(alpha, 0.0))), ()
 
 
-LARGEST = 1e30  # of a score: twice as much is still a float32
-NOTHING = -1e38  # in place of the score of a masked position
+LARGEST = 1e30  # bound for a score: twice this is still a finite float32
+NOTHING = -1e38  # replaces the score of a masked position
 
 
 def masked_softmax(scores, mask=None):
-    """Softmax over the last axis, in float32, with exactly 0 at masked positions.
+    """Return the softmax over the last axis, in float32, with exactly 0 at masked positions.
 
-    `scores` are float `(..., source_time)`, `mask` bool that broadcasts to them, True where a
-    position counts, or None. Rows sum to 1, or are all zero without a real position. The softmax is
-    over real positions alone, however large their scores; NaN counts as the lowest.
+    `scores` is float `(..., source_time)`. `mask` is None, or a bool tensor that broadcasts to the
+    scores, True at real positions. Each row sums to 1, or is all zero if it has no real position.
+    Masked positions have no influence, however large their scores are. NaN counts as the lowest
+    score.
     """
     scores = finite(scores)
     if mask is None:
         return _softmax(scores)
-    # -> (..., source_time); the product makes a row of masked positions zero
+    # -> (..., source_time); the product sets a row with only masked positions to zero
     return _softmax(ops.where(mask, scores, NOTHING)) * ops.cast(mask, "float32")
 
 
 def finite(scores):
-    """Float32 scores in [-1e30, 1e30]; NaN, of a product of infinite numbers, as the lowest."""
+    """Clip scores to float32 in [-1e30, 1e30]; NaN, from infinite values, becomes the lowest."""
     scores = ops.cast(scores, "float32")
     above = ops.greater_equal(scores, -LARGEST)  # False for NaN
     return ops.where(above, ops.minimum(scores, LARGEST), -LARGEST)
 
 
 def shifted(scores, mask):
-    """Finite scores less the largest of a real position, which softmax does not change."""
+    """Return finite scores minus the largest score of a real position; the softmax is the same."""
     scores = finite(scores)
     real = ops.where(mask, scores, NOTHING)
     return scores - ops.stop_gradient(ops.max(real, axis=-1, keepdims=True, initial=NOTHING))
 
 
 def _softmax(scores):
-    """`ops.softmax` without its warning about an axis of length 1."""
+    """Return `ops.softmax`, without its warning about an axis of length 1."""
     return ops.exp(ops.log_softmax(scores, axis=-1))

@@ -1,4 +1,4 @@
-"""Attention pooling: one vector of a whole sequence."""
+"""Attention pooling: one vector for a whole sequence."""
 
 import keras
 from keras import ops
@@ -39,32 +39,33 @@ class AttentionPooling(CompositeLayer):
     ```
 
     Args:
-        units: Positive integer. Width of the learned query u_w and of u_t, or of another score.
-        score: "additive", which with a learned query is the one above; another name of
-            `layers.SCORES`; or a layer.
+        units: Positive integer. Width of the learned query u_w and of u_t, or of any other score.
+        score: A name in `layers.SCORES`, or a layer. "additive" with a learned query is the score
+            above.
         heads: Positive integer. Number of heads: see `MultiHeadAttention`.
-        query: "learned"; or "last", the last real step.
-        dropout: Float in [0, 1). Share of the weights dropped in training.
-        normalizer: A name of `layers.NORMALIZERS`, or a layer.
-        return_attention_scores: Python bool. True to return the weights, too.
-        **kwargs: `kernel_initializer`, `kernel_regularizer`, `kernel_constraint` of query and
-            projections, `bias_...`: as in `keras.layers.Dense`; and any layer's arguments.
+        query: "learned", or "last" to use the last real step as the query.
+        dropout: Float in [0, 1). Fraction of the weights dropped in training.
+        normalizer: A name in `layers.NORMALIZERS`, or a layer.
+        return_attention_scores: Python bool. True to also return the weights.
+        **kwargs: `kernel_initializer`, `kernel_regularizer` and `kernel_constraint` for the query
+            and the projections, and `bias_...`, as in `keras.layers.Dense`; also the arguments of
+            any layer, such as `name`.
 
     Call arguments:
         inputs: Float tensor `(batch, source_time, units)`, or a grid
             `(batch, height, width, units)`.
         mask: Bool tensor `(batch, source_time)`, True where a step is real. Keras fills in the
-            mask that the inputs carry: after `TimeDistributed` `(batch, source_time, words)`,
-            where a step is real if any of its words is.
-        return_attention_scores: Python bool; overrides the constructor's.
+            mask that the inputs carry. After `TimeDistributed`, this mask may be
+            `(batch, source_time, words)`; then a step is real if any of its words is real.
+        return_attention_scores: Python bool; overrides the constructor's value.
         training: Python bool.
 
     Output:
-        `(batch, units)`, as wide as the inputs, zero without a real step; with
-        `return_attention_scores` the pair with the float32 weights `(batch, source_time)`, of a
-        grid `(batch, height, width)`.
+        Float tensor `(batch, units)`, as wide as the inputs; zero for a row without a real step.
+        With `return_attention_scores=True`, a pair of this tensor and the float32 weights
+        `(batch, source_time)`, or `(batch, height, width)` for a grid.
 
-    Arguments that are not as documented raise ValueError.
+    Invalid arguments raise ValueError.
     """
 
     def __init__(
@@ -104,7 +105,7 @@ class AttentionPooling(CompositeLayer):
         if len(inputs_shape) < 3 or isinstance(inputs_shape[-1], list | tuple):
             raise ValueError(
                 "`inputs` of AttentionPooling must be (batch, source_time, units). Received: "
-                f"inputs.shape={inputs_shape}. Give a recurrent layer return_sequences=True."
+                f"inputs.shape={inputs_shape}. Set return_sequences=True on a recurrent layer."
             )
         width = query_units = inputs_shape[-1]
         with outside_graphs():
@@ -120,8 +121,8 @@ class AttentionPooling(CompositeLayer):
         if isinstance(inputs, list | tuple) and all(hasattr(item, "shape") for item in inputs):
             raise ValueError(
                 "`inputs` of AttentionPooling must be one tensor. Received: a list of "
-                f"{len(inputs)} tensors. Give the first of a layer with return_state=True; for a "
-                "query and values use BahdanauAttention."
+                f"{len(inputs)} tensors. Pass only the first output of a layer with "
+                "return_state=True; for a query and values, use BahdanauAttention."
             )
         if mask is None:
             mask = lost_mask(inputs)
@@ -133,7 +134,7 @@ class AttentionPooling(CompositeLayer):
         if return_attention_scores is None:
             return_attention_scores = self.return_attention_scores
         if mask is not None and len(mask.shape) == len(inputs.shape):
-            mask = ops.any(bool_mask(mask), axis=-1)  # of the words of sentences
+            mask = ops.any(bool_mask(mask), axis=-1)  # a mask for the words of sentences
         return self.attention(
             self._query(inputs, mask),
             inputs,
@@ -143,7 +144,7 @@ class AttentionPooling(CompositeLayer):
         )
 
     def _query(self, inputs, mask):
-        """Query `(batch, query_units)`."""
+        """Return the query `(batch, query_units)`."""
         values = flatten_grid(inputs)
         batch, source_time = ops.shape(values)[:2]
         if self.query == "learned":
@@ -164,7 +165,7 @@ class AttentionPooling(CompositeLayer):
         )
 
     def compute_mask(self, inputs, mask=None):
-        return None  # no step is left
+        return None  # no step remains
 
     def get_config(self):
         config = {

@@ -1,4 +1,4 @@
-"""Windows: the source positions that attention may use at each step."""
+"""Windows, which select the source positions that attention may use at each step."""
 
 import keras
 from keras import ops
@@ -8,23 +8,28 @@ from keras_bahdanau.settings import checks
 
 
 class Window(AttentionPart):
-    """Base of the windows: which positions a query may attend to, and with which factor.
+    """Base class of the windows: the positions that a query may attend to, and a factor for each.
 
-    A subclass writes `restrict`; `initial_state` if it carries a state; and `remember` if that
-    state depends on the weights. Arguments that are not as documented raise ValueError.
+    Subclasses implement `restrict`, `initial_state` if they carry a state, and `remember` if that
+    state depends on the weights. Invalid arguments raise ValueError.
 
-    A call gets `query`, float `(batch, [n,] query_units)`, n the beam or absent; `mask`, bool
-    `(batch, [n,] source_time)`, True where a token is real; and `state`, that of the step before.
-    It gives (mask, gaussian, state): a bool mask that broadcasts to `(batch, [n,] source_time)`,
-    never all False where the sentence has a real token; a float32 factor of the weights, of the
-    same shape or 1.0; and the next state.
+    Call arguments:
+        query: Float tensor `(batch, [n,] query_units)`. The optional axis n is the beam.
+        mask: Bool tensor `(batch, [n,] source_time)`, True where a token is real.
+        state: The state after the previous step.
+
+    Output:
+        The tuple (mask, gaussian, next state). The bool mask broadcasts to
+        `(batch, [n,] source_time)`, and is never all False if the sentence has a real token. The
+        float32 factor `gaussian`, by which the weights are multiplied, has the same shape, or is
+        1.0.
     """
 
     def restrict(self, query, mask, state):
         raise NotImplementedError
 
     def remember(self, state, weights):
-        """The next state, from the result of `restrict` and the weights of this step."""
+        """Return the next state, from the state after `restrict` and the weights of this step."""
         return state
 
     def call(self, query, mask, state):
@@ -32,16 +37,17 @@ class Window(AttentionPart):
 
 
 class LocalWindow(Window):
-    """Positions s with |s - p_t| <= D around one position p_t; `width` is the paper's D."""
+    """Base class of windows |s - p_t| <= D around a position p_t; `width` is the paper's D."""
 
     def __init__(self, width=10, **kwargs):
         super().__init__(**kwargs)
         self.width = checks.positive_integer("width", "how far a window sees", width)
 
     def near(self, position, mask):
-        """Mask of the real positions around a position `(batch, [n])`, and the distance of all.
+        """Return the mask of real positions near `position` `(batch, [n])`, and all distances.
 
-        If no real token is near, as in a mask with gaps, the window is the nearest real token.
+        If no real token is near, which can happen for a mask with gaps, the window contains only
+        the nearest real token.
         """
         mask = for_queries(mask, position, axes=2)  # -> (batch, [n or 1,] source_time)
         # (source_time,) - (batch, [n,] 1) -> (batch, [n,] source_time)
@@ -57,19 +63,19 @@ class LocalWindow(Window):
 
 
 def positions(mask):
-    """0, 1, 2, ... along the source: float32 `(source_time,)`."""
+    """Return 0, 1, 2, ... along the source, float32 `(source_time,)`."""
     return ops.cast(ops.arange(ops.shape(mask)[-1]), "float32")
 
 
 def real_length(mask, position):
-    """Position after the last real token, in the shape of `position`, `(batch, [n])`."""
+    """Return the position after the last real token, in the shape `(batch, [n])` of `position`."""
     mask = for_queries(mask, position, axes=2)
     # -> (batch, [n or 1])
     return ops.max(ops.where(mask, positions(mask) + 1.0, 0.0), axis=-1, initial=0.0)
 
 
 def for_queries(mask, query, axes=3):
-    """The mask, with an axis n of length 1 if only the query, of this rank, has one."""
+    """Add an axis n of length 1 to the mask if only the query, with `axes` axes, has this axis."""
     if len(query.shape) == axes and len(mask.shape) == 2:
         return ops.expand_dims(mask, axis=1)  # -> (batch, 1, source_time)
     return mask
@@ -77,7 +83,7 @@ def for_queries(mask, query, axes=3):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Everywhere(Window):
-    """All real tokens (Bahdanau et al. 2015; Luong et al. 2015: global attention)."""
+    """Window over all real tokens (Bahdanau et al. 2015; Luong et al. 2015: global attention)."""
 
     def restrict(self, query, mask, state):
         return for_queries(mask, query), 1.0, ()  # (batch, [n or 1,] source_time)
@@ -85,13 +91,13 @@ class Everywhere(Window):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class LocalMonotonic(LocalWindow):
-    """Window around the number of the target's step.
+    """Window around the source position with the number of the target step.
 
-    p_t = t, at most the last real token      (Luong et al. 2015, section 3.2, local-m)
+    p_t = t, at most the last real position   (Luong et al. 2015, section 3.2, local-m)
     mask: |s - p_t| <= D
 
-    D is `width`, 10 by default; steps and positions count from 0. The state is t, float32
-    `(batch, [n])`. Calls and errors: see `Window`.
+    D is `width`, 10 by default. Steps and positions are counted from 0. The state is t, float32
+    `(batch, [n])`. For calls and errors, see `Window`.
     """
 
     def initial_state(self, memory):
@@ -105,15 +111,15 @@ class LocalMonotonic(LocalWindow):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class LocalPredictive(LocalWindow):
-    """Window around a predicted position, with a Gaussian around its middle.
+    """Window around a predicted position, with weights multiplied by a Gaussian around it.
 
     p_t      = S sigmoid(v^T tanh(W h_t))             (Luong et al. 2015, eq. 9)
     gaussian = exp(-(s - p_t)^2 / (2 sigma^2)),  sigma = D / 2        (eq. 10)
     mask: |s - p_t| <= D
 
-    S is the number of real tokens, D `width`; positions s count from 0. As in the paper, weights
-    are not normalized again: they sum to less than 1. Only the factor gives p_t a gradient. Calls
-    and errors: see `Window`.
+    S is the number of real tokens, and D is `width`. Positions s are counted from 0. As in the
+    paper, the weights are not normalized again, so they sum to less than 1. The gradient of p_t
+    comes only from the Gaussian. For calls and errors, see `Window`.
     """
 
     def build(self, query_shape):
@@ -137,15 +143,15 @@ class LocalPredictive(LocalWindow):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class LocalMedian(LocalWindow):
-    """Window around the median of the last weights.
+    """Window around the median of the previous weights.
 
     p_i = min {j: sum_{k <= j} alpha_{i-1,k} >= 1/2 sum_k alpha_{i-1,k}},  p_1 = 0
     mask: |s - p_i| <= D               (Chorowski et al. 2015, section 2.3, windowing)
 
-    For sources that are read in order, such as speech: sentences much longer than those of the
-    training stay aligned. D is `width`; positions s count from 0. Where the last weights are all
-    zero, the window does not move. The state is p_i, float32 `(batch, [n])`. Calls and errors: see
-    `Window`.
+    Use this window for sources that are read in order, such as speech: attention stays aligned even
+    in sources much longer than those in training. D is `width`. Positions s are counted from 0. The
+    window does not move if the previous weights are all zero. The state is p_i, float32
+    `(batch, [n])`. For calls and errors, see `Window`.
     """
 
     def __init__(self, width=25, **kwargs):

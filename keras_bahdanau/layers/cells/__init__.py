@@ -1,1 +1,1 @@
-"""Recurrent cells in two parts: the product of the inputs, and the state update."""
+"""Recurrent cells, split into a projection of the inputs and an update of the state."""

@@ -1,4 +1,4 @@
-"""Causal self-attention as a cell: its state contains the steps read so far."""
+"""Causal self-attention as a cell, with a state that contains the previous steps."""
 
 import numbers
 
@@ -14,15 +14,16 @@ from keras_bahdanau.settings.limits import MOST_OF_A_STATE
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class SelfAttentionCell(Cell):
-    """Self-attention over the last steps, as in a Transformer decoder.
+    """Cell of self-attention over the last steps, as in a Transformer decoder.
 
     q, k, v = W_q x, W_k x, W_v x
     head    = softmax(q K^T / sqrt(d)) V      K, V: the keys and values of the last `length` steps
     output  = W_o [head_1; ...; head_n]       (Vaswani et al. 2017, sections 3.2.1 to 3.2.3)
 
-    Three states of fixed shape start as zeros: buffers of keys and values, `length * units` wide,
-    newest last, and `length` flags, 1 for written steps. The softmax is in float32. Raises
-    ValueError if `heads` does not divide `units`, or if the buffers are too large.
+    The cell has three states of fixed shape, initialized to zeros: a buffer of keys and a buffer of
+    values, each `length * units` wide with the newest step last, and `length` flags, which are 1
+    for steps that have been written. The softmax is computed in float32. Raises ValueError if
+    `heads` does not divide `units`, or if the buffers are too large.
     """
 
     def __init__(self, units, heads=4, length=128, **kwargs):
@@ -37,7 +38,7 @@ class SelfAttentionCell(Cell):
             )
         check_layer(head_rules, {"heads": heads, "units": units}, "units")
         policy = {"dtype": self.dtype_policy}
-        # W_q, W_k, W_v side by side; W_o
+        # [W_q W_k W_v], and W_o
         self.projection = keras.layers.Dense(3 * units, name="projection", **policy)
         self.output_projection = keras.layers.Dense(units, name="output_projection", **policy)
 
@@ -54,7 +55,7 @@ class SelfAttentionCell(Cell):
         self.output_projection.build((None, self.units))
 
     def project(self, inputs):
-        """Queries, keys and values: `(..., input_units)` -> `(..., 3 * units)`."""
+        """Compute queries, keys and values: `(..., input_units)` -> `(..., 3 * units)`."""
         return self.projection(inputs)
 
     def step(self, projected, states, context=None, dropout_masks=()):
@@ -78,7 +79,7 @@ class SelfAttentionCell(Cell):
         return self.output_projection(output), (keys, values, written)
 
     def sequence(self, projected, states, dropout_masks=(), steps=None):
-        """Outputs of all steps; the initial states must be zeros."""
+        """Return the outputs of all steps; the initial states must be zeros."""
         time = ops.shape(projected)[1]
         query, key, value = ops.split(projected, 3, axis=-1)
         positions = ops.arange(time, dtype="int32")
@@ -99,12 +100,15 @@ class SelfAttentionCell(Cell):
         return keys[..., -width:], values[..., -width:], written[..., -steps:]
 
     def newest(self, states):
-        """Key of the last step, to which later steps attend; zeros before the first step."""
+        """Return the key of the last step, to which later steps can attend; initially zeros."""
         keys, _, _ = states
         return keys[..., -self.units :]
 
     def _heads(self, vectors, time):
-        """`(..., time * units)` or `(batch, time, units)` -> `(batch, heads, time, width)`."""
+        """Split `(..., time * units)` or `(batch, time, units)` to `(batch, heads, time, width)`.
+
+        The first form has the time and the units in one axis, as in a buffer.
+        """
         width = self.units // self.heads
         split = ops.reshape(vectors, (-1, time, self.heads, width))
         return ops.transpose(split, (0, 2, 1, 3))

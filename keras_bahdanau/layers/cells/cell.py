@@ -1,4 +1,4 @@
-"""Base of the recurrent cells: a step in two parts, and one dropout mask per sentence."""
+"""Base classes of the recurrent cells, with a two-part step and one dropout mask per sentence."""
 
 import keras
 from keras import ops, tree
@@ -9,11 +9,11 @@ from keras_bahdanau.settings import checks
 
 
 class Cell(CompositeLayer):
-    """Base of the cells: the interface of encoders and decoders.
+    """Base class of the cells, with the interface that encoders and decoders use.
 
-    In training a decoder knows the target tokens beforehand, so `project` (the part without the
-    state) runs once for all steps, and only `step` stays in the loop. The context, known only in
-    the loop, is a second input of `step`.
+    In training, a decoder knows the target tokens beforehand, so `project`, the part that does not
+    need the state, runs once for all steps, and only `step` runs in the loop. The context, which is
+    known only inside the loop, is a separate argument of `step`.
 
     Subclasses define `state_sizes`, a tuple of the widths of the states (for a stack, a tuple of
     such tuples), and `output_units`, and implement `build` and `step`. Invalid arguments raise
@@ -24,21 +24,21 @@ class Cell(CompositeLayer):
         states: Float tensors `(batch, [beam,] size)`, structured like `state_sizes`.
         context: Float tensor `(batch, [beam,] context_units)` for a cell built with a
             `context_shape`, else None.
-        training: Python bool. True for dropout; each call draws a new mask.
+        training: Python bool. True to apply dropout; each call draws a new mask.
 
     Output:
         `(output, states)`: the output, `(batch, [beam,] output_units)`, and the new states.
 
-    `keras.layers.RNN(cell)` runs it like a Keras cell; its recurrent dropout then draws a new mask
-    at each step.
+    `keras.layers.RNN(cell)` runs the cell like a Keras cell; recurrent dropout then draws a new
+    mask at each step.
     """
 
-    # names that `keras.layers.RNN` uses
+    # the names that `keras.layers.RNN` expects
     state_size = property(lambda self: self.state_sizes)
     output_size = property(lambda self: self.output_units)
 
     def get_initial_state(self, batch_size=None):
-        """Zero states: a list of tensors `(batch, size)`; for a stack, a list of such lists."""
+        """Return zero states, a list of tensors `(batch, size)`, or for a stack a list of lists."""
         return [ops.zeros((batch_size, size), self.compute_dtype) for size in self.state_sizes]
 
     def project(self, inputs):
@@ -46,13 +46,13 @@ class Cell(CompositeLayer):
         return inputs
 
     def step(self, projected, states, context=None, dropout_masks=()):
-        """`(output, new states)` from the result of `project`."""
+        """Compute one step from the result of `project`; return `(output, new states)`."""
         raise NotImplementedError
 
     def sequence(self, projected, states, dropout_masks=(), steps=None):
-        """Outputs `(batch, time, output_units)` from the projected inputs of all steps.
+        """Return the outputs `(batch, time, output_units)` for the projected inputs of all steps.
 
-        Computes only the first `steps` (int32 scalar; None for all).
+        Computes only the first `steps` steps (int32 scalar), or all steps if it is None.
         """
         batch = ops.shape(projected)[0]
         return scan(
@@ -64,31 +64,31 @@ class Cell(CompositeLayer):
         )
 
     def newest(self, states):
-        """Vector `(batch, [beam,] units)` added by the last step: s_i, or a key."""
+        """Return the vector `(batch, [beam,] units)` that the last step added: s_i, or a key."""
         return states[0]
 
     def truncate_cache(self, states, steps):
-        """Smaller initial states that suffice for `steps` steps, with the same outputs."""
+        """Return smaller initial states that give the same outputs for at most `steps` steps."""
         return states
 
     def dropout_masks(self, batch, training):
-        """Dropout masks of a sentence, the same for all steps; () for none."""
+        """Return dropout masks for a sentence, shared by all steps; () if there is no dropout."""
         return ()
 
     def call(self, inputs, states, context=None, training=None):
         dropout_masks = self.dropout_masks(ops.shape(inputs)[0], training)
         output, after = self.step(self.project(inputs), states, context, dropout_masks)
-        # `keras.layers.RNN` passes a list, and a loop on JAX needs a list back
+        # `keras.layers.RNN` passes a list, and on JAX its loop expects a list back
         return output, tree.pack_sequence_as(states, tree.flatten(after))
 
 
 class ProjectedCell(Cell):
-    """Base of the cells with one product for all `gates`, as adjacent blocks of `units`.
+    """Base class of cells that compute all `gates`, blocks of `units` columns, in one product.
 
     Subclasses set `gates` and `state_count`, and implement `move`.
     """
 
-    gates = 1  # blocks from the inputs
+    gates = 1  # number of blocks computed from the inputs
     state_count = 1  # the first state is the output
 
     def __init__(self, units, kernel_initializer="glorot_uniform", **kwargs):
@@ -103,7 +103,7 @@ class ProjectedCell(Cell):
         )
 
     def projection(self, name, gates, initializer, use_bias=True):
-        """New dense layer: `(..., any width)` -> `(..., gates * units)`."""
+        """Return a new dense layer: `(..., any width)` -> `(..., gates * units)`."""
         return keras.layers.Dense(
             gates * self.units,
             use_bias=use_bias,
@@ -128,7 +128,7 @@ class ProjectedCell(Cell):
             self.context_projection.build(context_shape)
 
     def project(self, inputs):
-        """W x + b: `(..., input_units)` -> `(..., gates * units)`."""
+        """Compute W x + b: `(..., input_units)` -> `(..., gates * units)`."""
         return self.input_projection(inputs)
 
     def step(self, projected, states, context=None, dropout_masks=()):
@@ -143,7 +143,7 @@ class ProjectedCell(Cell):
         return self.move(projected, states, dropout_masks)
 
     def move(self, projected, states, dropout_masks=()):
-        """`(output, new states)` from W x + b, plus C c with a context, and the old states."""
+        """Return `(output, new states)` from W x + b (plus C c with a context) and the states."""
         raise NotImplementedError
 
     def get_config(self):
@@ -155,5 +155,5 @@ class ProjectedCell(Cell):
 
 
 def initializer_config(initializer):
-    """Config of an initializer, so that each layer draws its own values."""
+    """Return the config of an initializer, so that each layer draws its own values."""
     return keras.initializers.serialize(keras.initializers.get(initializer))

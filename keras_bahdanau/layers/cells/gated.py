@@ -1,4 +1,4 @@
-"""Recurrent cells with a product of the state: simple, GRU, LSTM."""
+"""Recurrent cells that multiply the state by a matrix: simple RNN, GRU and LSTM."""
 
 import keras
 from keras import ops
@@ -9,12 +9,12 @@ from keras_bahdanau.settings import checks
 
 
 class RecurrentCell(ProjectedCell):
-    """Base of the cells that also multiply the state, U h.
+    """Base class of cells with a recurrent product U h.
 
-    Subclasses implement `advance`. Arguments: see `GRUCell`.
+    Subclasses implement `advance`. For arguments, see `GRUCell`.
     """
 
-    recurrent_gates = 1  # blocks from U h
+    recurrent_gates = 1  # number of blocks of U h
     recurrent_bias = False  # whether U h has a bias
 
     def __init__(
@@ -50,11 +50,11 @@ class RecurrentCell(ProjectedCell):
         return states[0], states
 
     def advance(self, projected, h, states):
-        """New states, output first, from W x + b (+ C c), h after dropout, and old states."""
+        """Return the new states, output first, from W x + b (+ C c), dropped-out h, old states."""
         raise NotImplementedError
 
     def dropout_masks(self, batch, training):
-        """A mask `(batch, units)` in the compute dtype, with mean 1; () for no dropout."""
+        """Return a mask `(batch, units)` in the compute dtype, with mean 1; () without dropout."""
         if not training or not self.recurrent_dropout:
             return ()
         ones = ops.ones((batch, self.units), self.compute_dtype)
@@ -73,14 +73,14 @@ def _dropped(h, dropout_masks):
     if not dropout_masks:
         return h
     (mask,) = dropout_masks
-    if len(h.shape) == 3:  # the beam of a sentence shares a mask
+    if len(h.shape) == 3:  # all hypotheses of a sentence share a mask
         mask = ops.expand_dims(mask, axis=1)  # -> (batch, 1, units)
     return h * mask
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class SimpleCell(RecurrentCell):
-    """h' = tanh(W x + U h + b)                  (Elman 1990)."""
+    """Simple recurrent cell: h' = tanh(W x + U h + b)                  (Elman 1990)."""
 
     def advance(self, projected, h, states):
         return (ops.tanh(projected + self.recurrent_projection(h)),)
@@ -88,7 +88,7 @@ class SimpleCell(RecurrentCell):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class GRUCell(RecurrentCell):
-    """Gated recurrent unit with reset after the recurrent product, as in Keras and cuDNN.
+    """Gated recurrent unit with the reset gate after the recurrent product, as in Keras and cuDNN.
 
     z = sigmoid(W_z x + U_z h)
     r = sigmoid(W_r x + U_r h)
@@ -97,13 +97,14 @@ class GRUCell(RecurrentCell):
 
     Args:
         units: Positive integer. Width of the state.
-        recurrent_dropout: Float in [0, 1). Share of the state dropped before its product, with one
-            mask per sentence (Gal and Ghahramani 2016); the carried state is not dropped.
-        kernel_initializer: Initializer of W, and of C for a context.
+        recurrent_dropout: Float in [0, 1). Fraction of the state dropped before the recurrent
+            product, with one mask per sentence (Gal and Ghahramani 2016). Dropout does not apply
+            to the state that is passed to the next step.
+        kernel_initializer: Initializer of W, and of C if there is a context.
         recurrent_initializer: Initializer of U.
-        seed: Integer, for reproducible masks, or None.
+        seed: Integer for reproducible masks, or None.
 
-    Calls and errors: see `Cell`.
+    For calls and errors, see `Cell`.
     """
 
     gates = 3
@@ -122,7 +123,7 @@ class GRUCell(RecurrentCell):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ResetBeforeGRUCell(RecurrentCell):
-    """Gated recurrent unit with reset before the recurrent product, as in the papers.
+    """Gated recurrent unit with the reset gate before the recurrent product, as in the papers.
 
     z = sigmoid(W_z x + U_z h + C_z c)
     r = sigmoid(W_r x + U_r h + C_r c)
@@ -156,12 +157,12 @@ class ResetBeforeGRUCell(RecurrentCell):
 class LSTMCell(RecurrentCell):
     """Long short-term memory with a forget gate whose bias starts at 1.
 
-    i, f, o = sigmoid(W x + U h + b), a block for each
+    i, f, o = sigmoid(W x + U h + b), with one block for each gate
     g  = tanh(W_g x + U_g h + b_g)
     c' = f * c + i * g
     h' = o * tanh(c')                          (Gers et al. 2000; bias: Jozefowicz et al. 2015)
 
-    Arguments: as in `GRUCell`; two states, (h, c).
+    The arguments are as in `GRUCell`. There are two states, (h, c).
     """
 
     gates = 4
@@ -172,7 +173,7 @@ class LSTMCell(RecurrentCell):
         c = states[1]
         # -> 4 of (batch, [beam,] units)
         i, f, g, o = ops.split(projected + self.recurrent_projection(h), 4, axis=-1)
-        # the forget gate's 1 is a constant here, not an initial value: the same family of cells
+        # the forget gate's bias of 1 is a constant here instead of an initial value
         c = ops.sigmoid(f + 1) * c + ops.sigmoid(i) * ops.tanh(g)
         return ops.sigmoid(o) * ops.tanh(self.output_memory(c)), c
 

@@ -1,4 +1,4 @@
-"""Adapter for Keras cells, and the cells by name."""
+"""Adapter for Keras cells, and the registry of cells by name."""
 
 import keras
 from keras import ops
@@ -11,13 +11,15 @@ from keras_bahdanau.settings import checks
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class KerasCell(Cell):
-    """Adapter for any cell of `keras.layers.RNN`, built-in or custom.
+    """Adapter for any cell that `keras.layers.RNN` accepts, built-in or custom.
 
-    A Keras cell computes everything in one call, so nothing is projected beforehand: cells of this
-    package are faster. The context is appended to the inputs, [x; c]. `cell` must be a Keras layer
-    with `state_size` (an integer or a flat tuple) and `call(inputs, states) -> (output, states)`,
-    else TypeError; its output is as wide as `output_size`, if set, or the first state. Other sizes
-    raise ValueError, as does dropout, whose masks Keras draws outside the cell. Calls: see `Cell`.
+    A Keras cell computes everything in one call, so nothing can be projected beforehand, which
+    makes it slower than the cells of this package. The context is appended to the inputs: [x; c].
+    `cell` must be a Keras layer with `state_size` (an integer or a flat tuple) and
+    `call(inputs, states) -> (output, states)`. The width of its output is `output_size`, if set, or
+    the width of the first state. Raises TypeError for any other object, and ValueError for invalid
+    sizes or for a cell with dropout, because Keras draws its masks outside of the cell. For calls,
+    see `Cell`.
     """
 
     def __init__(self, cell, **kwargs):
@@ -69,7 +71,7 @@ class KerasCell(Cell):
 
 
 def _flat(tensor):
-    """`(batch, beam, units)` -> `(batch * beam, units)`, since Keras cells have no beam axis."""
+    """Reshape `(batch, beam, units)` to `(batch * beam, units)`: Keras cells have no beam axis."""
     return ops.reshape(tensor, (-1, tensor.shape[-1]))
 
 
@@ -84,49 +86,49 @@ def _check_no_dropout(cell):
     if any(shares.values()):
         received = ", ".join(f"{name}={share!r}" for name, share in shares.items())
         raise ValueError(
-            "A Keras cell must be without dropout, since `keras.layers.RNN`, not used here, draws "
-            f"its masks. Received: {received}. Use a cell of this package with "
+            "A Keras cell must not use dropout: its masks are created by `keras.layers.RNN`, which "
+            f"is not used here. Received: {received}. Use a cell of this package with "
             "`recurrent_dropout`, and the decoder's `dropout` for the inputs."
         )
 
 
 class CellRegistry(Registry):
-    """The cells by name; a Keras cell serves as a template that each call copies."""
+    """Registry of the cells by name; a Keras cell is a template that each call copies."""
 
     def get(self, identifier, /, units, recurrent_dropout=0.0, **kwargs):
-        """Return a cell of width `units` for an identifier.
+        """Return a new cell of width `units` for an identifier.
 
         `identifier` is a name, or a template: a Keras cell, a cell of this package, or the config
-        of either. Each call makes a new cell. Training drops the share `recurrent_dropout` of the
-        state, the same at all steps; it raises ValueError with a Keras cell, as do an unknown name
-        and a different width. Anything else raises TypeError.
+        of either. In training, a fraction `recurrent_dropout` of the state is dropped, the same at
+        all steps. Raises ValueError for an unknown name, a template of another width, or
+        `recurrent_dropout` with a Keras cell, and TypeError for any other kind of identifier.
         """
         if isinstance(identifier, str):
             return self.make(identifier, units, recurrent_dropout=recurrent_dropout, **kwargs)
         pattern = from_config(identifier) if isinstance(identifier, dict) else identifier
         if isinstance(pattern, Cell):
             return _copied(pattern, units, recurrent_dropout, **kwargs)
-        KerasCell(pattern)  # fail before copying if it is not a cell
+        KerasCell(pattern)  # raise an error before copying if it is not a cell
         cell = KerasCell(type(pattern).from_config(pattern.get_config()), **kwargs)
         if recurrent_dropout:
             raise ValueError(
-                "`recurrent_dropout` must be 0 for a Keras cell, whose products are not "
-                f"accessible. Received: recurrent_dropout={recurrent_dropout!r}. "
+                "`recurrent_dropout` must be 0 for a Keras cell, because its matrix products are "
+                f"not accessible. Received: recurrent_dropout={recurrent_dropout!r}. "
                 f"Use one of {[*self]}."
             )
         if cell.output_units != units:
             raise ValueError(
-                "`units` must be the width of the Keras cell's output, "
+                "`units` must equal the width of the Keras cell's output, "
                 f"{cell.output_units}. Received: units={units!r}"
             )
         return cell
 
 
 def _copied(pattern, units, recurrent_dropout, **kwargs):
-    """A new cell with the settings of a cell of this package."""
+    """Return a new cell with the settings of `pattern`, a cell of this package."""
     if pattern.output_units != units or recurrent_dropout:
         raise ValueError(
-            "A cell layer must have the width `units`, and its own dropout. "
+            "A cell layer must be `units` wide, and sets its own `recurrent_dropout`. "
             f"Received: units={units!r}, recurrent_dropout={recurrent_dropout!r} with a cell of "
             f"width {pattern.output_units}."
         )

@@ -1,4 +1,4 @@
-"""Layer-normalized cells: each product is normalized before the gates."""
+"""Cells with layer normalization of each matrix product, before the gates."""
 
 import itertools
 
@@ -11,7 +11,9 @@ EPSILON = 1e-5
 
 
 class NormalizedDense(keras.layers.Layer):
-    """LN(W x; alpha, beta) in float32, separately for each block of `sizes` (Ba et al. 2016, 3.1).
+    """Dense layer with layer normalization of each block of its outputs (Ba et al. 2016, 3.1).
+
+    LN(W x; alpha, beta) is computed in float32, separately for each block of the `sizes`:
 
     LN(a; alpha, beta) = alpha * (a - mean(a)) / sqrt(variance(a) + 1e-5) + beta
     """
@@ -38,7 +40,7 @@ class NormalizedDense(keras.layers.Layer):
         product = self.product(inputs)
         if not self.ends:
             return self.norms[0](product)
-        blocks = ops.split(product, self.ends, axis=-1)  # -> (..., size) for each of the sizes
+        blocks = ops.split(product, self.ends, axis=-1)  # -> (..., size) for each size
         return ops.concatenate(
             [norm(block) for norm, block in zip(self.norms, blocks, strict=True)], axis=-1
         )
@@ -52,7 +54,8 @@ class LayerNormGRUCell(GRUCell):
     g = tanh(LN(W x) + r * LN(U h))
     h' = z * h + (1 - z) * g
 
-    Each LN has its own gain and bias. With a context, LN(C c) is added to the LN of the input.
+    Each LN has its own gain and bias. If there is a context, LN(C c) is added to the LN of the
+    input.
     """
 
     def projection(self, name, gates, initializer, use_bias=True):
@@ -62,9 +65,9 @@ class LayerNormGRUCell(GRUCell):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class LayerNormLSTMCell(LSTMCell):
-    """Layer-normalized LSTM (Ba et al. 2016, supplementary material); two states, (h, c).
+    """Layer-normalized LSTM with two states, (h, c) (Ba et al. 2016, supplementary material).
 
-    (i, f, g, o) = LN(W x) + LN(U h), the four normalized together
+    (i, f, g, o) = LN(W x) + LN(U h), with one LN over all four blocks
     c' = sigmoid(f + 1) * c + sigmoid(i) * tanh(g)
     h' = sigmoid(o) * tanh(LN(c'))
     """

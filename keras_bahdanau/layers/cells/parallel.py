@@ -1,4 +1,4 @@
-"""Parallel recurrences: cells without a matrix product of the state."""
+"""Parallel recurrences: cells that do not multiply the state by a matrix."""
 
 import keras
 from keras import ops
@@ -8,7 +8,7 @@ from keras_bahdanau.layers.rules import check_layer, undropped_rules
 
 
 class ParallelCell(ProjectedCell):
-    """Base of the cells without a product of the state: a single product precedes the loop.
+    """Base class of cells without a recurrent product: their only product precedes the loop.
 
     Raises ValueError unless `recurrent_dropout` is 0.
     """
@@ -20,7 +20,7 @@ class ParallelCell(ProjectedCell):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class SSRUCell(ParallelCell):
-    """Simpler simple recurrent unit, as in the decoders of Marian and Firefox.
+    """Simpler simple recurrent unit (SSRU), as in the decoders of Marian and Firefox.
 
     f  = sigmoid(W_f x + b_f)
     c' = f * c + (1 - f) * (W x + b)
@@ -38,13 +38,13 @@ class SSRUCell(ParallelCell):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class SRUCell(ParallelCell):
-    """Simple recurrent unit, whose gates depend on the state unit by unit.
+    """Simple recurrent unit (SRU), whose gates depend on the state element by element.
 
     f  = sigmoid(W_f x + v_f * c + b_f)
     r  = sigmoid(W_r x + v_r * c + b_r)
     c' = f * c + (1 - f) * (W x + b)
     h  = r * c' + (1 - r) * (W_h x + b_h)      (Lei et al. 2018, eq. 1 to 4, with W_h x instead of
-                                               x, which may have another width)
+                                               x, whose width may differ)
     """
 
     gates = 4
@@ -70,7 +70,7 @@ class SRUCell(ParallelCell):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class MinGRUCell(ParallelCell):
-    """Minimal gated recurrent unit.
+    """Minimal gated recurrent unit (minGRU).
 
     z  = sigmoid(W_z x + b_z)
     h' = (1 - z) * h + z * (W x + b)      (Feng et al. 2024, "Were RNNs all we needed?", 3.1)
@@ -87,7 +87,7 @@ class MinGRUCell(ParallelCell):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class MinLSTMCell(ParallelCell):
-    """Minimal long short-term memory, with two gates that are scaled to sum to 1.
+    """Minimal long short-term memory (minLSTM), with two gates that are scaled to sum to 1.
 
     f, i = sigmoid(W_f x + b_f), sigmoid(W_i x + b_i)
     h'   = f / (f + i) * h + i / (f + i) * (W x + b)      (Feng et al. 2024, section 3.2)
@@ -97,7 +97,7 @@ class MinLSTMCell(ParallelCell):
 
     def move(self, projected, states, dropout_masks=()):
         x_f, x_i, x = ops.split(projected, 3, axis=-1)  # -> 3 of (batch, [beam,] units)
-        # f / (f + i) = sigmoid(log f - log i), without a small divisor
+        # f / (f + i) = sigmoid(log f - log i), which avoids dividing by a small number
         f = ops.sigmoid(ops.log_sigmoid(x_f) - ops.log_sigmoid(x_i))
         h = f * states[0] + (1 - f) * x
         return h, (h,)

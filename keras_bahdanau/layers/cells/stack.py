@@ -8,7 +8,7 @@ from keras_bahdanau.layers.registry import from_config
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class CellStack(Cell):
-    """Deep cell: the output of each cell is the input of the next.
+    """Stack of cells, in which the output of each cell is the input of the next.
 
     ```python
     stack = CellStack([CELLS.get("gru", 256), CELLS.get("gru", 256)], residual=True)
@@ -16,10 +16,11 @@ class CellStack(Cell):
     output, states = stack.step(stack.project(inputs), states, context)
     ```
 
-    Only the lowest cell, the first, has projected inputs and a context. With `residual` each layer
-    but the lowest adds its input to its cell's output (Wu et al. 2016, section 3.1).
-    The states are a tuple of the cells' tuples; calls: see `Cell`. Items that are not cells of this
-    package raise TypeError; no cells, or `residual` cells of different widths, raise ValueError.
+    Only the first (lowest) cell receives projected inputs and a context. With `residual`, each
+    layer except the lowest adds its input to the output of its cell (Wu et al. 2016, section 3.1).
+    The states are a tuple with the states of each cell, which are tuples. Raises TypeError if an
+    item is not a cell of this package, and ValueError if there are no cells or if `residual` cells
+    differ in width. For calls, see `Cell`.
     """
 
     def __init__(self, cells, residual=False, **kwargs):
@@ -34,11 +35,12 @@ class CellStack(Cell):
             )
         widths = [cell.output_units for cell in self.cells]
         if not widths:
-            raise ValueError("`cells` must have at least one cell. Received: cells=[]")
+            raise ValueError("`cells` must contain at least one cell. Received: cells=[]")
         if residual and len(set(widths)) > 1:
             raise ValueError(
-                "With `residual` all cells must have the same width, to add their outputs. "
-                f"Received: cells of widths {widths}. Give them equal units, or residual=False."
+                "With `residual`, all cells must have the same width, because their outputs are "
+                f"added. Received: cells of widths {widths}. Make them equal, or set "
+                "residual=False."
             )
 
     @property
@@ -73,7 +75,7 @@ class CellStack(Cell):
         return output, tuple(after)
 
     def sequence(self, projected, states, dropout_masks=(), steps=None):
-        """Outputs of all steps, layer by layer."""
+        """Return the outputs of all steps, computed layer by layer."""
         dropout_masks = dropout_masks or ((),) * len(self.cells)
         outputs = None
         for cell, first, masks in zip(self.cells, states, dropout_masks, strict=True):

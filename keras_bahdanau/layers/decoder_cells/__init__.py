@@ -1,1 +1,1 @@
-"""One decoder step: training scans it; search and exported files iterate it."""
+"""Decoder cells: one step each, which training scans, and search and exported files iterate."""

@@ -1,4 +1,4 @@
-"""Recurrent layer whose cell attends to a memory at each step."""
+"""Recurrent layer that attends to a memory at each step."""
 
 import math
 
@@ -43,8 +43,8 @@ class AttentionRNN(CompositeLayer):
     model = keras.Model([source, target], logits)
     ```
 
-    A custom loop calls `prepare` once and `step` for each token, here with layers `embedding` and
-    `dense`:
+    In a custom loop, call `prepare` once and `step` for each token. The layers `embedding` and
+    `dense` are those of the model:
 
     ```python
     prepared = rnn.prepare(memory, memory_mask)
@@ -55,37 +55,39 @@ class AttentionRNN(CompositeLayer):
     ```
 
     Args:
-        cell: A cell for `keras.layers.RNN`: built-in, custom, or from this package; or a list of
-            cells: the lowest reads the context and the highest makes the query. A decoder cell,
-            such as an `InputFeedingCell`, has its own attention and initial state.
-        attention: An attention layer, or a name in `layers.ATTENTIONS`, as wide as the state.
+        cell: A cell for `keras.layers.RNN`: built-in, custom, or from this package. Or a list of
+            cells, where the lowest reads the context and the highest makes the query. Or a decoder
+            cell with its own attention and initial state, such as an `InputFeedingCell`.
+        attention: An attention layer, or a name in `layers.ATTENTIONS`; an attention created by
+            name is as wide as the state.
         return_sequences: Python bool. True to return the outputs of all steps.
         return_state: Python bool. True to also return the last state of the cell.
         return_attention_scores: Python bool. True to also return the weights.
-        go_backwards: Python bool. True to read the inputs in reverse; outputs and weights are in
-            that order.
+        go_backwards: Python bool. True to read the inputs in reverse. The outputs and weights are
+            then also in reverse order.
 
     Call arguments:
         inputs: Float tensor `(batch, time, input_units)`.
         memory: Float tensor `(batch, source_time, values_units)`, or a grid
             `(batch, height, width, values_units)`.
-        mask: Bool tensor `(batch, time)`, True where a step is real. Other steps keep the state
-            and the output, and have zero weights.
+        mask: Bool tensor `(batch, time)`, True where a step is real. Padded steps repeat the
+            previous state and output, and have zero weights.
         memory_mask: Bool tensor `(batch, source_time)`, True where a value is real.
         initial_state: Tensor or structure of tensors `(batch, size)` in the order of the cell's
             states, such as [h, c]; None for the cell's default, usually zeros.
-        return_attention_scores: Python bool, overrides the constructor's.
+        return_attention_scores: Python bool; overrides the constructor's value.
         training: Python bool.
 
-    Keras passes the masks of inputs and memory; explicit masks take precedence.
+    Keras passes the masks of the inputs and of the memory. Explicit masks take precedence.
 
     Output:
-        The last output `(batch, units)`, or all outputs `(batch, time, units)`. With `return_state`
-        the states follow, as from `keras.layers.RNN`; with `return_attention_scores` the float32
-        weights of all steps `(batch, time, source_time)`, of a grid `(batch, time, height, width)`.
-        A row without a real value has zero weights and contexts.
+        The last output `(batch, units)`, or with `return_sequences` all outputs
+        `(batch, time, units)`. With `return_state`, the states follow, as in `keras.layers.RNN`.
+        With `return_attention_scores`, the float32 weights of all steps follow,
+        `(batch, time, source_time)`, or `(batch, time, height, width)` for a grid. Weights and
+        contexts are zero for a row without a real value.
 
-    Invalid arguments raise ValueError, layers of the wrong kind TypeError.
+    Invalid arguments raise ValueError. Layers of the wrong kind raise TypeError.
     """
 
     def __init__(
@@ -117,7 +119,7 @@ class AttentionRNN(CompositeLayer):
             raise ValueError(
                 "`inputs` must be (batch, time, input_units), and `memory` (batch, source_time, "
                 f"values_units) or a grid. Received: inputs.shape={inputs_shape}, "
-                f"memory.shape={memory_shape}. Give recurrent layers return_sequences=True."
+                f"memory.shape={memory_shape}. Set return_sequences=True on recurrent layers."
             )
         values, summary = (None, None, memory_shape[-1]), (None, memory_shape[-1])
         memory_shape = Memory(values, values[:-1], summary, summary, task=(None, 0))
@@ -126,14 +128,15 @@ class AttentionRNN(CompositeLayer):
         self.cell.built = True
 
     def prepare(self, memory, memory_mask=None, training=None):
-        """Project the memory, once per source, for all steps: a `ProjectedMemory`.
+        """Project the memory once for all steps; return a `ProjectedMemory`.
 
-        Arguments: as in a call. Raises ValueError if the layer is not built.
+        The arguments are as in a call. Raises ValueError if the layer has not been built.
         """
         if not self.built:
             raise ValueError(
-                f"An AttentionRNN must be built before a step. Received: {self.name}, not built. "
-                "Call the layer once, or build(inputs_shape, memory_shape)."
+                "An AttentionRNN must be built before a step. Received: "
+                f"{self.name}, which is not built. Call the layer once, or "
+                "build(inputs_shape, memory_shape)."
             )
         memory = ensure_tensor(memory)
         if memory_mask is not None:
@@ -147,7 +150,7 @@ class AttentionRNN(CompositeLayer):
         return self.decoder_cell.prepare(memory, training=training)
 
     def initial_state(self, prepared, initial_state=None):
-        """State before the first step: a `DecoderState`; `initial_state` as in a call."""
+        """Return the `DecoderState` before the first step; `initial_state` is as in a call."""
         state = self.decoder_cell.initial_state(prepared)
         if initial_state is None and self.decoder_cell is self.cell:
             return state
@@ -157,12 +160,12 @@ class AttentionRNN(CompositeLayer):
         return state._replace(cell=self._packed_states(initial_state))
 
     def step(self, inputs, state, prepared, training=None):
-        """Compute one step: the pair (`Step`, next `DecoderState`).
+        """Compute one step; return the pair (`Step`, next `DecoderState`).
 
-        `inputs` is x_i `(batch, input_units)`, `state` is from the previous step or
-        `initial_state(prepared)`, `prepared` is from `prepare(memory, memory_mask)`. The step has
-        `output` `(batch, units)`, `context` `(batch, values_units)` and float32 `weights`
-        `(batch, source_time)`, where the positions of a grid share one axis.
+        `inputs` is x_i `(batch, input_units)`. `state` is the state returned by the previous step,
+        or `initial_state(prepared)`. `prepared` is the result of `prepare(memory, memory_mask)`.
+        The step has `output` `(batch, units)`, `context` `(batch, values_units)` and float32
+        `weights` `(batch, source_time)`, where the cells of a grid are flattened into one axis.
         """
         return self.decoder_cell.call(ensure_tensor(inputs), state, prepared, training=training)
 
@@ -203,7 +206,7 @@ class AttentionRNN(CompositeLayer):
         return self._results(output, states, weights, return_attention_scores)
 
     def _run(self, inputs, mask, state, prepared, training):
-        """(outputs, weights, last states of the cell) for all steps."""
+        """Run all steps; return (outputs, weights, last states of the cell)."""
 
         def step(before, slices):
             projected, real = slices
@@ -225,20 +228,20 @@ class AttentionRNN(CompositeLayer):
         return outputs, weights, state.cell
 
     def _packed_states(self, states):
-        """Initial states in the structure of the cell; ValueError if they do not fit."""
+        """Pack initial states in the structure of the cell; raise ValueError for wrong shapes."""
         sizes = self.decoder_cell.stack.state_sizes
         states = [ensure_tensor(state) for state in tree.flatten(states)]
         widths, shapes = tree.flatten(sizes), [tuple(state.shape) for state in states]
         if [shape[1:] for shape in shapes] != [(width,) for width in widths]:
             raise ValueError(
-                f"`initial_state` must have tensors (batch, size) with the sizes {widths} of the "
+                f"`initial_state` must be tensors (batch, size) with the sizes {widths} of the "
                 f"cell. Received: initial_state of shapes {shapes}."
             )
         dtype = self.decoder_cell.compute_dtype
         return tree.pack_sequence_as(sizes, [ops.cast(state, dtype) for state in states])
 
     def _results(self, output, states, weights, return_attention_scores):
-        """The outputs of a call, with states as in `keras.layers.RNN`."""
+        """Return the outputs of a call, with states as in `keras.layers.RNN`."""
         results = [output]
         if self.return_state and len(states) == 1:
             results.extend(states[0])
@@ -284,7 +287,7 @@ class AttentionRNN(CompositeLayer):
 
 
 def _stack(cell):
-    """`CellStack` of a cell for `keras.layers.RNN`, not copied; TypeError for anything else."""
+    """Return a `CellStack` of a Keras RNN cell, not copied; raise TypeError for anything else."""
     if isinstance(cell, CellStack):
         return cell
     cells = cell.cells if isinstance(cell, keras.layers.StackedRNNCells) else [cell]
@@ -293,16 +296,16 @@ def _stack(cell):
 
 
 def _check_parts(attention, query_parts):
-    """Raise TypeError or ValueError unless attention and query need only the memory."""
+    """Raise TypeError or ValueError unless attention and query need nothing but the memory."""
     if not isinstance(attention, AttentionBase):
         raise TypeError(
-            "`attention` must be an attention of this package, or its name. Received: "
-            f'attention={attention!r}. Give "bahdanau", or BahdanauAttention(units).'
+            "`attention` must be an attention layer of this package, or the name of one. Received: "
+            f'attention={attention!r}. Pass "bahdanau", or BahdanauAttention(units).'
         )
     if attention.marginal or not attention.exportable or "task" in query_parts:
         raise ValueError(
             "Attention and query must need nothing but the memory. Received: a "
-            f"{type(attention).__name__} with query={query_parts!r}. Use a `Seq2Seq` for others."
+            f"{type(attention).__name__} with query={query_parts!r}. Use a `Seq2Seq` for these."
         )
 
 
@@ -311,13 +314,13 @@ def _check_mask(name, mask, *shapes):
     shape = tuple(mask.shape)
     if not any(len(shape) == len(fit) and all(map(may_equal, shape, fit)) for fit in shapes):
         raise ValueError(
-            f"`{name}` must be of shape {tuple(shapes[0])}, True where a step is real. Received: "
+            f"`{name}` must have shape {tuple(shapes[0])}, True where a step is real. Received: "
             f"{name}.shape={shape}."
         )
 
 
 def _where(real, after, before):
-    """Rows of `after` where `real` `(batch,)`, else of `before`; structures of `(batch, ...)`."""
+    """Choose rows of `after` where `real` `(batch,)` is True, else rows of `before`."""
 
     def choose(new, old):
         return ops.where(ops.reshape(real, (-1, *(1 for _ in new.shape[1:]))), new, old)

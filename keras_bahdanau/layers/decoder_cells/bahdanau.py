@@ -1,4 +1,4 @@
-"""Attention before the cell, as in Bahdanau et al., or between two cells, as in Nematus."""
+"""Decoder cells with attention before the cell (Bahdanau et al.) or between two (Nematus)."""
 
 import keras
 
@@ -28,22 +28,23 @@ class DecoderCell(DecoderCellBase):
         attention: An attention layer, or an identifier in `layers.ATTENTIONS`: "bahdanau", a score
             or its name, "forced"; None for the fixed context of an encoder-decoder without
             attention. An attention created by name is as wide as the state.
-        readout_state: State that the readout reads: "current" (s_i), or "previous" (s_{i-1}), as in
-            appendix A.2.2.
+        readout_state: The state that the readout uses: "current" (s_i), or "previous" (s_{i-1}) as
+            in appendix A.2.2.
 
     Keyword Args:
         cell: "gru" or another name in `layers.CELLS`, or a Keras cell, which is copied; or a
             `CellStack`, which is used directly, with `depth=1`.
-        depth: Positive integer. Number of cells, each on top of the last.
-        residual: Bool. True if each but the lowest adds its input to its output.
-        query: Tuple of parts of the query: "state", "embedding", "context", "task".
-        bridge: Initial state: "summary", tanh(W summary + b); "identity", the summary; or "zeros".
-        recurrent_dropout: Float in [0, 1). Share of the state dropped before the recurrent product
-            in training, the same at all steps (Gal and Ghahramani 2016).
-        context_dropout: Float in [0, 1). Share of the context dropped in the same way.
-        context_gate: Bool. True for a learned gate that scales each context: c_i = beta_i
-            sum_j alpha_ij h_j, beta_i = sigmoid(f_beta(s)), f_beta affine, s the state in the query
-            (Xu et al. 2015, section 4.2.1: h_{t-1}, here s_{i-1}).
+        depth: Positive integer. Number of stacked cells.
+        residual: Bool. True if each cell except the lowest adds its input to its output.
+        query: Tuple of the parts of the query: "state", "embedding", "context", "task".
+        bridge: Initial state: "summary" for tanh(W summary + b), "identity" for the summary itself,
+            or "zeros".
+        recurrent_dropout: Float in [0, 1). Fraction of the state dropped before the recurrent
+            product in training, the same at all steps (Gal and Ghahramani 2016).
+        context_dropout: Float in [0, 1). Fraction of the context dropped in the same way.
+        context_gate: Bool. True for a learned gate that scales each context:
+            c_i = beta_i sum_j alpha_ij h_j, where beta_i = sigmoid(f_beta(s)), f_beta is affine,
+            and s is the state in the query (Xu et al. 2015, section 4.2.1: h_{t-1}, here s_{i-1}).
 
     Call arguments:
         inputs: Float tensor `(batch, input_units)`, the embedded y_{i-1}.
@@ -57,7 +58,7 @@ class DecoderCell(DecoderCellBase):
         `weights` and `scores` `(batch, source_time)`.
 
     Raises:
-        ValueError: If an argument is out of range, or does not go with the others.
+        ValueError: If an argument is out of range, or not compatible with the other arguments.
     """
 
     def __init__(self, units, attention="bahdanau", readout_state="current", **kwargs):
@@ -81,7 +82,7 @@ class DecoderCell(DecoderCellBase):
         previous = state.cell[-1][0]  # s_{i-1}: (batch, [beam,] units)
         # c_i: (batch, [beam,] context_units)
         query, attended = self._attend(previous, embedding, state, prepared, training)
-        # s_i, with residual the sum: (batch, [beam,] units)
+        # s_i, including the residual: (batch, [beam,] units)
         output, cell = self.stack.step(
             projected,
             state.cell,
@@ -104,7 +105,8 @@ class ConditionalCell(DecoderCellBase):
     c_i  = sum_j alpha_ij h_j,   alpha_i from s'_i
     s_i  = f_2(s'_i, c_i)         (the conditional GRU of Sennrich et al. 2017, "Nematus", 3.1)
 
-    With `depth` above 1, more cells follow the second one. Otherwise like `DecoderCell`.
+    With `depth` above 1, further cells follow the second one. In other respects, it is like
+    `DecoderCell`.
     """
 
     has_stack = False
@@ -131,7 +133,7 @@ class ConditionalCell(DecoderCellBase):
         intermediate, lowest = self.first_cell.step(projected, lowest, dropout_masks=first_masks)
         # c_i: (batch, [beam,] context_units)
         query, attended = self._attend(intermediate, embedding, state, prepared, training)
-        # s_i, with residual the sum: (batch, [beam,] units)
+        # s_i, including the residual: (batch, [beam,] units)
         output, cell = self.stack.step(
             self.stack.project(attended.context), (lowest, *upper), dropout_masks=dropout_masks
         )

@@ -1,4 +1,4 @@
-"""Blocks of three sublayers, as in a Transformer, each with a recurrence or self-attention."""
+"""Decoder cell of blocks with three sublayers, like a Transformer's, with any recurrence."""
 
 import keras
 from keras import ops, tree
@@ -20,25 +20,27 @@ from keras_bahdanau.settings import checks
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class BlockCell(DecoderCellBase):
-    """Decoder blocks of a recurrence, attention and a feed-forward network, each residual.
+    """Decoder cell of residual blocks: a recurrence, attention and a feed-forward network.
 
     x   = sqrt(units) (W y_{i-1} + b)               into the lowest of `depth` blocks
     x'  = x + f(LN(x))                              f: the recurrent cell, over the steps
     c_i = sum_j alpha_ij h_j,   alpha_i from LN(x')
     x"  = x' + W_c c_i
-    x   = x" + FFN(LN(x"))                          into the next block; a last LN on top
+    x   = x" + FFN(LN(x"))                          into the next block; a final LN on top
 
-    (The Transformer decoder of Vaswani et al. 2017, section 3.1, whose self-attention is an SSRU in
-    Kim et al. 2019, "From research to production and back"; normalized before each sublayer: Xiong
-    et al. 2020.) Each block attends with its own weights and query; a step shows the weights of the
-    highest block. Nothing is fed back: training computes all steps of a sublayer in one product,
-    except the recurrence of `cell`, which is elementwise for a parallel cell ("ssru"). With a
-    `SelfAttentionCell` it is a Transformer decoder, with positions p_i added to its inputs.
+    This is the Transformer decoder of Vaswani et al. (2017, section 3.1), with its self-attention
+    replaced by an SSRU as in Kim et al. (2019, "From research to production and back"), and with
+    normalization before each sublayer (Xiong et al. 2020). Each block attends with its own weights
+    and query; a step returns the weights of the highest block. The output of a step is not fed to
+    the next step, so training computes all steps of a sublayer in one product. Only the recurrence
+    of `cell` is sequential, and it is elementwise for a parallel cell such as "ssru". With a
+    `SelfAttentionCell`, the blocks form a Transformer decoder, with positions p_i added to the
+    inputs.
 
-    The inner width of FFN is `feed_forward_units`, by default four times `units`. Training applies
-    dropout with the rate `dropout` to the output of each sublayer. Arguments of `DecoderCell` are
-    `attention` (copied for each block), `cell`, `depth`, `bridge` and `recurrent_dropout`; others
-    raise ValueError. Calls: as in `DecoderCell`.
+    The inner width of FFN is `feed_forward_units`, by default four times `units`. In training, the
+    output of each sublayer is dropped out with the rate `dropout`. `attention` (copied for each
+    block), `cell`, `depth`, `bridge` and `recurrent_dropout` are as in `DecoderCell`; its other
+    arguments raise ValueError. Calls are as in `DecoderCell`.
     """
 
     has_blocks = True
@@ -102,11 +104,11 @@ class BlockCell(DecoderCellBase):
     def _placed(self, x, steps):
         if not self.positional:
             return x
-        furthest = self.stack.cells[0].length  # the state counts up to this
+        furthest = self.stack.cells[0].length  # the state counts no further than this
         return x + ops.cast(sinusoids(ops.minimum(steps, furthest), self.units), x.dtype)
 
     def _through(self, x, recur, states, prepared, training):
-        """(`Step`, states of the attentions) for one step or all, x `(batch, [n,] units)`."""
+        """Apply all blocks to x `(batch, [n,] units)`; return (`Step`, states of attentions)."""
         after = []
         for index, (block, attention) in enumerate(zip(self.blocks, self.attentions, strict=True)):
             x = x + block.drop(recur(index, block.recurrence_norm(x)), training=training)
@@ -139,7 +141,7 @@ class BlockCell(DecoderCellBase):
 
     def teacher_forced(self, inputs, prepared, return_weights, training=None):
         state = self.initial_state(prepared)
-        if tree.flatten(state.attention):  # stateful attention: no parallel steps
+        if tree.flatten(state.attention):  # attention with a state needs the steps one by one
             return super().teacher_forced(inputs, prepared, return_weights, training=training)
         x, _ = self.project(inputs)  # (batch, target_time, units)
         x = self._placed(x, ops.arange(ops.shape(x)[1]))
@@ -161,7 +163,7 @@ class BlockCell(DecoderCellBase):
 
 
 class _Block(keras.layers.Layer):
-    """The layers of a block other than its recurrence and its attention."""
+    """Layers of a block, except its recurrence and its attention."""
 
     def __init__(self, units, feed_forward_units, dropout, **kwargs):
         super().__init__(autocast=False, **kwargs)
@@ -185,7 +187,7 @@ class _Block(keras.layers.Layer):
 
 
 def _check(cell):
-    """Raise ValueError if a `BlockCell` has settings of other decoder cells."""
+    """Raise ValueError if a `BlockCell` has settings that only other decoder cells support."""
     settings = {
         "query": ",".join(cell.query.parts),
         "context_gate": cell.context_gate is not None,

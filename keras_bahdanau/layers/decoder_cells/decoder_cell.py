@@ -1,4 +1,4 @@
-"""Base of the decoder cells: attention, recurrent cells, query, initial state."""
+"""Base class of the decoder cells, with attention, recurrent cells, query and initial state."""
 
 from typing import Any, NamedTuple
 
@@ -19,20 +19,20 @@ from keras_bahdanau.settings import checks
 class DecoderState(NamedTuple):
     """State that a step passes to the next; () for unused parts.
 
-    `cell` is a tuple of the layers' states, each a tuple of tensors `(batch, units)`; the first of
-    the last layer is s_i. `context` is c_i, if the next query uses it.
+    `cell` is a tuple with the states of each layer, which are tuples of tensors `(batch, units)`.
+    The first tensor of the last layer is s_i. `context` is c_i, if the next query uses it.
     """
 
     cell: Any
     attention: Any  # the attention's state
     context: Any = ()  # (batch, context_units)
-    output: Any = ()  # (batch, units), if fed to the next step
+    output: Any = ()  # (batch, units), if the next step reads it
 
 
 class Step(NamedTuple):
     """Output of one step, for the readout and for traces."""
 
-    output: Any  # (batch, units), read as the state by the readout
+    output: Any  # (batch, units), which the readout reads as the state
     context: Any  # (batch, context_units), c_i
     weights: Any  # float32 (batch, source_time), alpha_i
     scores: Any  # float32 (batch, source_time), e_i, before mask and softmax
@@ -40,16 +40,16 @@ class Step(NamedTuple):
 
 
 class DropoutMasks(NamedTuple):
-    """Dropout masks drawn once per sentence, or (): the cells'; `(batch, context_units)`."""
+    """Masks drawn once per sentence: the cells' masks, and `(batch, context_units)`; or ()."""
 
     cell: Any = ()
     context: Any = ()
 
 
 class DecoderCellBase(CompositeLayer):
-    """Base of the decoder cells; a subclass decides in `step` when it attends.
+    """Base class of the decoder cells. Subclasses decide in `step` when to attend.
 
-    Arguments, calls and output: see `DecoderCell`; `prepared` has no beam axis.
+    For arguments, calls and output, see `DecoderCell`. `prepared` has no beam axis.
     """
 
     has_stack = True  # False if its cells do not form a `CellStack`
@@ -91,7 +91,7 @@ class DecoderCellBase(CompositeLayer):
             self.stack = CellStack(cells, residual=residual, dtype=policy, name="stack")
         elif not self.has_stack or depth > 1 or residual or self.stack.output_units != units:
             raise ValueError(
-                "A `CellStack` must be as wide as `units`, and contain all cells of the decoder. "
+                "A `CellStack` must be `units` wide and contain all cells of the decoder. "
                 f"Received: {type(self).__name__}(units={units}, depth={depth}, "
                 f"residual={residual}) with a CellStack of width {self.stack.output_units}."
             )
@@ -108,7 +108,7 @@ class DecoderCellBase(CompositeLayer):
             )
 
     def _check_self_attention(self, bridge):
-        """Raise ValueError unless self-attention is in blocks, with zeros as initial state."""
+        """Raise ValueError unless self-attention is used in blocks and starts from zero states."""
         settings = {"when": "blocks" if self.has_blocks else "", "bridge": bridge}
         shown = {"cell": "cell=SelfAttentionCell(...)", "when": f"{type(self).__name__}(...)"}
         check_layer(self_attention_rules, settings, **shown)
@@ -123,7 +123,7 @@ class DecoderCellBase(CompositeLayer):
         )
 
     def _build_shared(self, inputs_shape, memory_shape):
-        """Build query, attention and bridge; return the width of the context."""
+        """Build the query, attention and bridge, and return the width of the context."""
         context_units = self.attention.context_units(memory_shape.values[-1])
         query_units = self.query.units(
             state=self.querying_units,
@@ -147,16 +147,16 @@ class DecoderCellBase(CompositeLayer):
 
     @property
     def output_units(self):
-        """Width of the state that the readout reads."""
+        """Width of the state that the readout uses."""
         return self.units
 
     @property
     def context_units(self):
-        """Width of the context; requires a built layer."""
+        """Width of the context; the layer must be built."""
         return self.attention.context_units(self.values_units)
 
     def prepare(self, memory, alignment=(), training=None):
-        """Project the memory, once per sentence, for all steps."""
+        """Project the memory once per sentence, for all steps."""
         dropout_masks = ()
         batch = ops.shape(memory.values)[0]
         cell_masks = self.stack.dropout_masks(batch, training=training)
@@ -170,7 +170,7 @@ class DecoderCellBase(CompositeLayer):
         return self.attention.prepare(memory)
 
     def initial_state(self, prepared):
-        """s_0 from the encoder's summary, or zeros; no attention yet."""
+        """Return s_0 from the encoder's summary, or zeros, and the attention's initial state."""
         memory = prepared.memory
         return DecoderState(
             cell=self.bridge(memory.summary),
@@ -189,7 +189,7 @@ class DecoderCellBase(CompositeLayer):
         return "context" in self.query.parts
 
     def step_template(self, prepared):
-        """A `Step` of zeros with the dtypes and shapes for a loop, without scores and query."""
+        """Return a `Step` of zeros, without scores and query, as a template for a loop."""
         memory = prepared.memory
         return Step(
             output=self._zeros(memory, self.output_units),
@@ -200,7 +200,7 @@ class DecoderCellBase(CompositeLayer):
         )
 
     def project(self, inputs):
-        """Project the inputs of all steps for `step`; also return them if the query uses them."""
+        """Return the projected inputs of all steps, and the inputs if the query uses them."""
         return self._projector.project(inputs), inputs if "embedding" in self.query.parts else ()
 
     @property
@@ -208,7 +208,7 @@ class DecoderCellBase(CompositeLayer):
         return self.stack
 
     def _attend(self, top, embedding, state, prepared, training):
-        """(query, `Attended`), after the gate and dropout of the context."""
+        """Return (query, `Attended`), after the gate and dropout of the context."""
         # -> (batch, [beam,] query_units)
         query = self.query(top, embedding, state.context, prepared.memory.task)
         attended = self.attention.attend(query, prepared, state.attention, training=training)
@@ -223,7 +223,7 @@ class DecoderCellBase(CompositeLayer):
         return query, attended
 
     def _step_and_state(self, output, query, attended, cell, fed=()):
-        """(`Step`, next `DecoderState`) of a step; `fed` is fed to the next one."""
+        """Return (`Step`, next `DecoderState`); `fed` is the output that the next step reads."""
         context = attended.context if self._queries_context else ()
         return (
             Step(output, attended.context, attended.weights, attended.scores, query),
@@ -234,13 +234,13 @@ class DecoderCellBase(CompositeLayer):
         return prepared.dropout_masks.cell if prepared.dropout_masks else ()
 
     def step(self, projected, state, prepared, training=None):
-        """The pair (`Step`, next `DecoderState`), from projected inputs."""
+        """Compute one step from projected inputs; return the pair (`Step`, next `DecoderState`)."""
         raise NotImplementedError
 
     def teacher_forced(self, inputs, prepared, return_weights, training=None):
-        """`Step` with all steps of a known target, without scores and query.
+        """Return a `Step` for all steps of a known target, without scores and query.
 
-        `inputs` are the embedded y_0, y_1, ... `(batch, target_time, input_units)`.
+        `inputs` is the embedded y_0, y_1, ..., `(batch, target_time, input_units)`.
         """
         initial_state = self.initial_state(prepared)
 
@@ -279,10 +279,10 @@ class DecoderCellBase(CompositeLayer):
 
 
 def without_scores(step, return_weights):
-    """A `Step` without scores and query, which training does not use."""
+    """Return the `Step` without scores and query, which training does not use."""
     return step._replace(weights=step.weights if return_weights else (), scores=(), query=())
 
 
 def named_shapes(shape):
-    """The shape of a `Memory`, from the plain list in a saved model."""
+    """Return the shapes of a `Memory`, from the plain list in a saved model."""
     return Memory(*shape)

@@ -1,4 +1,4 @@
-"""Attention after the cell, with or without feeding the result to the next step."""
+"""Decoder cells with attention after the cell, with or without input feeding."""
 
 import keras
 from keras import ops, tree
@@ -25,11 +25,11 @@ class InputFeedingCell(DecoderCellBase):
 
     Args:
         input_feeding: Bool. True if the cell reads h~_{i-1} in addition to the token.
-        attentional: Layer from [c_i; s_i] to h~_i, such as `keras.layers.Dense(256)`; None for
+        attentional: Layer that maps [c_i; s_i] to h~_i, such as `keras.layers.Dense(256)`; None for
             tanh(W [c_i; s_i]) of width `units`; or "context" for h~_i = c_i.
-        output: "attentional" if the readout reads h~_i, or "state" for s_i.
+        output: "attentional" if the readout uses h~_i, or "state" if it uses s_i.
 
-    Other arguments, calls and errors: as in `DecoderCell`.
+    Other arguments, calls and errors are as in `DecoderCell`.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class InputFeedingCell(DecoderCellBase):
         self.input_feeding = input_feeding
         self.output_name = checks.choice("output", output, OUTPUTS)
         self.attentional = None  # for "context"
-        self.whole = attentional not in (None, "context")  # True for a given layer
+        self.whole = attentional not in (None, "context")  # True if `attentional` is a layer
         if attentional is None:
             self.attentional = keras.layers.Dense(
                 units,
@@ -81,7 +81,7 @@ class InputFeedingCell(DecoderCellBase):
     def step(self, projected, state, prepared, training=None):
         projected, embedding = projected
         fed = state.output if self.input_feeding else None  # (batch, [beam,] attentional_units)
-        # s_i, with residual the sum: (batch, [beam,] units)
+        # s_i, including the residual: (batch, [beam,] units)
         top, cell = self.stack.step(
             projected, state.cell, context=fed, dropout_masks=self._cell_masks(prepared)
         )
@@ -109,15 +109,16 @@ class InputFeedingCell(DecoderCellBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class UnfedCell(DecoderCellBase):
-    """Decoder cell whose recurrence reads only the target, apart from the attention.
+    """Decoder cell with a recurrence that reads only the target, not the attention's result.
 
     s_i = f(s_{i-1}, y_{i-1})
     c_i = sum_j alpha_ij h_j,   alpha_i from s_i
 
-    (Luong et al. 2015, section 3, without the input feeding of section 3.3; the decoder of Wu et
-    al. 2018, whose states do not depend on the alignment.) The context goes to the readout. In
-    training the cells read the whole target, and then all steps attend in parallel, unless the
-    attention has a state. Otherwise like `DecoderCell`, without `readout_state`.
+    This is the decoder of Luong et al. (2015, section 3) without the input feeding of section 3.3,
+    and the decoder of Wu et al. (2018), in which states do not depend on the alignment. The readout
+    reads the context. In training, the cells first read the whole target, and then all steps attend
+    in parallel, unless the attention has a state. In other respects, it is like `DecoderCell`, but
+    has no `readout_state`.
     """
 
     def build(self, inputs_shape, state_shape=None, memory_shape=None):
@@ -126,7 +127,7 @@ class UnfedCell(DecoderCellBase):
 
     def step(self, projected, state, prepared, training=None):
         projected, embedding = projected
-        # s_i, with residual the sum: (batch, [beam,] units)
+        # s_i, including the residual: (batch, [beam,] units)
         top, cell = self.stack.step(projected, state.cell, dropout_masks=self._cell_masks(prepared))
         # c_i: (batch, [beam,] context_units)
         query, attended = self._attend(top, embedding, state, prepared, training)

@@ -1,10 +1,10 @@
 """Front ends: layers that map the features of a source to vectors for the readers.
 
-A front end is a layer `(features, training=None) -> (vectors, mask)`: vectors
-`(batch, source_time, units)`, and a bool mask `(batch, source_time)`, True where a vector is real,
-False at the padding on the right. Its attributes are `units`, the width of a vector, and
-`source_size`, the size of its `Source`: the number of token ids, or of values per frame. If it
-makes ceil(n / reduction) vectors from n positions, it has the attribute `reduction`; a front end of
-tokens has the method `ids(features)`, which returns the token ids, int `(batch, source_time)`.
-Constructors raise ValueError for invalid arguments.
+A front end is a layer `(features, training=None) -> (vectors, mask)`. The vectors are
+`(batch, source_time, units)`. The bool mask `(batch, source_time)` is True where a vector is real,
+and False at the padding on the right. The attribute `units` is the width of a vector, and
+`source_size` is the size of the `Source`: the number of token ids, or of values per frame. A front
+end that makes ceil(n / reduction) vectors from n positions has the attribute `reduction`. A front
+end for tokens has the method `ids(features)`, which returns the token ids, int
+`(batch, source_time)`. Constructors raise ValueError for invalid arguments.
 """

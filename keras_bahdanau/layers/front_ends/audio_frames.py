@@ -1,4 +1,4 @@
-"""Front end for speech: log-mel spectra, convolutions with stride 2, and a projection."""
+"""Front end for speech with log-mel spectra, convolutions with stride 2, and a projection."""
 
 from typing import Any, NamedTuple
 
@@ -11,14 +11,14 @@ from keras_bahdanau.layers.front_ends.log_mel import BINS, HOP, frames_of, log_m
 from keras_bahdanau.settings import checks
 
 NORMALIZATIONS = ("utterance", "global", "none")
-_EPSILON = 0.1  # added to variances: 2 to 10 for speech, 0 for a steady tone
+_EPSILON = 0.1  # added to variances, which are 2 to 10 for speech and 0 for a steady tone
 
 
 class Samples(NamedTuple):
     """Features of a sound source.
 
     Attributes:
-        values: Float32 tensor `(batch, samples)`, at 16 kHz, not empty; full scale is 1.
+        values: Non-empty float32 tensor `(batch, samples)`, at 16 kHz, with values from -1 to 1.
         lengths: Int32 tensor `(batch,)`, the number of real frames (160 samples) in each row.
     """
 
@@ -28,30 +28,31 @@ class Samples(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class AudioFrames(FrontEnd):
-    """Front end for speech: log-mel spectra, normalized and shortened by convolutions.
+    """Front end for speech: log-mel spectra, normalized and then downsampled by convolutions.
 
     y_t     = log-mel spectrum of the 25 ms from the start of frame t    (`log_mel`)
     z_t     = (y_t - mean) / sqrt(variance + 0.1)
     x^l_j   = relu(conv(x^{l-1})_{2j}),   x^0 = z                        (3 x 3, stride 2)
     vectors = W x^L_j + b
 
-    Each convolution halves time and bands (Dong et al. 2018, "Speech-transformer", section 3.2);
-    padding is zeroed before it. Spectra are float32 under any policy.
+    Each convolution halves the number of frames and of bands (Dong et al. 2018,
+    "Speech-transformer", section 3.2), and padding is set to zero before each convolution. Spectra
+    are float32 under any dtype policy.
 
     Args:
         units: Positive integer. Width of a vector.
         bands: Positive integer. Number of mel bands.
         convolutions: Tuple of at most 12 positive integers, the widths of the convolutions.
-        normalization: Source of each band's mean and variance: "utterance", the frames of the row;
-            "global", the frames of a batch in training and their moving averages in inference;
-            "none" for no normalization.
-        augmentation: Float in [0, 1]. Strength of the random changes in training: of the speed, and
-            of hidden parts of the spectrum.
-        seed: Integer, for reproducible changes.
+        normalization: How the mean and variance of each band are computed: "utterance" to use the
+            frames of the row; "global" to use the frames of the batch in training and their moving
+            averages in inference; "none" for no normalization.
+        augmentation: Float in [0, 1]. Strength of the random changes in training, which vary the
+            speed and hide parts of the spectrum.
+        seed: Integer for reproducible random changes.
 
-    The inputs are `Samples`, with any values after a row's length; the outputs are (vectors, mask),
-    `(batch, ceil(frames / reduction), units)` and its first two axes. Changes of speed make both a
-    ninth longer in training.
+    The inputs are `Samples`, whose padding may have any value. The output is the pair (vectors,
+    mask): `(batch, ceil(frames / reduction), units)` and `(batch, ceil(frames / reduction))`. In
+    training, the changes of speed make the time axis a ninth longer.
 
     Example:
         >>> samples = Samples(np.zeros((1, 16000), "float32"), np.array([100]))
@@ -69,7 +70,7 @@ class AudioFrames(FrontEnd):
         seed=None,
         **kwargs,
     ):
-        super().__init__(autocast=False, **kwargs)  # samples stay float32 under any policy
+        super().__init__(autocast=False, **kwargs)  # samples stay float32 under any dtype policy
         self.units = checks.positive_integer("units", "the width of a vector", units)
         self.bands = checks.positive_integer("bands", "the number of mel bands", bands, BINS)
         self.widths = widths_of(convolutions)
@@ -123,7 +124,10 @@ class AudioFrames(FrontEnd):
         return self.projection(vectors), mask
 
     def spectra(self, samples, training=None):
-        """Normalized spectra z, float32 `(batch, frames, bands)`, 0 at padding, and their mask."""
+        """Return normalized spectra z, float32 `(batch, frames, bands)`, and their mask.
+
+        The spectra are zero at padding.
+        """
         values, lengths = real_samples(samples)
         augmented = training and self.augmentation
         if augmented:
@@ -170,12 +174,12 @@ class AudioFrames(FrontEnd):
 
 
 def real_samples(samples):
-    """(values, lengths): float32 and int32, zero after the end of each row."""
+    """Return (values, lengths) as float32 and int32, with values zeroed after each row's end."""
     values, lengths = ops.cast(samples.values, "float32"), ops.cast(samples.lengths, "int32")
     size = ops.shape(values)[1]
     frames = frames_of(size)
     lengths = ops.clip(lengths, 0, frames)
-    # by frames, so that LiteRT files need no constant per sample. -> (batch, frames, HOP)
+    # mask whole frames: LiteRT files then need no constant per sample. -> (batch, frames, HOP)
     values = ops.pad(values, ((0, 0), (0, frames * HOP - size)))
     values = zeroed(ops.reshape(values, (-1, frames, HOP)), until(lengths, frames))
     return ops.reshape(values, (-1, frames * HOP))[:, :size], lengths

@@ -1,4 +1,4 @@
-"""Data augmentation: affine transforms of images, speed changes and masks of speech."""
+"""Data augmentation: affine transforms of images, and speed changes and masks for speech."""
 
 import math
 
@@ -7,11 +7,11 @@ from keras import ops
 
 from keras_bahdanau.layers.front_ends.log_mel import HOP
 
-_SHEAR = 0.3  # of the height
+_SHEAR = 0.3  # as a fraction of the height
 _ANGLE = 0.01 * 2 * math.pi
-_ZOOM = (0.05, 0.15)  # shares of width and height
-_SHIFT = (0.02, 0.1)  # shares of width and height
-_SLIM = 4  # width / height above which the ends of an image move no further
+_ZOOM = (0.05, 0.15)  # as fractions of width and height
+_SHIFT = (0.02, 0.1)  # as fractions of width and height
+_SLIM = 4  # ratio of width to height up to which the changes have their full range
 
 
 def moved_images(images, widths, strength, seed):
@@ -20,23 +20,24 @@ def moved_images(images, widths, strength, seed):
     x'(p) = x(A (p - t - c) + c),   A = [1 s] [cos a  -sin a] [z_x  0 ]
                                         [0 1] [sin a   cos a] [0   z_y]
 
-    Uniform samples, scaled by the strength in (0, 1]: shear s up to 0.3, angle a up to 3.6 degrees,
-    zoom z by up to 5 % of the width and 15 % of the height, translation t by up to 2 % of the width
-    and 10 % of the height. Angle, zoom and translation along x are smaller for images more than
-    four times as wide as high, so that a line of text keeps its ends. Pixels are interpolated
-    bilinearly, with zero outside.
+    The parameters are drawn uniformly and scaled by the strength in (0, 1]: the shear s is up to
+    0.3, the angle a up to 3.6 degrees, the zoom z up to 5 % of the width and 15 % of the height,
+    and the translation t up to 2 % of the width and 10 % of the height. For images more than four
+    times as wide as high, the angle, and zoom and translation along x, are smaller, so that the
+    ends of a line of text stay in the image. Pixels are interpolated bilinearly, and are zero
+    outside of the image.
 
-    `images` float32 `(batch, height, width, channels)` are zero after their `widths`, int32
-    `(batch,)`; pixels moved out of these columns stay in the result.
+    `images` is float32 `(batch, height, width, channels)`, and zero after the `widths`, int32
+    `(batch,)`. Pixels that move beyond these widths are not cleared.
     """
-    # (batch, 6): the same number per image for any width
+    # (batch, 6): the number of draws does not depend on the width
     draws = keras.random.uniform((ops.shape(images)[0], 6), -strength, strength, seed=seed)
     width, height = (ops.cast(size, "float32") for size in (widths, ops.shape(images)[1]))
     slim = ops.minimum(1.0, _SLIM * height / ops.maximum(width, 1.0))  # -> (batch,)
     shear, angle = _SHEAR * draws[:, 0], _ANGLE * draws[:, 1] * slim
     zoom_x, zoom_y = 1 + _ZOOM[0] * draws[:, 2] * slim, 1 + _ZOOM[1] * draws[:, 3]
     sine, cosine = ops.sin(angle), ops.cos(angle)
-    # A by rows, each element (batch,)
+    # the rows of A, each element (batch,)
     a_xx, a_xy = (cosine + shear * sine) * zoom_x, (shear * cosine - sine) * zoom_y
     a_yx, a_yy = sine * zoom_x, cosine * zoom_y
     x, y = (width - 1) / 2, (height - 1) / 2  # c
@@ -57,26 +58,27 @@ def moved_images(images, widths, strength, seed):
 
 
 FASTEST = 0.1  # largest relative change of speed
-_SHARE = 0.04  # p_M, p_S: masks per frame, and share of the frames in the widest mask
-_MOST = 20  # most time masks
+_SHARE = 0.04  # p_M and p_S: masks per frame, and fraction of the frames in the widest mask
+_MOST = 20  # largest number of time masks
 _FREQUENCY_MASKS = 2
-_WIDEST = 27 / 80  # share of the bands in the widest mask
+_WIDEST = 27 / 80  # fraction of the bands in the widest mask
 
 
 def change_speed(values, lengths, strength, seed):
-    """Change the speed of sound by a random factor, and its pitch with it.
+    """Change the speed, and with it the pitch, of a recording by a random factor.
 
     x'(i) = x(s i),   s from 1 - 0.1 strength to 1 + 0.1 strength      (Ko et al. 2015)
 
-    `values` `(batch, samples)` are zero after the end of each row, `lengths` `(batch,)` are
-    in frames. Both results are a ninth longer, as the slowest sound requires.
+    `values` `(batch, samples)` is zero after the end of each row, and `lengths` `(batch,)` counts
+    frames. The results are a ninth longer, which is enough for the slowest speed.
     """
     batch, samples = ops.shape(values)[0], ops.shape(values)[1]
     change = FASTEST * strength
     moved = keras.random.uniform((batch, 1), -change, change, seed=seed)  # s - 1
     longer = samples + samples // 9 + HOP
     steps = ops.arange(longer, dtype="int32")
-    # s i = i + whole + part, since float32 is too short for s i of long sounds: (batch, longer)
+    # s i = i + whole + part: float32 is not precise enough for s i in long recordings
+    # (batch, longer)
     shift = ops.cast(steps, "float32") * moved
     whole = ops.floor(shift)
     part = shift - whole
@@ -92,11 +94,11 @@ def change_speed(values, lengths, strength, seed):
 
 
 def visible_parts(lengths, time, bands, strength, seed):
-    """Random masks of spectra: bool `(batch, time, bands)`, False for hidden parts.
+    """Return random masks for spectra, bool `(batch, time, bands)`, False for hidden parts.
 
-    (Park et al. 2019, "SpecAugment": two masks of up to 27 of 80 bands; Park et al. 2020: for n
-    frames 0.04 n masks, at most 20, each up to 0.04 n long.) The strength, in (0, 1], scales the
-    widths; `lengths` are in frames, int32 `(batch,)`.
+    Two masks hide up to 27 of 80 bands each (Park et al. 2019, "SpecAugment"). For n frames, 0.04 n
+    masks, but at most 20, hide up to 0.04 n frames each (Park et al. 2020). The strength, in
+    (0, 1], scales the widths. `lengths`, int32 `(batch,)`, counts frames.
     """
     frames = ops.expand_dims(ops.cast(lengths, "float32"), axis=1)  # -> (batch, 1)
     number = ops.minimum(ops.ceil(_SHARE * frames), float(_MOST))
@@ -111,7 +113,7 @@ def visible_parts(lengths, time, bands, strength, seed):
 
 
 def _spans(length, widest, size, shape, seed):
-    """Random intervals within `length`, bool `(batch, masks, size)`."""
+    """Return random intervals within `length`, bool `(batch, masks, size)`."""
     widths = ops.floor(keras.random.uniform(shape, seed=seed) * (ops.floor(widest) + 1))
     starts = ops.floor(keras.random.uniform(shape, seed=seed) * (length - widths + 1))
     starts, widths = ops.expand_dims(starts, axis=-1), ops.expand_dims(widths, axis=-1)

@@ -1,4 +1,4 @@
-"""Front ends of frames, as from pens, sensors or movements: a projection, or convolutions."""
+"""Front ends for frames from pens, sensors or movements: a projection, or convolutions."""
 
 from typing import Any, NamedTuple
 
@@ -26,8 +26,9 @@ class Frames(NamedTuple):
 class FrameProjection(FrontEnd):
     """Front end for frames: x_j = W frame_j + b.
 
-    The inputs are `Frames` of `frame_size` numbers, with anything, even NaN, after a row's length;
-    the outputs are (vectors, mask), `(batch, source_time, units)` and its first two axes.
+    The inputs are `Frames` with `frame_size` values each, whose padding may have any value, even
+    NaN. The output is the pair (vectors, mask): `(batch, source_time, units)` and
+    `(batch, source_time)`.
     """
 
     def __init__(self, frame_size, units, **kwargs):
@@ -59,31 +60,31 @@ class FrameProjection(FrontEnd):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class FrameConvolutions(FrontEnd):
-    """Front end for frames: residual convolutions in stages, each of which halves the time.
+    """Front end for frames: residual convolutions in stages that each halve the time axis.
 
     x^0     = frames
     u_j     = relu(norm(conv(x^{l-1})_{2j}))      5 frames, with stride 2
     x^l     = relu(u + norm(conv(u)))             3 frames
     vectors = W x^L_j + b
 
-    (After He et al. 2016.) The norm is over the channels of one position (Ba et al. 2016), and
-    padding is zeroed before each convolution: a vector depends neither on padding nor on other
-    rows.
+    The stages follow He et al. (2016). Normalization is over the channels of one position (Ba et
+    al. 2016), and padding is set to zero before each convolution, so a vector depends neither on
+    padding nor on other rows.
 
-    In training, `augmentation` changes the first `2 * planes` numbers of a frame. They are `planes`
-    vectors (x, y) in one plane, such as the position of a pen and its movement: one random matrix
-    per row rotates, shears and scales all of them.
+    In training, `augmentation` changes the first `2 * planes` values of a frame. These are `planes`
+    vectors (x, y) in the same plane, such as the position and the movement of a pen. A random
+    matrix for each row rotates, shears and scales all of these vectors.
 
     Args:
-        frame_size: Positive integer. Number of values of a frame.
+        frame_size: Positive integer. Number of values in a frame.
         units: Positive integer. Width of a vector.
         convolutions: Tuple of at most 12 positive integers, the widths of the stages.
         augmentation: Float in [0, 1]. Strength of the random changes in training.
-        planes: Integer, number of such vectors at the beginning of a frame.
+        planes: Integer. Number of vectors (x, y) at the beginning of a frame.
         surroundings: Bool. True to add the `ShapeContext` of frames from an `InkSource`.
-        seed: Integer, for reproducible changes.
+        seed: Integer for reproducible random changes.
 
-    Calls: as in `FrameProjection`, with ceil(source_time / reduction) vectors.
+    Calls are as in `FrameProjection`, but return ceil(source_time / reduction) vectors.
 
     Example:
         >>> front_end = FrameConvolutions(8, units=128, convolutions=(64, 128))
@@ -136,7 +137,7 @@ class FrameConvolutions(FrontEnd):
         return 2 ** len(self.widths)
 
     def row_numbers(self, time):
-        """Count the numbers in memory for the pairs of positions of a row of `time` frames."""
+        """Return how many values a row of `time` frames needs in memory for pairs of positions."""
         if self.context is None:
             return 0
         return HELD * -(-time // self.context.every) * -(-time // 2)
@@ -174,7 +175,7 @@ class FrameConvolutions(FrontEnd):
         return vectors if around is None else vectors + around, mask
 
     def _changed(self, values):
-        """Rotate, shear and scale the vectors of each row with its own matrix."""
+        """Rotate, shear and scale the vectors of each row by a random matrix for that row."""
         shape = (ops.shape(values)[0], 2, 2)
         # a matrix A = 1 + noise for each row: (batch, 2, 2)
         noise = keras.random.normal(shape, stddev=0.2 * self.augmentation, seed=self.seed_generator)
@@ -205,7 +206,7 @@ class FrameConvolutions(FrontEnd):
 def _planes(planes, frame_size):
     if not isinstance(planes, int) or isinstance(planes, bool) or not 0 <= 2 * planes <= frame_size:
         raise ValueError(
-            "`planes` must be an integer from 0 to half of the frame size. "
+            "`planes` must be an integer from 0 to half the frame size. "
             f"Received: planes={planes!r}, frame_size={frame_size}"
         )
     return planes

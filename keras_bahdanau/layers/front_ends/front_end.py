@@ -1,4 +1,4 @@
-"""Base of the front ends; masks, widths of convolutions, and grid cells."""
+"""Base classes and helpers for front ends, and vectors for the cells of a grid."""
 
 import keras
 from keras import ops, tree
@@ -10,7 +10,7 @@ MOST_CONVOLUTIONS = 12
 
 
 class FrontEnd(CompositeLayer):
-    """Base of layers from features to vectors: see `front_ends`."""
+    """Base class of layers that map features to vectors: see `front_ends`."""
 
     reduction = 1
 
@@ -21,11 +21,11 @@ class FrontEnd(CompositeLayer):
 
 
 class ImageFrontEnd(FrontEnd):
-    """Front end for images, with the attributes `height`, `channels`, `cell` and `units`."""
+    """Base class of front ends for images, with `height`, `channels`, `cell` and `units`."""
 
     @property
     def grid_height(self):
-        """Number of cells of a column."""
+        """Number of cells in a column."""
         return self.height // self.cell
 
     @property
@@ -40,24 +40,24 @@ class ImageFrontEnd(FrontEnd):
 
 
 def until(lengths, size):
-    """Bool tensor `(batch, size)`, True at positions below the int `lengths` `(batch,)`."""
+    """Return bool `(batch, size)`, True at positions below the int `lengths` `(batch,)`."""
     steps = ops.expand_dims(ops.arange(size, dtype="int32"), axis=0)  # -> (1, size)
     return steps < ops.expand_dims(ops.cast(lengths, "int32"), axis=1)
 
 
 def zeroed(values, mask):
-    """The values, set to zero where a mask over their first axes is False."""
+    """Set values to zero where a mask over their first axes is False."""
     while len(mask.shape) < len(values.shape):
         mask = ops.expand_dims(mask, axis=-1)
     return ops.where(mask, values, ops.zeros_like(values))
 
 
 def widths_of(convolutions, fewest=0):
-    """Widths of convolutions as a tuple of `fewest` to 12 positive integers; else ValueError."""
+    """Return the widths as a tuple; raise ValueError unless `fewest` to 12 positive integers."""
     known = isinstance(convolutions, list | tuple)
     if not known or not fewest <= len(convolutions) <= MOST_CONVOLUTIONS:
         raise ValueError(
-            f"`convolutions` must be {fewest} to {MOST_CONVOLUTIONS} widths. "
+            f"`convolutions` must be a list of {fewest} to {MOST_CONVOLUTIONS} widths. "
             f"Received: convolutions={convolutions!r}"
         )
     return tuple(
@@ -68,13 +68,13 @@ def widths_of(convolutions, fewest=0):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class GridCells(keras.layers.Layer):
-    """Vectors of grid cells with their positions, in column order.
+    """Layer that turns a grid into a sequence of vectors with positions, in column order.
 
     v_xy = W g_yx + b + r_y + p_x,   at position x * grid_height + y
 
-    r_y is a learned embedding of the row, since a source has a fixed number of rows. p_x is the
-    sinusoid of the column (Vaswani et al. 2017, section 3.5), for grids wider than in training.
-    `(batch, grid_height, columns, channels)` -> `(batch, columns * grid_height, units)`.
+    r_y is a learned embedding of the row; the number of rows is fixed. p_x is the sinusoid of the
+    column (Vaswani et al. 2017, section 3.5), which also works for grids wider than in training. A
+    call maps `(batch, grid_height, columns, channels)` to `(batch, columns * grid_height, units)`.
     """
 
     def __init__(self, grid_height, units, **kwargs):
@@ -103,7 +103,7 @@ class GridCells(keras.layers.Layer):
         return ops.reshape(vectors, (batch, columns * self.grid_height, self.units))
 
     def sinusoids(self, columns):
-        """p_x of all columns, float32 `(columns, units)`: sines, then cosines."""
+        """Return p_x for all columns, float32 `(columns, units)`: sines, then cosines."""
         half = -(-self.units // 2)
         rates = 10_000.0 ** (-ops.arange(half, dtype="float32") / half)
         steps = ops.cast(ops.arange(columns, dtype="int32"), "float32")

@@ -1,4 +1,4 @@
-"""Front end for images: residual convolutions, and a vector for each cell or column of a grid."""
+"""Front end for images: residual convolutions, then a vector for each cell or column of cells."""
 
 from typing import Any, NamedTuple
 
@@ -16,18 +16,18 @@ from keras_bahdanau.layers.front_ends.front_end import (
 from keras_bahdanau.layers.registry import CompositeLayer
 from keras_bahdanau.settings import checks
 
-PAPER = 255  # pixel value without ink
+PAPER = 255  # value of a pixel without ink
 CELLS = (2, 4, 8, 16, 32, 64)
 
 
 class Pixels(NamedTuple):
     """Features of an image source.
 
-    An image is a grid of square cells in column order: the cell in column x and row y has the
-    position x * grid_height + y.
+    An image is a grid of square cells in column order, so that the cell in column x and row y has
+    the position x * grid_height + y.
 
     Attributes:
-        values: Uint8 tensor `(batch, height, width, channels)`, 255 for paper; the width is a
+        values: Uint8 tensor `(batch, height, width, channels)`, where 255 is paper. The width is a
             multiple of the cell width.
         lengths: Int32 tensor `(batch,)`, the number of real cells in each row.
     """
@@ -38,34 +38,34 @@ class Pixels(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ImagePatches(ImageFrontEnd):
-    """Front end for images: residual convolutions, then a vector per cell or column of cells.
+    """Front end for images: residual convolutions, then a vector for each cell or column of cells.
 
     x^0     = 1 - pixels / 255                                 0 for paper
-    u       = relu(norm(conv(x^{l-1})))                        with stride 2 while it shrinks
+    u       = relu(norm(conv(x^{l-1})))                stride 2 in the first log2(cell) stages
     x^l     = relu(u + norm(conv(u)))                          from the second stage on
     v_xy    = W x^L_yx + b + r_y + p_x      r: learned, p: sinusoid
     v_x     = W [x^L_1x; ...; x^L_nx] + b + r + p_x               with `columns`, for a line of text
 
-    (After He et al. 2016.) log2(cell) stages halve height and width; kernels are 5 x 5 pixels in
-    the first stage and 3 x 3 in the others. The norm is over the channels of one position (Ba et
-    al. 2016), and padding is zeroed after each convolution: a vector depends neither on padding nor
-    on other images.
+    The stages follow He et al. (2016). The first log2(cell) stages halve the height and width.
+    Kernels are 5 x 5 pixels in the first stage and 3 x 3 in the later ones. Normalization is over
+    the channels of one position (Ba et al. 2016), and padding is set to zero after each
+    convolution, so a vector depends neither on padding nor on other images.
 
     Args:
         height: Positive integer, a multiple of `cell`. Height of an image in pixels.
-        channels: Positive integer. Numbers per pixel.
+        channels: Positive integer. Number of values per pixel.
         units: Positive integer. Width of a vector.
-        convolutions: Sequence of positive integers, the widths of the stages: at least log2(cell);
-            any further stages keep the size.
+        convolutions: Sequence of at least log2(cell) positive integers, the widths of the stages.
+            Stages after the first log2(cell) do not change the size.
         cell: 2, 4, 8, 16, 32 or 64. Height and width of a cell in pixels.
         augmentation: Float in [0, 1]. Strength of random shear, rotation, zoom and translation in
             training, around the center of each image.
-        seed: Integer, for reproducible changes.
+        seed: Integer for reproducible random changes.
         columns: Bool. True for one vector per column of cells, from left to right (Shi et al.
-            2017): `reduction` is the number of cells in a column.
+            2017). `reduction` is then the number of cells in a column.
 
-    The inputs are `Pixels`, with any values after a row's length; the outputs are (vectors, mask),
-    `(batch, cells / reduction, units)` and its first two axes.
+    The inputs are `Pixels`, whose padding may have any value. The output is the pair (vectors,
+    mask): `(batch, cells / reduction, units)` and `(batch, cells / reduction)`.
 
     Example:
         >>> front_end = ImagePatches(height=64, channels=1, units=256)
@@ -95,7 +95,7 @@ class ImagePatches(ImageFrontEnd):
         self.seed = seed
         if augmentation:
             self.seed_generator = keras.random.SeedGenerator(seed)
-            self.supports_jit = False  # XLA lacks TensorFlow's affine transform
+            self.supports_jit = False  # XLA does not support TensorFlow's affine transform
         if height % cell:
             raise ValueError(
                 f"`height` must be a multiple of `cell`. Received: height={height}, cell={cell}"
@@ -140,7 +140,7 @@ class ImagePatches(ImageFrontEnd):
         return vectors, until(lengths, ops.shape(vectors)[1])
 
     def ink(self, values, real, training=None):
-        """Ink x^0 of pixels, float32, zero after the real columns of each row."""
+        """Return the ink x^0 of pixels, float32, zero after the real columns of each image."""
         ink = _up_to(real, 1.0 - ops.cast(values, "float32") / PAPER)
         if training and self.augmentation:
             ink = moved_images(ink, real, self.augmentation, self.seed_generator)
@@ -163,9 +163,11 @@ class ImagePatches(ImageFrontEnd):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Stage(CompositeLayer):
-    """One stage of `ImagePatches`: maps (inputs, int32 real columns `(batch,)`) to the same.
+    """One stage of `ImagePatches`, with one convolution, or with two if `residual` is True.
 
-    `residual` adds a second convolution; height and width are divided by `strides`, 1 or 2.
+    A call takes images `(batch, height, width, channels)` and the number of their real columns,
+    int32 `(batch,)`, and returns the same pair after the stage. Height and width are divided by
+    `strides`, 1 or 2.
     """
 
     def __init__(self, units, kernel_size, strides, residual, **kwargs):
@@ -214,6 +216,6 @@ class Stage(CompositeLayer):
 
 
 def _up_to(real, images):
-    """Images `(batch, height, width, channels)`, set to zero after their real columns."""
+    """Set images `(batch, height, width, channels)` to zero after their real columns."""
     # (batch, width) -> (batch, 1, width)
     return zeroed(images, ops.expand_dims(until(real, ops.shape(images)[2]), axis=1))

@@ -1,4 +1,4 @@
-"""Front end from any Keras image model."""
+"""Front end that uses any Keras image model."""
 
 import json
 
@@ -13,15 +13,15 @@ from keras_bahdanau.settings import checks
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class KerasGrid(ImageFrontEnd):
-    """Front end for images: a Keras model with a grid output, such as from `keras.applications`.
+    """Front end for images: a Keras model with a grid output, for example `keras.applications`.
 
     Each image is padded with paper to the input width of the model, so that its vectors do not
-    depend on the batch, whatever layers the model has. The grid's channels are projected to
-    `units`, plus r_y + p_x of each cell. Calls: as in `ImagePatches`.
+    depend on the rest of the batch, whatever layers the model has. The channels of the grid are
+    projected to `units`, and r_y + p_x is added for each cell. Calls are as in `ImagePatches`.
 
-    `model` is a built `keras.Model` from float images `(batch, height, width, channels)` of a fixed
-    size, with values from 0 to 255, to a grid `(batch, rows, columns, features)` of square cells.
-    Its weights are trained, unless `model.trainable` is False.
+    `model` is a built `keras.Model` that maps float images `(batch, height, width, channels)` of a
+    fixed size, with values from 0 to 255, to a grid `(batch, rows, columns, features)` of square
+    cells. Its weights are trained unless `model.trainable` is False.
 
     Example:
         >>> model = keras.applications.MobileNetV3Small(
@@ -50,7 +50,7 @@ class KerasGrid(ImageFrontEnd):
         return vectors, until(lengths, ops.shape(vectors)[1])
 
     def _padded(self, values, lengths):
-        """Float images of the model's size, with paper after the real columns."""
+        """Return float images of the model's input size, with paper after the real columns."""
         shape = (ops.shape(values)[0], self.height, self.width, self.channels)
         images = ops.cast(values, "float32")
         paper = ops.full(shape, float(PAPER), "float32")
@@ -61,7 +61,7 @@ class KerasGrid(ImageFrontEnd):
         return ops.where(mask, images, paper)
 
     def get_config(self):
-        # as after loading from JSON: without tuples
+        # without tuples, as after loading from JSON
         model = json.loads(json.dumps(keras.saving.serialize_keras_object(self.model)))
         return {**super().get_config(), "model": model, "units": self.units}
 
@@ -71,7 +71,7 @@ class KerasGrid(ImageFrontEnd):
 
 
 def _sizes(model):
-    """(height, width, channels, cell) of a model; ValueError if its output is not a grid."""
+    """Return (height, width, channels, cell); raise ValueError if the output is not a grid."""
     inputs, outputs = (tuple(getattr(model, name, ())) for name in ("input_shape", "output_shape"))
     fixed = len(inputs) == len(outputs) == 4 and None not in (*inputs[1:], *outputs[1:])
     if fixed and inputs[1] % outputs[1] == 0:
@@ -79,7 +79,7 @@ def _sizes(model):
         if inputs[2] == cell * outputs[2]:
             return (*inputs[1:], cell)
     raise ValueError(
-        "`model` must go from images (batch, height, width, channels) of a fixed size to a grid "
+        "`model` must map images (batch, height, width, channels) of a fixed size to a grid "
         f"(batch, rows, columns, features) of square cells. Received: a {type(model).__name__} "
-        f"from {inputs} to {outputs}. Give it an `input_shape`, and leave out its top."
+        f"from {inputs} to {outputs}. Pass it an `input_shape` and include_top=False."
     )

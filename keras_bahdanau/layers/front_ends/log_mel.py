@@ -8,29 +8,31 @@ from keras import ops
 RATE = 16_000  # samples per second
 HOP = 160  # samples from one frame to the next: 10 ms
 WINDOW = 400  # samples per frame: 25 ms
-POINTS = 512  # of the Fourier transform: least power of 2 above a frame
+POINTS = 512  # points of the Fourier transform: smallest power of 2 above a frame
 BINS = POINTS // 2 + 1
-SCALE = 2.0**15  # of samples: 1 for one step of 16 bits, so that constants fit in float16
-FLOOR = 0.1  # of an energy: below the rounding noise of such steps
-RANGE = float(np.log(1e8))  # from the largest energy of a row to the least: 80 dB
+# factor for samples: a step of 16-bit audio becomes 1, so that constants fit in float16
+SCALE = 2.0**15
+FLOOR = 0.1  # smallest energy, below the rounding noise of 16-bit audio
+RANGE = float(np.log(1e8))  # range between the largest and smallest energy of a row: 80 dB
 
 
 def frames_of(samples):
-    """Number of frames for a number of samples: at least one for one sample."""
+    """Return the number of frames for a number of samples; a last partial frame counts."""
     return -(-samples // HOP)
 
 
 def log_mel(values, lengths, bands):
-    """Logarithm of the energy of each mel band in each frame.
+    """Return the logarithm of the energy of each mel band in each frame.
 
     X_t(k) = sum_n w(n) 2^15 x(160 t + n) exp(-2 pi i k n / 512),   n = 0 .. 399
     e_t(b) = sum_k M(k, b) |X_t(k)|^2
     y_t(b) = log max(e_t(b) / 0.1, 1)
 
-    w is the Hann window, M `mel_filters`. Energies more than 80 dB below the largest in the row,
-    where rounding errors begin, are raised to that bound. Float32: |X|^2 exceeds half
-    precision. `values` `(batch, samples)`, zero after the end of each row, and `lengths` int32
-    `(batch,)` give `(batch, ceil(samples / 160), bands)`.
+    w is the Hann window, and M is `mel_filters`. Energies more than 80 dB below the largest energy
+    of the row, where rounding errors begin, are raised to that bound. All values are float32,
+    because |X|^2 exceeds the range of half precision. `values` is `(batch, samples)`, zero after
+    the end of each row, and `lengths` is int32 `(batch,)`. The result is
+    `(batch, ceil(samples / 160), bands)`.
     """
     time = frames_of(ops.shape(values)[1])
     missing = (time + 2) * HOP - ops.shape(values)[1]
@@ -50,20 +52,24 @@ def log_mel(values, lengths, bands):
 
 
 def _never_quantized(matrix, lengths):
-    """Hide the matrix from quantization in LiteRT: 8 bits hold 48 of the 90 dB of an energy."""
+    """Hide the matrix from LiteRT's quantization: 8 bits hold only 48 of an energy's 90 dB."""
     least = ops.min(ops.cast(lengths, "float32"), initial=0.0)
-    return matrix * ops.minimum(1.0, 2.0 + ops.square(least))  # factor 1
+    return matrix * ops.minimum(1.0, 2.0 + ops.square(least))  # the factor is 1
 
 
 @functools.cache
 def hann():
-    """The periodic window w(n) = (1 - cos(2 pi n / 400)) / 2, float32 `(400,)`."""
+    """Return the periodic window w(n) = (1 - cos(2 pi n / 400)) / 2, float32 `(400,)`."""
     return (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW)).astype(np.float32)
 
 
 @functools.cache
 def mel_filters(bands):
-    """Triangles of area 1 Hz up to 8 kHz on Slaney's mel scale, linear to 1 kHz: `(257, bands)`."""
+    """Return triangular filters up to 8 kHz, float32 `(257, bands)`.
+
+    The bands are equally spaced on Slaney's mel scale, which is linear up to 1 kHz. Each triangle
+    has the area 1 over the frequency in Hz.
+    """
     edges = _hertz(np.linspace(0, _mel(RATE / 2), bands + 2))  # -> (bands + 2,)
     left, centre, right = edges[:-2], edges[1:-1], edges[2:]
     frequencies = np.arange(BINS)[:, np.newaxis] * RATE / POINTS  # -> (257, 1)
@@ -74,7 +80,7 @@ def mel_filters(bands):
 
 
 _KNEE, _STEP = 1000, 200 / 3  # Hz where the linear part of the scale ends, and Hz per mel in it
-_GROWTH = np.log(6.4) / 27  # of the logarithm of the frequency per mel above
+_GROWTH = np.log(6.4) / 27  # growth of the logarithm of the frequency per mel, above 1 kHz
 
 
 def _mel(hertz):

@@ -1,4 +1,4 @@
-"""Shape context: the ink around each pen position, drawn before and after it."""
+"""Shape context: the ink around each pen position, including ink drawn later."""
 
 import math
 
@@ -10,28 +10,29 @@ from keras_bahdanau.layers.front_ends.front_end import zeroed
 from keras_bahdanau.layers.registry import CompositeLayer
 from keras_bahdanau.settings import checks
 
-RINGS = 5  # with the radii 1/4, 1/2, 1, 2, 4 times the size of a stroke
+RINGS = 5  # with radii of 1/4, 1/2, 1, 2 and 4 times the size of a stroke
 INNERMOST = 0.25
 DIRECTIONS = 8
 TENTH = 10.0  # an `InkSource` divides positions by 10
-HELD = 48  # numbers in memory per position and point, measured
+HELD = 48  # measured number of values in memory per position and point
 SMALL = 1e-6  # keeps the distance of a point to itself above 0
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ShapeContext(CompositeLayer):
-    """Ink around a position, in rings and directions, as a vector.
+    """Layer that describes the ink around a position as a vector, by rings and directions.
 
-    For a position p, the points q of the ink, their distance r = |q - p| and direction
+    For a position p and the points q of the ink, with distance r = |q - p| and direction
     u = (q - p) / r:
 
     h_kap = sum_q relu(1 - |log2(r / r_k)|) relu(u . e_a)^2     q in one plane
     z     = W_2 relu(W_1 log(1 + h) + b_1)
 
-    Ring k has the radius r_k, from 1/4 to 4 times the size of a stroke; e_a are 8 directions; one
-    plane is the stroke of p, the other all other strokes. (After Belongie et al. 2002, "Shape
-    matching and object recognition using shape contexts", section 3.1, with overlapping bins.) W_2
-    starts as zeros. `frames` `(batch, time, size)` give `(batch, ceil(time / every), units)`.
+    Ring k has the radius r_k, from 1/4 to 4 times the size of a stroke. The e_a are 8 directions.
+    There are two planes: the stroke of p, and all other strokes. The histograms follow Belongie et
+    al. (2002, "Shape matching and object recognition using shape contexts", section 3.1), but with
+    overlapping bins. W_2 is initialized to zero. A call maps `frames` `(batch, time, size)` to
+    `(batch, ceil(time / every), units)`.
     """
 
     def __init__(self, units, every=4, **kwargs):
@@ -53,7 +54,7 @@ class ShapeContext(CompositeLayer):
         return self.output_layer(self.hidden(ops.cast(ops.log1p(counts), self.compute_dtype)))
 
     def histograms(self, frames, mask=None):
-        """The sums h, float32 `(batch, positions, 2 * rings * directions)`."""
+        """Return the sums h, float32 `(batch, positions, 2 * rings * directions)`."""
         if mask is None:
             mask = ops.ones(ops.shape(frames)[:2], "bool")
         points = frames[:, :, :2] * TENTH

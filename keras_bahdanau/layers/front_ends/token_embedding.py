@@ -11,7 +11,7 @@ PAD = 0
 
 
 def token_embedding(vocabulary_size, units, dtype):
-    """A `ReversibleEmbedding` with rows of norm about 1, for small initial logits."""
+    """Return a `ReversibleEmbedding` with rows of norm about 1, to keep initial logits small."""
     checks.positive_integer("vocabulary_size", "the number of tokens", vocabulary_size, MOST_TOKENS)
     checks.positive_integer("embedding_units", "the width of an embedding", units)
     return keras.layers.ReversibleEmbedding(
@@ -25,10 +25,10 @@ def token_embedding(vocabulary_size, units, dtype):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class TokenEmbedding(FrontEnd):
-    """Front end for text: embeddings of `vocabulary_size` tokens; id 0 is padding.
+    """Front end for text: embeddings of `vocabulary_size` tokens, where id 0 is padding.
 
-    The inputs are ids `(batch, source_time)`; the outputs are (vectors, mask),
-    `(batch, source_time, units)` and its first two axes.
+    The inputs are ids `(batch, source_time)`. The output is the pair (vectors, mask):
+    `(batch, source_time, units)` and `(batch, source_time)`.
     """
 
     def __init__(self, vocabulary_size, units, **kwargs):

@@ -1,10 +1,10 @@
-"""Readers: layers that read a source, by name.
+"""Readers: the layers of an encoder that read a source.
 
-A reader is a layer `(inputs, lengths, training=None) -> values` with a width `output_units`, and a
-method `last(values, mask)` that returns the state at the end of a source. A reader that makes
-ceil(n / reduction) values from n inputs has the attribute `reduction`; one of grids has
-`grid_height`, the number of rows, which an encoder copies from its front end if it is None. A name
-refers to the list of readers of an encoder, called one after another:
-`READERS.get(name, depth, units, cell, recurrent_dropout, dropout)`, with the arguments of
-`RecurrentReader` and the dropout rate between the layers inside a reader.
+A reader is a layer `(inputs, lengths, training=None) -> values` with the output width
+`output_units`, and a method `last(values, mask)` that returns the state at the end of a source. A
+reader that makes ceil(n / reduction) values from n inputs has the attribute `reduction`. A reader
+for grids has the attribute `grid_height`, the number of rows; if it is None, the encoder copies it
+from its front end. A name stands for a list of readers, which the encoder calls one after another:
+`READERS.get(name, depth, units, cell, recurrent_dropout, dropout)`. The arguments are those of
+`RecurrentReader`, and the dropout rate between the layers inside a reader.
 """

@@ -1,4 +1,4 @@
-"""Convolutional reader: position embeddings and residual convolutions."""
+"""Convolutional reader with position embeddings and residual convolutions."""
 
 import keras
 from keras import ops
@@ -13,27 +13,27 @@ def _tanh(convolved, inputs):
 
 def _gated(convolved, inputs):
     content, gate = ops.split(convolved, 2, axis=-1)  # -> 2 of (batch, time, units)
-    return (content * ops.sigmoid(gate) + inputs) * 0.5**0.5  # keeps the variance
+    return (content * ops.sigmoid(gate) + inputs) * 0.5**0.5  # preserves the variance
 
 
-BLOCKS = {"glu": (_gated, 2), "tanh": (_tanh, 1)}  # (residual block, kernels per unit)
+BLOCKS = {"glu": (_gated, 2), "tanh": (_tanh, 1)}  # name -> (residual block, kernels per unit)
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ConvolutionalReader(StatelessReader):
-    """Convolutional reader: combines each token with its neighbours, all tokens in parallel.
+    """Convolutional reader, which combines each token with its neighbors, all in parallel.
 
     x_j^0 = W (e_j + p_j) + b                              p_j: embedding of position j
     x^l   = tanh(conv(x^{l-1}) + x^{l-1})                  (Gehring et al. 2017a, section 3)
     x^l   = (glu(conv(x^{l-1})) + x^{l-1}) / sqrt(2)       (Gehring et al. 2017b)
 
-    ("A convolutional encoder model for neural machine translation" and "Convolutional sequence to
-    sequence learning".) Padding is zero before each convolution. With kernels of width k a value
-    depends on depth * (k - 1) / 2 tokens to each side.
+    (2017a: "A convolutional encoder model for neural machine translation"; 2017b: "Convolutional
+    sequence to sequence learning".) Padding is set to zero before each convolution. With kernels of
+    width k, a value depends on depth * (k - 1) / 2 tokens on each side.
 
-    `depth` is the number of convolutions, `activation` "glu" or "tanh"; positions beyond
-    `positions` share the last embedding; `dropout` is the dropout rate before each convolution.
-    Calls: see `BidirectionalRNN`; the output is `units` wide.
+    `depth` is the number of convolutions, and `activation` is "glu" or "tanh". Positions from
+    `positions` on share the last embedding. `dropout` is the dropout rate before each convolution.
+    The output is `units` wide. For calls, see `BidirectionalRNN`.
     """
 
     stack_name = "convolutions"

@@ -1,4 +1,4 @@
-"""Bases of the readers, and a recurrent layer in one direction for any cell."""
+"""Base classes of the readers, and a recurrent layer in one direction for any cell."""
 
 import functools
 
@@ -11,7 +11,7 @@ from keras_bahdanau.layers.memory import masked_mean
 from keras_bahdanau.layers.registry import CompositeLayer, from_config
 from keras_bahdanau.settings import checks
 
-STOCK = {  # cells for which Keras has a layer: fast on CPU, some with cuDNN
+STOCK = {  # cells for which Keras has a layer, which is fast on CPU and in some cases uses cuDNN
     "simple": keras.layers.SimpleRNN,
     "gru": keras.layers.GRU,
     "gru-reset-before": functools.partial(keras.layers.GRU, reset_after=False),
@@ -20,10 +20,11 @@ STOCK = {  # cells for which Keras has a layer: fast on CPU, some with cuDNN
 
 
 def new_rnn(cell, units, recurrent_dropout=0.0, **kwargs):
-    """Layer `(batch, time, input_units) -> (batch, time, units)`, left to right.
+    """Return a left-to-right layer `(batch, time, input_units) -> (batch, time, units)`.
 
-    It is Keras' layer where there is one. With recurrent dropout it scans a cell of this package,
-    since the Keras layer would draw masks even in inference, and thus in every export.
+    Uses the Keras layer of the cell, if there is one. With recurrent dropout, the layer scans a
+    cell of this package instead, because the Keras layer would draw masks even in inference, and
+    so in every export.
     """
     if isinstance(cell, str) and cell in STOCK and not recurrent_dropout:
         options = {"return_sequences": True, "recurrent_initializer": ORTHOGONAL}
@@ -34,15 +35,15 @@ def new_rnn(cell, units, recurrent_dropout=0.0, **kwargs):
 
 
 def read_up_to(layer, inputs, steps):
-    """Output of a `new_rnn` layer for the first `steps`; later outputs are undefined."""
+    """Return the output of a `new_rnn` layer for the first `steps`; later outputs are undefined."""
     scanned = isinstance(layer, ScannedRNN)
-    # a Keras cell is already built; its wrapper adds no weights
+    # the Keras cell is already built, and its wrapper adds no weights
     cell = layer.cell if scanned else KerasCell(layer.cell, dtype=layer.dtype_policy)
     return cell.sequence(cell.project(inputs), _zeros(cell.state_sizes, inputs), steps=steps)
 
 
 def state_sizes(layer):
-    """Widths of the states of a `new_rnn` layer."""
+    """Return the widths of the states of a `new_rnn` layer."""
     if isinstance(layer, ScannedRNN):
         return layer.cell.state_sizes
     sizes = layer.cell.state_size
@@ -67,7 +68,7 @@ class ScannedRNN(keras.layers.Layer):
         if initial_state is None:
             initial_state = _zeros(state_sizes(self), inputs)
         dropout_masks = self.cell.dropout_masks(ops.shape(inputs)[0], training)
-        # products of all steps together: (batch, time, any width)
+        # the projections of all steps in one product: (batch, time, any width)
         return self.cell.sequence(self.cell.project(inputs), tuple(initial_state), dropout_masks)
 
     def compute_output_shape(self, inputs_shape):
@@ -82,16 +83,16 @@ class ScannedRNN(keras.layers.Layer):
 
 
 def _zeros(sizes, inputs):
-    """h_0 of each row: a tuple of `(batch, size)`."""
+    """Return h_0 for each row, a tuple of tensors `(batch, size)`."""
     return tuple(ops.zeros((ops.shape(inputs)[0], size), inputs.dtype) for size in sizes)
 
 
 class RecurrentReader(CompositeLayer):
-    """Base of the readers that read a source step by step.
+    """Base class of readers that read a source step by step.
 
     Padding is on the right, so a forward direction never sees it before a real token. No direction
-    needs a mask, which would be slow in Keras on CPU; each uses cuDNN if its cell supports it.
-    Arguments, calls and errors: see `BidirectionalRNN`.
+    needs a mask, which would make Keras slow on CPU. Each direction uses cuDNN if its cell supports
+    it. For arguments, calls and errors, see `BidirectionalRNN`.
     """
 
     def __init__(self, units, cell="gru", recurrent_dropout=0.0, **kwargs):
@@ -103,22 +104,22 @@ class RecurrentReader(CompositeLayer):
         is_layer = isinstance(cell, keras.layers.Layer)
         self.cell = keras.saving.serialize_keras_object(cell) if is_layer else cell
 
-    # True while tracing a graph for one padded row, to stop after its last real step
+    # True while tracing a graph for a single padded row, to stop after its last real step
     stops_early = False
 
     def read(self, layer, inputs, lengths, training):
-        """Output of one direction, `(batch, time, units)`."""
+        """Return the output of one direction, `(batch, time, units)`."""
         if self.stops_early and not training:
             return read_up_to(layer, inputs, ops.max(lengths))
         return layer(inputs, training=training)
 
     def new_direction(self, cell, name):
-        """New layer for one direction, with the constructor's `cell`."""
+        """Return a new layer for one direction, where `cell` is as in the constructor."""
         return new_rnn(cell, self.units, self.recurrent_dropout, name=name, dtype=self.dtype_policy)
 
     @classmethod
     def stack(cls, depth, units, cell, recurrent_dropout, dropout, **kwargs):
-        """Layers of an encoder of this depth; the encoder applies dropout between them."""
+        """Return `depth` layers for an encoder, which applies dropout between them."""
         return [
             cls(units, cell, recurrent_dropout, name=f"rnn_{index}", **kwargs)
             for index in range(depth)
@@ -142,19 +143,20 @@ class RecurrentReader(CompositeLayer):
 
 
 class StatelessReader(CompositeLayer):
-    """Base of the readers of all steps in parallel, one layer `(units, depth, ..., dropout=)`.
+    """Base class of readers that read all steps in parallel: a layer `(units, depth, dropout=)`.
 
-    Subclasses implement `build` and `call`; `stack_name` is the name of the layer from `stack`.
+    Subclasses implement `build` and `call`. `stack_name` is the name of the layer that `stack`
+    returns.
     """
 
     stack_name = None
 
     @classmethod
     def stack(cls, depth, units, cell, recurrent_dropout, dropout, **kwargs):
-        """The single layer for an encoder of this depth; ValueError with `recurrent_dropout`."""
+        """Return the only layer of an encoder; raise ValueError if `recurrent_dropout` is set."""
         if recurrent_dropout:
             raise ValueError(
-                "`recurrent_dropout` is for readers with a recurrent state. Received: "
+                "`recurrent_dropout` works only for readers with a recurrent state. Received: "
                 f"recurrent_dropout={recurrent_dropout} for {cls.__name__}. Use `dropout`."
             )
         return [cls(units, depth, dropout=dropout, name=cls.stack_name, **kwargs)]
@@ -164,7 +166,7 @@ class StatelessReader(CompositeLayer):
         return self.units
 
     def last(self, values, mask):
-        """Mean of the values, `(batch, output_units)`, since there is no last state."""
+        """Return the mean of the values, `(batch, output_units)`, since there is no last state."""
         return masked_mean(values, mask)
 
     def compute_output_shape(self, inputs_shape, lengths_shape=None):

@@ -1,4 +1,4 @@
-"""Recurrent readers: in one direction, in both, or in both over pairs of steps."""
+"""Recurrent readers: unidirectional, bidirectional, and bidirectional over pairs of steps."""
 
 import keras
 from keras import ops
@@ -9,9 +9,9 @@ from keras_bahdanau.layers.readers.reader import RecurrentReader
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class UnidirectionalRNN(RecurrentReader):
-    """Reader from the start to the end of each source (Sutskever et al. 2014).
+    """Reader that reads each source from start to end (Sutskever et al. 2014).
 
-    Otherwise like `BidirectionalRNN`; the output is `units` wide.
+    The output is `units` wide. In other respects, it is like `BidirectionalRNN`.
     """
 
     def __init__(self, units, cell="gru", recurrent_dropout=0.0, **kwargs):
@@ -29,12 +29,12 @@ class UnidirectionalRNN(RecurrentReader):
         return self.read(self.forward_layer, inputs, lengths, training)
 
     def last(self, values, mask):
-        """State after the last token, `(batch, output_units)`."""
+        """Return the state after the last token, `(batch, output_units)`."""
         return last_value(values, mask)
 
 
 def reverse_by_length(inputs, lengths):
-    """Reverse the first `lengths` (int32 `(batch,)`) steps of each row; the padding stays."""
+    """Reverse the first `lengths` (int32 `(batch,)`) steps of each row, but not its padding."""
     batch, time = ops.shape(inputs)[0], ops.shape(inputs)[1]
     # -> (1, time)
     steps = ops.expand_dims(ops.arange(time, dtype="int32"), axis=0)
@@ -50,8 +50,8 @@ def reverse_by_length(inputs, lengths):
 class BidirectionalRNN(RecurrentReader):
     """Bidirectional reader: h_j = [forward_j; backward_j] (Bahdanau et al. 2015, section 3.2).
 
-    The backward direction reads each row reversed by its own length, so it too sees padding only
-    after the real tokens.
+    For the backward direction, the real tokens of each row are reversed, so that it also sees
+    padding only after the real tokens.
 
     ```python
     encoder = keras_bahdanau.Encoder(6000, 256, readers=[BidirectionalRNN(256, "lstm")])
@@ -60,8 +60,9 @@ class BidirectionalRNN(RecurrentReader):
     Args:
         units: Positive integer. Width of each direction.
         cell: A name in `layers.CELLS`, or a Keras cell, which each direction copies.
-        recurrent_dropout: Float in [0, 1). Share of the state dropped in training, the same for all
-            steps of a sentence (Gal and Ghahramani 2016); then no Keras layer is used.
+        recurrent_dropout: Float in [0, 1). Fraction of the state dropped in training, the same for
+            all steps of a sentence (Gal and Ghahramani 2016). Keras layers are used only if it
+            is 0.
 
     Call arguments:
         inputs: Float tensor `(batch, time, input_units)`, right-padded.
@@ -98,31 +99,32 @@ class BidirectionalRNN(RecurrentReader):
         return ops.concatenate([forward, reverse_by_length(backward, lengths)], axis=-1)
 
     def last(self, values, mask):
-        """Both directions' states after their last token, `(batch, output_units)`."""
+        """Return the states of both directions after their last token, `(batch, output_units)`."""
         forward = last_value(values[:, :, : self.units], mask)
         return ops.concatenate([forward, self.first_backward(values, mask)], axis=-1)
 
     def first_backward(self, values, mask):
-        """Backward state at the first token, `(batch, units)`."""
+        """Return the backward state at the first token, `(batch, units)`."""
         return first_value(values[:, :, self.units :], mask)
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class PyramidalRNN(BidirectionalRNN):
-    """Bidirectional reader of pairs of steps, with one value for two inputs.
+    """Bidirectional reader of pairs of steps, which makes one value from two inputs.
 
     h_i^j = BRNN(h_{i-1}^j, [h_{2i}^{j-1}; h_{2i+1}^{j-1}])
 
-    (Chan et al. 2016, "Listen, attend and spell", equation 5.) After an odd number of steps, zeros
-    complete the last pair: the output is `(batch, ceil(time / 2), 2 * units)`. An encoder of kind
-    "pyramidal" has a `BidirectionalRNN` as its lowest layer: a depth of 3 divides the time by 4.
+    (Chan et al. 2016, "Listen, attend and spell", equation 5.) If the number of steps is odd, the
+    last pair is completed with zeros. The output is `(batch, ceil(time / 2), 2 * units)`. An
+    encoder of kind "pyramidal" has a `BidirectionalRNN` as its lowest layer, so a depth of 3
+    shortens the time axis by a factor of 4.
     """
 
     reduction = 2
 
     @classmethod
     def stack(cls, depth, units, cell, recurrent_dropout, dropout, **kwargs):
-        """Layers of an encoder of this depth; the lowest does not reduce the time."""
+        """Return `depth` layers for an encoder; the lowest does not shorten the time axis."""
         floors = [BidirectionalRNN, *[cls] * (depth - 1)]
         return [
             floor(units, cell, recurrent_dropout, name=f"rnn_{index}", **kwargs)

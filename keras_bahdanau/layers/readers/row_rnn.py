@@ -1,4 +1,4 @@
-"""Reader of grids, along each row in both directions."""
+"""Reader for grids that reads along each row in both directions."""
 
 import keras
 from keras import ops
@@ -11,16 +11,16 @@ from keras_bahdanau.settings import checks
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class RowRNN(BidirectionalRNN):
-    """Bidirectional reader of each row of a grid, with learned initial states per row.
+    """Reader that reads each row of a grid in both directions, with learned initial states.
 
     V~_hw = RNN(V~_h,w-1, V_hw),  V~_h0 learned       (Deng et al. 2017, section 3)
 
-    ("What you get is what you see: a visual markup decompiler"; both directions are concatenated.
-    All rows share the RNN, whose initial state identifies the row.) A sequence is a grid of one
-    row. Inputs are cells in column order, the output is `2 * units` wide.
+    (The paper is "What you get is what you see: a visual markup decompiler".) Both directions are
+    concatenated, so the output is `2 * units` wide. All rows share the RNN, and the initial state
+    identifies the row. The inputs are cells in column order. A sequence is a grid with one row.
 
-    `grid_height` is the number of rows; None for an `Encoder` to copy it from the front end. Other
-    arguments: as in `BidirectionalRNN`.
+    `grid_height` is the number of rows. If it is None, an `Encoder` copies it from the front end.
+    The other arguments are as in `BidirectionalRNN`.
     """
 
     def __init__(self, units, cell="gru", recurrent_dropout=0.0, grid_height=None, **kwargs):
@@ -65,17 +65,17 @@ class RowRNN(BidirectionalRNN):
         return ops.reshape(grid, (*ops.shape(inputs)[:2], self.output_units))
 
     def last(self, values, mask):
-        """Mean over rows of the last states of both directions, `(batch, output_units)`."""
+        """Return the mean over rows of both directions' last states, `(batch, output_units)`."""
         forward = last_value(self._rows(values)[..., : self.units], self._row_mask(mask))
         return ops.concatenate([self._mean(forward), self.first_backward(values, mask)], axis=-1)
 
     def first_backward(self, values, mask):
-        """Mean over rows of the backward states at the first cell, `(batch, units)`."""
+        """Return the mean over rows of the backward states at the first cell, `(batch, units)`."""
         first = first_value(self._rows(values)[..., self.units :], self._row_mask(mask))
         return self._mean(first)
 
     def _rows(self, cells):
-        """Cells `(batch, time, units)` as `(batch * grid_height, columns, units)`."""
+        """Reshape cells `(batch, time, units)` to `(batch * grid_height, columns, units)`."""
         batch, time = ops.shape(cells)[0], ops.shape(cells)[1]
         columns, units = time // self.grid_height, cells.shape[-1]
         grid = ops.reshape(cells, (batch, columns, self.grid_height, units))
@@ -83,17 +83,17 @@ class RowRNN(BidirectionalRNN):
         return ops.reshape(grid, (batch * self.grid_height, columns, units))
 
     def _row_mask(self, mask):
-        """Mask `(batch, time)` as `(batch * grid_height, columns)`."""
+        """Reshape a mask `(batch, time)` to `(batch * grid_height, columns)`."""
         return self._rows(ops.expand_dims(mask, axis=-1))[..., 0]
 
     def _row_lengths(self, lengths):
-        """Number of real cells in each row, int32 `(batch * grid_height,)`."""
-        before = ops.arange(self.grid_height, dtype="int32")  # cells above it in a column
+        """Return the number of real cells in each row, int32 `(batch * grid_height,)`."""
+        before = ops.arange(self.grid_height, dtype="int32")  # number of cells above each row
         behind = ops.maximum(ops.expand_dims(lengths, axis=1) - before, 0)
         return ops.reshape(-(-behind // self.grid_height), (-1,))
 
     def _mean(self, states):
-        """States `(batch * grid_height, units)` to `(batch, units)`."""
+        """Average states `(batch * grid_height, units)` over rows, to `(batch, units)`."""
         return ops.mean(ops.reshape(states, (-1, self.grid_height, self.units)), axis=1)
 
     def get_config(self):

@@ -1,4 +1,4 @@
-"""Self-attention reader: the encoder of a Transformer."""
+"""Self-attention reader, the encoder of a Transformer."""
 
 import keras
 from keras import ops
@@ -19,18 +19,19 @@ HEAD_UNITS = 64  # as in the paper
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class SelfAttentionReader(StatelessReader):
-    """Reader with blocks of self-attention: each token attends to all tokens.
+    """Reader with self-attention blocks, in which each token attends to all tokens.
 
     x_j = sqrt(units) (W e_j + b) + p_j                                 p_j: `sinusoids`
     x'  = x + W_o [head_1; ...; head_n]
     head = softmax(Q K^T / sqrt(d)) V,   Q, K, V = (W_q, W_k, W_v) LN(x)
-    x   = x' + FFN(LN(x'))                                   `depth` times, a last LN on top
+    x   = x' + FFN(LN(x'))                                   `depth` times, then a final LN
 
-    (Vaswani et al. 2017, sections 3.1 to 3.5; normalized before each sublayer: Xiong et al. 2020.)
-    The softmax is in float32. `heads` must divide `units`; None for heads of width 64. The inner
-    width of FFN is `feed_forward_units`, None for four times `units`. `dropout` is the rate for
-    sublayer outputs, attention weights, and the inner values of FFN. The output is `units` wide.
-    Calls and errors: see `BidirectionalRNN`.
+    This is the encoder of Vaswani et al. (2017, sections 3.1 to 3.5), with normalization before
+    each sublayer (Xiong et al. 2020). The softmax is computed in float32. `heads` must divide
+    `units`; None means heads of width 64. The inner width of FFN is `feed_forward_units`; None
+    means four times `units`. `dropout` is the dropout rate for sublayer outputs, attention weights,
+    and the inner values of FFN. The output is `units` wide. For calls and errors, see
+    `BidirectionalRNN`.
     """
 
     stack_name = "self_attention"
@@ -80,7 +81,7 @@ class SelfAttentionReader(StatelessReader):
 
 
 class _Block(keras.layers.Layer):
-    """Self-attention and feed-forward network, each with a residual connection."""
+    """Block of self-attention and a feed-forward network, each with a residual connection."""
 
     def __init__(self, units, heads, feed_forward_units, dropout, **kwargs):
         super().__init__(**kwargs)

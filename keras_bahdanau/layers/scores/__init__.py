@@ -1,1 +1,1 @@
-"""Scores: how well a query and a key match, before the softmax."""
+"""Scores, which measure how well a query and a key match, before the softmax."""

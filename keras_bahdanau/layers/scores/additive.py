@@ -1,4 +1,4 @@
-"""Additive scores, of the sum or the pair of query and key."""
+"""Additive scores, computed from the sum or the concatenation of query and key."""
 
 import math
 
@@ -16,18 +16,19 @@ from keras_bahdanau.settings import checks
 
 
 def glorot_of_pair(query_shape, values_shape, units):
-    """Initializers for the blocks W_s and W_h of one kernel, as `GlorotUniform` of the whole."""
+    """Return initializers for the blocks W_s and W_h, like `GlorotUniform` for [W_s W_h]."""
     limit = math.sqrt(6 / (query_shape[-1] + values_shape[-1] + units))
     return tuple(keras.initializers.RandomUniform(-limit, limit) for _ in range(2))
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class AdditiveScore(Score):
-    """e_ij = v^T tanh(W s_{i-1} + U h_j)      (Bahdanau et al. 2015, appendix A.1.2).
+    """Additive score: e_ij = v^T tanh(W s_{i-1} + U h_j)   (Bahdanau et al. 2015, A.1.2).
 
-    `project` computes U h_j once per sentence, `compare` the rest. `units`, a positive integer, is
-    n'; `use_bias` adds b inside the tanh. Initializers, regularizers and constraints are those of
-    `keras.layers.Dense`: `kernel_*` of W, U and v, `bias_*` of b. Calls and errors: see `Score`.
+    `project` computes U h_j once per sentence, and `compare` computes the rest. `units`, a positive
+    integer, is n'. `use_bias` adds b inside the tanh. Initializers, regularizers and constraints
+    are as in `keras.layers.Dense`: `kernel_*` for W, U and v, and `bias_*` for b. For calls and
+    errors, see `Score`.
     """
 
     def __init__(self, units, use_bias=False, **kwargs):
@@ -59,7 +60,7 @@ class AdditiveScore(Score):
         return self.key_projection(values)  # U h_j [+ b]: (batch, source_time, units)
 
     def compare(self, query, keys):
-        v = ops.copy(self.v)  # a tensor: a gradient of one's own takes no variables
+        v = ops.copy(self.v)  # as a tensor: a custom gradient does not accept variables
         # W s_{i-1}: (batch, [n,] units) -> e_ij: (batch, [n,] source_time)
         return tanh_scores(self.query_projection(query), keys, v)
 
@@ -70,10 +71,10 @@ class AdditiveScore(Score):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ConcatScore(AdditiveScore):
-    """e_ij = v^T tanh(W [s_i; h_j])      (Luong et al. 2015, section 3.1, "concat").
+    """Concat score: e_ij = v^T tanh(W [s_i; h_j])      (Luong et al. 2015, section 3.1).
 
-    Since W [s; h] = W_s s + W_h h, this is `AdditiveScore` with another initialization: W is drawn
-    as a single matrix of `units` rows.
+    Since W [s; h] = W_s s + W_h h, this is an `AdditiveScore` with a different initialization: W is
+    initialized as a single matrix with `units` rows.
     """
 
     def build(self, query_shape, values_shape):
@@ -85,10 +86,11 @@ class ConcatScore(AdditiveScore):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class PairScore(Score):
-    """e_ij = f(w^T [s_{i-1}; h_j] + b): one fully connected layer before the softmax.
+    """Score from one fully connected layer: e_ij = f(w^T [s_{i-1}; h_j] + b).
 
-    With f = tanh a softmax over n positions gives no position more than e^2 / (e^2 + n - 1). With
-    `activation` None query and b cancel in the softmax: all steps have the same weights.
+    With f = tanh, no position can get a weight above e^2 / (e^2 + n - 1) from a softmax over n
+    positions. If `activation` is None, the query and b cancel in the softmax, so that all steps
+    have the same weights.
     """
 
     def __init__(self, activation=None, **kwargs):

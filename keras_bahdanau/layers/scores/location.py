@@ -1,4 +1,4 @@
-"""Scores of positions, independent of the values."""
+"""Scores for positions that do not depend on the values."""
 
 import keras
 from keras import ops
@@ -6,15 +6,15 @@ from keras import ops
 from keras_bahdanau.layers.scores.score import Score, product
 from keras_bahdanau.settings import checks
 
-FAR = -1e6  # large enough for a weight of exactly 0, small compared with what a mask adds
+FAR = -1e6  # gives a weight of exactly 0, but is small compared with the value that a mask adds
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class LocationScore(Score):
-    """e_ij = (W s_i)_j      (Luong et al. 2015, eq. 8, "location").
+    """Location-based score: e_ij = (W s_i)_j      (Luong et al. 2015, eq. 8, "location").
 
-    The key of position j is row j of W. A position beyond the last of the `positions` rows has a
-    score so low that its weight is 0, unless the mask has no nearer position.
+    The key of position j is row j of W, which has `positions` rows. Positions beyond the last row
+    get a score so low that their weight is 0, unless all other positions are masked.
     """
 
     def __init__(self, positions=256, **kwargs):
@@ -28,7 +28,7 @@ class LocationScore(Score):
             initializer="glorot_uniform",
             dtype="float32",
             autocast=False,
-            name="location_kernel",  # not "kernel": exports keep its precision
+            name="location_kernel",  # not named "kernel", so that exports keep its precision
         )
 
     def project(self, values):

@@ -1,4 +1,4 @@
-"""Multiplicative scores: dot products, plain, scaled, bilinear, and the cosine."""
+"""Multiplicative scores: plain, scaled and bilinear dot products, and the cosine."""
 
 import math
 
@@ -10,13 +10,13 @@ from keras_bahdanau.layers.scores.score import Score, keys_for, pop_dense_argume
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class DotScore(Score):
-    """e_ij = s_i^T h_j, without weights, of one width (Luong et al. 2015, section 3.1, "dot")."""
+    """Dot product e_ij = s_i^T h_j, without trainable weights (Luong et al. 2015, section 3.1)."""
 
     def build(self, query_shape, values_shape):
         self.key_units = values_shape[-1]
         if query_shape[-1] != self.key_units:
             raise ValueError(
-                f"{type(self).__name__} multiplies query and values: they must be of the same "
+                f"{type(self).__name__} multiplies query and values, so they must have the same "
                 f"width. Received: query width={query_shape[-1]}, values width={self.key_units}. "
                 'Use the score "general", which learns a map from one to the other, '
                 "or make the widths equal."
@@ -31,7 +31,7 @@ class DotScore(Score):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ScaledDotScore(DotScore):
-    """e_ij = s_i^T h_j / sqrt(d), without weights, of one width d (Vaswani et al. 2017, eq. 1)."""
+    """Scaled dot product e_ij = s_i^T h_j / sqrt(d) of vectors of width d (Vaswani et al. 2017)."""
 
     def compare(self, query, keys):
         return super().compare(query, keys) / math.sqrt(self.key_units)
@@ -39,9 +39,10 @@ class ScaledDotScore(DotScore):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class GeneralScore(Score):
-    """e_ij = s_i^T W h_j, W h_j once per sentence (Luong et al. 2015, section 3.1, "general").
+    """Bilinear score: e_ij = s_i^T W h_j   (Luong et al. 2015, section 3.1, "general").
 
-    Initializers, regularizers and constraints are those of `keras.layers.Dense`.
+    W h_j is computed once per sentence. Initializers, regularizers and constraints are as in
+    `keras.layers.Dense`.
     """
 
     _projection = {"use_bias": False}
@@ -74,19 +75,20 @@ class GeneralScore(Score):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class HiddenScore(GeneralScore):
-    """e_ij = s_i^T tanh(W h_j + b), as wide as the query (Yang et al. 2016, eq. 8 and 9)."""
+    """Score e_ij = s_i^T tanh(W h_j + b), where W h_j is as wide as s_i (Yang et al. 2016)."""
 
     _projection = {"use_bias": True, "activation": "tanh"}
 
 
-SMALLEST = 1e-6  # squared length below which a vector counts as this long: zero has no direction
+SMALLEST = 1e-6  # lower bound for squared lengths: a zero vector has no direction
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class CosineScore(GeneralScore):
-    """e_ij = cos(s_i, W h_j) / T      (Graves et al. 2014, eq. 5 and 6, with 1/T for beta).
+    """Cosine score: e_ij = cos(s_i, W h_j) / T   (Graves et al. 2014, eq. 5 and 6; beta is 1/T).
 
-    The `temperature` T > 0 is learned. A zero vector's score is 0, with finite gradients.
+    The temperature T > 0 is learned and initialized to `temperature`. The score of a zero vector
+    is 0, with finite gradients.
     """
 
     def __init__(self, temperature=0.1, **kwargs):
@@ -116,7 +118,7 @@ class CosineScore(GeneralScore):
 
 
 def _inverse_length(vectors):
-    """1 / |x| along the last axis, which stays with length 1."""
+    """Return 1 / |x| along the last axis, which becomes an axis of length 1."""
     squares = ops.sum(ops.square(vectors), axis=-1, keepdims=True)
     return ops.rsqrt(ops.maximum(squares, SMALLEST))
 
@@ -125,7 +127,7 @@ def _positive(temperature):
     number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
     if not number or not 0 < temperature < math.inf:
         raise ValueError(
-            "`temperature`, what the cosine is divided by, must be a positive, finite number. "
+            "`temperature`, the divisor of the cosine, must be a positive, finite number. "
             f"Received: temperature={temperature!r}"
         )
     return temperature

@@ -1,4 +1,4 @@
-"""Base of the scores: one interface, one rule of shapes, one product."""
+"""Base class of the scores, with checks of their shapes and helpers for their products."""
 
 import weakref
 
@@ -15,17 +15,16 @@ _KERAS_OBJECTS = {
 DENSE_ARGUMENTS = tuple(
     f"{weight}_{kind}" for weight in ("kernel", "bias") for kind in _KERAS_OBJECTS
 )
-_CHECKED = weakref.WeakSet()  # classes of scores whose shapes were checked
+_CHECKED = weakref.WeakSet()  # classes of scores whose shapes have been checked
 
 
 class Score(AttentionPart):
-    """Base of the scores.
+    """Base class of the scores.
 
-    A subclass writes `build`, which sets `key_units`, `project` and `compare`.
-    The axis n below is the beam of a search, or target_time. Arguments that are not as documented
-    raise ValueError.
+    Subclasses implement `build`, which sets `key_units`, and `project` and `compare`. The axis n
+    below is the beam of a search, or target_time. Invalid arguments raise ValueError.
 
-    A custom score, with relu in place of tanh:
+    This custom score uses relu instead of tanh:
 
     ```python
     import keras
@@ -68,10 +67,10 @@ class Score(AttentionPart):
     decoder = kb.Decoder(8000, 256, kb.layers.DecoderCell(512, attention))
     ```
 
-    To load a saved model with it, import the module of the class first.
+    To load a saved model with a custom score, first import the module of its class.
 
     Attributes:
-        key_units: Integer. Width of the keys, known once the score is built.
+        key_units: Integer. Width of the keys, set when the score is built.
 
     Call arguments:
         query: Float tensor `(batch, query_units)` or `(batch, n, query_units)`.
@@ -88,10 +87,10 @@ class Score(AttentionPart):
         super().__init__(autocast=True, **kwargs)  # projections run in the compute dtype
 
     def build(self, query_shape, values_shape):
-        """Make the weights, and set `key_units`.
+        """Create the weights and set `key_units`.
 
-        The shapes are `(batch, [n,] query_units)` and `(batch, source_time, values_units)`; all but
-        the last sizes may be None.
+        The shapes are `(batch, [n,] query_units)` and `(batch, source_time, values_units)`. All
+        sizes except the last may be None.
         """
         raise NotImplementedError(
             f"{type(self).__name__} must define `build(query_shape, values_shape)`, which sets "
@@ -99,13 +98,13 @@ class Score(AttentionPart):
         )
 
     def project(self, values):
-        """Keys `(batch, source_time, key_units)` of the values, once a sentence."""
+        """Return the keys `(batch, source_time, key_units)` for the values, once per sentence."""
         raise NotImplementedError(f"{type(self).__name__} must define `project(values)`.")
 
     def compare(self, query, keys):
-        """Scores of one query, or of many, against keys: see the class.
+        """Return the scores of one or several queries against the keys; for shapes, see the class.
 
-        `keys` come from `project`; where they differ between queries, they have the axis n, too.
+        `keys` is the result of `project`, with the axis n if the keys differ between queries.
         """
         raise NotImplementedError(f"{type(self).__name__} must define `compare(query, keys)`.")
 
@@ -121,9 +120,9 @@ class Score(AttentionPart):
 
 
 def pop_dense_arguments(arguments):
-    """Pop initializers, regularizers and constraints of projections from a dict, as configs.
+    """Pop initializers, regularizers and constraints for projections from a dict, as configs.
 
-    Each `Dense` makes its own object from a config: a shared initializer would repeat its numbers.
+    From a config, each `Dense` makes its own initializer; a shared one would repeat its values.
     """
     return {
         name: keras.saving.serialize_keras_object(
@@ -135,7 +134,7 @@ def pop_dense_arguments(arguments):
 
 
 def kernel_arguments(dense_arguments):
-    """Arguments of `add_weight` for a kernel, of those of `Dense`."""
+    """Return the arguments of `add_weight` for a kernel, from the arguments of `Dense`."""
     return {
         kind: module.get(dense_arguments[f"kernel_{kind}"])
         for kind, module in _KERAS_OBJECTS.items()
@@ -144,10 +143,10 @@ def kernel_arguments(dense_arguments):
 
 
 def check_shapes(score, query_shape, values_shape):
-    """Raise ValueError unless a built score gives the shapes that attention and search rely on.
+    """Raise ValueError unless a built score returns the shapes that attention and search expect.
 
-    The first score of each class runs once, on zeros whose axes all differ: a model's axes have no
-    length yet, and a beam may be as long as the source.
+    The first score of each class runs once on zeros with axes of different lengths. In a model,
+    axes may have unknown lengths, or a beam may be as long as the source.
     """
     if type(score) in _CHECKED:
         return
@@ -155,7 +154,7 @@ def check_shapes(score, query_shape, values_shape):
     keys = score.project(_zeros(score, batch, source_time, values_shape[-1]))
     if tuple(keys.shape) != (batch, source_time, score.key_units):
         raise ValueError(
-            f"`project` must give (batch, source_time, key_units). Received: {tuple(keys.shape)} "
+            f"`project` must return (batch, source_time, key_units). Received: {tuple(keys.shape)} "
             f"from {name} for batch={batch}, source_time={source_time}, "
             f"key_units={score.key_units}. Set `key_units` in `build`."
         )
@@ -167,13 +166,13 @@ def check_shapes(score, query_shape, values_shape):
             shape = tuple(score.compare(_zeros(score, *axes, query_shape[-1]), keys).shape)
         except NotImplementedError:
             raise
-        except Exception as error:  # each backend has its own exception
+        except Exception as error:  # each backend raises its own exceptions
             shape = f"an error, {str(error).splitlines()[0]!r:.200},"
         if shape != (*axes, source_time):
             raise ValueError(
-                f"`compare` must give (batch, {query_axis}source_time). Received: {shape} from "
+                f"`compare` must return (batch, {query_axis}source_time). Received: {shape} from "
                 f"{name} for a query (batch, {query_axis}query_units) with {lengths}, "
-                f"source_time={source_time}. Insert an axis: a query (batch, n, 1, units) meets "
+                f"source_time={source_time}. Insert axes: a query (batch, n, 1, units) matches "
                 "keys (batch, 1, source_time, units)."
             )
     _CHECKED.add(type(score))
@@ -184,14 +183,14 @@ def _zeros(score, *shape):
 
 
 def keys_for(query, keys):
-    """The keys, with an axis n of length 1 where only the query has that axis."""
+    """Return the keys, with an axis n of length 1 if only the query has this axis."""
     return ops.expand_dims(keys, axis=1) if len(query.shape) == len(keys.shape) else keys
 
 
 def product(query, keys):
-    """q^T k for every pair, float32 `(batch, [n,] source_time)`; n may be absent in the query."""
+    """Return q^T k for every pair, float32 `(batch, [n,] source_time)`; the axis n is optional."""
     query, keys = ops.cast(query, "float32"), ops.cast(keys, "float32")
-    if len(query.shape) == len(keys.shape):  # all queries meet the same keys: one product
+    if len(query.shape) == len(keys.shape):  # all queries share the keys: one product
         return ops.matmul(query, ops.swapaxes(keys, -2, -1))  # -> (batch, n, source_time)
     # (batch, [n,] source_time, units) x (batch, [n,] units, 1) -> (batch, [n,] source_time)
     return ops.squeeze(ops.matmul(keys, ops.expand_dims(query, axis=-1)), axis=-1)

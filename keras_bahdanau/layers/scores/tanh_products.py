@@ -1,22 +1,22 @@
-"""v^T tanh(q + k) for every pair of query and key, without holding the pairs in memory."""
+"""v^T tanh(q + k) for every pair of query and key, without keeping the pairs in memory."""
 
 from keras import ops
 
 from keras_bahdanau.layers.recurrence import custom_gradient, loop
 
-AT_ONCE = 16  # most queries whose pairs are held at a time: a beam, not a sentence
+AT_ONCE = 16  # largest number of queries whose pairs are in memory together: a beam, not a sentence
 
 
 def tanh_scores(query, keys, v):
-    """e_ij = v^T tanh(q_i + k_j), of which no tanh is kept for the gradient.
+    """Compute e_ij = v^T tanh(q_i + k_j), without storing the tanh for the gradient.
 
     With h = tanh(q + k) and g the gradient of the scores,
 
     d(q + k) = g v (1 - h^2),   dq_i = sum_j d_ij,   dk_j = sum_i d_ij,   dv = sum_ij g_ij h_ij
 
-    so h, `units` times as large as the scores, is computed again. Many queries run one after
-    another. A query axis of length 1 keeps h: no loop repeats it. q `(batch, [n,] units)`, k
-    `(batch, [n,] source_time, units)`, v `(units, 1)`.
+    so h, which is `units` times as large as the scores, is recomputed. Many queries are processed
+    one after another. With a query axis of length 1, h is stored, because no loop repeats it. The
+    shapes are q `(batch, [n,] units)`, k `(batch, [n,] source_time, units)` and v `(units, 1)`.
     """
     many = len(query.shape) == 3
     if many and len(keys.shape) == 3 and not _few(query.shape[1]):
@@ -35,7 +35,7 @@ def _few(count):
 
 
 def _together(query, keys, v):
-    """All pairs at once; the queries have an axis of length 1 for the source."""
+    """Compute all pairs together; the queries have an axis of length 1 for the source."""
 
     @custom_gradient
     def compared(query, keys, v):
@@ -50,7 +50,7 @@ def _together(query, keys, v):
 
 
 def _query_by_query(query, keys, v):
-    """`(batch, target_time, units)` queries, in a loop that holds one query's pairs."""
+    """Compute the pairs of one query at a time, for queries `(batch, target_time, units)`."""
 
     @custom_gradient
     def compared(query, keys, v):
@@ -93,14 +93,14 @@ def _swap(tensor):
 
 
 def _scores(hidden, v):
-    # flat, since a product of more axes has no gradient in a loop under XLA
+    # flattened, since in a loop under XLA a product over more axes has no gradient
     # (pairs, units) x (units, 1) -> (pairs, 1)
     scores = ops.matmul(ops.reshape(ops.cast(hidden, "float32"), (-1, hidden.shape[-1])), v)
     return ops.reshape(scores, ops.shape(hidden)[:-1])  # -> (batch, [n,] source_time)
 
 
 def _slopes(hidden, v, upstream):
-    """(gradient of q + k for each pair, in its dtype; gradient of v)."""
+    """Return (gradient of q + k for each pair, in its dtype; gradient of v)."""
     units = hidden.shape[-1]
     flat = ops.reshape(ops.cast(hidden, "float32"), (-1, units))  # h: (pairs, units)
     upstream = ops.reshape(ops.cast(upstream, "float32"), (-1, 1))  # g: (pairs, 1)
@@ -110,7 +110,7 @@ def _slopes(hidden, v, upstream):
 
 
 def _sum_to_shape(slopes, target):
-    """The slopes summed over the axes along which `target` was repeated."""
+    """Sum the slopes over the axes along which `target` was repeated."""
     axes = [
         axis
         for axis, (size, target_size) in enumerate(zip(slopes.shape, target.shape, strict=True))

@@ -165,5 +165,5 @@ def test_our_dropout_is_refused():
 
 
 def test_the_units_must_be_those_of_the_cell():
-    with pytest.raises(ValueError, match="`units` must be the width.*, 3. Received: units=4"):
+    with pytest.raises(ValueError, match="`units` must equal the width.*, 3. Received: units=4"):
         CELLS.get(keras.layers.GRUCell(UNITS), 4)

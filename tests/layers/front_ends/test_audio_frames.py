@@ -150,8 +150,8 @@ def test_its_config_round_trips():
     [
         ({"units": 0}, "`units`.* positive integer. Received: units=0"),
         ({"bands": 258}, "`bands`.* at most 257. Received: bands=258"),
-        ({"convolutions": 32}, "`convolutions` must be 0 to 12 widths. Received: convolutions=32"),
-        ({"convolutions": [1] * 13}, "must be 0 to 12 widths"),
+        ({"convolutions": 32}, "must be a list of 0 to 12 widths. Received: convolutions=32"),
+        ({"convolutions": [1] * 13}, "`convolutions` must be a list of 0 to 12 widths"),
         ({"convolutions": (0,)}, "`convolutions`.* positive integer. Received: .*=0"),
         ({"normalization": "batch"}, "`normalization` must be one of 'utterance', "),
         ({"augmentation": 1.5}, r"`augmentation`.* must be in \[0, 1\]. Received: .*=1.5"),

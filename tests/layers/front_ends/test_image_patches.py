@@ -164,7 +164,7 @@ def test_it_says_its_sizes_and_shapes():
     [
         ({"cell": 6}, "`cell` must be one of 2, 4, 8"),
         ({"height": 20}, "`height` must be a multiple of `cell`. Received: height=20, cell=8"),
-        ({"convolutions": (4, 4)}, "must be 3 to 12 widths.* Received: convolutions=\\(4, 4\\)"),
+        ({"convolutions": (4, 4)}, "list of 3 to 12 widths.* Received: convolutions=\\(4, 4\\)"),
         (
             {"convolutions": (4, 0, 4)},
             "`convolutions`, the width of each, must be a positive integer",
