@@ -6,7 +6,9 @@ import re
 
 import griffe
 
-_SEE_BASE = re.compile(r"(?:Call arguments, output and errors|[Cc]alls):\s+see\s+`AttentionBase`\.")
+_SEE_BASE = re.compile(
+    r"For\s+(?:call\s+arguments,\s+output\s+and\s+errors|calls),\s+see\s+`AttentionBase`\."
+)
 _ALIGNED = re.compile(r"\S {3,}\S")
 _CALL_ARGUMENTS = re.compile(r"^Call arguments:\n(?:    .*\n?|\n)+", re.MULTILINE)
 _EQUATION = re.compile(r"^ *\S{1,24}( \S+)? +[=~] ", re.MULTILINE)
@@ -34,7 +36,7 @@ def with_call_arguments(text):
     if not _SEE_BASE.search(text):
         return text
     sections = inspect.getdoc(AttentionBase).partition("Call arguments:\n")
-    plain = _SEE_BASE.sub("Calls are those of `AttentionBase`:", inspect.cleandoc(text))
+    plain = _SEE_BASE.sub("Calls are as in `AttentionBase`:", inspect.cleandoc(text))
     return f"{plain}\n\n{sections[1]}{sections[2]}"
 
 

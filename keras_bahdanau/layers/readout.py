@@ -90,7 +90,7 @@ class MaxoutReadout(ProjectedReadout):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class AttentionalReadout(ProjectedReadout):
-    """Luong's attentional vector: t_i = tanh(W [c_i; s_i])      (Luong et al. 2015, eq. 5)."""
+    """Luong's attentional vector: t_i = tanh(W [c_i; s_i]) (Luong et al. 2015, eq. 5)."""
 
     dense = {"activation": "tanh", "use_bias": False}
 

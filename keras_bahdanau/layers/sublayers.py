@@ -46,7 +46,7 @@ class WordDropout(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class FeedForward(CompositeLayer):
-    """Feed-forward network: W_2 max(0, W_1 x + b_1) + b_2      (Vaswani et al. 2017, eq. 2).
+    """Feed-forward network: W_2 max(0, W_1 x + b_1) + b_2 (Vaswani et al. 2017, eq. 2).
 
     W_1 x is `inner_units` wide, and the output is `units` wide. `dropout` is the dropout rate of
     the inner values.
@@ -97,7 +97,7 @@ def layer_norm(policy, name):
 
 
 def dot_product_attention(queries, keys, values, mask, dropout=lambda weights: weights):
-    """Return softmax(Q K^T / sqrt(d)) V for each head      (Vaswani et al. 2017, eq. 1).
+    """Return softmax(Q K^T / sqrt(d)) V for each head (Vaswani et al. 2017, eq. 1).
 
     The queries are `(batch, heads, n, d)`, the keys and values `(batch, heads, m, d)`, and the bool
     mask broadcasts to `(batch, heads, n, m)`. The softmax is computed in float32. The result is

@@ -141,7 +141,7 @@ def test_an_unknown_name_is_refused(kind):
 @pytest.mark.parametrize("part", [{"window": "local-p"}, {"coverage": "sum"}, {"dropout": 0.1}])
 def test_a_class_by_its_registered_name_has_parts_of_its_own(part):
     assert isinstance(ATTENTIONS.get("keras_bahdanau>LuongAttention"), layers.LuongAttention)
-    with pytest.raises(ValueError, match=f"that scores. Received: {[*part][0]}="):
+    with pytest.raises(ValueError, match=f"with scores. Received: {[*part][0]}="):
         ATTENTIONS.get("keras_bahdanau>LuongAttention", **part)
 
 
@@ -151,5 +151,5 @@ def test_a_class_by_its_registered_name_has_parts_of_its_own(part):
 )
 def test_parts_of_an_attention_that_scores_are_refused(kind, part):
     ((name, value),) = part.items()
-    with pytest.raises(ValueError, match=f"that scores. Received: {name}={value!r}, attention="):
+    with pytest.raises(ValueError, match=f"with scores. Received: {name}={value!r}, attention="):
         ATTENTIONS.get(kind, **part)

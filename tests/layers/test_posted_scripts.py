@@ -56,7 +56,7 @@ def test_three_changed_lines_repair_it(name):
 def test_a_mistake_is_told_in_a_line(name):
     script = SCRIPTS[name]
     with warnings.catch_warnings():
-        warnings.filterwarnings("error", message="No mask")
+        warnings.filterwarnings("error", message="The values have no mask")
         with pytest.raises((ValueError, TypeError, UserWarning)) as error:
             run(script.mistaken())
     lines = str(error.value).splitlines()  # Keras adds its own inside the call of a user's class

@@ -40,7 +40,7 @@ def first_marked(marked):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Softmax(Normalizer):
-    """Softmax: alpha_ij = exp(beta e_ij) / sum_k exp(beta e_ik)      (Bahdanau et al. 2015, eq. 6).
+    """Softmax: alpha_ij = exp(beta e_ij) / sum_k exp(beta e_ik) (Bahdanau et al. 2015, eq. 6).
 
     A `beta` in (1, 1000] makes the weights sharper: in a long source, such as speech, a few
     positions get most of the weight (Chorowski et al. 2015, section 2.3, sharpening). The weights
@@ -62,7 +62,7 @@ class Softmax(Normalizer):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Sigmoid(Normalizer):
-    """Smoothing: alpha_ij = sigma(e_ij) / sum_k sigma(e_ik)      (Chorowski et al. 2015, 2.3).
+    """Smoothing: alpha_ij = sigma(e_ij) / sum_k sigma(e_ik) (Chorowski et al. 2015, 2.3).
 
     The context becomes a mean over several matching positions, such as all frames of a sound. For
     calls, see `Normalizer`.

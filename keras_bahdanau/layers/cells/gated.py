@@ -80,7 +80,7 @@ def _dropped(h, dropout_masks):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class SimpleCell(RecurrentCell):
-    """Simple recurrent cell: h' = tanh(W x + U h + b)                  (Elman 1990)."""
+    """Simple recurrent cell: h' = tanh(W x + U h + b) (Elman 1990)."""
 
     def advance(self, projected, h, states):
         return (ops.tanh(projected + self.recurrent_projection(h)),)

@@ -23,7 +23,7 @@ def glorot_of_pair(query_shape, values_shape, units):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class AdditiveScore(Score):
-    """Additive score: e_ij = v^T tanh(W s_{i-1} + U h_j)   (Bahdanau et al. 2015, A.1.2).
+    """Additive score: e_ij = v^T tanh(W s_{i-1} + U h_j) (Bahdanau et al. 2015, A.1.2).
 
     `project` computes U h_j once per sentence, and `compare` computes the rest. `units`, a positive
     integer, is n'. `use_bias` adds b inside the tanh. Initializers, regularizers and constraints
@@ -71,7 +71,7 @@ class AdditiveScore(Score):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ConcatScore(AdditiveScore):
-    """Concat score: e_ij = v^T tanh(W [s_i; h_j])      (Luong et al. 2015, section 3.1).
+    """Concat score: e_ij = v^T tanh(W [s_i; h_j]) (Luong et al. 2015, section 3.1).
 
     Since W [s; h] = W_s s + W_h h, this is an `AdditiveScore` with a different initialization: W is
     initialized as a single matrix with `units` rows.

@@ -11,7 +11,7 @@ FAR = -1e6  # gives a weight of exactly 0, but is small compared with the value 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class LocationScore(Score):
-    """Location-based score: e_ij = (W s_i)_j      (Luong et al. 2015, eq. 8, "location").
+    """Location-based score: e_ij = (W s_i)_j (Luong et al. 2015, eq. 8, "location").
 
     The key of position j is row j of W, which has `positions` rows. Positions beyond the last row
     get a score so low that their weight is 0, unless all other positions are masked.

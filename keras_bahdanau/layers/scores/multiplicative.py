@@ -39,7 +39,7 @@ class ScaledDotScore(DotScore):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class GeneralScore(Score):
-    """Bilinear score: e_ij = s_i^T W h_j   (Luong et al. 2015, section 3.1, "general").
+    """Bilinear score: e_ij = s_i^T W h_j (Luong et al. 2015, section 3.1, "general").
 
     W h_j is computed once per sentence. Initializers, regularizers and constraints are as in
     `keras.layers.Dense`.
@@ -85,7 +85,7 @@ SMALLEST = 1e-6  # lower bound for squared lengths: a zero vector has no directi
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class CosineScore(GeneralScore):
-    """Cosine score: e_ij = cos(s_i, W h_j) / T   (Graves et al. 2014, eq. 5 and 6; beta is 1/T).
+    """Cosine score: e_ij = cos(s_i, W h_j) / T (Graves et al. 2014, eq. 5 and 6; beta is 1/T).
 
     The temperature T > 0 is learned and initialized to `temperature`. The score of a zero vector
     is 0, with finite gradients.

@@ -90,8 +90,8 @@ def test_changes_are_one_linear_map_of_all_vectors_of_a_row():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"planes": 4}, "half of the frame size. Received: planes=4, frame_size=6"),
-        ({"convolutions": (1,) * 13}, "must be 0 to 12 widths"),
+        ({"planes": 4}, "half the frame size. Received: planes=4, frame_size=6"),
+        ({"convolutions": (1,) * 13}, "must be a list of 0 to 12 widths"),
         ({"convolutions": (0,)}, "convolutions=0"),
         ({"augmentation": 2}, "augmentation=2"),
     ],
