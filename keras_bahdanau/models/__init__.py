@@ -1,6 +1,6 @@
-"""Subclassed Keras models: encoder, decoder, sequence-to-sequence, ensemble, forecaster.
+"""Subclassed Keras models: encoder, decoder, sequence-to-sequence model, ensemble and forecaster.
 
-`attention_weights` reads the weights inside any Keras model.
+`attention_weights` reads the attention weights inside any Keras model.
 """
 
 from keras_bahdanau.models.decoder import Decoder, DecoderOutput

@@ -6,7 +6,7 @@ PROBABILITY_FUNCTIONS = {
     *("binary_crossentropy", "binary_focal_crossentropy", "categorical_crossentropy"),
     *("categorical_focal_crossentropy", "categorical_generalized_cross_entropy", "dice"),
     *("kl_divergence", "poisson", "sparse_categorical_crossentropy", "tversky"),
-    *("binary_accuracy", "crossentropy", "ce"),  # strings that `compile` itself resolves
+    *("binary_accuracy", "crossentropy", "ce"),  # strings that only `compile` resolves
 }
 PROBABILITY_METRICS = (
     *(keras.metrics.BinaryAccuracy, keras.metrics.FBetaScore, keras.metrics.KLDivergence),
@@ -35,8 +35,8 @@ def check_logits(loss, *metrics):
             if _reads_probabilities(item, module):
                 received = repr(item) if isinstance(item, str) else _name(item)
                 raise ValueError(
-                    f"A Seq2Seq gives logits, not probabilities. Received: {name}={received}. "
-                    f"Give {right}."
+                    f"A Seq2Seq returns logits, not probabilities. Received: {name}={received}. "
+                    f"Use {right}."
                 )
 
 
@@ -46,7 +46,7 @@ def _reads_probabilities(item, module):
             return True
         try:
             item = module.get(item)
-        except ValueError:  # which `compile` rejects, or recognizes as an accuracy
+        except ValueError:  # `compile` rejects the name, or recognizes it as an accuracy
             return False
     if isinstance(item, type):
         item = item()

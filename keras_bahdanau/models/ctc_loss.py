@@ -1,27 +1,29 @@
-"""Connectionist temporal classification: the loss of a text under all of its alignments."""
+"""Connectionist temporal classification (CTC): the loss of a text over all of its alignments."""
 
 from keras import ops
 
 from keras_bahdanau.layers.recurrence import loop
 
-LOG_ZERO = -1e6  # far below the logarithm of any path, and finite, so that gradients are finite
+LOG_ZERO = -1e6  # far below the log-probability of any path, but finite, for finite gradients
 
 
 def ctc_loss(logits, mask, labels):
-    """-log p(labels), summed over all paths through the positions of a source: float32 `(batch,)`.
+    """Return -log p(labels), where p sums over all paths through a source, as float32 `(batch,)`.
 
-    A path has one symbol at each position, a label or the blank, which is id 0; without
-    repetitions and then without blanks it is the text. With alpha_t(l_s) and beta_t(s) the
-    probabilities of all paths to position t that end with label s, or with the blank before it,
+    A path has one symbol at each position: a label, or the blank, which is id 0. Removing first the
+    repetitions and then the blanks gives the text. Let alpha_t(l_s) and beta_t(s) be the
+    probabilities of all paths to position t that end with label s, or with the blank before it:
 
     alpha_t(l_s) = p_t(l_s)   (alpha_{t-1}(l_s) + beta_{t-1}(s)
                                + [l_s != l_{s-1}] alpha_{t-1}(l_{s-1}))
     beta_t(s)    = p_t(blank) (beta_{t-1}(s) + alpha_{t-1}(l_{s-1}))
 
-    (Graves et al. 2006, eq. 6, whose odd and even symbols are the two rows here.) The loss is 0,
-    without gradient, where the labels have no path (`keras.ops.ctc_loss`: infinity or hundreds).
-    `logits` `(batch, source_time, vocabulary)`, `mask` bool `(batch, source_time)`, `labels` int
-    `(batch, target_time)`, right-padded with 0.
+    This is eq. 6 of Graves et al. (2006), with one recursion for the odd symbols and one for the
+    even symbols. If there is no path for the labels, the loss is 0 and has no gradient, whereas
+    `keras.ops.ctc_loss` returns infinity or values in the hundreds.
+
+    `logits` is `(batch, source_time, vocabulary)`, `mask` is bool `(batch, source_time)`, and
+    `labels` is int `(batch, target_time)`, right-padded with 0.
     """
     logits = ops.cast(logits, "float32")
     labels = ops.cast(labels, "int32")
@@ -32,7 +34,7 @@ def ctc_loss(logits, mask, labels):
     flat = ops.reshape(log_probs, (batch * vocabulary, -1))
     emitted = ops.take(flat, rows, axis=0)  # log p_t(l_s): (batch, target_time, source_time)
 
-    before = ops.pad(labels, [[0, 0], [1, 0]])[:, :-1]  # l_{s-1}, 0 before the first
+    before = ops.pad(labels, [[0, 0], [1, 0]])[:, :-1]  # l_{s-1}, or 0 before the first label
     real = ops.not_equal(labels, 0)
     count = ops.sum(ops.cast(real, "int32"), axis=1)  # -> (batch,)
     repeats = ops.sum(ops.cast(real & ops.equal(labels, before), "int32"), axis=1)
@@ -44,10 +46,10 @@ def ctc_loss(logits, mask, labels):
         behind = ops.pad(alpha, [[0, 0], [1, 0]], constant_values=LOG_ZERO)  # alpha(l_{s-1})
         grown = label_log_probs + log_sum(alpha, beta[:, :-1], skips + behind[:, :-1])
         blanks = ops.expand_dims(blank_log_probs, axis=1) + log_sum(beta, behind)
-        is_real = ops.expand_dims(is_real, axis=1)  # padding changes nothing
+        is_real = ops.expand_dims(is_real, axis=1)  # padding does not change the sums
         return (), (ops.where(is_real, grown, alpha), ops.where(is_real, blanks, beta))
 
-    # (batch, target_time), (batch, target_time + 1), of the empty text
+    # for the empty text: (batch, target_time), (batch, target_time + 1)
     alpha = ops.zeros_like(labels, "float32") + LOG_ZERO
     beta = ops.pad(alpha, [[0, 0], [1, 0]])
     # time first: (source_time, batch, target_time), (source_time, batch), (source_time, batch)
@@ -68,10 +70,10 @@ def ctc_loss(logits, mask, labels):
 
 
 def batch_ctc_loss(logits, mask, targets, weights):
-    """Weighted sum of the CTC losses of a batch, the mean of its passes: a float32 scalar.
+    """Return the weighted sum of a batch's CTC losses, averaged over passes, as a float32 scalar.
 
-    `logits` `(passes, batch, source_time, vocabulary)`; `targets` int `(batch, target_time)`, whose
-    end token is not a label; the weight of a target is the largest of its tokens'.
+    `logits` is `(passes, batch, source_time, vocabulary)`. `targets` is int `(batch, target_time)`;
+    the end token is not a label. The weight of a target is the largest weight of its tokens.
     """
     passes, _, time, vocabulary = logits.shape[0], *ops.shape(logits)[1:]
     following = ops.pad(targets[:, 1:], [[0, 0], [0, 1]])
@@ -86,7 +88,7 @@ def batch_ctc_loss(logits, mask, targets, weights):
 
 
 def log_sum(*terms):
-    """Elementwise logarithm of sum_i exp(x_i), from operations that every runtime has."""
+    """Return the elementwise log(sum_i exp(x_i)), using operations that every runtime has."""
     highest = terms[0]
     for term in terms[1:]:
         highest = ops.maximum(highest, term)

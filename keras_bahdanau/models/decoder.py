@@ -1,4 +1,4 @@
-"""Decoder: logits from the teacher's tokens, or from one token at a time."""
+"""Decoder, which predicts logits for whole targets, or for one token at a time."""
 
 from typing import Any, NamedTuple
 
@@ -23,15 +23,15 @@ from keras_bahdanau.settings.removed import drop_removed
 class DecoderOutput(NamedTuple):
     """Output of a `Decoder` for whole targets."""
 
-    logits: Any  # float32 (batch, target_time, vocabulary), or log p if it copies, or ()
-    weights: Any  # float32 (batch, target_time, source_time), of the attention, or ()
+    logits: Any  # float32 (batch, target_time, vocabulary), log p if the decoder copies; or ()
+    weights: Any  # float32 (batch, target_time, source_time), attention weights; or ()
     readout: Any  # (batch, target_time, readout_units), the input of the output layer
-    copying: Any  # `Copying`, or () of a decoder that does not copy
+    copying: Any  # `Copying`, or () for a decoder that does not copy
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Decoder(CompositeLayer, keras.Model):
-    """Attention decoder: whole target sentences in training, one step in search.
+    """Attention decoder, which reads whole target sentences in training, and steps in search.
 
     ```python
     decoder = keras_bahdanau.Decoder(
@@ -40,7 +40,7 @@ class Decoder(CompositeLayer, keras.Model):
     logits = decoder(target_in, memory).logits
     ```
 
-    The cell determines a target step, including its attention:
+    The cell defines how a target step is computed, including its attention:
 
     ```python
     attention = keras_bahdanau.layers.BahdanauAttention(256, coverage="sum")
@@ -50,33 +50,34 @@ class Decoder(CompositeLayer, keras.Model):
     Args:
         vocabulary_size: Positive integer. Number of target tokens; id 0 is padding.
         embedding_units: Positive integer. Width of a token's embedding.
-        cell: A layer of `layers.DECODER_CELLS`: `DecoderCell` (Bahdanau), `InputFeedingCell`
-            (Luong), `ConditionalCell`, `UnfedCell` or `BlockCell`; or None, with `units`.
-        readout: "tanh", "maxout" (Bahdanau), "attentional" (Luong), or "plain": the cell's output.
-        readout_units: Positive integer. Width of the readout; by default the width of an embedding,
-            or of the state for a plain readout.
-        dropout: Float in [0, 1). Dropout rate of embeddings and readout.
-        embedding_dropout: Rate of embeddings only; `dropout` if None.
-        readout_dropout: Rate of the readout only; `dropout` if None.
+        cell: A layer from `layers.DECODER_CELLS`: `DecoderCell` (Bahdanau), `InputFeedingCell`
+            (Luong), `ConditionalCell`, `UnfedCell` or `BlockCell`; or None if `units` is given.
+        readout: "tanh", "maxout" (Bahdanau), "attentional" (Luong), or "plain" to use the output of
+            the cell.
+        readout_units: Positive integer. Width of the readout. By default, it is the width of an
+            embedding, or for a plain readout the width of the state.
+        dropout: Float in [0, 1). Dropout rate of the embeddings and the readout.
+        embedding_dropout: Dropout rate of the embeddings only; `dropout` if None.
+        readout_dropout: Dropout rate of the readout only; `dropout` if None.
         word_dropout: Float in [0, 1). Rate at which whole embeddings of tokens are dropped.
-        tie_embeddings: Bool. True if the output layer is the embedding, transposed.
-        copy: Bool. True to copy tokens of the source or generate them (See et al. 2017):
+        tie_embeddings: Bool. True if the output layer is the transposed embedding.
+        copy: Bool. True to copy tokens from the source or generate them (See et al. 2017):
             see `log_mixture`. The `Encoder` needs `symbols`.
-        **kwargs: `units`, a positive integer, and `attention`: width and attention of a
-            `DecoderCell`, in place of `cell`.
+        **kwargs: `units`, a positive integer, and `attention`, to create a `DecoderCell` with this
+            width and attention instead of passing `cell`.
 
     Call arguments:
-        target_in: Int tensor `(batch, target_time)`: the start token and the
-            teacher's tokens, right-padded with 0.
+        target_in: Int tensor `(batch, target_time)`: the start token, followed by the target
+            tokens, right-padded with 0.
         memory: `Memory` from an `Encoder`.
-        alignment: Float tensor `(batch, target_time, source_time)`, for `ForcedAlignment`, or ().
+        alignment: Float tensor `(batch, target_time, source_time)` for `ForcedAlignment`, or ().
         return_attention_scores: Python bool. True to compute the weights of the `DecoderOutput`.
-        return_logits: Python bool. False to leave the logits out.
+        return_logits: Python bool. False to omit the logits.
         training: Python bool.
 
-    A `cell` that is not a decoder cell raises TypeError, any other wrong argument ValueError; so do
-    a readout that ignores the last token, a `HardAlignment`, which needs a `HardDecoder`, and
-    copying without attention or symbols.
+    Raises TypeError if `cell` is not a decoder cell. Raises ValueError for any other invalid
+    argument, for a readout that ignores the last token, for a `HardAlignment`, which needs a
+    `HardDecoder`, and for copying without attention or symbols.
     """
 
     readouts = READOUTS
@@ -102,8 +103,8 @@ class Decoder(CompositeLayer, keras.Model):
             cell = DecoderCell(units, **({} if attention is None else {"attention": attention}))
         elif units is not None or attention is not None:
             raise ValueError(
-                "`units` and `attention` make a DecoderCell. Received: `cell` with them, or "
-                "`attention` without `units`. Give them to the cell."
+                "`units` and `attention` create a DecoderCell. Received: `cell` with them, or "
+                "`attention` without `units`. Pass them to the cell."
             )
         check_passed_on(Decoder, kwargs)
         super().__init__(**kwargs)
@@ -141,15 +142,14 @@ class Decoder(CompositeLayer, keras.Model):
         attention = self.cell.attention
         if attention.marginal:
             raise ValueError(
-                "A Decoder reads a context, and does not sum up the places of a HardAlignment. "
-                f"Received: attention={type(attention).__name__}(...). "
-                "Give the HardAlignment itself to a HardDecoder, or another attention to the "
-                "Decoder."
+                "A Decoder reads a context, and does not sum over the positions of a "
+                f"HardAlignment. Received: attention={type(attention).__name__}(...). Pass the "
+                "HardAlignment itself to a HardDecoder, or use another attention."
             )
         check_weights("copy", copy, attention)
 
     def _check_readout(self, readout_units, copy):
-        """Raise ValueError if the readout does not fit its cell or the output layer."""
+        """Raise ValueError if the readout is not compatible with its cell or the output layer."""
         settings = {
             "readout": self.readout_name,
             "readout_state": getattr(self.cell, "readout_state", "current"),
@@ -188,15 +188,15 @@ class Decoder(CompositeLayer, keras.Model):
         if self.built:
             raise ValueError(
                 "Embeddings must be shared before the decoder is built. Received: a built "
-                f"decoder, name={self.name!r}. Make a new one."
+                f"decoder, name={self.name!r}. Create a new decoder."
             )
         untrack_sublayer(self, self.embedding)
-        del self.embedding  # or Keras would still save the replaced layer
+        del self.embedding  # otherwise Keras would still save the replaced layer
         self.embedding = embedding
 
     def prepare(self, memory, alignment=(), training=None):
-        """Project the memory, once per sentence, for all steps: `ProjectedMemory`."""
-        # a search calls no layer that would cast the memory of an encoder with another precision
+        """Project the memory once per sentence, for all steps; return a `ProjectedMemory`."""
+        # in a search, no layer casts the memory of an encoder that has another precision
         floats = {
             name: ops.cast(getattr(memory, name), self.compute_dtype)
             for name in ("values", "summary", "last", "task")
@@ -204,18 +204,18 @@ class Decoder(CompositeLayer, keras.Model):
         return self.cell.prepare(memory._replace(**floats), alignment, training=training)
 
     def initial_state(self, prepared, steps=None):
-        """`DecoderState` before the first token, with room for `steps` in each cache."""
+        """Return the `DecoderState` before the first token, with caches for `steps` steps."""
         state = self.cell.initial_state(prepared)
         return state if steps is None else self.cell.truncate_cache(state, steps)
 
     def embed(self, tokens, training=None):
-        """Embeddings `(..., embedding_units)` of token ids."""
+        """Return the embeddings `(..., embedding_units)` of token ids."""
         embedded = self.word_dropout(self.embedding(tokens), training=training)
         return self.embedding_dropout(embedded, training=training)
 
     @property
     def output_weights(self):
-        """(kernel, bias or None, True for an embedding, which is transposed); or None."""
+        """Tuple (kernel, bias or None, whether it is an embedding to be transposed), or None."""
         layer = self.embedding if self.output_layer is None else self.output_layer
         if layer.quantization_mode is not None:
             self.quantize(layer.quantization_mode)
@@ -224,7 +224,7 @@ class Decoder(CompositeLayer, keras.Model):
         return self.output_layer.kernel, self.output_layer.bias, False
 
     def quantize(self, mode=None, **kwargs):
-        """Raise ValueError: losses and searches read the matrix of the output layer."""
+        """Raise ValueError, because losses and searches read the output layer's matrix."""
         raise ValueError(
             f"A {type(self).__name__} can't be quantized by Keras, which changes the matrices that "
             f"losses and searches read. Received: mode={mode!r}. Export the pipeline: "
@@ -232,7 +232,7 @@ class Decoder(CompositeLayer, keras.Model):
         )
 
     def newest(self, state):
-        """s_i of a `DecoderState`, from the highest recurrent cell."""
+        """Return s_i of a `DecoderState`, from the highest recurrent cell."""
         return self.cell.stack.cells[-1].newest(state.cell[-1])
 
     @property
@@ -241,14 +241,14 @@ class Decoder(CompositeLayer, keras.Model):
         return self.pointer is not None
 
     def copying(self, steps, embedded, memory):
-        """`Copying` of `Step`s that read `embedded` `(..., embedding_units)`, or ()."""
+        """Return the `Copying` for `Step`s that read `embedded` `(..., embedding_units)`, or ()."""
         if self.pointer is None:
             return ()
         generation = self.pointer(steps.output, steps.context, embedded)
         return Copying(generation, steps.weights, memory.symbols)
 
     def logits(self, readout, copying=()):
-        """Float32 logits `(..., vocabulary)` from a readout; log-probabilities with `Copying`."""
+        """Return float32 logits `(..., vocabulary)`, or log-probabilities with a `Copying`."""
         if self.output_layer is None:
             # (..., embedding_units) x (embedding_units, vocabulary)
             logits = self.embedding(readout, reverse=True)
@@ -261,7 +261,10 @@ class Decoder(CompositeLayer, keras.Model):
         return log_mixture(logits, copying) if copying else logits
 
     def step(self, tokens, state, prepared):
-        """One step of a search: (logits `(batch, [beam,] vocabulary)`, `Step`, the next state)."""
+        """Run one step of a search; return (logits, `Step`, next state).
+
+        The logits are float32 `(batch, [beam,] vocabulary)`.
+        """
         embedded = self.embed(tokens)
         step, state = self.cell(embedded, state, prepared)
         readout = self.readout(step.output, step.context, embedded)
@@ -290,7 +293,7 @@ class Decoder(CompositeLayer, keras.Model):
         )
 
     def read(self, target_in, prepared, return_weights, training=None):
-        """(readout, weights or (), `Copying` or ()) of all steps of known targets."""
+        """Run all steps of known targets; return (readout, weights or (), `Copying` or ())."""
         # -> (batch, target_time, embedding_units)
         embedded = self.embed(target_in, training=training)
         steps = self.cell.teacher_forced(
@@ -302,7 +305,7 @@ class Decoder(CompositeLayer, keras.Model):
 
     def get_config(self):
         cell = keras.saving.serialize_keras_object(self.cell)
-        cell.pop("build_config", None)  # the decoder builds it
+        cell.pop("build_config", None)  # the decoder builds the cell
         return {
             **super().get_config(),
             "vocabulary_size": self.vocabulary_size,
@@ -324,11 +327,11 @@ class Decoder(CompositeLayer, keras.Model):
 
 
 def _checked_cell(cell):
-    """The cell, or a TypeError."""
+    """Return the cell, or raise TypeError if it is not a decoder cell."""
     if not isinstance(cell, DecoderCellBase):
         raise TypeError(
-            "`cell` must be a decoder cell, a layer of layers.DECODER_CELLS. "
-            f"Received: cell={cell!r}. Give, for example, layers.DecoderCell(512)."
+            "`cell` must be a decoder cell, a layer from layers.DECODER_CELLS. "
+            f"Received: cell={cell!r}. Pass, for example, layers.DecoderCell(512)."
         )
     return cell
 
@@ -338,5 +341,5 @@ def _check_symbols(memory_shape):
     if not memory_shape.symbols:
         raise ValueError(
             "A decoder copies the symbols of a memory. Received: copy=True with a memory without "
-            "symbols. Give the encoder `symbols`, those of `Source.symbols`, or leave copying out."
+            "symbols. Set `symbols` of the encoder to `Source.symbols`, or use copy=False."
         )

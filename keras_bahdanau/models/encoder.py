@@ -1,4 +1,4 @@
-"""From the features of a source to the `Memory` that a decoder attends to."""
+"""Encoder, which turns the features of a source into the `Memory` that a decoder attends to."""
 
 import math
 from numbers import Integral
@@ -17,9 +17,9 @@ from keras_bahdanau.settings.guesses import check_passed_on
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Encoder(CompositeLayer, keras.Model):
-    """Front end, readers and summary: the memory of a source.
+    """Encoder made of a front end, readers and a summary, which returns the memory of a source.
 
-    The default is an embedding of tokens and a bidirectional RNN (Bahdanau et al. 2015,
+    By default, it consists of a token embedding and a bidirectional RNN (Bahdanau et al. 2015,
     section 3.2):
 
     ```python
@@ -27,7 +27,7 @@ class Encoder(CompositeLayer, keras.Model):
     memory = encoder(source)          # .values (batch, source_time, 512), .mask, .summary
     ```
 
-    Front end and readers can also be layers:
+    You can also pass layers as front end and readers:
 
     ```python
     encoder = keras_bahdanau.Encoder(
@@ -36,42 +36,43 @@ class Encoder(CompositeLayer, keras.Model):
     )
     ```
 
-    Otherwise `vocabulary_size` and `embedding_units` make a `TokenEmbedding`; and `units`, `cell`,
-    `depth`, `kind` and `recurrent_dropout` make the readers.
+    Otherwise, `vocabulary_size` and `embedding_units` define a `TokenEmbedding`, and `units`,
+    `cell`, `depth`, `kind` and `recurrent_dropout` define the readers.
 
     Args:
         vocabulary_size: Positive integer. Number of source tokens; id 0 is padding.
         embedding_units: Positive integer. Width of a token's embedding.
         units: Positive integer. Width of each direction.
-        cell: A name of `layers.CELLS` ("gru", "lstm", ...), or a Keras cell, of which
-            each direction has a copy. Convolutions and self-attention have none.
-        depth: Positive integer. Number of layers on top of each other.
-        dropout: Float in [0, 1). Dropout rate of the vectors, between layers and of the values.
-        embedding_dropout: Rate of the vectors only; `dropout` if None.
-        kind: "bidirectional", "unidirectional", "pyramidal" (each layer but the lowest
-            halves the time), "rows" of a grid, "transformer" (self-attention, without a cell),
+        cell: A name in `layers.CELLS` ("gru", "lstm", ...), or a Keras cell, which each direction
+            copies. Convolutions and self-attention do not use it.
+        depth: Positive integer. Number of stacked layers.
+        dropout: Float in [0, 1). Dropout rate of the vectors, between layers, and of the values.
+        embedding_dropout: Dropout rate of the vectors only; `dropout` if None.
+        kind: "bidirectional", "unidirectional", "pyramidal" (each layer except the lowest halves
+            the time axis), "rows" (for grids), "transformer" (self-attention, without a cell),
             "convolutional" (gated linear units) or "convolutional-tanh".
-        summary: Source of the first decoder state: "mean", of the real values;
-            "backward", the backward direction's state at the first token (the paper's);
-            "last", the state at the end of each direction.
-        residual: Bool. True to add the input of a recurrent layer to its output, from the
-            second layer up, where both have the same length; convolutions always do.
+        summary: Vector from which the first decoder state is computed: "mean", the mean of the real
+            values; "backward", the backward direction's state at the first token (as in the paper);
+            or "last", the state at the end of each direction.
+        residual: Bool. True to add the input of each recurrent layer, from the second layer up, to
+            its output if both have the same length. Convolutions always do this.
         recurrent_dropout: Float in [0, 1). Dropout rate of the state: see
             `BidirectionalRNN`.
         word_dropout: Float in [0, 1). Rate at which whole vectors are dropped.
         front_end: A front end: see `layers.front_ends`.
         readers: List of readers, called one after another: see `layers.readers`.
-        symbols: For a decoder that copies: sequence of `vocabulary_size` integers, the target id
-            as which each source id is copied, -1 for none, from `Source.symbols`; or None.
+        symbols: For a decoder that copies, the sequence `Source.symbols` of `vocabulary_size`
+            integers: for each source id, the target id that copying writes, or -1. Otherwise None.
 
-    The encoder's `reduction` is the product of the reductions of front end and readers: position j
-    of the memory begins at `reduction * j` of the source.
+    The `reduction` of the encoder is the product of the reductions of the front end and the
+    readers. Position j of the memory begins at position `reduction * j` of the source.
 
-    Features of the source for the front end, for text an int tensor `(batch, source_time)`,
-    right-padded with 0, give a `Memory`, zero for an empty source.
+    A call takes the features of the source for the front end (for text, an int tensor
+    `(batch, source_time)`, right-padded with 0) and returns a `Memory`, which is zero for an empty
+    source.
 
-    Arguments that are not as documented, or contradict each other, raise ValueError; so do symbols
-    of a source without tokens, and a reader that reduces the time of tokens or of a grid.
+    Raises ValueError if arguments are invalid or contradict each other, if there are symbols for a
+    source without tokens, or if a reader reduces the time axis of tokens or of a grid.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class Encoder(CompositeLayer, keras.Model):
         **kwargs,
     ):
         check_passed_on(Encoder, kwargs)
-        super().__init__(autocast=False, **kwargs)  # a source casts its numbers itself
+        super().__init__(autocast=False, **kwargs)  # the front end casts its inputs itself
         self.dropout = checks.rate("dropout", "the dropout rate", dropout)
         self.summary_name = checks.choice("summary", summary, SUMMARIES)
         self.residual = residual
@@ -121,7 +122,7 @@ class Encoder(CompositeLayer, keras.Model):
         else:
             self.readers = list(checks.whole("readers", readers, arguments, Encoder))
             if not self.readers:
-                raise ValueError("`readers` must have at least one layer. Received: readers=[]")
+                raise ValueError("`readers` must contain at least one layer. Received: readers=[]")
         for reader in self.readers:
             if getattr(reader, "grid_height", 0) is None:
                 reader.grid_height = getattr(self.front_end, "grid_height", 1)
@@ -132,34 +133,34 @@ class Encoder(CompositeLayer, keras.Model):
         self.symbols = None if symbols is None else self._checked_symbols(symbols)
 
     def _check_reduction(self):
-        """Raise ValueError if tokens would be merged, or positions of a grid dropped."""
+        """Raise ValueError if tokens would be merged, or grid positions would be dropped."""
         if self.reduction > 1 and hasattr(self.front_end, "ids"):
             raise ValueError(
-                "An encoder of text keeps each token. Received: "
+                "An encoder for text must not merge tokens. Received: "
                 f"reduction={self.reduction} with front_end={type(self.front_end).__name__}(...). "
-                'Leave readers that reduce it out, such as those of kind="pyramidal".'
+                'Leave out readers that reduce the source, such as those of kind="pyramidal".'
             )
         height = getattr(self.front_end, "grid_height", 1)
         if height > 1 < self.reduction:
             raise ValueError(
-                "An encoder keeps the positions of a grid, of which each column has the same "
-                f"number. Received: reduction={self.reduction} with a front end of "
-                f"grid_height={height}. Leave readers that reduce it out, such as those of "
-                'kind="pyramidal"; larger cells make a coarser grid.'
+                "An encoder must not merge the positions of a grid. Received: "
+                f"reduction={self.reduction} with a front end of grid_height={height}. Leave out "
+                'readers that reduce the source, such as those of kind="pyramidal", or use larger '
+                "cells for a coarser grid."
             )
 
     def _checked_symbols(self, symbols):
-        """The symbols as a tuple, or ValueError unless each source token has one."""
+        """Return the symbols as a tuple; raise ValueError unless each source token has one."""
         if not hasattr(self.front_end, "ids"):
             raise ValueError(
-                "Symbols are copied from a source of tokens. Received: symbols with "
-                f"front_end={type(self.front_end).__name__}(...). Give None for them."
+                "`symbols` needs a source of tokens. Received: symbols with "
+                f"front_end={type(self.front_end).__name__}(...). Use symbols=None."
             )
         symbols = tuple(symbols)
         wrong = [symbol for symbol in symbols if not isinstance(symbol, Integral) or symbol < -1]
         if wrong or len(symbols) != self.source_size:
             raise ValueError(
-                "`symbols` must have an id of the target, or -1, for each id of the source. "
+                "`symbols` must contain a target id, or -1, for each source id. "
                 f"Received: {len(symbols)} symbols, {len(wrong)} of them invalid, with "
                 f"vocabulary_size={self.source_size}. Use `Source.symbols`."
             )
@@ -167,7 +168,7 @@ class Encoder(CompositeLayer, keras.Model):
 
     @property
     def source_size(self):
-        """Size of the source: ids of a vocabulary, or values of a frame."""
+        """Size of the source: number of ids in its vocabulary, or of values in a frame."""
         return self.front_end.source_size
 
     @property
@@ -182,7 +183,7 @@ class Encoder(CompositeLayer, keras.Model):
 
     @property
     def memory_shape(self):
-        """A `Memory` of shapes; batch and time are None."""
+        """A `Memory` that contains shapes; batch and time are None."""
         return Memory(
             values=(None, None, self.values_units),
             mask=(None, None),
@@ -194,7 +195,7 @@ class Encoder(CompositeLayer, keras.Model):
 
     def build(self, features_shape=None):
         with outside_graphs():
-            self.front_end.build()  # the output width of a front end does not depend on the input
+            self.front_end.build()  # its output width does not depend on the input
             width = self.front_end.units
             for reader in self.readers:
                 reader.build((None, None, width))
@@ -202,14 +203,14 @@ class Encoder(CompositeLayer, keras.Model):
         self.built = True
 
     def _check_features(self, features):
-        """Raise ValueError unless features of text are ids `(batch, source_time)`."""
+        """Raise ValueError if features for text are not ids `(batch, source_time)`."""
         if hasattr(self.front_end, "ids") and hasattr(features, "shape"):
             shape = tuple(features.shape)
             dtype = getattr(features.dtype, "name", str(features.dtype))
             if len(shape) != 2 or not any(kind in dtype for kind in ("int", "float")):
                 raise ValueError(
                     "The source of an Encoder must be token ids (batch, source_time). Received: "
-                    f"source.shape={shape}, dtype={dtype}. Give int ids, 0 at padding."
+                    f"source.shape={shape}, dtype={dtype}. Pass integer ids, with 0 at padding."
                 )
 
     def __call__(self, features, *args, **kwargs):
@@ -232,14 +233,14 @@ class Encoder(CompositeLayer, keras.Model):
         )
 
     def _symbols_of(self, features):
-        """Int32 `(batch, source_time)`, or () without symbols."""
+        """Return the symbols of a source, int32 `(batch, source_time)`, or ()."""
         if self.symbols is None:
             return ()
         symbols = ops.convert_to_tensor(self.symbols, "int32")  # (source_size,)
         return ops.take(symbols, self.front_end.ids(features), axis=0)
 
     def _read(self, vectors, mask, training):
-        """(values, zero at padding; their mask)."""
+        """Run the readers; return (values, with zero at padding; their mask)."""
         values = self.word_dropout(vectors, training=training)
         values = self.dropouts[0](values, training=training)
         for index, (reader, dropout) in enumerate(
@@ -276,12 +277,12 @@ class Encoder(CompositeLayer, keras.Model):
 
 
 def layer_reduction(layer):
-    """Number of vectors that a front end or reader merges into one; 1 by default."""
+    """Return the number of vectors that a front end or reader merges into one, 1 by default."""
     return getattr(layer, "reduction", 1)
 
 
 def _part_config(layer):
-    """The config of a part without its shapes, since the encoder builds it."""
+    """Return the config of a part without its build config, since the encoder builds it."""
     config = keras.saving.serialize_keras_object(layer)
     config.pop("build_config", None)
     return config

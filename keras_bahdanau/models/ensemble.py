@@ -12,14 +12,14 @@ from keras_bahdanau.models.training_output import TrainingOutput, is_tensor
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Ensemble(CompositeLayer, StepModel, keras.Model):
-    """Several `Seq2Seq` with the same vocabularies, which a search uses as one model.
+    """Several `Seq2Seq` models with the same vocabularies, which a search uses as one model.
 
     p(y_i | y_1 ... y_{i-1}, x) = 1/n sum_k p_k(y_i | y_1 ... y_{i-1}, x)
     alpha_ij                    = 1/n sum_k alpha_kij
 
-    The mean is over probabilities: in a mean of logarithms one member could veto a token. All
-    members read the token that is then chosen (Sutskever et al. 2014, table 1; Sennrich et al.
-    2016, the Edinburgh systems for WMT16). An ensemble is for decoding: train its members
+    Probabilities are averaged, because with an average of logarithms a single member could veto a
+    token. All members then read the chosen token (Sutskever et al. 2014, table 1; Sennrich et al.
+    2016, the Edinburgh systems for WMT16). An ensemble is only for decoding: train its members
     separately.
 
     ```python
@@ -27,17 +27,17 @@ class Ensemble(CompositeLayer, StepModel, keras.Model):
     translator = keras_bahdanau.Translator(source, ensemble, target)
     ```
 
-    Calls: as in `Seq2Seq`, except for the output: float32 log-probabilities, which are also logits.
-    No members, repeated members, and different vocabularies or lengths of the memory raise
-    ValueError; other models than `Seq2Seq` raise TypeError.
+    Calls are as in `Seq2Seq`, except that the output is float32 log-probabilities, which are also
+    valid logits. Raises ValueError if there are no members, if a member is repeated, or if their
+    vocabularies or memory lengths differ. Raises TypeError if a member is not a `Seq2Seq`.
     """
 
     def __init__(self, models, **kwargs):
-        super().__init__(autocast=False, **kwargs)  # a source casts its numbers itself
+        super().__init__(autocast=False, **kwargs)  # the front ends cast their inputs themselves
         self.models = list(models)
         _check_members(self.models)
         if all(model.built for model in self.models):
-            self.build()  # or Keras would save it without their weights
+            self.build()  # otherwise Keras would save it without their weights
 
     @property
     def source_limits(self):
@@ -61,7 +61,7 @@ class Ensemble(CompositeLayer, StepModel, keras.Model):
         self.built = True
 
     def encode(self, features, alignment=(), training=None):
-        """`Prepared` of all members: a tuple of theirs, and the mean of their CTC probabilities."""
+        """Return a `Prepared` with those of all members and the mean of their CTC probabilities."""
         if not self.built:
             self.build()
         members = [model.encode(features, alignment, training=training) for model in self.models]
@@ -77,7 +77,7 @@ class Ensemble(CompositeLayer, StepModel, keras.Model):
         return tuple(model.initial_state(member, steps) for model, member in members)
 
     def decode_step(self, tokens, state, prepared):
-        """The mean of the members' distributions, as log-probabilities: see `StepModel`."""
+        """Compute the mean of the members' distributions, as log-probabilities: see `StepModel`."""
         members = zip(self.models, state, prepared.projected, strict=True)
         steps = [model.decode_step(tokens, *member) for model, *member in members]
         outputs, weights, states = zip(*steps, strict=True)
@@ -101,7 +101,7 @@ class Ensemble(CompositeLayer, StepModel, keras.Model):
 
 
 def _prediction(model, inputs, training):
-    """(logits, weights) of a member; in training of its first pass."""
+    """Return (logits, weights) of a member; in training, those of its first pass."""
     output = model(inputs, return_attention_scores=True, training=training)
     if isinstance(output, TrainingOutput):
         return model.logits(output), output.weights[0]
@@ -109,15 +109,15 @@ def _prediction(model, inputs, training):
 
 
 def log_mean_exp(log_probs):
-    """Logarithm of the mean of probabilities, given as tensors of log-probabilities."""
+    """Return the logarithm of the mean of probabilities, from a list of log-probabilities."""
     stacked = ops.stack(log_probs)  # -> (models, batch, [beam,] vocabulary)
-    largest = ops.max(stacked, axis=0, keepdims=True)  # prevents that all are exp(-1000) = 0
+    largest = ops.max(stacked, axis=0, keepdims=True)  # avoids that all underflow to 0
     mean = ops.mean(ops.exp(stacked - largest), axis=0)  # -> (batch, [beam,] vocabulary)
     return ops.log(mean) + ops.squeeze(largest, axis=0)
 
 
 def _member_config(model):
-    """The config of a member, without its optimizer."""
+    """Return the config of a member, without its optimizer."""
     config = keras.saving.serialize_keras_object(model)
     config.pop("compile_config", None)
     return config
@@ -129,7 +129,7 @@ def _mean(tensors):
 
 def _check_members(models):
     if not models:
-        raise ValueError("An ensemble must have at least one model. Received: models=[]")
+        raise ValueError("An ensemble must contain at least one model. Received: models=[]")
     wrong_types = [type(model).__name__ for model in models if not isinstance(model, Seq2Seq)]
     if wrong_types:
         raise TypeError(
@@ -138,18 +138,18 @@ def _check_members(models):
     if len({id(model) for model in models}) < len(models):
         raise ValueError(
             "The members of an ensemble must be different objects. Received: one model twice. "
-            "Load it a second time, or leave it out."
+            "Load it a second time, or leave one out."
         )
     sizes = [(model.source_limits.size, model.target_vocabulary_size) for model in models]
     if len(set(sizes)) > 1:
         raise ValueError(
             "The members of an ensemble must have the same vocabularies. "
-            f"Received: models of the sizes (source, target) {sizes}. "
+            f"Received: models with the (source, target) sizes {sizes}. "
             "Train them on the same source and target."
         )
     reductions = [model.source_limits.reduction for model in models]
     if len(set(reductions)) > 1:
         raise ValueError(
-            "The members of an ensemble must reduce the source alike, since their attention is "
+            "The members of an ensemble must have the same reduction, because their attention is "
             f"averaged. Received: models with the reductions {reductions}. Leave some out."
         )

@@ -8,38 +8,38 @@ from keras import ops
 
 from keras_bahdanau.settings import checks
 
-SMALLEST_SCALE = 1e-3  # least deviation of a Gaussian, in scales of the window
+SMALLEST_SCALE = 1e-3  # smallest deviation of a Gaussian, in units of the window's scale
 
 
 class ForecastHead:
-    """Base of the heads: parameters of the distribution of each value, loss and quantiles.
+    """Base class of the heads, which predict the parameters of each value's distribution.
 
-    A custom head, for a Student t distribution for example, is a subclass registered with Keras,
-    with `size` and the methods below; `get_config` returns the constructor's arguments. All tensors
-    are float32, and the last axis of `parameters` has length `size`.
+    To write a custom head, for example for a Student t distribution, register a subclass with
+    Keras, set `size`, and implement the methods below. `get_config` must return the constructor's
+    arguments. All tensors are float32, and the last axis of `parameters` has length `size`.
     """
 
-    size = 1  # parameters of a value
+    size = 1  # number of parameters for each value
     has_quantiles = True
 
     def parameters(self, outputs):
-        """Parameters `(batch, channels, size)` of unbounded outputs of the same shape."""
+        """Return parameters `(batch, channels, size)` from unbounded outputs of the same shape."""
         raise NotImplementedError
 
     def loss(self, y, parameters):
-        """Loss of each value, in the shape of `y` `(batch, horizon, channels)`."""
+        """Return the loss of each value, in the shape of `y`, `(batch, horizon, channels)`."""
         raise NotImplementedError
 
     def quantile(self, parameters, level=0.5):
-        """Value below which the share `level` lies: `parameters` without their last axis.
+        """Return the quantile at `level`, in the shape of `parameters` without the last axis.
 
-        `level` is a float in (0, 1), or a tensor in the shape of the values. At 0.5 it is the point
-        forecast, which the next step reads.
+        `level` is a float in (0, 1), or a tensor with the shape of the result. The quantile at 0.5
+        is the point forecast, which the next step reads.
         """
         raise NotImplementedError
 
     def affine(self, parameters, location, scale):
-        """Parameters of location + scale * value, both `(batch, 1, channels)`."""
+        """Return the parameters of location + scale * value; both are `(batch, 1, channels)`."""
         return parameters * ops.expand_dims(scale, -1) + ops.expand_dims(location, -1)
 
     def get_config(self):
@@ -47,15 +47,15 @@ class ForecastHead:
 
     @classmethod
     def from_config(cls, config):
-        """Head of a config."""
+        """Return the head for a config."""
         return cls(**config)
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class PointHead(ForecastHead):
-    """Mean of each value, by the squared error (y - mean)^2.
+    """Head that predicts the mean of each value, with the loss (y - mean)^2.
 
-    The median, by the absolute error, is `QuantileHead((0.5,))`.
+    To predict the median, with the absolute error as loss, use `QuantileHead((0.5,))`.
     """
 
     has_quantiles = False
@@ -69,8 +69,8 @@ class PointHead(ForecastHead):
     def quantile(self, parameters, level=0.5):
         if not isinstance(level, Real) or level != 0.5:
             raise ValueError(
-                "A point forecast has no quantiles but 0.5. Received: "
-                f"level={level if isinstance(level, Real) else 'a tensor'}. Give the forecaster "
+                "A point forecast has no quantile except 0.5. Received: "
+                f"level={level if isinstance(level, Real) else 'a tensor'}. Use a forecaster with "
                 'head="gaussian" or "quantiles".'
             )
         return parameters[..., 0]
@@ -78,12 +78,12 @@ class PointHead(ForecastHead):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class GaussianHead(ForecastHead):
-    """Mean and standard deviation of each value, by the negative log-likelihood.
+    """Head that predicts the mean and standard deviation of each value, with the loss -log p(y).
 
     loss = log(2 pi) / 2 + log(deviation) + ((y - mean) / deviation)^2 / 2
 
-    The last axis is [mean, deviation]. The deviation is softplus(output) + 0.001, in scales of the
-    window.
+    The last axis of the parameters is [mean, deviation]. The deviation is softplus(output) + 0.001,
+    in units of the window's scale.
     """
 
     size = 2
@@ -114,20 +114,20 @@ class GaussianHead(ForecastHead):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class QuantileHead(ForecastHead):
-    """Quantiles of each value, by the mean of their pinball losses.
+    """Head that predicts quantiles of each value, with the mean of their pinball losses.
 
     loss = mean_k max(q_k d_k, (q_k - 1) d_k),   d_k = y - value_k
 
-    Values never cross: softplus(output) is the distance of each to the next. The distribution is
-    uniform between two quantiles; beyond the outer quantiles, sample paths use the density just
-    within.
+    The predicted quantiles never cross, because the distance from each to the next is
+    softplus(output). Between two quantiles, the distribution is uniform. Beyond the outermost
+    quantiles, sample paths use the density of the outermost interval.
 
     Args:
-        quantiles: Increasing floats in (0, 1), including 0.5, the forecast that the next step
-            reads.
+        quantiles: Increasing floats in (0, 1), which must include 0.5, the forecast that the next
+            step reads.
 
     Raises:
-        ValueError: If the quantiles are not as above.
+        ValueError: If the quantiles are invalid.
     """
 
     def __init__(self, quantiles=(0.1, 0.5, 0.9)):
@@ -149,7 +149,7 @@ class QuantileHead(ForecastHead):
         distances = [outputs[..., : self.median], outputs[..., self.median + 1 :]]
         distances = ops.softplus(ops.concatenate(distances, axis=-1))
         distances = ops.concatenate([ops.zeros_like(median), distances], axis=-1)
-        positions = ops.cumsum(distances, axis=-1)  # above the lowest quantile
+        positions = ops.cumsum(distances, axis=-1)  # relative to the lowest quantile
         return median + positions - positions[..., self.median : self.median + 1]
 
     def loss(self, y, parameters):
@@ -180,35 +180,38 @@ HEADS = {"point": PointHead, "gaussian": GaussianHead, "quantiles": QuantileHead
 
 
 def resolve_head(head):
-    """A head, also by its name in `HEADS`; ValueError or TypeError for anything else."""
+    """Return a head, given a head or its name in `HEADS`.
+
+    Raises ValueError for an unknown name, and TypeError for anything else.
+    """
     if isinstance(head, str):
         return HEADS[checks.choice("head", head, HEADS)]()
     if isinstance(head, ForecastHead):
         return head
     raise TypeError(
         f"`head` must be one of {', '.join(map(repr, HEADS))}, or a ForecastHead. Received: "
-        f"head={head!r}. For other quantiles give models.QuantileHead(quantiles)."
+        f"head={head!r}. For other quantiles, pass models.QuantileHead(quantiles)."
     )
 
 
 def _check_level(level, low, high):
-    """Raise ValueError unless a level is between two others."""
+    """Raise ValueError unless a level is between `low` and `high`."""
     if not low < level < high:
         raise ValueError(
-            f"`level` must be within ({low}, {high}). Received: level={level}. Give the forecaster "
-            "a head that knows this quantile."
+            f"`level` must be within ({low}, {high}). Received: level={level}. Use a forecaster "
+            "with a head that can predict this quantile."
         )
 
 
 def _check_quantiles(quantiles):
-    """Quantiles as a tuple of floats, or ValueError."""
+    """Return the quantiles as a tuple of floats, or raise ValueError."""
     levels = quantiles if isinstance(quantiles, list | tuple) else [quantiles]
     are_numbers = all(isinstance(level, Real) for level in levels)
     bounds = (0.0, *levels, 1.0)
     rising = are_numbers and all(low < high for low, high in zip(bounds, bounds[1:], strict=False))
     if not rising or 0.5 not in levels:
         raise ValueError(
-            "`quantiles` must rise within (0, 1), with 0.5 among them. Received: "
-            f"quantiles={quantiles!r}. Give (0.1, 0.5, 0.9), for example."
+            "`quantiles` must increase within (0, 1) and include 0.5. Received: "
+            f"quantiles={quantiles!r}. Use (0.1, 0.5, 0.9), for example."
         )
     return tuple(map(float, levels))

@@ -1,4 +1,4 @@
-"""Inputs of a `Forecaster`: names, shapes, and the scaled past with missing values filled."""
+"""Inputs of a `Forecaster`: their names and shapes, and the scaled past without missing values."""
 
 from typing import Any, NamedTuple
 
@@ -7,36 +7,36 @@ from keras import ops
 from keras_bahdanau.layers.attention.arguments import may_equal
 
 INPUTS = ("past", "past_covariates", "future_covariates", "mask", "levels")
-SERIES = INPUTS[:3]  # inputs whose width determines weights
+SERIES = INPUTS[:3]  # inputs whose width determines the shape of weights
 SCALINGS = ("standard", "mean", None)
-SMALLEST_VARIANCE = 1e-14  # for values of mean magnitude 1: float32's rounding
+SMALLEST_VARIANCE = 1e-14  # rounding error of float32 for values of mean magnitude 1
 
 
 def named_inputs(inputs):
-    """Dictionary from the names of `INPUTS` to tensors or shapes, without None.
+    """Return a dictionary from names in `INPUTS` to tensors or shapes, without None values.
 
-    Unknown names, or a missing past, raise ValueError.
+    Raises ValueError if a name is unknown, or the past is missing.
     """
     if not isinstance(inputs, dict):
         return {"past": inputs}
     inputs = {name: value for name, value in inputs.items() if value is not None}
     if "past" not in inputs or not inputs.keys() <= set(INPUTS):
         raise ValueError(
-            f'Inputs must be "past", and any of {", ".join(INPUTS[1:])}. Received: '
+            f'Inputs must be "past" and any of {", ".join(INPUTS[1:])}. Received: '
             f"{', '.join(map(str, inputs)) or 'none of them'}."
         )
     return inputs
 
 
 def check_inputs(inputs, horizon, widths=None):
-    """Raise TypeError or ValueError unless named inputs have the shapes of a `Forecaster`.
+    """Raise TypeError or ValueError unless named inputs have the shapes that a `Forecaster` needs.
 
-    `widths` are those of a built model, by the names of `SERIES`.
+    `widths` are the widths of the inputs of a built model, by their names in `SERIES`.
     """
     for name, tensor in inputs.items():
         if not hasattr(tensor, "shape"):
             raise TypeError(
-                f"`{name}` must be an array or a tensor. Received: {type(tensor).__name__}. Give "
+                f"`{name}` must be an array or a tensor. Received: {type(tensor).__name__}. Pass "
                 "several inputs as a dictionary."
             )
     shapes = {name: tuple(tensor.shape) for name, tensor in inputs.items()}
@@ -44,7 +44,7 @@ def check_inputs(inputs, horizon, widths=None):
     if len(past) != 3 or past[1] == 0:
         raise ValueError(
             "The past must be (batch, time, channels), with at least one step. Received: "
-            f"past.shape={past}. Give one series as x[..., np.newaxis]."
+            f"past.shape={past}. Pass a single series as x[..., np.newaxis]."
         )
     batch, time, channels = past
     forms = {
@@ -56,13 +56,14 @@ def check_inputs(inputs, horizon, widths=None):
     for name, allowed in forms.items():
         if name in shapes and not any(_fits(shapes[name], form) for form in allowed):
             raise ValueError(
-                f"`{name}` must be of shape {' or '.join(map(str, allowed))}. Received: "
+                f"`{name}` must have shape {' or '.join(map(str, allowed))}. Received: "
                 f"{name}.shape={shapes[name]} with past.shape={past}, horizon={horizon}."
             )
     received = {name: shapes[name][-1] for name in SERIES if name in shapes}
     if widths is not None and received != widths:
         raise ValueError(
-            f"The last axes must be as in the first call, {dict(widths)}. Received: {received}."
+            f"The last axes must be the same as in the first call, {dict(widths)}. Received: "
+            f"{received}."
         )
 
 
@@ -70,7 +71,7 @@ def check_target(y, horizon, channels):
     """Raise ValueError unless targets are `(batch, horizon, channels)`."""
     if not _fits(tuple(y.shape), (None, horizon, channels)):
         raise ValueError(
-            f"`y` must be (batch, {horizon}, {channels}), the steps of the horizon with the "
+            f"`y` must be (batch, {horizon}, {channels}): the steps of the horizon, with the "
             f"channels of the past. Received: y.shape={tuple(y.shape)}."
         )
 
@@ -80,7 +81,7 @@ def _fits(shape, form):
 
 
 class PastWindow(NamedTuple):
-    """The scaled past of a batch of series, and the scale of each row and channel, in float32."""
+    """Scaled past of a batch of series, and the scale of each row and channel, in float32."""
 
     inputs: Any  # (batch, time, 2 * channels + covariates): values, 1 where observed, covariates
     mask: Any  # bool (batch, time), True where a step is real
@@ -89,17 +90,17 @@ class PastWindow(NamedTuple):
     recent: Any  # (batch, size, channels), values of the last steps, scaled; see `_recent`
 
     def scaled(self, values):
-        """Values `(batch, horizon, channels)` in scales of the window."""
+        """Return values `(batch, horizon, channels)` scaled like the window."""
         return (values - self.location) / self.scale
 
 
 def read_window(past, mask, covariates, scaling, size=1):
-    """`PastWindow` of the past `(batch, time, channels)` of a batch; NaN is a missing value.
+    """Return the `PastWindow` for the past `(batch, time, channels)`, where NaN is missing.
 
-    Steps where a mask `(batch, time)` is False, and steps before the first observed value of a row,
-    are padding. Another missing value, NaN or False in a mask `(batch, time, channels)`, is 0 in
-    scales of the window, and marked. `covariates` are `(batch, time, width)` or None; `scaling` is
-    one of `SCALINGS`; `size` the number of recent values.
+    Steps are padding where a mask `(batch, time)` is False, and before the first observed value of
+    a row. Other missing values, which are NaN or False in a mask `(batch, time, channels)`, become
+    0 after scaling and are marked. `covariates` is `(batch, time, width)` or None, `scaling` is in
+    `SCALINGS`, and `size` is the number of recent values.
     """
     past = ops.cast(past, "float32")
     observed = ops.logical_not(ops.isnan(past))
@@ -122,10 +123,11 @@ def read_window(past, mask, covariates, scaling, size=1):
 
 
 def _scale(values, observed, scaling):
-    """Location and scale `(batch, 1, channels)` of observed values; others are 0.
+    """Return location and scale `(batch, 1, channels)` of observed values; other values are 0.
 
-    "standard": mean and standard deviation; "mean": 0 and the mean magnitude, as in DeepAR. The
-    scale of a constant window is its magnitude, and 1 where that is 0.
+    For "standard", these are the mean and the standard deviation. For "mean", they are 0 and the
+    mean magnitude, as in DeepAR. The scale of a constant window is its magnitude, or 1 if that
+    is 0.
     """
     count = ops.maximum(ops.sum(ops.cast(observed, "float32"), axis=1, keepdims=True), 1.0)
 
@@ -140,8 +142,8 @@ def _scale(values, observed, scaling):
     if scaling == "mean":
         return zeros, magnitude
     center = mean(values)
-    ratios = (values - center) / magnitude  # prevents overflow of squares
-    rounding = mean(ratios)  # the error of the center
+    ratios = (values - center) / magnitude  # prevents squares from overflowing
+    rounding = mean(ratios)  # the rounding error of the center
     variance = mean(ops.square(ratios - rounding))
     varies = variance > SMALLEST_VARIANCE
     deviation = ops.sqrt(ops.where(varies, variance, 1.0))
@@ -149,15 +151,15 @@ def _scale(values, observed, scaling):
 
 
 def _recent(values, observed, steps, size):
-    """Values `(batch, size, channels)` of the last real steps; 0 where there is none.
+    """Return the values `(batch, size, channels)` of the last real steps, or 0 if there are none.
 
-    The last one is the last observed value of each channel.
+    For the last step, each channel has its last observed value.
     """
     last = ops.expand_dims(_last_observed(values, observed), axis=1)
     if size == 1:
         return last
     counts = ops.cumsum(ops.cast(steps, "int32"), axis=1)
-    ranks = ops.where(steps, counts[:, -1:] - counts + 1, 0)  # of the last real step 1
+    ranks = ops.where(steps, counts[:, -1:] - counts + 1, 0)  # 1 for the last real step
     ranks = ops.expand_dims(ops.expand_dims(ranks, axis=1), axis=-1)
     slots = ops.reshape(ops.arange(size, 1, -1, dtype="int32"), (1, -1, 1, 1))
     values = ops.where(ops.equal(ranks, slots), ops.expand_dims(values, axis=1), 0.0)
@@ -165,7 +167,7 @@ def _recent(values, observed, steps, size):
 
 
 def _last_observed(values, observed):
-    """Last observed value `(batch, channels)` of each channel, 0 without one."""
+    """Return the last observed value `(batch, channels)` of each channel, or 0 without any."""
     steps = ops.reshape(ops.arange(1, ops.shape(values)[1] + 1, dtype="int32"), (1, -1, 1))
     last = ops.max(ops.where(observed, steps, 0), axis=1, keepdims=True)
     return ops.sum(ops.where(ops.equal(steps, last), values, 0.0), axis=1)

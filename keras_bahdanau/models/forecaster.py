@@ -1,4 +1,4 @@
-"""Forecaster: an encoder and an attention decoder for series of numbers."""
+"""Forecaster, an encoder and an attention decoder for time series."""
 
 import inspect
 from typing import Any, NamedTuple
@@ -27,21 +27,22 @@ from keras_bahdanau.settings import checks
 
 
 class EncodedWindow(NamedTuple):
-    """Result of a `Forecaster` with `training=True`, for `compute_loss`: the past of a batch."""
+    """Encoded past of a batch: the result of a `Forecaster` with `training=True`."""
 
     window: PastWindow
     prepared: Any  # `ProjectedMemory`
-    future: Any  # (batch, horizon, width), the covariates of the steps to forecast; or ()
+    future: Any  # (batch, horizon, width), covariates of the steps to forecast; or ()
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Forecaster(PathSampler, CompositeLayer, keras.Model):
-    """Forecast of series of numbers, attending to the past at each future step.
+    """Model that forecasts time series and attends to the past at each future step.
 
-    An encoder reads the past. At each step of the horizon the decoder reads the value of the step
-    before and attends to the past, the encoder's outputs with the past values themselves (Bahdanau
-    et al. 2015, eq. 4 to 6, with numbers in place of tokens). A dense layer maps the decoder's
-    output, the step's input and the context to the parameters of the next value (A.2.2).
+    An encoder reads the past. At each step of the horizon, the decoder reads the value of the
+    previous step and attends to the encoder's outputs, concatenated with the past values (Bahdanau
+    et al. 2015, eq. 4 to 6, with numeric values instead of tokens). A dense layer maps the output
+    of the decoder, the input of the step and the context to the parameters of the next value
+    (A.2.2).
 
     ```python
     model = keras_bahdanau.Forecaster(12, head="gaussian")
@@ -52,55 +53,60 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
     weights = keras_bahdanau.attention_weights(model, x)[model.name]  # (batch, 12, time)
     ```
 
-    In `fit` the decoder reads the values of `y`, in `predict` its own: the mean of a point or
-    Gaussian head, the median of quantiles. `evaluate` and validation report the loss of `predict`.
+    In `fit`, the decoder reads the values of `y`. In `predict`, it reads its own predictions: the
+    mean for a point or Gaussian head, and the median for quantiles. `evaluate` and validation
+    report the loss of `predict`.
 
     Args:
         horizon: Positive integer. Number of steps to forecast.
         encoder: Layer or model from `(batch, time, inputs_units)` to `(batch, time, units)`. It
-            gets a mask if its call has the argument `mask`. None for a bidirectional GRU.
-        decoder: `layers.AttentionRNN`. None for one with a `layers.DecoderCell`, additive attention
-            whose query is the state with the input of the step, and s_0 = tanh(W mean_j h_j + b).
-        head: What is predicted for each value: "point", its mean; "gaussian", mean and standard
-            deviation; "quantiles", 0.1, 0.5 and 0.9; or a `ForecastHead`, such as
-            `models.QuantileHead((0.05, 0.5, 0.95))`. Each has its own loss.
-        scaling: How each row and channel is scaled by its observed past: "standard", (value - mean)
-            / standard deviation; "mean", value / mean magnitude; or None. Loss and weights see
-            scaled values; predictions are in the units of `y`.
-        teacher_forcing: Float in [0, 1]. Share of the steps of a training that read the value of
-            `y`; others read the model's own (Bengio et al. 2015, scheduled sampling).
-        units: Positive integer. Width of the default encoder's directions and of the default
+            gets a mask if its `call` has the argument `mask`. None for a bidirectional GRU.
+        decoder: `layers.AttentionRNN`. None for a `layers.DecoderCell` with additive attention,
+            where the query is the state and the input of the step, and s_0 is
+            tanh(W mean_j h_j + b).
+        head: What is predicted for each value: "point" for its mean; "gaussian" for its mean and
+            standard deviation; "quantiles" for the quantiles 0.1, 0.5 and 0.9; or a `ForecastHead`,
+            such as `models.QuantileHead((0.05, 0.5, 0.95))`. Each head has its own loss.
+        scaling: How each row and channel is scaled, based on its observed past: "standard" for
+            (value - mean) / standard deviation; "mean" for value / mean magnitude; or None. The
+            loss and the layers use scaled values. Predictions are in the units of `y`.
+        teacher_forcing: Float in [0, 1]. Fraction of the training steps that read the value of `y`.
+            Other steps read the model's own prediction (Bengio et al. 2015, scheduled sampling).
+        units: Positive integer. Width of each direction of the default encoder, and of the default
             decoder.
-        season: Positive integer, the steps of a season, or None. With a season the decoder also
-            reads the value one season before each step, and the head predicts the change from
-            it: before training `predict` repeats the last season. With 1 it predicts the change
-            from the step before (Martinez et al. 2017, residual decoder).
+        season: Positive integer, the number of steps in a season, or None. With a season, the
+            decoder also reads the value one season before each step, and the head predicts the
+            change from that value, so before training `predict` repeats the last season. With 1,
+            the head predicts the change from the previous step (Martinez et al. 2017, residual
+            decoder).
 
     Call arguments:
-        inputs: Float tensor `(batch, time, channels)`, the past; or a dictionary with this as
-            "past" and any of these, with the widths of the first call:
-            "past_covariates" `(batch, time, width)`, other numbers of the past steps;
-            "future_covariates" `(batch, horizon, width)`, known numbers of the future steps;
+        inputs: Float tensor `(batch, time, channels)`, the past. Or a dictionary with the past as
+            "past" and any of the following, with the same widths as in the first call:
+            "past_covariates", `(batch, time, width)`, other values known for the past steps;
+            "future_covariates", `(batch, horizon, width)`, values known for the future steps;
             "mask", bool `(batch, time)`, False where a row has no step (padding), or
             `(batch, time, channels)`, False where a value is missing;
-            "levels", float `(batch, horizon, channels)` in (0, 1), of the quantiles that the next
-            steps read, 0.5 by default.
-        mask: Bool tensor `(batch, time)`, as above; Keras fills in that of `inputs`.
-        return_attention_scores: Python bool. True to return the weights, too.
-        training: Python bool. True for an `EncodedWindow`, for `compute_loss`.
+            "levels", float `(batch, horizon, channels)` in (0, 1), the levels of the quantiles that
+            the next steps read, 0.5 by default.
+        mask: Bool tensor `(batch, time)`, as above. Keras fills in the mask that `inputs` carries.
+        return_attention_scores: Python bool. True to also return the weights.
+        training: Python bool. True to return an `EncodedWindow` for `compute_loss`.
 
-    NaN is a missing value. It is left out of the scale and the loss. The encoder reads 0, in
-    scales of the window, and a flag, so that a season keeps its length. Steps before the first
-    observed value of a row are padding: they have no weight and change no state.
+    NaN means a missing value. Missing values are left out of the scale and the loss. In their
+    place, the encoder reads a scaled value of 0 and a flag, so that a season keeps its length.
+    Steps before the first observed value of a row are padding: they get no weight and do not change
+    the state.
 
     Output:
-        Float32 `(batch, horizon, channels)` of a point head, `(batch, horizon, channels, size)` of
-        another: [mean, deviation], or the quantiles. With `return_attention_scores` the weights
-        follow, float32 `(batch, horizon, time)`; a row without a past has zeros.
+        Float32 tensor, `(batch, horizon, channels)` for a point head, or
+        `(batch, horizon, channels, size)` for other heads: [mean, deviation], or the quantiles.
+        With `return_attention_scores=True`, the pair of this tensor and the float32 weights
+        `(batch, horizon, time)`, which are zero for a row without a past.
 
     Raises:
-        ValueError: If an argument is out of range, or a shape does not fit.
-        TypeError: If a part or an input has a wrong type.
+        ValueError: If an argument is out of range, or a shape is wrong.
+        TypeError: If a part or an input has the wrong type.
     """
 
     def __init__(
@@ -115,12 +121,12 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
         season=None,
         **kwargs,
     ):
-        super().__init__(autocast=False, **kwargs)  # a window is scaled in float32
+        super().__init__(autocast=False, **kwargs)  # windows are scaled in float32
         self.horizon = checks.positive_integer("horizon", "the number of steps", horizon)
         self.head = resolve_head(head)
         self.scaling = checks.choice("scaling", scaling, SCALINGS)
         self.teacher_forcing = checks.fraction(
-            "teacher_forcing", "the share of steps that read the target", teacher_forcing
+            "teacher_forcing", "the fraction of steps that read the target", teacher_forcing
         )
         self.units = checks.positive_integer("units", "the width of encoder and decoder", units)
         if season is not None:
@@ -128,7 +134,7 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
         self.season = season
         policy = {"dtype": self.dtype_policy}
         if encoder is None:
-            # cuDNN rejects padding on the left, and a file with cuDNN fails on a CPU
+            # cuDNN rejects padding on the left, and an exported file with cuDNN fails on a CPU
             gru = keras.layers.GRU(units, return_sequences=True, use_cudnn=False, **policy)
             encoder = keras.layers.Bidirectional(gru, name="encoder", **policy)
         if decoder is None:
@@ -136,7 +142,7 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
             decoder = AttentionRNN(cell, name="decoder", **policy)
         _check_parts(encoder, decoder)
         if isinstance(encoder, keras.Model):
-            encoder.supports_masking = True  # or Keras warns that its output has no mask
+            encoder.supports_masking = True  # otherwise Keras warns that its output has no mask
         self.encoder, self.decoder = encoder, decoder
         self.seed_generator = None
         if 0 < teacher_forcing < 1:
@@ -172,17 +178,17 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
         weighted_metrics=None,
         **kwargs,
     ):
-        """Configure training, as in Keras; ValueError for a loss: the head has its own."""
+        """Configure training as in Keras; raise ValueError for a loss, which the head defines."""
         if loss is not None or loss_weights is not None:
             name = getattr(loss, "__name__", None) or repr(loss)
             raise ValueError(
-                "A forecaster has the loss of its head. Received: loss="
-                f"{name}. Leave it out, or give the forecaster another head."
+                "A forecaster uses the loss of its head. Received: loss="
+                f"{name}. Leave it out, or use another head."
             )
         super().compile(optimizer, None, None, metrics, weighted_metrics, **kwargs)
 
     def compile_from_config(self, config):
-        """Compile a loaded model as Keras does, with its saved arguments."""
+        """Compile a loaded model with its saved arguments, as Keras does."""
         self.compile(**keras.saving.deserialize_keras_object(config))
         if self.built:
             self.optimizer.build(self.trainable_variables)
@@ -200,7 +206,7 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
         return super().predict(x, *args, **kwargs)
 
     def _check_data(self, x, y=None):
-        """Check arrays before Keras traces a graph: wrong shapes would leave it incomplete."""
+        """Check arrays before Keras traces a graph, which wrong shapes would leave incomplete."""
         if not (isinstance(x, dict) or hasattr(x, "shape")):
             return  # a dataset
         inputs = named_inputs(x)
@@ -232,27 +238,29 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
         return read_window(*map(inputs.get, names), self.scaling, self.season or 1)
 
     def _encode(self, inputs, mask, training=None):
-        """Values `(batch, time, units)` to attend to: the encoder's output, then its inputs.
+        """Return the values `(batch, time, units)` to attend to.
 
-        So the context contains the weighted mean of past values. ValueError if the encoder's output
-        has another shape.
+        These are the output of the encoder, followed by its inputs, so that the context contains
+        the weighted mean of past values. Raises ValueError if the encoder's output has a wrong
+        shape.
         """
         takes_mask = "mask" in inspect.signature(self.encoder.call).parameters
         values = self.encoder(inputs, training=training, **({"mask": mask} if takes_mask else {}))
         shape = tuple(getattr(values, "shape", ()))
         if len(shape) != 3 or not may_equal(shape[1], inputs.shape[1]):
             raise ValueError(
-                "The encoder must give (batch, time, units), a vector for each step. Received: "
-                f"{shape or type(values).__name__} for inputs of shape {tuple(inputs.shape)}. Give "
-                "recurrent layers return_sequences=True."
+                "The encoder must return (batch, time, units), a vector for each step. Received: "
+                f"{shape or type(values).__name__} for inputs of shape {tuple(inputs.shape)}. Set "
+                "return_sequences=True on recurrent layers."
             )
         return ops.concatenate([values, ops.cast(inputs, values.dtype)], axis=-1)
 
     def _decode(self, encoded, y=None, levels=(), training=None):
-        """Parameters `(batch, horizon, channels, size)`, scaled, and weights of all steps, or ().
+        """Run all steps; return scaled parameters `(batch, horizon, channels, size)` and weights.
 
-        With `y` there are no weights, since the loss does not need them. A step reads the previous
-        value of `y`, scaled, if observed; else the model's own, at the level of the step.
+        The weights are () if there is a `y`, because the loss does not need them. A step reads the
+        previous value of `y`, which is scaled, if that is observed. Otherwise it reads the model's
+        own prediction, at the level of the step.
         """
         window, prepared, future = encoded
         batch, channels = ops.shape(window.recent)[0], self.widths["past"]
@@ -299,12 +307,12 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
         return scan(step, carry, slices, template)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        """The head's loss of scaled values with the losses of layers: a float32 scalar.
+        """Return the loss of the head for scaled values, plus layer losses, as a float32 scalar.
 
-        The mean is over values of `y` that are not NaN, weighted by `sample_weight`, which is
-        `(batch,)`, `(batch, horizon)` or `(batch, horizon, channels)`. `y_pred` is an
-        `EncodedWindow`, of which the decoder is run here, where `y` is known, and compiled metrics
-        are updated; or a prediction.
+        The loss is the mean over values of `y` that are not NaN, weighted by `sample_weight`, which
+        is `(batch,)`, `(batch, horizon)` or `(batch, horizon, channels)`. `y_pred` is a prediction
+        or an `EncodedWindow`. For an `EncodedWindow`, this method runs the decoder with the values
+        of `y`, and updates the compiled metrics.
         """
         check_target(y, self.horizon, self.widths["past"])
         y = ops.cast(y, "float32")
@@ -332,14 +340,14 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
         return ops.sum(ops.stack([loss, *layer_losses(self)]))
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        """Metrics of the point forecast; `compute_loss` has updated those of an `EncodedWindow`."""
+        """Return metrics of the point forecast, which for an `EncodedWindow` are up to date."""
         if isinstance(y_pred, EncodedWindow):
             return self.get_metrics_result()
         point = self.head.quantile(self._expand_prediction(y_pred))
         return super().compute_metrics(x, y, point, sample_weight)
 
     def compute_mask(self, inputs, mask=None):
-        return None  # all steps of the horizon are real
+        return None  # no step of the horizon is padding
 
     def compute_output_spec(self, inputs, mask=None, return_attention_scores=False, training=None):
         batch, time, channels = named_inputs(inputs)["past"].shape
@@ -352,16 +360,16 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
     def export(
         self, filepath, format="tf_saved_model", verbose=None, input_signature=None, **kwargs
     ):
-        """Export the model with its loop, as `keras.Model.export` does.
+        """Export the model, including its loop over time, as `keras.Model.export` does.
 
-        By default batch and time are of any size, and the file reads what the first call of the
-        model had, without mask and levels: give missing values, and padding before a series, as
-        NaN. A model that is not built raises ValueError.
+        By default, the batch and time axes may have any size. The exported file has the same inputs
+        as the first call of the model, but without the mask and the levels. Use NaN for missing
+        values, and for padding before a series. Raises ValueError if the model has not been built.
         """
         if not self.built:
             raise ValueError(
-                f"A forecaster must be built before its export. Received: {self.name}, not built. "
-                "Train it, or call it once."
+                "A forecaster must be built before it is exported. Received: "
+                f"{self.name}, which is not built. Train it, or call it once."
             )
         if input_signature is None:
             times = {"future_covariates": self.horizon}
@@ -391,20 +399,20 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
 
 
 def _named(inputs, mask=None):
-    """Inputs by name, with the mask that Keras fills in for the past."""
+    """Return the inputs by name, including the mask that Keras fills in for the past."""
     inputs = named_inputs(inputs)
     mask = mask.get("past") if isinstance(mask, dict) else mask
     return inputs if mask is None else {"mask": mask, **inputs}
 
 
 def _check_parts(encoder, decoder):
-    """Raise TypeError unless encoder and decoder are of their kinds."""
+    """Raise TypeError unless encoder and decoder have the right types."""
     for name, part, kind in (
         ("encoder", encoder, keras.layers.Layer),
         ("decoder", decoder, AttentionRNN),
     ):
         if not isinstance(part, kind):
             raise TypeError(
-                f"`{name}` must be a {kind.__name__}. Received: {name}={part!r}. Leave it out for "
-                "the default one."
+                f"`{name}` must be a {kind.__name__}. Received: {name}={part!r}. Leave it out to "
+                "use the default."
             )

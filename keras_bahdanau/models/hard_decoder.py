@@ -1,4 +1,4 @@
-"""Decoder with exact hard attention: the sum over all alignments of a target."""
+"""Decoder with exact hard attention, which sums over all alignments of a target."""
 
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from keras_bahdanau.settings.limits import HARD_VOCABULARY_SIZE
 
 
 class HardMemory(NamedTuple):
-    """Projected memory of a `HardDecoder`."""
+    """Memory of a `HardDecoder`, projected for the cell and for the readout."""
 
     projected: Any  # `ProjectedMemory` of the cell
     emission: Any  # (batch, source_time, units), the values projected for the readout
@@ -29,21 +29,21 @@ class HardState(NamedTuple):
     """State of a `HardDecoder`."""
 
     decoder: Any  # `DecoderState` of the cell
-    emitted: Any = ()  # `Emitted` of the last step, of which the token selects; () if not needed
+    emitted: Any = ()  # `Emitted` of the last step, for the token that was chosen; () if not needed
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class HardDecoder(Decoder):
-    """Decoder whose tokens each come from one source position, which training does not know.
+    """Decoder in which each token comes from one source position, which is unknown in training.
 
     s_i = f(s_{i-1}, y_{i-1})
     p(y_i | y_<i, x) = sum_j f_i(j) p(y_i | s_i, h_j, y_{i-1})
 
-    f_i: `HardAlignment`, of any order, monotonic or not; p: `Emission`. The product over i is
-    the exact likelihood of the target, summed over all alignments (Wu et al. 2018; Wu and
-    Cotterell 2019), so it trains like any other decoder. A search knows the position of a token one
-    step later. A step predicts the vocabulary from each position: use it for characters, phonemes
-    and other small vocabularies.
+    f_i comes from `HardAlignment`, of any order, monotonic or not, and p from `Emission`. The
+    product over i is the exact likelihood of the target, summed over all alignments (Wu et al.
+    2018; Wu and Cotterell 2019), so you train it like any other decoder. In a search, the position
+    of a token is known one step later. Each step predicts the whole vocabulary from every position,
+    so use it for characters, phonemes and other small vocabularies.
 
     ```python
     attention = keras_bahdanau.layers.HardAlignment("additive", 128, order=1, monotonic=True)
@@ -52,10 +52,10 @@ class HardDecoder(Decoder):
     model = keras_bahdanau.Seq2Seq(encoder, decoder)
     ```
 
-    `vocabulary_size` is at most 10,000; `cell` is an `UnfedCell` with a `HardAlignment`, without a
-    gate or dropout of the context, and without a query made of it. Other arguments, but for `copy`,
-    and calls: as in `Decoder`; logits and readout are both the log-probabilities
-    `(batch, target_time, vocabulary)`, the weights f_i.
+    `vocabulary_size` is at most 10,000. `cell` must be an `UnfedCell` with a `HardAlignment`, and
+    must not use the context in the query, a context gate, or dropout of the context. Other
+    arguments, except `copy`, and calls are as in `Decoder`. Logits and readout are both the
+    log-probabilities `(batch, target_time, vocabulary)`, and the weights are f_i.
     """
 
     readouts = {"tanh": Emission}
@@ -65,14 +65,14 @@ class HardDecoder(Decoder):
         cell = self.cell
         if not isinstance(cell.attention, HardAlignment):
             raise ValueError(
-                "A HardDecoder must have an attention of layers.HardAlignment. Received: "
-                f"attention={type(cell.attention).__name__}(...). Change it, or take a Decoder."
+                "A HardDecoder must have the attention layers.HardAlignment. Received: "
+                f"attention={type(cell.attention).__name__}(...). Change it, or use a Decoder."
             )
         if self.vocabulary_size > HARD_VOCABULARY_SIZE:
             raise ValueError(
-                "A HardDecoder predicts the vocabulary from each position of the source: its size "
-                f"must be at most {HARD_VOCABULARY_SIZE:,}. Received: "
-                f"vocabulary_size={self.vocabulary_size}. Change it, or take a Decoder."
+                "A HardDecoder predicts the vocabulary from each position of the source, so its "
+                f"size must be at most {HARD_VOCABULARY_SIZE:,}. Received: "
+                f"vocabulary_size={self.vocabulary_size}. Change it, or use a Decoder."
             )
         settings = {
             **{**HARD_ALIGNMENT_REQUIRES, "attention": "", "query": cell.query.parts},
@@ -88,12 +88,12 @@ class HardDecoder(Decoder):
         )
 
     def logits(self, readout, copying=()):
-        """The readout: log-probabilities serve as logits."""
+        """Return the readout, since its log-probabilities are valid logits."""
         return readout
 
     @property
     def output_weights(self):
-        """None: the logits of a mixture are not a product."""
+        """None, because the logits of a mixture are not a matrix product."""
         return None
 
     def prepare(self, memory, alignment=(), training=None):
@@ -115,14 +115,14 @@ class HardDecoder(Decoder):
         return self._step((tokens, embedded, projected, ()), state, prepared, self._output())
 
     def _output(self):
-        """The output layer: tensors `(vocabulary, units)` and `(vocabulary,)`."""
+        """Return the output layer's tensors `(vocabulary, units)` and `(vocabulary,)`."""
         kernel, bias, tied = super().output_weights
         kernel = ops.cast(kernel, self.compute_dtype)
         bias = ops.zeros((self.vocabulary_size,)) if bias is None else bias
         return kernel if tied else ops.transpose(kernel), ops.cast(bias, "float32")
 
     def _step(self, inputs, state, prepared, output, training=None):
-        """(log-probabilities, `Step`, the next state): the equations of the class."""
+        """Compute one step of the class's equations; return (log p, `Step`, next state)."""
         tokens, embedded, projected, dropout_masks = inputs
         attention, (decoder_state, emitted) = self.cell.attention, state
         if attention.remembers:
@@ -150,7 +150,7 @@ class HardDecoder(Decoder):
         state, output = self.initial_state(prepared), self._output()
         dropout_masks = self._dropout_masks(embedded, training)
         if dropout_masks and self.cell.attention.remembers:
-            first = tuple(mask[:, 0] for mask in dropout_masks)  # it is unused, too
+            first = tuple(mask[:, 0] for mask in dropout_masks)  # also unused
             state = state._replace(emitted=state.emitted._replace(dropout_masks=first))
 
         def step(state, inputs):
@@ -167,7 +167,7 @@ class HardDecoder(Decoder):
         return log_probs, weights, ()
 
     def _dropout_masks(self, embedded, training):
-        """A tuple with the readout's mask for all steps, shared by all positions; () for none."""
+        """Return a tuple with the readout's mask for each step, shared by positions, or ()."""
         if not (training and self.readout.dropout):
             return ()
         ones = ops.ones((*ops.shape(embedded)[:2], self.readout.units), embedded.dtype)

@@ -18,56 +18,56 @@ SCORES = "return_attention_scores"
 
 
 def attention_weights(model, x, batch_size=32):
-    """Read the weights of every attention layer inside a model, for some inputs.
+    """Return the weights of every attention layer inside a model for the given inputs.
 
-    An attention layer is any layer whose `call` has the argument `return_attention_scores`:
-    `BahdanauAttention`, `AttentionPooling` and the others here; `AdditiveAttention`, `Attention`
-    and `MultiHeadAttention` of Keras; custom layers. It may be in a Functional, Sequential or
-    subclassed model, in a nested model, or in a wrapper such as `TimeDistributed`. Of nested
-    attention layers only the outer one counts. `Seq2Seq`, `Decoder`,
-    `Forecaster` and `Ensemble` count as one layer each, since they attend step by step.
+    An attention layer is any layer with the argument `return_attention_scores` in its `call`:
+    `BahdanauAttention`, `AttentionPooling` and the other attention layers of this package; Keras'
+    `AdditiveAttention`, `Attention` and `MultiHeadAttention`; and custom layers. It may be in a
+    Functional, Sequential or subclassed model, in a nested model, or in a wrapper such as
+    `TimeDistributed`. If attention layers are nested, only the outer layer is included. `Seq2Seq`,
+    `Decoder`, `Forecaster` and `Ensemble` count as one layer each, since they attend step by step.
 
     ```python
     weights = keras_bahdanau.attention_weights(model, ids)["attention_pooling"]
     keras_bahdanau.plot_weights(weights[0], words)
     ```
 
-    The model runs eagerly, in inference mode. During the run the `call` of each attention layer is
-    replaced by one that requests the weights, so no other thread may use the model at that time.
+    The model runs eagerly and in inference mode. During the run, the `call` of each attention layer
+    is replaced by a function that requests the weights, so no other thread may use the model.
 
     Args:
         model: `keras.Model`, trained or loaded.
         x: Inputs as in `model.predict`: an array `(batch, ...)`, or a list or dictionary of arrays.
-        batch_size: Positive integer. Inputs of one call of the model.
+        batch_size: Positive integer. Number of inputs in each call of the model.
 
     Returns:
-        Dictionary from the name of each layer that was called, "model/layer" inside a nested
-        model, to its weights: a float32 array `(batch, ...)` as the layer returns them, such as
-        `(batch, [target_time,] source_time)`, or `(batch, heads, target_time, source_time)` of
-        `keras.layers.MultiHeadAttention`. A layer that is called several times has a list of
-        arrays, in the order of the calls.
+        Dictionary from the name of each layer that was called, such as "layer", or "model/layer"
+        inside a nested model, to its weights. These are a float32 array in the shape that the layer
+        returns, such as `(batch, [target_time,] source_time)`, or for
+        `keras.layers.MultiHeadAttention` `(batch, heads, target_time, source_time)`. For a layer
+        that is called several times, the value is a list of arrays in the order of the calls.
 
     Raises:
-        TypeError: If `model` is not a Keras model, or `x` has no numbers or texts.
-        ValueError: If no attention layer is in the model or was called, if a layer returns no
+        TypeError: If `model` is not a Keras model, or `x` does not consist of numbers or text.
+        ValueError: If the model has no attention layer or did not call it, if a layer returns no
             weights or runs inside a compiled function, or if `x` is empty.
     """
     if not isinstance(model, keras.Model):
         raise TypeError(
-            f"`model` must be a keras.Model. Received: {type(model).__name__}. Give the model "
-            "itself; a Translation has its weights as .alignment."
+            f"`model` must be a keras.Model. Received: {type(model).__name__}. Pass the model "
+            "itself. The weights of a Translation are its .alignment."
         )
     checks.positive_integer("batch_size", "the inputs of one call", batch_size)
     x = _arrays(x)
     examples = _count_examples(x)
     if not model.built:
-        model(_rows(x, 0, 1), training=False)  # layers may be created by the first call
+        model(_rows(x, 0, 1), training=False)  # the first call may create layers
     layers = attention_layers(model)
     if not layers:
         names = (type(layer).__name__ for layer in _sublayers(model))
         kinds = ", ".join(dict.fromkeys(name for name in names if name != "InputLayer"))
         raise ValueError(
-            f"`model` must have an attention layer: one whose call has `{SCORES}`. Received: "
+            f"`model` must have an attention layer, with `{SCORES}` in its call. Received: "
             f"{type(model).__name__} of {kinds or 'no layers'}. Add AttentionPooling, for example."
         )
     batches = []
@@ -79,28 +79,28 @@ def attention_weights(model, x, batch_size=32):
 
 
 def _arrays(x):
-    """Inputs with arrays in place of lists of numbers and of texts."""
+    """Return the inputs with lists of numbers or strings converted to arrays."""
     if isinstance(x, dict):
         return {name: _arrays(array) for name, array in x.items()}
     if any(hasattr(leaf, "shape") for leaf in tree.flatten(x)):
         return x
-    with contextlib.suppress(ValueError):  # rows of different lengths
+    with contextlib.suppress(ValueError):  # raised for rows of different lengths
         array = np.asarray(x)
         if array.dtype != object:
             return array
     raise TypeError(
         "`x` must be an array (batch, ...), or a list or dictionary of arrays. Received: "
-        f"{type(x).__name__}. Pad rows to one length; of a dataset give one batch."
+        f"{type(x).__name__}. Pad the rows to the same length; for a dataset, pass a batch."
     )
 
 
 def _count_examples(x):
-    """Length of the batch axis."""
+    """Return the length of the batch axis."""
     shapes = [tuple(array.shape) for array in tree.flatten(x) if array is not None]
     lengths = {shape[:1] for shape in shapes}
     if len(lengths) != 1 or not all(*lengths) or lengths == {()}:
         raise ValueError(
-            "`x` must have one batch axis, with at least one example. Received: arrays of the "
+            "`x` must have a common batch axis with at least one example. Received: arrays of "
             f"shapes {shapes}."
         )
     return shapes[0][0]
@@ -115,7 +115,7 @@ def _sublayers(layer):
 
 
 def attention_layers(model):
-    """Dictionary from the path of each attention layer, such as "model/layer", to the layer."""
+    """Return a dictionary from paths of attention layers, such as "model/layer", to the layers."""
     names, layers, visited = {}, {}, set()
 
     def visit(layer, prefix):
@@ -135,7 +135,7 @@ def attention_layers(model):
 
 
 def _has_weights(layer):
-    """True for an attention layer; another model with the argument may return anything."""
+    """Return True for an attention layer, but not for other models with the same argument."""
     if isinstance(layer, keras.Model) and not isinstance(layer, StepModel | Decoder | Forecaster):
         return False
     return SCORES in inspect.signature(layer.call).parameters
@@ -143,9 +143,10 @@ def _has_weights(layer):
 
 @contextlib.contextmanager
 def recording(layers, read=lambda name, weights: ops.cast(weights, "float32")):
-    """Replace the `call` of layers, and yield the weights of their calls: name -> list.
+    """Record the weights of all calls of layers in the block; yield a dictionary, name -> list.
 
-    `layers` is from `attention_layers`, `read` a function of (name of a layer, its weights).
+    Replaces the `call` of the layers. `layers` is the result of `attention_layers`. `read` is a
+    function of (name of a layer, its weights) whose results are recorded.
     """
     records = {name: [] for name in layers}
     calls = [
@@ -157,7 +158,7 @@ def recording(layers, read=lambda name, weights: ops.cast(weights, "float32")):
 
 @contextlib.contextmanager
 def replaced_methods(method, functions):
-    """Replace a method of layers inside the block: pairs (layer, function)."""
+    """Replace a method of layers inside the block; `functions` are pairs (layer, function)."""
     previous = [(layer, vars(layer).get(method)) for layer, _ in functions]
     try:
         for layer, function in functions:
@@ -171,7 +172,7 @@ def replaced_methods(method, functions):
 
 
 def _recorded_call(name, layer, record, read):
-    """The `call` of a layer, which appends the weights to a list and returns the same outputs."""
+    """Return a `call` for a layer that also appends the weights to `record`."""
     call, signature = layer.call, inspect.signature(layer.call)
 
     @functools.wraps(call)
@@ -186,7 +187,7 @@ def _recorded_call(name, layer, record, read):
         if not isinstance(outputs, tuple | list) or len(outputs) < 2:
             raise ValueError(
                 f"A layer with `{SCORES}=True` must return (outputs, weights). Received: "
-                f"{type(outputs).__name__} of the layer {name}."
+                f"{type(outputs).__name__} from the layer {name}."
             )
         record.append(read(name, getattr(outputs, "weights", outputs[-1])))
         if returns_weights or hasattr(outputs, "weights"):  # a `DecoderOutput`
@@ -201,24 +202,24 @@ def _numpy(name, weights):
         return ops.convert_to_numpy(ops.cast(weights, "float32"))
     except (NotImplementedError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(
-            f"Weights must have values, which a compiled function does not give. Received: "
-            f"{type(weights).__name__} of the layer {name}. Call the layer outside of tf.function "
-            "and of loops that are compiled."
+            "Weights must have values, which are not available in a compiled function. Received: "
+            f"{type(weights).__name__} from the layer {name}. Call the layer outside of "
+            "tf.function and of compiled loops."
         ) from error
 
 
 def _joined(batches, layers):
-    """Weights of all batches: name -> array, or list of arrays for several calls."""
+    """Join the weights of all batches: name -> array, or list of arrays for several calls."""
     counts = [{name: len(calls) for name, calls in batch.items()} for batch in batches]
     if not counts[0]:
         raise ValueError(
             "`model` must call an attention layer, outside of tf.function. Received: a model that "
-            f"calls none of {', '.join(layers)}. Give the model that contains their calls."
+            f"calls none of {', '.join(layers)}. Pass the model that calls them."
         )
     if any(count != counts[0] for count in counts):
         raise ValueError(
             "Each batch must call the same attention layers. Received: "
-            f"{counts[0]} calls, and others in later batches. Give a larger batch_size."
+            f"{counts[0]} calls, and different calls in later batches. Use a larger batch_size."
         )
     weights = {}
     for name, count in counts[0].items():

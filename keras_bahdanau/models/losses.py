@@ -1,4 +1,4 @@
-"""The losses of a token, of a sentence, of an alignment, and of a teacher's distributions."""
+"""Losses over tokens, sentences and alignments, and for distillation from a teacher."""
 
 import keras
 from keras import ops
@@ -12,11 +12,14 @@ SMALLEST_WEIGHT = 1e-7
 
 
 def float32_logits(y_pred):
-    """Predictions in float32; ValueError if a softmax or sigmoid of Keras made them."""
+    """Return logits in float32.
+
+    Raises ValueError if `y_pred` is the output of a Keras softmax or sigmoid.
+    """
     if hasattr(y_pred, "_keras_logits"):
         raise ValueError(
-            "`y_pred` must be logits. Received: probabilities, of a softmax or sigmoid. Leave that "
-            "activation out, or give a loss of probabilities, such as "
+            "`y_pred` must be logits. Received: probabilities from a softmax or sigmoid. Leave out "
+            "that activation, or use a loss that expects probabilities, such as "
             "keras.losses.SparseCategoricalCrossentropy()."
         )
     return ops.cast(y_pred, "float32")
@@ -28,9 +31,9 @@ class TokenCrossentropy(keras.losses.Loss):
 
     loss = (1 - smoothing) * -log p(y) + smoothing * mean_k -log p(k)
 
-    (Szegedy et al. 2016, section 7.) The mean is over real tokens: `keras_bahdanau.data.batches`
-    gives padding a sample weight of 0. `label_smoothing`, in [0, 1), is spread evenly over all
-    tokens.
+    (Szegedy et al. 2016, section 7.) The mean is over real tokens, since
+    `keras_bahdanau.data.batches` gives padding a sample weight of 0. `label_smoothing`, in [0, 1),
+    is the probability that is spread evenly over all tokens.
 
     Call arguments:
         y_true: Int tensor `(batch, target_time)`.
@@ -50,14 +53,14 @@ class TokenCrossentropy(keras.losses.Loss):
         super().__init__(name=name, reduction=reduction, **kwargs)
         if not isinstance(label_smoothing, int | float) or not 0 <= label_smoothing < 1:
             raise ValueError(
-                "`label_smoothing`, a share of probability, must be in [0, 1). "
+                "`label_smoothing`, a probability, must be in [0, 1). "
                 f"Received: label_smoothing={label_smoothing!r}"
             )
         self.label_smoothing = label_smoothing
 
     @property
     def sums_tokens(self):
-        """True for a loss with a reduction and the class's own `call`: it needs no logits."""
+        """True if the loss can be computed without logits: `call` is not overridden."""
         is_plain = type(self).call is TokenCrossentropy.call
         return is_plain and self.reduction in self._reductions_of_total
 
@@ -72,7 +75,7 @@ class TokenCrossentropy(keras.losses.Loss):
         return (1 - self.label_smoothing) * loss + self.label_smoothing * uniform
 
     def loss_of_total(self, total, sample_weight):
-        """Loss of a batch, a float32 scalar, from the total of `models.output_loss`."""
+        """Return the loss of a batch, a float32 scalar, from the total of `models.output_loss`."""
         if self.reduction == "sum":
             return total
         if self.reduction in ("mean", "sum_over_batch_size"):
@@ -80,7 +83,10 @@ class TokenCrossentropy(keras.losses.Loss):
         return batch_mean(ops.divide_no_nan(total, self.count(sample_weight)))
 
     def count(self, sample_weight):
-        """Denominator of a batch's mean, a float32 scalar; weights the means of parts."""
+        """Return the denominator of a batch's mean, a float32 scalar.
+
+        It is also the weight of a part of a batch in the mean over parts.
+        """
         return ops.sum(ops.cast(sample_weight, "float32"))
 
     def get_config(self):
@@ -88,17 +94,17 @@ class TokenCrossentropy(keras.losses.Loss):
 
 
 def layer_losses(model):
-    """Losses added by layers and weights: float32 scalars, each counted once over all replicas."""
+    """Return the losses added by layers and weights, float32 scalars, scaled for replicas."""
     return [batch_mean(ops.sum(loss)) for loss in model.losses]
 
 
 def batch_mean(value):
-    """The mean of a batch, divided by the number of replicas, as in Keras."""
+    """Return the mean of a batch divided by the number of replicas, as in Keras."""
     return _Identity(name="identity", dtype="float32")(ops.zeros((1,)), ops.reshape(value, (1,)))
 
 
 class _Identity(keras.losses.Loss):
-    """The mean of the predictions."""
+    """Loss that returns the mean of the predictions."""
 
     def call(self, y_true, y_pred):
         return y_pred
@@ -106,12 +112,13 @@ class _Identity(keras.losses.Loss):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class SentenceCrossentropy(TokenCrossentropy):
-    """The sum of the token losses of a sentence, and its mean over sentences.
+    """Sum of the token losses of a sentence, averaged over sentences.
 
     loss = 1/N sum_n sum_i -log p(y_ni)          (Cho et al. 2014, eq. 4)
 
-    Its gradient is larger than that of the mean over tokens, by the number of tokens per sentence.
-    A sentence of only padding does not count. Arguments: as in `TokenCrossentropy`.
+    Compared with the mean over tokens, the gradient is larger by a factor of the number of tokens
+    per sentence. Sentences that contain only padding are not counted. The arguments are as in
+    `TokenCrossentropy`.
     """
 
     _reductions_of_total = ("sum",)
@@ -136,17 +143,17 @@ class SentenceCrossentropy(TokenCrossentropy):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class GuidedAlignment(keras.losses.Loss):
-    """Cross-entropy that pulls attention weights towards known alignments.
+    """Cross-entropy between known alignments and attention weights.
 
     loss = -1/|rows| sum_i sum_j given_ij log alpha_ij
 
-    over the target tokens i that are linked to any source token (Chen et al. 2016, "Guided
-    Alignment Training"; Mi et al. 2016, "Supervised Attentions"). A weight below 1e-7 counts as
-    1e-7 and has no gradient.
+    The sum is over the target tokens i that are linked to at least one source token (Chen et al.
+    2016, "Guided Alignment Training"; Mi et al. 2016, "Supervised Attentions"). Weights below 1e-7
+    count as 1e-7 and have no gradient.
 
-    `y_true` and `y_pred` are float `(batch, target_time, source_time)`: given rows that sum to 1,
-    or are 0 for a token without links (see `keras_bahdanau.data.BatchedPairs`), and the weights of
-    the attention; `sample_weight` is `(batch, target_time)`, or None.
+    `y_true` and `y_pred` are float `(batch, target_time, source_time)`. The rows of `y_true` sum to
+    1, or are 0 for a token without links (see `keras_bahdanau.data.BatchedPairs`). `y_pred` are the
+    attention weights. `sample_weight` is `(batch, target_time)`, or None.
     """
 
     def __init__(self, reduction="mean_with_sample_weight", name="guided_alignment", **kwargs):
@@ -166,19 +173,20 @@ class GuidedAlignment(keras.losses.Loss):
 
 
 def guided_alignment(alignment, weights):
-    """Mean `GuidedAlignment` loss of a batch, a float32 scalar; 0 if no row has a link."""
+    """Return a batch's mean `GuidedAlignment` loss, a float32 scalar; 0 if there are no links."""
     return GuidedAlignment(dtype="float32")(alignment, weights)
 
 
 class WordDistillation:
-    """Word-level knowledge distillation: each token of a student learns a teacher's distribution.
+    """Word-level knowledge distillation: a student learns a teacher's distribution of each token.
 
     loss_i = -sum_k q(k | y_1 ... y_{i-1}, x) log p(k | y_1 ... y_{i-1}, x)
 
-    where q is the teacher's, p the student's, and both read the true tokens (Kim and Rush
-    2016, section 3.1, L_WORD-KD). The teacher, a `Seq2Seq` or `Ensemble` with the same
-    vocabularies, or ValueError, has no dropout and is not trained. The student's loss is
-    (1 - share) times its token loss plus `share`, from 0 to 1, times this loss.
+    where q is the distribution of the teacher and p that of the student, and both read the true
+    tokens (Kim and Rush 2016, section 3.1, L_WORD-KD). The teacher, a `Seq2Seq` or an `Ensemble`,
+    runs without dropout and is not trained. The loss of the student is (1 - share) times its token
+    loss plus `share` times this loss; `share` is from 0 to 1. Raises ValueError if the vocabularies
+    of teacher and student differ.
 
     Example:
         >>> student.word_distillation = WordDistillation(teacher, 0.8)
@@ -197,20 +205,21 @@ class WordDistillation:
         ]
         if sizes[0] != sizes[1]:
             raise ValueError(
-                "A teacher must have its student's vocabularies. Received: a teacher with the "
-                f"sizes {sizes[0]} of source and target, a student with {sizes[1]}. Train both "
+                "Teacher and student must have the same vocabularies. Received: (source, target) "
+                f"sizes {sizes[0]} for the teacher, and {sizes[1]} for the student. Train both "
                 "with the same vocabularies."
             )
 
     def total(self, inputs, logits, weight):
-        """Weighted sum of the losses of a batch, the mean of its passes: a float32 scalar.
+        """Return the weighted sum of a batch's losses, averaged over passes, as a float32 scalar.
 
-        `weight` is `(batch, target_time)`, `logits` a list of `(batch, target_time, vocabulary)`.
+        `weight` is `(batch, target_time)`. `logits` is a list with one tensor
+        `(batch, target_time, vocabulary)` for each pass.
         """
         if inputs is None:
             raise ValueError(
                 "A teacher reads the inputs of its student. Received: compute_loss(x=None) of a "
-                "model with `word_distillation`. Give compute_loss the inputs."
+                "model with `word_distillation`. Pass the inputs to compute_loss."
             )
         with loops_without_gradient():
             teacher_logits = self.teacher(tuple(inputs[:2]), training=False)

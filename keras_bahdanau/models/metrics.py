@@ -1,4 +1,4 @@
-"""Metrics of a token, and their update in training."""
+"""Metrics over tokens, and functions to update them in training."""
 
 import keras
 from keras import ops
@@ -10,9 +10,9 @@ __all__ = ["Perplexity"]
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Perplexity(keras.metrics.Mean):
-    """exp(mean -log p(y)) over real tokens, without label smoothing.
+    """Perplexity exp(mean -log p(y)) over real tokens, without label smoothing.
 
-    Use it as a weighted metric, so that padding is left out:
+    Use it as a weighted metric, so that padding is excluded:
     `model.compile(..., weighted_metrics=[keras_bahdanau.models.metrics.Perplexity()])`.
     """
 
@@ -26,10 +26,10 @@ class Perplexity(keras.metrics.Mean):
         return self.update_from_losses(losses, sample_weight)
 
     def update_from_losses(self, losses, sample_weight=None):
-        """Update from -log p(y), `(batch, target_time)`, if no logits are kept."""
+        """Update the metric from -log p(y), `(batch, target_time)`, instead of logits."""
         if sample_weight is not None:
             sample_weight = ops.reshape(sample_weight, (-1,))  # -> (batch * target_time,)
-        # flat, since Keras' mean would weight all rows equally, whatever their number of tokens
+        # flattened, since Keras' mean would give each row the same weight, however many tokens
         return keras.metrics.Mean.update_state(
             self, ops.reshape(losses, (-1,)), sample_weight=sample_weight
         )
@@ -39,16 +39,17 @@ class Perplexity(keras.metrics.Mean):
 
 
 def build_compiled(metrics, targets, vocabulary_size):
-    """Create the metrics of `compile` and their variables, unless they exist."""
+    """Create the metrics of `compile` and their variables, if they don't exist yet."""
     if not metrics.built:
         shape = (*targets.shape, vocabulary_size)
         metrics.build(targets, keras.KerasTensor(shape, "float32"))
 
 
 def update_compiled(metrics, targets, sample_weight, vocabulary_size, logits, token_losses=None):
-    """Update the metrics of `compile`; `logits` is a function, called if a metric needs them.
+    """Update the metrics of `compile`.
 
-    `token_losses` are -log p(y) `(batch, target_time)`, or None.
+    `logits` is a function that returns the logits, called only if a metric needs them.
+    `token_losses` is -log p(y), `(batch, target_time)`, or None.
     """
     build_compiled(metrics, targets, vocabulary_size)
     from_losses = all(hasattr(metric, "update_from_losses") for metric in metrics.metrics)

@@ -1,4 +1,4 @@
-"""The output layer fused with its loss, a few rows at a time: no logits are kept."""
+"""Output layer fused with its loss, computed a few rows at a time, without storing all logits."""
 
 from typing import Any, NamedTuple
 
@@ -7,8 +7,8 @@ from keras import ops, tree
 from keras_bahdanau.layers.recurrence import loop
 from keras_bahdanau.models.r_drop import divergence_of_rows
 
-LOGITS_AT_A_TIME = 2**21  # 8 MB of float32: they stay in a processor's cache
-FEWEST_ROWS = 128  # fewer rows: summing the kernel's gradient outweighs its products
+LOGITS_AT_A_TIME = 2**21  # 8 MB of float32, which stay in a processor's cache
+FEWEST_ROWS = 128  # with fewer rows, most of the time goes to summing the kernel's gradients
 
 
 class OutputLoss(NamedTuple):
@@ -19,24 +19,26 @@ class OutputLoss(NamedTuple):
 
 
 def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0, r_drop=0.0):
-    """Cross-entropy of `softmax(read kernel + bias)`, whose logits are never kept.
+    """Return the cross-entropy of `softmax(read kernel + bias)`, without storing all logits.
 
     total = sum_i w_i ((1 - smoothing) (log Z_i - l_iy) + smoothing (log Z_i - mean_k l_ik))
 
-    with l_i the logits of row i and log Z_i = log sum_k exp(l_ik): the sum of `TokenCrossentropy`.
-    The gradient of the logits, w (softmax - (1 - smoothing) onehot - smoothing / V), is computed
-    in the same pass as its two products: all stay in the cache (Grave et al. 2017).
+    where l_i are the logits of row i, and log Z_i = log sum_k exp(l_ik). This is the sum of
+    `TokenCrossentropy`. The gradient of the logits, w (softmax - (1 - smoothing) onehot - smoothing
+    / V), is computed in the same pass as its two matrix products, so that all of them stay in the
+    cache (Grave et al. 2017).
 
     With `r_drop` there are two passes over each sentence, p and q, and
 
     total = 1/2 sum_i w_i (loss(p_i) + loss(q_i) + r_drop / 2 (KL(p_i || q_i) + KL(q_i || p_i)))
 
-    (Wu et al. 2021, eq. 3, halved: as large as the loss of one pass.) `read` is
-    `(passes, batch, time, units)`; `kernel` `(units, vocabulary)`, or, `tied`, an embedding
-    `(vocabulary, units)`; `targets` int, `weights` float `(batch, time)`.
+    which is half of eq. 3 of Wu et al. (2021), as large as the loss of a single pass.
+
+    `read` is `(passes, batch, time, units)`. `kernel` is `(units, vocabulary)`, or an embedding
+    `(vocabulary, units)` if `tied`. `targets` is int and `weights` float, both `(batch, time)`.
     """
     dtype, shape = read.dtype, ops.shape(targets)
-    # copies are tensors: a custom gradient accepts no variables
+    # copies are tensors: a custom gradient does not accept variables
     variables = [ops.copy(variable) for variable in (kernel, bias) if variable is not None]
     targets = ops.cast(ops.reshape(targets, (-1,)), "int32")  # -> (batch * time,)
     weights = ops.cast(ops.reshape(weights, (-1,)), "float32")
@@ -48,7 +50,7 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0,
         total, log_probs, gradients = _chunked_loss(step, read, targets, weights)
 
         def gradient(*args, upstream=None):
-            # upstream: (1 + batch * time,); the first is that of total
+            # upstream: (1 + batch * time,); the first element belongs to the total
             upstream = (args[0] if upstream is None else upstream)[0]  # Torch passes it by name
             return tuple(
                 ops.cast(ops.cast(upstream, slope.dtype) * slope, tensor.dtype)
@@ -68,7 +70,7 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0,
 
 
 class _Rows:
-    """Loss and gradients of a few rows `(rows, passes, units)`."""
+    """Function that computes the loss and gradients of a few rows `(rows, passes, units)`."""
 
     def __init__(self, kernel, bias, label_smoothing, tied, r_drop):
         self.kernel, self.bias = kernel, bias
@@ -76,7 +78,7 @@ class _Rows:
         self.vocabulary = kernel.shape[0 if tied else 1]
 
     def __call__(self, passes, targets, weights):
-        """(total, negative log-probabilities, gradients of the passes, kernel, bias)."""
+        """Return (total, negative log-probabilities, gradients of passes, kernel and bias)."""
         shape = (-1, *passes.shape[1:])
         count = passes.shape[1]
         read = ops.reshape(passes, (-1, passes.shape[-1]))  # -> (rows * passes, units)
@@ -87,9 +89,9 @@ class _Rows:
         logits = ops.cast(logits, "float32")
         if self.bias is not None:
             logits = logits + ops.cast(self.bias, "float32")
-        # makes the largest l_ik of a row 0: same softmax, no overflow of exp
+        # the largest l_ik of a row becomes 0: exp does not overflow, and the softmax is the same
         logits = logits - ops.max(logits, axis=-1, keepdims=True)
-        # (row, target) each: (rows * passes, 2)
+        # pairs (row, target): (rows * passes, 2)
         indices = ops.stack([ops.arange(ops.shape(targets)[0], dtype="int32"), targets], axis=-1)
         # l_iy: (rows * passes,)
         target_logits = ops.squeeze(
@@ -128,21 +130,21 @@ class _Rows:
     def _gradients(self, read, slopes):
         low = ops.cast(slopes, read.dtype)
         back = self.kernel if self.tied else ops.transpose(self.kernel)  # -> (vocabulary, units)
-        # their product has the shape of the kernel
+        # the product of the pair has the shape of the kernel
         pair = (ops.transpose(low), read) if self.tied else (ops.transpose(read), low)
         bias_slopes = () if self.bias is None else ops.sum(slopes, axis=0)  # -> (vocabulary,)
         return ops.matmul(low, back), ops.cast(ops.matmul(*pair), "float32"), bias_slopes
 
 
 def _chunked_loss(step, read, targets, weights):
-    """(total, negative log-probabilities, gradients), computed by chunks of rows."""
+    """Return (total, negative log-probabilities, gradients), computed in chunks of rows."""
     rows, passes = ops.shape(read)[0], read.shape[1]
     # `count` chunks of `size` rows
     count = passes * rows // max(FEWEST_ROWS, LOGITS_AT_A_TIME // step.vocabulary) + 1
     size = -(-rows // count)
     order = ops.arange(count * size, dtype="int32")
     real = ops.cast(order < rows, "float32")
-    order = ops.minimum(order, rows - 1)  # the last rows, repeated without weight
+    order = ops.minimum(order, rows - 1)  # the last row is repeated without weight
 
     def chunked(rows):
         picked = ops.take(rows, order, axis=0)
@@ -154,7 +156,7 @@ def _chunked_loss(step, read, targets, weights):
         return (read_slopes, negative), tree.map_structure(ops.add, sums, (total, *slopes))
 
     zeros = ops.zeros((size,), "float32")
-    # (count, size, passes, units), (count, size); the second tuple: sums
+    # (count, size, passes, units), (count, size); the second tuple contains sums
     (read_slopes, negative), (total, kernel_slopes, bias_slopes) = loop(
         body,
         (ops.zeros(()), ops.zeros(step.kernel.shape), _bias_zeros(step.bias)),

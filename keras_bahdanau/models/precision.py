@@ -1,4 +1,4 @@
-"""A model in bfloat16: faster search on processors with bfloat16 products."""
+"""Conversion of models to bfloat16, for faster search on processors with bfloat16 products."""
 
 import contextlib
 
@@ -10,14 +10,14 @@ from keras_bahdanau.settings.limits import PRECISIONS
 
 
 def precision_of(model):
-    """The dtype of a model's products: "float32" unless one of its layers has another."""
+    """Return the dtype of a model's matrix products: "float32" unless a layer has another dtype."""
     dtypes = {layer.compute_dtype for layer in model._flatten_layers()} - {"float32", None}
     return min(dtypes, default="float32")
 
 
 @contextlib.contextmanager
 def computing_in(policy):
-    """Layers created in this block have this dtype policy by default."""
+    """Give layers created in this block this dtype policy by default."""
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(policy)
     try:
@@ -27,14 +27,14 @@ def computing_in(policy):
 
 
 def cast_model(model, precision):
-    """The same model with weights and products in "float32" or "bfloat16".
+    """Return a model with its weights and matrix products in "float32" or "bfloat16".
 
-    Softmax, scores and the encoder's mean stay in float32. All layers get the precision; so do
-    layers that other threads create while the model is built. A bfloat16 has the range of float32
+    Softmax, scores and the encoder's mean stay in float32. All layers get the precision, including
+    layers that other threads create while the model is built. A bfloat16 has the range of a float32
     and 8 significant bits (Kalamkar et al. 2019).
 
-    `model` is a built `Seq2Seq` or `Ensemble`; the result has copies of the weights, or is `model`
-    itself if it has the precision. Any other precision raises ValueError.
+    `model` is a built `Seq2Seq` or `Ensemble`. The result has copies of the weights, or is `model`
+    itself if it already has this precision. Raises ValueError for any other precision.
     """
     if precision not in PRECISIONS:
         raise ValueError(
@@ -45,7 +45,8 @@ def cast_model(model, precision):
     changed = replace_policy(config, precision)
     if changed == config:
         return model
-    with computing_in(precision), replaced_at_once():  # includes layers that a constructor creates
+    # also applies to layers that a constructor creates
+    with computing_in(precision), replaced_at_once():
         twin = type(model).from_config(changed)
         twin.build()
     twin.set_weights(model.get_weights())
@@ -53,7 +54,7 @@ def cast_model(model, precision):
 
 
 def replace_policy(config, policy):
-    """A config of `get_config`, or a part of it, with one dtype policy, given by its name."""
+    """Replace all dtype policies in a config, or in a part of one, by the policy with this name."""
     if isinstance(config, list | tuple):
         return type(config)(replace_policy(part, policy) for part in config)
     if not isinstance(config, dict):
@@ -67,7 +68,7 @@ def replace_policy(config, policy):
     return config
 
 
-_ORTHOGONAL = {  # instead of Keras' own, which can't be drawn in bfloat16
+_ORTHOGONAL = {  # replaces Keras' initializer, which does not work in bfloat16
     "module": "keras_bahdanau.layers.initializers",
     "registered_name": ORTHOGONAL,
 }

@@ -1,4 +1,4 @@
-"""R-Drop: two passes with different dropout that should agree (Wu et al. 2021)."""
+"""R-Drop: a loss that makes two passes with different dropout agree (Wu et al. 2021)."""
 
 from keras import ops, tree
 
@@ -16,7 +16,7 @@ def repeat_inputs(inputs, passes):
 
 
 def split_passes(output, passes):
-    """`TrainingOutput` with an axis of passes, from one with consecutive passes."""
+    """Return a `TrainingOutput` with an axis of passes, from one with concatenated passes."""
 
     def split(tensor):
         return ops.reshape(tensor, (passes, -1, *ops.shape(tensor)[1:]))
@@ -24,13 +24,15 @@ def split_passes(output, passes):
     split_output = TrainingOutput(*tree.map_structure(split, tuple(output)))
     if not is_tensor(split_output.alignment):
         return split_output
-    return split_output._replace(alignment=split_output.alignment[0])  # the same for every pass
+    # the alignment is the same for every pass
+    return split_output._replace(alignment=split_output.alignment[0])
 
 
 def divergence(logits, second_logits):
-    """D = 1/2 (KL(p || q) + KL(q || p)) `(batch, target_time)`, in nats (Wu et al. 2021, eq. 2).
+    """Return D = 1/2 (KL(p || q) + KL(q || p)) in nats, `(batch, target_time)` (Wu et al. 2021).
 
-    D = 1/2 sum_k (p_k - q_k) (log p_k - log q_k); logits are `(batch, target_time, vocabulary)`.
+    D = 1/2 sum_k (p_k - q_k) (log p_k - log q_k). The logits are `(batch, target_time,
+    vocabulary)`.
     """
     # log p, log q: (batch, target_time, vocabulary)
     log_p, log_q = (
@@ -40,12 +42,12 @@ def divergence(logits, second_logits):
 
 
 def divergence_of_rows(log_probs, probs):
-    """(KL(p || q) or KL(q || p) of each row, gradient of their sum by the row's logits).
+    """Return (KL(p || q) or KL(q || p) for each row, gradients of their sum for the row's logits).
 
-    The rows come in turns, p, q, p, q, ... With s = log p - log q the gradient by the logits
-    of p is p (s - KL(p || q)) from the first of the two, and p - q from the second.
+    The rows alternate between p and q. With s = log p - log q, the gradient for the logits of p is
+    p (s - KL(p || q)) from KL(p || q), plus p - q from KL(q || p).
     """
-    # of (rows * 2, vocabulary), both: -> (rows * 2,), (rows * 2, vocabulary)
+    # both arguments are (rows * 2, vocabulary) -> (rows * 2,), (rows * 2, vocabulary)
     pairs = (-1, 2, probs.shape[-1])
     both = ops.reshape(log_probs, pairs)  # -> (rows, 2, vocabulary)
     difference = both - _swapped(both)  # s, -s

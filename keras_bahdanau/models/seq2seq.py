@@ -1,4 +1,4 @@
-"""Encoder and decoder as one model, with `fit` for training and the step protocol for search."""
+"""Sequence-to-sequence model of an encoder and a decoder, trained with `fit`."""
 
 import keras
 from keras import ops, tree
@@ -29,7 +29,7 @@ from keras_bahdanau.settings.removed import drop_removed
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Seq2Seq(CompositeLayer, StepModel, keras.Model):
-    """An attention encoder-decoder for `fit`.
+    """Attention encoder-decoder, trained with `fit`.
 
     ```python
     model = keras_bahdanau.Seq2Seq(encoder, decoder)
@@ -43,33 +43,34 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
     Args:
         encoder: An `Encoder`.
         decoder: A `Decoder`.
-        share_embeddings: Bool. True if both sides, with a joint vocabulary, share one embedding;
-            with the decoder's `tie_embeddings` the output layer shares it, too.
+        share_embeddings: Bool. True if both sides share one embedding, which requires a joint
+            vocabulary. If the decoder has `tie_embeddings`, the output layer shares it too.
         guided_alignment: Float. Weight of a training loss that pulls the attention towards
-            the alignments given as the third input: see `losses.guided_alignment`.
+            the alignments passed as the third input: see `losses.guided_alignment`.
         r_drop: Float. Weight of a training loss that makes two passes with different dropout agree
-            (R-Drop, Wu et al. 2021, alpha, 1 to 5). A call in training then runs the batch twice,
-            as one batch of twice the size.
-        ctc_weight: Float in [0, 1]. Share w of a CTC loss on the encoder's values in
-            training, (1 - w) attention + w CTC (Watanabe et al. 2017); 0 for no CTC layer. It
-            teaches the encoder a monotonic alignment, which attention by itself finds late in long
-            sources such as speech. A target with more tokens than the memory has positions has no
-            CTC loss. A search may use its probabilities: `SearchOptions(ctc_weight=)`.
+            (alpha in R-Drop, Wu et al. 2021, where it is from 1 to 5). In training, a call then
+            runs the batch twice, as one batch of twice the size.
+        ctc_weight: Float in [0, 1]. Weight w of a CTC loss on the encoder's values in training. The
+            total loss is (1 - w) attention + w CTC (Watanabe et al. 2017). With 0, there is no CTC
+            layer. CTC teaches the encoder a monotonic alignment, which attention alone takes long
+            to learn for long sources such as speech. A target with more tokens than the memory has
+            positions has no CTC loss. A search can use the CTC probabilities too:
+            `SearchOptions(ctc_weight=)`.
 
     Call arguments:
-        inputs: (features, target_in), or (features, target_in, alignment): the encoder's
-            features, for text an int tensor `(batch, source_time)`; an int tensor
-            `(batch, target_time)`, right-padded with 0; and a float tensor
+        inputs: (features, target_in), or (features, target_in, alignment). `features` are the
+            inputs of the encoder: for text, an int tensor `(batch, source_time)`. `target_in` is an
+            int tensor `(batch, target_time)`, right-padded with 0. `alignment` is a float tensor
             `(batch, target_time, source_time)`. Other inputs raise TypeError.
-        return_attention_scores: Python bool. True to return the weights, too.
-        training: Python bool. True for a `TrainingOutput`, for `compute_loss` and `logits`.
+        return_attention_scores: Python bool. True to also return the weights.
+        training: Python bool. True to return a `TrainingOutput` for `compute_loss` and `logits`.
 
     Output:
         Float32 logits `(batch, target_time, vocabulary)`, or the pair
         (logits, weights `(batch, target_time, source_time)`).
 
-    Embeddings of different shapes that are to be shared, weights out of range, and a decoder that
-    copies with an encoder without symbols of its vocabulary raise ValueError.
+    Raises ValueError if embeddings of different shapes are to be shared, if a weight is out of
+    range, or if the decoder copies but the encoder has no symbols of the decoder's vocabulary.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
         ctc_weight=0.0,
         **kwargs,
     ):
-        super().__init__(autocast=False, **kwargs)  # a source casts its numbers itself
+        super().__init__(autocast=False, **kwargs)  # the front end casts its inputs itself
         self.encoder = encoder
         self.decoder = decoder
         self.share_embeddings = share_embeddings
@@ -90,7 +91,7 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
             "guided_alignment", "the weight of a loss", guided_alignment
         )
         self.r_drop = checks.not_negative("r_drop", "the weight of a loss", r_drop)
-        self.ctc_weight = checks.fraction("ctc_weight", "the share of the CTC loss", ctc_weight)
+        self.ctc_weight = checks.fraction("ctc_weight", "the weight of the CTC loss", ctc_weight)
         self.ctc_layer = None
         self._word_distillation = None
         if ctc_weight:
@@ -107,7 +108,7 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
 
     @property
     def word_distillation(self):
-        """`WordDistillation` of the next `fit`, or None; not part of the config."""
+        """`WordDistillation` for the next `fit`, or None; not part of the config."""
         return self._word_distillation
 
     @word_distillation.setter
@@ -115,7 +116,7 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
         if distillation is not None:
             distillation.check(self)
         self._word_distillation = distillation
-        self.train_function = None  # an earlier `fit` has traced it without the teacher
+        self.train_function = None  # an earlier `fit` may have traced it without the teacher
 
     @property
     def source_limits(self):
@@ -152,18 +153,21 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
         weighted_metrics=None,
         **kwargs,
     ):
-        """Configure training, as in Keras; ValueError for losses and metrics of probabilities."""
+        """Configure training as in Keras.
+
+        Raises ValueError for losses and metrics that expect probabilities.
+        """
         check_logits(loss, metrics, weighted_metrics)
         super().compile(optimizer, loss, loss_weights, metrics, weighted_metrics, **kwargs)
 
     def compile_from_config(self, config):
-        """Compile a loaded model as Keras does, with its saved arguments."""
+        """Compile a loaded model with its saved arguments, as Keras does."""
         super().compile(**keras.saving.deserialize_keras_object(config))
         if self.built:
             self.optimizer.build(self.trainable_variables)
 
     def encode(self, features, alignment=(), training=None):
-        """`Prepared` of a source's features: the memory with the decoder's projections."""
+        """Return the `Prepared` for features: the memory with the decoder's projections."""
         if not self.built:
             self.build()
         projected = self.decoder.prepare(self.encoder(features, training=training), alignment)
@@ -177,7 +181,7 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
         return self.decoder.initial_state(prepared.projected, steps)
 
     def decode_step(self, tokens, state, prepared):
-        """`Distribution` of the next token, or an override's log-probabilities: see `StepModel`."""
+        """Predict the `Distribution` of the next token: see `StepModel`."""
         logits, step, state = self.decoder.step(tokens, state, prepared.projected)
         return softmax_distribution(logits), step.weights, state
 
@@ -187,9 +191,9 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
         guided = bool(training and self.guided_alignment)
         if guided and not is_tensor(alignment):
             raise ValueError(
-                "Attention is guided by alignments, the third of the inputs. Received: "
-                f"guided_alignment={self.guided_alignment} with two inputs. Give "
-                "`data.batches` the alignments, or the model guided_alignment=0."
+                "`guided_alignment` needs alignments as the third input. Received: "
+                f"guided_alignment={self.guided_alignment} with two inputs. Pass alignments to "
+                "`data.batches`, or use guided_alignment=0."
             )
         memory = self.encoder(features, training=training)
         output = self.decoder(
@@ -213,22 +217,23 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
         return split_passes(output, passes)  # (passes * batch, ...) -> (passes, batch, ...)
 
     def logits(self, output, index=0):
-        """Float32 logits `(batch, target_time, vocabulary)` of one pass of a `TrainingOutput`."""
+        """Return one pass's float32 logits `(batch, target_time, vocabulary)`."""
         copying = tree.map_structure(lambda passes: passes[index], output.copying)
         return self.decoder.logits(output.readout[index], copying)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        """The loss of a batch with all training losses of the model: a float32 scalar.
+        """Return the loss of a batch, including all training losses, as a float32 scalar.
 
-        With a `TrainingOutput`, the package's own losses are computed without logits
-        `(batch, target_time, vocabulary)`: see `models.output_loss`. Any other loss, a loss
-        with `loss_weights`, and the loss of a decoder that copies get logits. Compiled metrics are
-        updated here, where the token losses are known; on JAX Keras' `compute_metrics` has no
-        weights.
+        With a `TrainingOutput`, the losses of this package are computed without storing the logits
+        `(batch, target_time, vocabulary)`: see `models.output_loss`. Logits are computed for any
+        other loss, for a loss with `loss_weights`, and for a decoder that copies. Compiled metrics
+        are updated here, where the token losses are known, because on JAX `compute_metrics` has no
+        access to the weights.
 
-        `x` are the inputs, for `word_distillation`, `y` int targets `(batch, target_time)`,
-        `y_pred` a `TrainingOutput` or logits, `sample_weight` float `(batch, target_time)`, 0 at
-        padding, or `(batch,)`. In training, logits for a loss that needs more raise ValueError.
+        `x` are the inputs, which `word_distillation` needs. `y` is int `(batch, target_time)`.
+        `y_pred` is a `TrainingOutput` or logits. `sample_weight` is float `(batch, target_time)`,
+        with 0 at padding, or `(batch,)`. In training, raises ValueError for logits if the loss
+        needs more than logits.
         """
         sample_weight = token_weights(y, sample_weight)
         if not isinstance(y_pred, TrainingOutput):
@@ -236,7 +241,7 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
             if training and (any(weights) or self.word_distillation is not None):
                 refuse_logits(y_pred)
             return super().compute_loss(x, y, y_pred, sample_weight, training)
-        weighted = getattr(self._compile_loss, "_user_loss_weights", None)  # applied by Keras
+        weighted = getattr(self._compile_loss, "_user_loss_weights", None)  # Keras applies these
         from_readout = self.decoder.output_weights and not y_pred.copying
         if from_readout and weighted is None and getattr(self.loss, "sums_tokens", False):
             loss = self._loss_from_readout(y, y_pred, sample_weight)
@@ -245,7 +250,7 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
         return add_training_losses(self, loss, x, y, y_pred, sample_weight)
 
     def _loss_from_readout(self, y, output, sample_weight):
-        """Loss of the package's own losses, which keep no logits."""
+        """Compute a loss of this package, without storing all logits."""
         weight = weight_of(y, sample_weight)
         result = output_loss(
             output.readout,
@@ -262,9 +267,9 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
         return ops.sum(ops.stack(losses))
 
     def _loss_from_logits(self, x, y, output, sample_weight):
-        """Loss from logits; with R-Drop half of eq. 3 of Wu et al. 2021, as for one pass."""
+        """Compute the loss from logits; with R-Drop, half of eq. 3 of Wu et al. (2021)."""
         passes = output.readout.shape[0]
-        # `passes` of (batch, target_time, vocabulary)
+        # one tensor (batch, target_time, vocabulary) for each pass
         logits = [self.logits(output, index) for index in range(passes)]
         self._update_metrics(y, sample_weight, lambda: logits[0])
         losses = [
@@ -272,7 +277,7 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
         ]
         weight = weight_of(y, sample_weight)
         if self.r_drop:
-            # sum_i w_i D_i, of (batch, target_time)
+            # sum_i w_i D_i, where D is (batch, target_time)
             total = ops.sum(ops.cast(weight, "float32") * divergence(*logits))
             losses.append(self.r_drop * reduction_of(self.loss).loss_of_total(total, weight))
         return ops.sum(ops.stack(losses)) / passes
@@ -289,7 +294,7 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
             update_compiled(self._compile_metrics, y, sample_weight, size, logits, token_losses)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        """The metrics so far; `compute_loss` has updated those of a `TrainingOutput`."""
+        """Return the metrics; for a `TrainingOutput`, `compute_loss` has already updated them."""
         if isinstance(y_pred, TrainingOutput):
             return self.get_metrics_result()
         return super().compute_metrics(x, y, y_pred, token_weights(y, sample_weight))
@@ -314,12 +319,12 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
 
 
 def _parts(inputs):
-    """(features, target_in, alignment or ()) of the inputs."""
+    """Return (features, target_in, alignment or ()) from the inputs."""
     if not isinstance(inputs, (tuple, list)) or len(inputs) not in (2, 3):
         names = f", of {', '.join(map(str, inputs))}" if isinstance(inputs, dict) else ""
         raise TypeError(
             "The inputs must be (features, target_in), or (features, target_in, alignment). "
-            f"Received: inputs of type {type(inputs).__name__}{names}. Give "
+            f"Received: inputs of type {type(inputs).__name__}{names}. Use "
             "fit((source, target_in), target_out), or the output of `data.batches`."
         )
     return tuple(inputs) if len(inputs) == 3 else (*inputs, ())
@@ -330,24 +335,24 @@ def _check_shareable(encoder, decoder):
     if not hasattr(front_end, "embedding"):
         raise ValueError(
             "`share_embeddings=True` needs an encoder that embeds tokens. Received: "
-            f"front_end={type(front_end).__name__}(...). Leave sharing out."
+            f"front_end={type(front_end).__name__}(...). Use share_embeddings=False."
         )
     source = (front_end.vocabulary_size, front_end.units)
     target = (decoder.vocabulary_size, decoder.embedding_units)
     if source != target:
         raise ValueError(
-            "`share_embeddings=True` needs one vocabulary and one embedding width on both "
+            "`share_embeddings=True` needs the same vocabulary and embedding width on both "
             f"sides. Received: encoder (vocabulary_size, embedding_units)={source}, "
-            f"decoder={target}. Train a joint vocabulary, or leave sharing out."
+            f"decoder={target}. Train a joint vocabulary, or use share_embeddings=False."
         )
 
 
 def _check_symbols(encoder, decoder):
-    """Raise ValueError if an encoder has no symbols, or other ones than the decoder's tokens."""
+    """Raise ValueError unless the encoder has symbols of the decoder's vocabulary."""
     highest = max(encoder.symbols, default=-1) if encoder.symbols else None
     if highest is None or highest >= decoder.vocabulary_size:
         raise ValueError(
             "A decoder copies symbols of its own vocabulary. Received: copy=True, "
-            f"vocabulary_size={decoder.vocabulary_size}, and an encoder of the highest symbol "
-            f"{highest}. Give the encoder those of `Source.symbols`, or leave copying out."
+            f"vocabulary_size={decoder.vocabulary_size}, and an encoder with the highest symbol "
+            f"{highest}. Set `symbols` of the encoder to `Source.symbols`, or use copy=False."
         )

@@ -1,4 +1,4 @@
-"""The step protocol: the interface of models for searches, pipelines and exporters."""
+"""The step protocol, through which searches, pipelines and exporters use a model."""
 
 import abc
 from typing import Any, NamedTuple
@@ -7,9 +7,9 @@ from keras_bahdanau.layers.distribution import as_distribution
 
 
 class Prepared(NamedTuple):
-    """Sources, encoded once for all steps of a search; all tensors have the batch axis first.
+    """Encoded sources, computed once for all steps of a search. The first axis is always the batch.
 
-    `ctc_log_probs` have id 0 as the blank; () of a model without CTC.
+    In `ctc_log_probs`, id 0 is the blank. For a model without CTC, it is ().
     """
 
     projected: Any  # structure of tensors that `decode_step` reads
@@ -18,17 +18,17 @@ class Prepared(NamedTuple):
 
 
 class SourceLimits(NamedTuple):
-    """The sources that a model reads, and the length of their memory."""
+    """Limits of the sources that a model can read, and how it reduces their length."""
 
-    size: int  # ids of a vocabulary, or values of a frame
-    reduction: int = 1  # source positions per position of the memory
-    has_ctc: bool = False  # True if `Prepared` has log-probabilities of CTC
+    size: int  # number of ids in the vocabulary, or of values in a frame
+    reduction: int = 1  # number of source positions per position of the memory
+    has_ctc: bool = False  # True if `Prepared` contains CTC log-probabilities
 
 
 class StepModel(abc.ABC):
-    """A model that predicts a target one token at a time, given the tokens before.
+    """Model that predicts a target one token at a time, given the previous tokens.
 
-    A search uses only these six members of `Seq2Seq`, `Ensemble` or a custom subclass:
+    A search uses only the six members below of a `Seq2Seq`, an `Ensemble` or a custom subclass:
 
     ```python
     prepared = model.encode(features)
@@ -39,19 +39,25 @@ class StepModel(abc.ABC):
 
     @abc.abstractmethod
     def encode(self, features, alignment=(), training=None):
-        """`Prepared` of features; `alignment`: float `(batch, target_time, source_time)`, or ()."""
+        """Encode features; return a `Prepared`.
+
+        `alignment` is float `(batch, target_time, source_time)`, or ().
+        """
 
     @abc.abstractmethod
     def initial_state(self, prepared, steps=None):
-        """The state before the first token, `(batch, ...)`, for `steps`, or None for any number."""
+        """Return the state before the first token, `(batch, ...)`.
+
+        It allows at most `steps` steps, or any number of steps if `steps` is None.
+        """
 
     @abc.abstractmethod
     def decode_step(self, tokens, state, prepared):
-        """Predict the next token from the last one: (distribution, weights, next state).
+        """Predict the next token from the last one; return (distribution, weights, next state).
 
-        `tokens` int `(batch, [beam])`, and a state with the same axes, give a `Distribution` over
-        `(batch, [beam,] vocabulary)`, or float32 log-probabilities; and float32 weights
-        `(batch, [beam,] source_time)`. `prepared` has no beam axis.
+        `tokens` is int `(batch, [beam])`, and the state has the same first axes. `prepared` has no
+        beam axis. The distribution is a `Distribution` or float32 log-probabilities,
+        `(batch, [beam,] vocabulary)`. The weights are float32 `(batch, [beam,] source_time)`.
         """
 
     @property
@@ -71,5 +77,5 @@ class StepModel(abc.ABC):
 
 
 def step_log_probs(distribution):
-    """Float32 log-probabilities `(batch, [beam,] vocabulary)` of the output of a step."""
+    """Return float32 log-probabilities `(batch, [beam,] vocabulary)` for a step's distribution."""
     return as_distribution(distribution).log_probs

@@ -1,4 +1,4 @@
-"""Record that a model returns in training, and the losses that a model adds to its own."""
+"""The record that a model returns in training, and the additional training losses."""
 
 from typing import Any, NamedTuple
 
@@ -8,60 +8,62 @@ from keras_bahdanau.models.ctc_loss import batch_ctc_loss
 from keras_bahdanau.models.losses import TokenCrossentropy, guided_alignment, layer_losses
 
 _MISUSE = (
-    "A TrainingOutput, of model(inputs, training=True), holds the readout of a Seq2Seq, and is no "
-    "tensor of logits. Take model.logits(output), or the loss by model.compute_loss(x, y, output)."
+    "A TrainingOutput, from model(inputs, training=True), contains the readout of a Seq2Seq, not "
+    "logits. Use model.logits(output), or model.compute_loss(x, y, output) for the loss."
 )
 
 
 class TrainingOutput(NamedTuple):
-    """Result of `Seq2Seq` with `training=True`: all that the loss needs of the call, or ().
+    """Result of `Seq2Seq` with `training=True`, with the tensors that the loss needs.
 
-    The logits, the largest tensor of a training step, are not among the fields: `Seq2Seq.logits`
-    makes them from the readout, `(passes, batch, target_time, readout_units)`, of a `HardDecoder`
-    log-probabilities. `passes` is 2 with R-Drop, otherwise 1.
+    Tensors that are not needed are (). The logits, the largest tensor of a training step, are not
+    included: `Seq2Seq.logits` computes them from the readout, which is
+    `(passes, batch, target_time, readout_units)`. The readout of a `HardDecoder` is
+    log-probabilities. `passes` is 2 with R-Drop, and 1 otherwise.
     """
 
     readout: Any  # the input of the output layer
-    weights: Any = ()  # (passes, batch, target_time, source_time), of the attention
-    alignment: Any = ()  # (batch, target_time, source_time), to agree with
-    ctc_logits: Any = ()  # (passes, batch, source_time, vocabulary), of the memory
-    mask: Any = ()  # bool (passes, batch, source_time), of the memory, for CTC
+    weights: Any = ()  # (passes, batch, target_time, source_time), attention weights
+    alignment: Any = ()  # (batch, target_time, source_time), the target of these weights
+    ctc_logits: Any = ()  # (passes, batch, source_time, vocabulary)
+    mask: Any = ()  # bool (passes, batch, source_time), mask of the memory, for CTC
     copying: Any = ()  # `Copying` of tensors (passes, batch, ...)
 
     def _refuse(self, *args, **kwargs):
-        """Raise TypeError where a tensor is wanted."""
+        """Raise TypeError where a tensor is expected."""
         raise TypeError(_MISUSE)
 
     __getitem__ = __array__ = __tf_tensor__ = __neg__ = __matmul__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = _refuse
     __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
-    _keras_mask = property(_refuse)  # which a loss of Keras asks for first
+    _keras_mask = property(_refuse)  # the first attribute that a Keras loss reads
 
     def __getattr__(self, name):
-        if name.startswith("_"):  # Python and Keras ask if a method is there
+        if name.startswith("_"):  # Python and Keras look up optional methods
             raise AttributeError(name)
         raise AttributeError(_MISUSE)
 
 
 def is_tensor(field):
-    """True for a tensor, False for ()."""
+    """Return True for a tensor, and False for ()."""
     return not isinstance(field, tuple)
 
 
 def refuse_logits(y_pred):
-    """Raise an error where logits would leave out R-Drop's second pass, or another loss."""
+    """Raise ValueError because logits would omit R-Drop's second pass, or another loss."""
     raise ValueError(
         "In training, the loss of a model with `r_drop`, `guided_alignment`, "
-        "`word_distillation` or `ctc_weight` must get the `TrainingOutput` of the call. "
-        f"Received: y_pred of type {type(y_pred).__name__}. "
-        "Hand over what the model gives with training=True, or take the loss with training=False."
+        "`word_distillation` or `ctc_weight` needs the `TrainingOutput` of the call. "
+        f"Received: y_pred of type {type(y_pred).__name__}. Pass the output of the model with "
+        "training=True, or compute the loss with training=False."
     )
 
 
 def add_training_losses(model, loss, x, y, output, sample_weight):
-    """`loss`, of the decoder's tokens, with the losses that the model's weights ask for.
+    """Return `loss`, the loss of the decoder's tokens, combined with the other training losses.
 
-    (1 - w) ((1 - s) tokens + s teacher) + w CTC, plus guided alignment; each reduced as the loss.
+    The result is (1 - w) ((1 - s) tokens + s teacher) + w CTC, plus guided alignment. All losses
+    use the same reduction.
     """
     weight = weight_of(y, sample_weight)
     if model.word_distillation is not None:
@@ -80,18 +82,18 @@ def add_training_losses(model, loss, x, y, output, sample_weight):
 
 
 def _mixed(model, loss, total, weight, share):
-    """A loss with the share of another one, whose weighted sum over tokens is the total."""
+    """Return (1 - share) of a loss plus `share` of another loss, which sums to `total`."""
     losses = [reduction_of(model.loss).loss_of_total(total, weight), *layer_losses(model)]
     return (1 - share) * loss + share * ops.sum(ops.stack(losses))
 
 
 def reduction_of(loss):
-    """The loss whose mean, over tokens or sentences, added losses have."""
+    """Return the loss that defines the mean, over tokens or sentences, of additional losses."""
     return loss if isinstance(loss, TokenCrossentropy) else TokenCrossentropy()
 
 
 def token_weights(y, sample_weight):
-    """The weights of target tokens, from theirs or from sentences', for all tokens but padding."""
+    """Return weights for target tokens, from weights for tokens or for sentences, 0 at padding."""
     if sample_weight is None:
         return None
     shape = tuple(sample_weight.shape)
@@ -101,12 +103,12 @@ def token_weights(y, sample_weight):
     sizes = zip(shape, y.shape, strict=False)
     if len(shape) != len(y.shape) or any(None not in pair and pair[0] != pair[1] for pair in sizes):
         raise ValueError(
-            "`sample_weight` must be a number for each target token, or one for each sentence. "
+            "`sample_weight` must have one value per target token, or one per sentence. "
             f"Received: sample_weight.shape={shape} with targets of shape {tuple(y.shape)}."
         )
     return sample_weight
 
 
 def weight_of(y, sample_weight):
-    """The weights of the target tokens; 1 where none are given."""
+    """Return the weights of the target tokens, all 1 if `sample_weight` is None."""
     return ops.ones(ops.shape(y)) if sample_weight is None else sample_weight

@@ -134,8 +134,8 @@ def test_an_ensemble_may_have_members_that_copy_and_others(model):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"symbols": None}, "vocabulary_size=6, and an encoder of the highest symbol None. Give"),
-        ({"vocabulary_size": 5}, "copy=True, vocabulary_size=5, and .* highest symbol 5. Give"),
+        ({"symbols": None}, "vocabulary_size=6, and an encoder with the highest symbol None. Set"),
+        ({"vocabulary_size": 5}, "copy=True, vocabulary_size=5, and .* highest symbol 5. Set"),
         ({"symbols": SYMBOLS[1:]}, "6 symbols, 0 of them invalid, with vocabulary_size=7"),
         ({"symbols": (-2, 0.5, "a", *SYMBOLS[3:])}, "Received: 7 symbols, 3 of them invalid"),
         ({"attention": None}, "copy=True, attention=FixedContext"),
@@ -147,13 +147,13 @@ def test_what_can_not_be_copied_is_refused(options, message):
 
 
 def test_a_source_without_tokens_has_no_symbols():
-    with pytest.raises(ValueError, match=r"front_end=FrameProjection\(...\). Give"):
+    with pytest.raises(ValueError, match=r"front_end=FrameProjection\(...\). Use symbols=None"):
         kb.Encoder(front_end=kb.layers.FrameProjection(7, 4), units=3, symbols=SYMBOLS)
 
 
 def test_a_decoder_alone_needs_symbols_in_its_memory():
     memory = kb.Encoder(7, 4, 3)(SOURCE)
-    with pytest.raises(ValueError, match="a memory without symbols. Give the encoder `symbols`"):
+    with pytest.raises(ValueError, match="a memory without symbols. Set `symbols` of the encoder"):
         new_decoder(6, 5, 6, copy=True)(TARGET_IN, memory)
 
 

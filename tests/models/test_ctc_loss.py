@@ -216,5 +216,5 @@ def test_its_weight_is_a_share(value):
 
 def test_logits_are_refused_in_training():
     model = new(TokenCrossentropy())
-    with pytest.raises(ValueError, match="`ctc_weight` must get the `TrainingOutput`"):
+    with pytest.raises(ValueError, match="`ctc_weight` needs the `TrainingOutput`"):
         model.compute_loss(INPUTS, TARGET, model(INPUTS), WEIGHT)

@@ -530,7 +530,7 @@ def test_an_exported_model_has_the_loop_inside(covariates, tmp_path):
 
 
 def test_an_export_needs_a_built_model(tmp_path):
-    with pytest.raises(ValueError, match="must be built before its export"):
+    with pytest.raises(ValueError, match="must be built before it is exported"):
         kb.Forecaster(2).export(tmp_path)
 
 
@@ -555,12 +555,12 @@ REFUSED = {
     "a head of quantiles": (lambda: kb.Forecaster(2, head=(0.5,)), "ForecastHead. Received"),
     "no season": (lambda: kb.Forecaster(2, season=0), "`season`.* must be a positive integer"),
     "a wrong scaling": (lambda: kb.Forecaster(2, scaling="max"), "`scaling` must be one of"),
-    "falling quantiles": (lambda: QuantileHead((0.9, 0.5)), r"must rise within \(0, 1\)"),
-    "no median": (lambda: QuantileHead((0.1, 0.9)), "with 0.5 among them"),
-    "a quantile of 1": (lambda: QuantileHead((0.5, 1.0)), "must rise within"),
+    "falling quantiles": (lambda: QuantileHead((0.9, 0.5)), r"must increase within \(0, 1\)"),
+    "no median": (lambda: QuantileHead((0.1, 0.9)), "and include 0.5"),
+    "a quantile of 1": (lambda: QuantileHead((0.5, 1.0)), "must increase within"),
     "a whole pass of teacher forcing": (
         lambda: kb.Forecaster(2, teacher_forcing=2),
-        "`teacher_forcing`, the share",
+        "`teacher_forcing`, the fraction",
     ),
     "a cell as decoder": (
         lambda: kb.Forecaster(2, decoder=keras.layers.GRUCell(3)),
@@ -568,30 +568,30 @@ REFUSED = {
     ),
     "a loss": (
         lambda: kb.Forecaster(2).compile("adam", "mse"),
-        "has the loss of its head. Received: loss='mse'",
+        "uses the loss of its head. Received: loss='mse'",
     ),
     "an encoder of one vector": (
         lambda: kb.Forecaster(2, encoder=keras.layers.GRU(3))(X),
-        r"must give \(batch, time, units\)",
+        r"must return \(batch, time, units\)",
     ),
     "one axis less": (lambda: new_forecaster()(X[..., 0]), r"must be \(batch, time, channels\)"),
     "a list": (lambda: new_forecaster()([[1.0, 2.0]]), "`past` must be an array"),
-    "another channel": (lambda: new_forecaster()(X[..., :1]), "as in the first call"),
+    "another channel": (lambda: new_forecaster()(X[..., :1]), "the same as in the first call"),
     "a missing covariate": (
         lambda: new_forecaster(x={"past": X, **COVARIATES})(X),
         "as in the first call, .*'future_covariates': 3",
     ),
     "an unknown name": (
         lambda: new_forecaster()({"past": X, "future": X}),
-        'Inputs must be "past", and any of',
+        'Inputs must be "past" and any of',
     ),
     "covariates of another horizon": (
         lambda: new_forecaster()({"past": X, "future_covariates": X}),
-        r"`future_covariates` must be of shape \(4, 3, None\)",
+        r"`future_covariates` must have shape \(4, 3, None\)",
     ),
     "a mask of another length": (
         lambda: new_forecaster()({"past": X, "mask": np.ones((BATCH, 2), bool)}),
-        r"`mask` must be of shape \(4, 7\) or \(4, 7, 2\)",
+        r"`mask` must have shape \(4, 7\) or \(4, 7, 2\)",
     ),
     "targets of another horizon": (
         lambda: new_forecaster().compute_loss(X, Y[:, :2], Y, training=False),

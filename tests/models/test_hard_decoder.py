@@ -256,7 +256,7 @@ def test_losses_with_label_smoothing_are_those_of_the_mixture(loss):
         ({"query": ("context",)}, "a query without the context"),
         ({"context_gate": True}, "context_gate=False"),
         ({"context_dropout": 0.1}, "context_dropout=0"),
-        ({"vocabulary_size": 10_001}, "at most 10,000.*vocabulary_size=10001. Change it, or take"),
+        ({"vocabulary_size": 10_001}, "at most 10,000.*vocabulary_size=10001. Change it, or use"),
         ({"readout": "maxout"}, "`readout` must be one of 'tanh'. Received: readout='maxout'"),
     ],
 )
@@ -273,7 +273,7 @@ HEADS = functools.partial(MultiHeadAttention, heads=2)
 def test_an_ordinary_decoder_refuses_it(around):
     attention = HardAlignment(units=3)
     attention = attention if around is None else around(attention)
-    with pytest.raises(ValueError, match="Give the HardAlignment itself to a HardDecoder"):
+    with pytest.raises(ValueError, match="Pass the HardAlignment itself to a HardDecoder"):
         new_decoder(6, 5, 8, attention)
     with pytest.raises(ValueError, match=rf"attention={type(attention).__name__}"):
         Decoder(6, 5, cell=UnfedCell(8, attention))

@@ -212,7 +212,7 @@ class Compiled(keras.Model):
 def test_weights_inside_of_a_compiled_function_are_refused():
     model, x = Compiled(), np.ones((2, 3, 4), "float32")
     model(x[:1])
-    with pytest.raises(ValueError, match="which a compiled function does not give"):
+    with pytest.raises(ValueError, match="which are not available in a compiled function"):
         attention_weights(model, x)
     assert model(x).shape == (2, 4)
 
@@ -235,8 +235,8 @@ class Unused(keras.Model):
         (lambda: "model.keras", IDS, TypeError, "`model` must be a keras.Model. Received: str"),
         (Unused, IDS, ValueError, "calls none of pooling"),
         (pooled_classifier, IDS[:0], ValueError, "at least one example"),
-        (pooled_classifier, [[1], [1, 2]], TypeError, "Pad rows to one length"),
-        (pooled_classifier, {"a": IDS, "b": IDS[:1]}, ValueError, "one batch axis"),
+        (pooled_classifier, [[1], [1, 2]], TypeError, "Pad the rows to the same length"),
+        (pooled_classifier, {"a": IDS, "b": IDS[:1]}, ValueError, "a common batch axis"),
     ],
 )
 def test_wrong_arguments_are_refused(model, x, kind, message):

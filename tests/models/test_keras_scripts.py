@@ -39,7 +39,7 @@ def new_model():
     ],
 )
 def test_compile_refuses_a_loss_of_probabilities(loss):
-    with pytest.raises(ValueError, match="gives logits.*Received: loss=.*TokenCross") as error:
+    with pytest.raises(ValueError, match="returns logits.*Received: loss=.*TokenCross") as error:
         new_model().compile("adam", loss)
     assert "\n" not in str(error.value)
 
@@ -53,7 +53,7 @@ def test_compile_refuses_a_loss_of_probabilities(loss):
 )
 @pytest.mark.parametrize("argument", ["metrics", "weighted_metrics"])
 def test_compile_refuses_a_metric_of_probabilities(metrics, argument):
-    with pytest.raises(ValueError, match="gives logits.*Received: metrics=.*Perplexity"):
+    with pytest.raises(ValueError, match="returns logits.*Received: metrics=.*Perplexity"):
         new_model().compile("adam", kb.losses.TokenCrossentropy(), **{argument: metrics})
 
 
@@ -124,7 +124,7 @@ def test_a_training_output_is_no_tensor_and_a_corrected_function_works(name):
         output = model((SOURCE, TARGET), training=True)
         return model.compute_loss((SOURCE, TARGET), TARGET, output)
 
-    message = r"holds the readout.*model.logits\(output\).*compute_loss"
+    message = r"contains the readout.*model.logits\(output\).*compute_loss"
     with pytest.raises((TypeError, AttributeError), match=message):
         wrong()
     assert np.isfinite(corrected())  # the failed trace has left no half of a model

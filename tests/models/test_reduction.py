@@ -83,7 +83,7 @@ def test_a_result_names_every_position_of_the_memory():
     "readers", [{"readers": [EveryOther(4)]}, {"kind": "pyramidal", "units": 4, "depth": 2}]
 )
 def test_an_encoder_of_text_keeps_each_token(readers):
-    with pytest.raises(ValueError, match="keeps each token. Received: reduction=2 with front_end"):
+    with pytest.raises(ValueError, match="not merge tokens. Received: reduction=2 with front_end"):
         kb.Encoder(7, 4, **readers)
 
 
@@ -95,7 +95,7 @@ def test_guided_alignment_needs_a_weight_for_each_position():
 
 def test_an_ensemble_has_one_reduction():
     models = [new_model([EveryOther(4)]), new_model([EveryOther(4), EveryOther(4)])]
-    with pytest.raises(ValueError, match="reduce the source alike.*2, 4"):
+    with pytest.raises(ValueError, match="have the same reduction.*2, 4"):
         Ensemble(models)
     assert Ensemble(models[:1]).source_limits.reduction == 2
 

@@ -135,7 +135,7 @@ def test_shared_embeddings_are_one_matrix():
 @pytest.mark.parametrize("name", ["vocabulary_size", "embedding_units"])
 def test_embeddings_of_different_shapes_cannot_be_shared(name):
     sizes = {"vocabulary_size": 7, "embedding_units": 4, "units": 6}
-    with pytest.raises(ValueError, match="`share_embeddings=True` needs one vocabulary.*Received"):
+    with pytest.raises(ValueError, match="`share_embeddings=True` needs the same vocab.*Received"):
         Seq2Seq(Encoder(**sizes), new_decoder(**{**sizes, name: 9}), share_embeddings=True)
 
 

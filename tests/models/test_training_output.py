@@ -207,7 +207,7 @@ def test_a_second_pass_or_guidance_does_not_get_lost(option):
     x = (*x, links()) if "guided_alignment" in option else x
     model = new(TokenCrossentropy(), **option)
     logits = model.logits(model(x, training=True))
-    with pytest.raises(ValueError, match="must get the `TrainingOutput`.*Received: y_pred"):
+    with pytest.raises(ValueError, match="needs the `TrainingOutput`.*Received: y_pred"):
         model.compute_loss(x, y, logits, weight)
     model.compute_loss(x, y, logits, weight, training=False)
 

@@ -193,7 +193,7 @@ def test_what_cannot_teach_is_refused():
         WordDistillation(new(2), 80)
     model = new(1)
     other = Seq2Seq(Encoder(7, 4, 3), new_decoder(9, 4, 6, BahdanauAttention(units=5)))
-    with pytest.raises(ValueError, match=r"sizes \(7, 9\) .* student with \(7, 7\)"):
+    with pytest.raises(ValueError, match=r"sizes \(7, 9\) .* \(7, 7\) for the student"):
         model.word_distillation = WordDistillation(other, 0.5)
 
 
@@ -207,5 +207,5 @@ def test_a_teacher_has_no_dropout_and_reads_the_inputs():
         ValueError, match=r"A teacher reads the inputs .* Received: compute_loss\(x="
     ):
         model.compute_loss(y=TARGET, y_pred=output, sample_weight=WEIGHT)
-    with pytest.raises(ValueError, match="must get the `TrainingOutput`"):
+    with pytest.raises(ValueError, match="needs the `TrainingOutput`"):
         model.compute_loss(INPUTS, TARGET, model(INPUTS), WEIGHT)
