@@ -1,7 +1,7 @@
 """Attention RNNs for Keras 3: train them, see what they attend to, ship them.
 
-The names are loaded on first use, so that `keras-bahdanau --help` need not
-wait for TensorFlow. Keras finds the classes of saved models by their registered names.
+The names are loaded on first use, so that `keras-bahdanau --help` does not load TensorFlow.
+Keras finds the classes in saved models by their registered names.
 """
 
 from keras_bahdanau.settings.lazy import lazy_names, register_lazily

@@ -1,4 +1,4 @@
-"""Callbacks for `model.fit`, and averages of the weights of models; loaded on first use."""
+"""Callbacks for `model.fit`, and a function that averages models; loaded on first use."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

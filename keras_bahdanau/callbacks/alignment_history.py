@@ -1,4 +1,4 @@
-"""Alignments of a few inputs at chosen training steps."""
+"""Callback that records the alignments of a few inputs at chosen training steps."""
 
 import math
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_bahdanau.models.inspection import attention_weights
 
-GROWTH = 1.25  # default growth of the step between records
+GROWTH = 1.25  # default factor between the numbers of recorded steps
 
 
 class RecordedAlignment(NamedTuple):
@@ -17,11 +17,11 @@ class RecordedAlignment(NamedTuple):
     source_tokens: list
     target_tokens: list
     alignment: Any  # float32 (target_time, source_time)
-    scores: Any  # the same before the softmax; None for a Keras model
+    scores: Any  # the scores before the softmax; None for a Keras model
 
 
 class AlignmentHistory(keras.callbacks.Callback):
-    """Record the alignments of a few inputs at chosen training steps.
+    """Callback that records the alignments of a few inputs at chosen training steps.
 
     ```python
     history = AlignmentHistory([("the red car", "la voiture rouge")], translator)
@@ -30,28 +30,29 @@ class AlignmentHistory(keras.callbacks.Callback):
     keras_bahdanau.plotting.write_training_page(history, "forming.html")
     ```
 
-    A step is one batch; record 0 precedes training. Each pair is aligned with its given target, so
-    that all records have the same rows.
+    A step is one batch. Step 0 is recorded before training starts. Each pair is aligned with its
+    given target, so that all records have the same rows.
 
     Args:
-        inputs: With a `pipeline`, list of pairs (input, target string). Otherwise inputs of any
-            Keras model with an attention layer, as in `attention_weights`.
+        inputs: With a `pipeline`, a list of pairs (input, target string). Otherwise, the inputs of
+            a Keras model with an attention layer, as in `attention_weights`.
         pipeline: `Translator` or other `Pipeline` with the model to be trained; or None.
         steps: Iterable of integers, the steps to record; None for 0, 1, 2, 3, 4, 5, 7, 9, 12, ...
-        layer: String, name of the attention layer as in `attention_weights`; None for the only one.
-        source_labels: Without a pipeline: for each input, list of labels of its source positions,
-            without padding; None for numbers.
-        target_labels: The same for the target positions.
+        layer: String. Name of the attention layer, as in `attention_weights`; can be None if there
+            is only one.
+        source_labels: Without a pipeline, a list with the labels of the source positions of each
+            input, without padding; None to use numbers.
+        target_labels: Like `source_labels`, for the target positions.
 
     Attributes:
         steps: List of integers, the recorded steps.
-        alignments: List with an item per step, each a list of `RecordedAlignment`, one per input.
-        losses: List of floats, the mean loss of the batches since the last record, or NaN.
+        alignments: List with an item for each step: a list with a `RecordedAlignment` per input.
+        losses: List of floats, the mean loss of the batches since the previous record, or NaN.
         entropies: List of floats, the mean entropy of the rows of weights, in nats.
 
     Raises:
-        ValueError: When training begins, if the pipeline has another model, `layer` is not an
-            attention layer of the model, or it is omitted and there are several.
+        ValueError: When training begins, if the pipeline has another model, if `layer` is not an
+            attention layer of the model, or if it is None and there are several.
     """
 
     def __init__(
@@ -66,12 +67,12 @@ class AlignmentHistory(keras.callbacks.Callback):
         self.chosen_steps = None if steps is None else sorted({*map(int, steps)})
         self.steps, self.alignments, self.losses, self.entropies = [], [], [], []
         self._step, self._batch, self._epoch_sum = 0, -1, 0.0
-        self._sum, self._count = 0.0, 0  # of losses since the last record
+        self._sum, self._count = 0.0, 0  # sum and number of losses since the last record
         self._next = self._step_after(-1)
 
     def on_train_begin(self, logs=None):
         if self.pipeline is not None:
-            from keras_bahdanau.callbacks.metric import check_trained  # loads sacrebleu
+            from keras_bahdanau.callbacks.metric import check_trained  # this import loads sacrebleu
 
             check_trained(self.pipeline, self.model)
         if self._next == self._step:
@@ -93,7 +94,7 @@ class AlignmentHistory(keras.callbacks.Callback):
             self._record()
 
     def _step_after(self, step):
-        """The first step to record after a step."""
+        """Return the first step to record after `step`."""
         if self.chosen_steps is not None:
             return next((chosen for chosen in self.chosen_steps if chosen > step), math.inf)
         return max(step + 1, math.ceil(step * GROWTH))
@@ -126,7 +127,7 @@ class AlignmentHistory(keras.callbacks.Callback):
         return [self._labelled(number, example) for number, example in enumerate(weights)]
 
     def _labelled(self, number, weights):
-        """`RecordedAlignment` from weights `(source_time,)`, a map, or a map per head."""
+        """Return a `RecordedAlignment` for weights `(source_time,)`, a map, or a map per head."""
         weights = weights.mean(axis=0) if weights.ndim == 3 else np.atleast_2d(weights)
         target, source = (
             [str(position) for position in range(size)] if labels is None else labels[number]
@@ -138,8 +139,8 @@ class AlignmentHistory(keras.callbacks.Callback):
 
 
 def _entropy(alignments):
-    """Mean entropy of the rows that have weights."""
+    """Return the mean entropy of the rows with weights that are not all zero."""
     rows = [row / row.sum() for weights in alignments for row in weights if row.sum() > 0]
-    # 0 log 0 = 0
+    # 0 log 0 counts as 0
     entropies = [-(row * np.log(np.where(row > 0, row, 1))).sum() for row in rows]
     return float(np.mean(entropies)) if entropies else math.nan

@@ -1,4 +1,4 @@
-"""Plots of the attention after each epoch."""
+"""Callback that plots the attention after each epoch."""
 
 import io
 from pathlib import Path
@@ -10,19 +10,20 @@ from keras_bahdanau.optimizers.adam import averaged_weights
 
 
 class AlignmentPlotCallback(keras.callbacks.Callback):
-    """Plot the attention on given translations after each epoch.
+    """Callback that plots the attention for given translations after each epoch.
 
     The plots of all epochs show the same words. Inputs that can be drawn, such as images and
-    speech, are drawn with the attention over them. The files are `epoch-001/1.png` and so on, or,
-    with `tensorboard=True`, an event file that TensorBoard (TensorFlow only) shows under "Images".
-    Training a model other than the translator's raises ValueError.
+    speech, are shown with the attention over them. The files are named `epoch-001/1.png` and so on.
+    With `tensorboard=True` (TensorFlow only), the callback instead writes an event file, which
+    TensorBoard shows under "Images". Raises ValueError if the model in training is not the model of
+    the translator.
 
     Args:
         translator: A `Translator` with the model to be trained.
         pairs: List of a few (input, target string) pairs.
-        directory: Path of the output directory; it may exist.
-        words: Bool, or None: as in `plot_alignment`.
-        tensorboard: Bool. True to write for TensorBoard.
+        directory: Path of the output directory, which may already exist.
+        words: Bool or None, as in `plot_alignment`.
+        tensorboard: Bool. True to write an event file for TensorBoard.
     """
 
     def __init__(self, translator, pairs, directory, words=None, tensorboard=False):
@@ -68,7 +69,7 @@ class AlignmentPlotCallback(keras.callbacks.Callback):
     def _write_events(self, epoch, pictures):
         import tensorflow as tf
 
-        # like `tf.summary.image`, which would need TensorBoard and pixels
+        # as `tf.summary.image` does, which needs TensorBoard and arrays of pixels
         metadata = tf.compat.v1.SummaryMetadata(data_class="DATA_CLASS_BLOB_SEQUENCE")
         metadata.plugin_data.plugin_name = "images"
         self._writer = self._writer or tf.summary.create_file_writer(str(self.directory))

@@ -1,4 +1,4 @@
-"""Averages of the weights of the last epochs or of several models."""
+"""Averages of weights, over the last epochs or over several models."""
 
 import contextlib
 import io
@@ -14,10 +14,11 @@ from keras_bahdanau.settings import checks
 
 
 class AverageLast(keras.callbacks.Callback):
-    """Average the trainable weights of the last few epochs.
+    """Callback that averages the trainable weights of the last few epochs.
 
-    Also known as checkpoint averaging (Vaswani et al. 2017, section 6.1). The average of `epochs`,
-    a positive integer, replaces the weights when `fit` ends, or within a block:
+    This is also known as checkpoint averaging (Vaswani et al. 2017, section 6.1). The average over
+    `epochs` epochs, a positive integer, replaces the weights at the end of `fit`, or within a
+    block:
 
     ```python
     average = AverageLast(5, apply_at_end=False)
@@ -26,8 +27,8 @@ class AverageLast(keras.callbacks.Callback):
         translator.save("average.keras")
     ```
 
-    `directory` stores the weights of these epochs, one file each, for a later `fit` to resume from;
-    without it, they stay in memory.
+    With a `directory`, the weights of each of these epochs are stored in a file there, so that a
+    later `fit` can resume from them. Without it, they are kept in memory.
     """
 
     def __init__(self, epochs, directory=None, apply_at_end=True):
@@ -49,7 +50,10 @@ class AverageLast(keras.callbacks.Callback):
             self._apply()
 
     def weights(self):
-        """List of arrays, one per trainable variable; ValueError before the first epoch ends."""
+        """Return the average, a list with one array for each trainable variable.
+
+        Raises ValueError before the first epoch has ended.
+        """
         return _mean(self._weights[epoch] for epoch in sorted(self._weights))
 
     @contextlib.contextmanager
@@ -65,7 +69,7 @@ class AverageLast(keras.callbacks.Callback):
 
 
 class _WeightFiles:
-    """Lists of arrays by epoch, one file each."""
+    """Mapping from epochs to lists of arrays, with one file per epoch."""
 
     def __init__(self, directory):
         self.directory = Path(directory)
@@ -90,8 +94,8 @@ class _WeightFiles:
                     return [file[f"arr_{index}"] for index in range(len(file.files))]
         except Damage as error:
             raise ValueError(
-                "Weights of an epoch must be intact. Received: path="
-                f"{str(self._path(epoch))!r} ({error}). Remove it, to average without it."
+                "The weights of an epoch must be intact. Received: path="
+                f"{str(self._path(epoch))!r} ({error}). Remove the file to average without it."
             ) from None
 
     def __delitem__(self, epoch):
@@ -102,12 +106,12 @@ class _WeightFiles:
 
 
 def average_weights(models):
-    """Average of the weights of several models with a common ancestor, for `set_weights`.
+    """Return the average weights, for `set_weights`, of several models with a common ancestor.
 
-    For example, average one model fine-tuned with several seeds (Wortsman et al. 2022). Combine
-    models with different initial weights in an `Ensemble` instead. `models` is an iterable of built
-    Keras models; a generator needs only one in memory at a time. An empty iterable or weights of
-    different shapes raise ValueError.
+    For example, average a model that was fine-tuned with several seeds (Wortsman et al. 2022). For
+    models with different initial weights, use an `Ensemble` instead. `models` is an iterable of
+    built Keras models; with a generator, only one model needs to be in memory at a time. Raises
+    ValueError if the iterable is empty, or if the shapes of the weights differ.
     """
     return _mean(model.get_weights() for model in models)
 
@@ -118,7 +122,7 @@ def _mean(lists):
     if first is None:
         raise ValueError(
             "Averaging needs the weights of at least one model or epoch. Received: none. "
-            "Train for an epoch, or give a model."
+            "Train for an epoch, or pass a model."
         )
     shapes = [array.shape for array in first]
     count, total = 1, [np.array(array, "float64") for array in first]

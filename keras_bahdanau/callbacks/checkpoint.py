@@ -1,4 +1,4 @@
-"""Checkpoints for resuming interrupted trainings."""
+"""Checkpoints for resuming interrupted training runs."""
 
 import io
 import math
@@ -12,24 +12,25 @@ from keras_bahdanau.callbacks.stopping import BatchCount, require_finite_state
 from keras_bahdanau.files.integrity import Damage, check_seal, seal_of
 from keras_bahdanau.files.whole_file import replacing
 
-_METRICS = "metrics_so_far"  # of the current epoch
+_METRICS = "metrics_so_far"  # sums and counts of the current epoch
 
 
 class Checkpoint(keras.callbacks.Callback):
-    """Save the training state: weights, optimizer, random state, progress.
+    """Callback that saves the training state: weights, optimizer, random state and progress.
 
-    The file is replaced atomically, so a kill at any moment leaves a complete file. Its last 64
-    bytes, which HDF5 ignores, are the sha256 of all others. A NaN or infinite weight raises
-    FloatingPointError, and the last file stays. A `fit` that resumes within an epoch continues
-    that epoch's metrics: give it the remaining batches.
+    The file is replaced atomically, so it is complete even if the process is killed at any time.
+    Its last 64 bytes, which HDF5 ignores, are the SHA-256 hash of all other bytes. A NaN or
+    infinite weight raises FloatingPointError, and the previous file is kept. A `fit` that resumes
+    within an epoch continues the metrics of this epoch, so pass it the remaining batches.
 
     Args:
         path: Path that ends in ".weights.h5".
-        progress: `training.Progress`, saved with the weights. The callback updates its `step`
-            (batches of this epoch) and `seconds` (total of all runs).
-        save_freq: Positive integer. Batches between checkpoints, rounded up to
-            `steps_per_execution` of `compile`.
-        ends_epochs: Bool. True if you call `fit` yourself: counts each epoch at its end, and saves.
+        progress: `training.Progress`, which is saved with the weights. The callback updates its
+            `step` (number of batches in this epoch) and `seconds` (total over all runs).
+        save_freq: Positive integer. Number of batches between checkpoints, rounded up to a multiple
+            of `steps_per_execution` in `compile`.
+        ends_epochs: Bool. True to count each epoch at its end and save a checkpoint. Use this if
+            you call `fit` yourself.
 
     Example:
         >>> checkpoint = Checkpoint("run.weights.h5", progress, ends_epochs=True)
@@ -60,14 +61,14 @@ class Checkpoint(keras.callbacks.Callback):
         self._count.begin_epoch()
 
     def on_train_batch_end(self, batch, logs=None):
-        # Keras resets metrics when an epoch begins, and creates them in its first batch
+        # Keras resets the metrics at the start of an epoch, and creates them in the first batch
         for variable, value in zip(_metric_states(self.model), self._metrics, strict=False):
             variable.assign_add(value)
         self._metrics = []
         before, steps = self.progress.step, self.params["steps"]  # None if unknown
         self.progress.step += self._count.since_last(batch, steps)
         if not self.progress.epoch and not before:
-            self._count_time()  # includes compilation
+            self._count_time()  # this includes the time for compilation
         epoch_goes_on = steps is None or self._count.last + 1 < steps
         if epoch_goes_on and self.progress.step // self.save_freq > before // self.save_freq:
             self.save()
@@ -80,10 +81,10 @@ class Checkpoint(keras.callbacks.Callback):
             self.save()
 
     def save(self):
-        """Write the file now. After FloatingPointError or OSError the last file is unchanged."""
+        """Write the file now. If FloatingPointError or OSError is raised, the old file is kept."""
         require_finite_state(self.model, self.progress)
         self._count_time()
-        memory = _Memory()  # HDF5 does not survive a full disk
+        memory = _Memory()  # HDF5 does not recover from a full disk
         self.model.save_weights(memory)
         with h5py.File(memory, "a") as file:
             file["progress"] = self.progress.dumps()
@@ -104,9 +105,9 @@ class Checkpoint(keras.callbacks.Callback):
 
     @staticmethod
     def restore(path, model):
-        """Load weights, optimizer and random state into a compiled model.
+        """Load the weights, optimizer and random state into a compiled model.
 
-        Raises ValueError if the file is damaged or from another model.
+        Raises ValueError if the file is damaged, or was saved from a different model.
         """
         try:
             with open(path, "rb") as file:
@@ -125,17 +126,17 @@ class Checkpoint(keras.callbacks.Callback):
 
 
 class _Memory(io.BytesIO):
-    """A file in memory; its name tells Keras the format."""
+    """File in memory, with a name that tells Keras the format."""
 
     def __str__(self):
         return "memory.weights.h5"
 
 
 def random_states(model):
-    """Variables of random number generators, which Keras leaves out of weights files."""
+    """Return the variables of random number generators, which Keras does not save with weights."""
     return [variable for variable in model.variables if variable.name == "seed_generator_state"]
 
 
 def _metric_states(model):
-    """Variables of the metrics: sums and counts of the epoch so far."""
+    """Return the variables of the metrics: sums and counts of the current epoch."""
     return [variable for metric in model.metrics for variable in metric.variables]

@@ -1,4 +1,4 @@
-"""Metrics of decoded texts inside `fit`."""
+"""Callback that computes metrics of decoded outputs during `fit`."""
 
 import math
 import warnings
@@ -18,16 +18,16 @@ _NONE = (math.inf, math.inf, math.inf)  # worse than any value, even without a l
 
 
 class MetricCallback(keras.callbacks.Callback):
-    """Decode validation pairs after each epoch, and log metrics, prefixed with "val_".
+    """Callback that decodes validation pairs after each epoch and logs metrics as "val_" values.
 
-    The pairs are decoded once for all metrics, with the largest n-best list that any of them
-    needs: 5 texts per source for "top5". The first metric decides which epoch is best; ties go to
-    the epoch with the lowest "val_perplexity", "val_loss" or "loss" in the logs. Callbacks later in
-    the list given to `fit`, such as `EarlyStopping(monitor="val_exact", mode="max")`, find the
-    values in their logs.
+    The pairs are decoded once for all metrics, with the largest n-best list that any metric needs,
+    such as 5 outputs per source for "top5". The first metric decides which epoch is best. If epochs
+    are tied, the best is the one with the lowest "val_perplexity", "val_loss" or "loss" in the
+    logs. The values are added to the logs, where callbacks later in the list passed to `fit`, such
+    as `EarlyStopping(monitor="val_exact", mode="max")`, can use them.
 
     With an `AveragingAdam` optimizer, decoding uses the averaged weights. Keras' callbacks save the
-    trained weights instead: keep the averaged ones with `save_best` or `restore_best_weights`.
+    trained weights instead, so use `save_best` or `restore_best_weights` to keep the averaged ones.
 
     ```python
     judge = MetricCallback(
@@ -39,25 +39,27 @@ class MetricCallback(keras.callbacks.Callback):
 
     Args:
         translator: A `Translator`, or other `Pipeline`, with the model to be trained.
-        pairs: List of (input, target string). Pairs with equal sources count as in `evaluate`.
-        metric: Name in `METRICS`, or a `CorpusMetric`; or a list of them, with different names.
-        search: `SearchOptions` in place of the translator's own.
-        batch_size: Positive integer. Inputs decoded together.
-        restore_best_weights: Bool. True to end `fit` with the (averaged) weights of the best value.
+        pairs: List of (input, target string). Pairs with equal sources are treated as in
+            `evaluate`.
+        metric: A name in `METRICS`, a `CorpusMetric`, or a list of these with different names.
+        search: `SearchOptions` to use instead of the translator's options.
+        batch_size: Positive integer. Number of inputs decoded together.
+        restore_best_weights: Bool. True to set the (averaged) weights of the best epoch at the end
+            of `fit`.
         save_best: Path of a `.keras` file for `Pipeline.load`, written at each new best value over
             all `fit`s.
-        intervals: Bool. True to also log the ends of the 95 % interval of `evaluate`.
+        intervals: Bool. True to also log the bounds of the 95 % interval, as in `evaluate`.
 
     Attributes:
-        metrics: List of `CorpusMetric`; `metric` is the first.
-        best: Float, the best value of the first metric so far in this `fit`, in percent, or None.
+        metrics: List of `CorpusMetric`; `metric` is the first of them.
+        best: Float, the best value of the first metric in this `fit` so far, in percent, or None.
             NaN is never the best.
         best_epoch: Integer, the epoch with the best value, counted from 0, or None.
 
-    Warns if the first metric can't judge these pairs, such as BLEU for texts of two words, or if
-    targets exceed the output limit. Wrong arguments raise ValueError; `pairs` of other things raise
-    TypeError. When training begins, another model or a beam too narrow for a metric raises
-    ValueError.
+    Warns if the first metric is not suitable for these pairs, such as BLEU for two-word texts, or
+    if targets exceed the output limit. Raises ValueError for invalid arguments, and TypeError if
+    `pairs` does not consist of pairs. When training begins, raises ValueError if the model is not
+    the translator's, or if the beam is too narrow for a metric.
     """
 
     def __init__(
@@ -83,12 +85,12 @@ class MetricCallback(keras.callbacks.Callback):
         self.best = None
         self.best_epoch = None
         self._best_weights = None
-        self._best_rank = self._saved_rank = _NONE  # the latter over all `fit`s
+        self._best_rank = self._saved_rank = _NONE  # the second one is over all `fit`s
         pairs = list(pairs)
         check_pairs(pairs)
         self._answers = checked_answers(pairs, translator.target, self.metrics)
         if not self._answers.sources:
-            raise ValueError("`pairs` must hold at least one pair to translate. Received: pairs=[]")
+            raise ValueError("`pairs` must contain at least one pair to decode. Received: pairs=[]")
         references = [text for _, text in pairs]
         for line in (report_blind(self.metric, references), _long(translator, pairs, search)):
             if line:
@@ -100,7 +102,7 @@ class MetricCallback(keras.callbacks.Callback):
             )
 
     def on_train_begin(self, logs=None):
-        self.best = self.best_epoch = self._best_weights = None  # reset after an earlier `fit`
+        self.best = self.best_epoch = self._best_weights = None  # an earlier `fit` may set them
         self._best_rank = _NONE
         check_trained(self.translator, self.model)
         (self.search or self.translator.search).check_nbest(self._nbest)
@@ -125,11 +127,11 @@ class MetricCallback(keras.callbacks.Callback):
             self.translator.model.set_weights(self._best_weights)
 
     def measure(self):
-        """Value of the first metric for the current translator: float, in percent."""
+        """Return the value of the first metric for the current translator, a float in percent."""
         return self.scores()[self.metric.name]
 
     def scores(self):
-        """Decode the pairs: values in percent by name, such as "exact" and "exact_low"."""
+        """Decode the pairs; return values in percent by name, such as "exact" and "exact_low"."""
         results = self.translator.decode_nbest(
             self._answers.sources, self._nbest, self.batch_size, self.search
         )
@@ -148,14 +150,14 @@ class MetricCallback(keras.callbacks.Callback):
 
 
 def _long(translator, pairs, search):
-    """The warning of `long_references` about the pairs of a callback."""
+    """Return the warning of `long_references` for the pairs."""
     rows = translator.source.rows([source for source, _ in pairs])
     targets = IdRows.encoded(translator.target, [text for _, text in pairs])
     return long_references(pairs, (rows.lengths, targets.lengths), translator, search)
 
 
 def _loss_of(logs):
-    """Tie-breaker between epochs with equal values; lower is better."""
+    """Return the tie-breaker for epochs with equal values; lower is better."""
     loss = next((logs[name] for name in _LOSSES if name in logs), math.inf)
     return math.inf if math.isnan(loss) else loss
 
@@ -176,7 +178,7 @@ def _metrics(metrics):
 
 
 def check_trained(translator, model):
-    """Raise ValueError unless the translator has the model in training."""
+    """Raise ValueError unless the model in training is the model of the translator."""
     if translator.model is not model:
         raise ValueError(
             "`translator` must have the model in training. Received: a translator with "

@@ -1,4 +1,4 @@
-"""Callbacks that end a training when its loss diverges or its time is over."""
+"""Callbacks that end a training run when its loss diverges or its time is up."""
 
 import math
 
@@ -9,7 +9,7 @@ from keras_bahdanau.optimizers.adam import innermost
 
 
 class BatchCount:
-    """Count batches between calls; with `steps_per_execution` there are several."""
+    """Counter of the batches between calls, of which `steps_per_execution` makes several."""
 
     def __init__(self):
         self.begin_epoch()
@@ -18,24 +18,24 @@ class BatchCount:
         self.last = -1  # index of the last batch
 
     def since_last(self, batch, steps):
-        """Number of batches since the last call, up to the end of an epoch of `steps`."""
+        """Return the number of batches since the last call, at most to the end of the epoch."""
         before, self.last = self.last, batch if steps is None else min(batch, steps - 1)
         return self.last - before
 
 
 class EndInTime(keras.callbacks.Callback):
-    """Move the end of a cosine schedule to the step at which a time limit ends the training.
+    """Callback that moves the end of a cosine schedule to the end of the time limit.
 
-    After each epoch the callback estimates how many epochs fit in the time. The schedule then ends
-    with the last epoch, and the warm-up keeps its share of the steps. Place the callback after
-    `Checkpoint` and others that take time at the end of an epoch.
+    After each epoch, the callback estimates how many epochs fit in the time limit. It sets the
+    schedule to end with the last of these epochs, and keeps the fraction of warm-up steps. Place
+    the callback after `Checkpoint` and other callbacks that take time at the end of an epoch.
 
     Args:
-        progress: `training.Progress` of the training.
-        schedule: `optimizers.Cosine`, the optimizer's schedule.
-        steps: Positive integer, batches per epoch.
-        epochs: Positive integer, maximum number of epochs.
-        minutes: Positive float, time limit of the training.
+        progress: `training.Progress` of the training run.
+        schedule: `optimizers.Cosine`, the schedule of the optimizer.
+        steps: Positive integer. Number of batches per epoch.
+        epochs: Positive integer. Maximum number of epochs.
+        minutes: Positive float. Time limit of the training run.
     """
 
     def __init__(self, progress, schedule, steps, epochs, minutes):
@@ -48,13 +48,13 @@ class EndInTime(keras.callbacks.Callback):
         self.minutes = minutes
 
     def on_train_begin(self, logs=None):
-        self.move()  # a resumed training has past epochs
+        self.move()  # a resumed training run has completed epochs
 
     def on_epoch_end(self, epoch, logs=None):
         self.move()
 
     def move(self):
-        """Set the end of the schedule from the epochs so far, if any."""
+        """Set the end of the schedule, based on the completed epochs, if there are any."""
         if self.progress.epoch:
             epochs = min(self.epochs, self.progress.epochs_in(self.minutes))
             self.schedule.last_step = epochs * self.steps
@@ -62,9 +62,10 @@ class EndInTime(keras.callbacks.Callback):
 
 
 class StopAtDivergence(keras.callbacks.Callback):
-    """Raise FloatingPointError as soon as the training loss is not finite.
+    """Callback that raises FloatingPointError as soon as the training loss is not finite.
 
-    `progress` is a `training.Progress`; place this before the `Checkpoint` that updates it.
+    `progress` is a `training.Progress`. Place this callback before the `Checkpoint` that updates
+    it.
 
     Example:
         >>> checkpoint = Checkpoint(path, progress, ends_epochs=True)
@@ -80,14 +81,17 @@ class StopAtDivergence(keras.callbacks.Callback):
         self._count.begin_epoch()
 
     def on_train_batch_end(self, batch, logs=None):
-        # Keras has computed the loss anyway: a mean, which stays NaN
+        # Keras has already computed this loss, a mean that stays NaN
         loss = (logs or {}).get("loss", 0.0)
         done = self._count.since_last(batch, self.params["steps"])
         require_finite({"loss": loss}, self.model, self.progress, batches=done)
 
 
 def require_finite(values, model, progress, batches=0):
-    """Raise FloatingPointError unless all values are finite; `batches` are not yet counted."""
+    """Raise FloatingPointError unless all values are finite.
+
+    `batches` is the number of batches that `progress` has not counted yet.
+    """
     for name, value in values.items():
         if not math.isfinite(value):
             raise _diverged(f"{name}={value}", model, progress, batches)
@@ -116,11 +120,12 @@ def _diverged(received, model, progress, batches):
     )
 
 
-_RATES = ("learning_rate", "initial_learning_rate", "warmup_target")  # names in the schedules
+# names of the learning rate in the configs of schedules
+_RATES = ("learning_rate", "initial_learning_rate", "warmup_target")
 
 
 def _rate_of_settings(optimizer):
-    """The configured learning rate; the current one may be 0 at the end of a schedule."""
+    """Return the configured learning rate; the current rate may be 0 at the end of a schedule."""
     rate = optimizer.get_config()["learning_rate"]
     if isinstance(rate, dict):  # a schedule
         rates = [rate["config"].get(name) for name in _RATES]

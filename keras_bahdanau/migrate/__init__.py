@@ -1,4 +1,4 @@
-"""Models of unmaintained packages, with their weights; loaded on first use."""
+"""Functions that convert models of unmaintained packages; loaded on first use."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

@@ -1,4 +1,4 @@
-"""Encoders and decoders around the AttentionWrapper of TensorFlow Addons."""
+"""Conversion of encoders and decoders that use the AttentionWrapper of TensorFlow Addons."""
 
 import keras
 import numpy as np
@@ -46,13 +46,14 @@ def from_addons(
     mode="parallel",
     sigmoid_noise=0.0,
 ):
-    """A model of `tfa.seq2seq` (TensorFlow Addons 0.23), with its weights: a built `Seq2Seq`.
+    """Return a built `Seq2Seq` with the weights of a `tfa.seq2seq` model (TensorFlow Addons 0.23).
 
-    An encoder is an embedding and one GRU or LSTM, `Bidirectional` or not. A decoder is an
-    embedding, an `AttentionWrapper` around cells, and a dense output layer. Its attention is
-    `BahdanauAttention`, `LuongAttention`, `BahdanauMonotonicAttention` or
-    `LuongMonotonicAttention`; `normalize` and `scale` are inferred from the weights. The logits are
-    unchanged if the source has no padding, or if the old program masks it:
+    The encoder must consist of an embedding and one GRU or LSTM, `Bidirectional` or not. The
+    decoder must consist of an embedding, an `AttentionWrapper` around cells, and a dense output
+    layer. Its attention must be `BahdanauAttention`, `LuongAttention`, `BahdanauMonotonicAttention`
+    or `LuongMonotonicAttention`; `normalize` and `scale` are inferred from the weights. The logits
+    are the same as those of the old program if the source has no padding, or if the old program
+    masks it:
 
     s_i  = f(s_{i-1}, [y_{i-1}; a_{i-1}])
     a_i  = W [s_i; c_i],   c_i = sum_j alpha_ij h_j,   alpha_i from s_i
@@ -62,30 +63,30 @@ def from_addons(
     logits = model((source, target_in))
     ```
 
-    Attributes of the program that wrote the checkpoint name each part: if the decoder of
-    `tf.train.Checkpoint(encoder=..., decoder=...)` has `self.fc`, its path is "decoder/fc".
-    The default names are from the TensorFlow Addons tutorial.
+    The path of each part consists of attribute names in the program that wrote the checkpoint. For
+    example, if the decoder of `tf.train.Checkpoint(encoder=..., decoder=...)` has `self.fc`, the
+    path of this layer is "decoder/fc". The default paths are from the TensorFlow Addons tutorial.
 
     Args:
-        checkpoint: Path of a checkpoint, or of a directory, for its latest checkpoint.
+        checkpoint: Path of a checkpoint, or of a directory to use its latest checkpoint.
         encoder: String. Path of the recurrent layer of the encoder.
         source_embedding: String. Path of the encoder's `Embedding`.
         target_embedding: String. Path of the decoder's `Embedding`.
         output: String. Path of the dense output layer.
-        wrapper: String. Path of the `AttentionWrapper`; None for the only one.
-        bridge: Initial state of the cell: "identity", the last state of the encoder; "zeros"; or
-            the path of a dense layer with tanh, whose inputs are the last states of all directions.
+        wrapper: String. Path of the `AttentionWrapper`; can be None if there is only one.
+        bridge: Initial state of the cell: "identity" for the last state of the encoder; "zeros"; or
+            the path of a dense layer with tanh that reads the last states of all directions.
         output_attention: Bool, as in the `AttentionWrapper`.
         attention_activation: Activation of a custom `attention_layer`: None, "tanh", "relu" or
             "sigmoid".
-        probability_fn: "softmax" or "hardmax" (`layers.Hardmax`, which has no gradient), for
-            attention that is not monotonic.
-        mode: "parallel", "recursive" or "hard", for monotonic attention.
-        sigmoid_noise: Float, at least 0, for monotonic attention, in training only; Addons adds it
-            in inference as well.
+        probability_fn: "softmax" or "hardmax" (`layers.Hardmax`, which has no gradient). Used only
+            for attention that is not monotonic.
+        mode: "parallel", "recursive" or "hard". Used only for monotonic attention.
+        sigmoid_noise: Float, at least 0. Used only for monotonic attention, and only in training,
+            whereas Addons adds the noise in inference as well.
 
-    A missing checkpoint raises FileNotFoundError; a part that is missing or does not fit the
-    others, or an unknown setting, raises ValueError.
+    Raises FileNotFoundError if the checkpoint is missing. Raises ValueError if a part is missing or
+    its shape does not match the other parts, or if a setting is unknown.
     """
     saved = SavedObjects(checkpoint)
     wrapper = _wrapper_of(saved) if wrapper is None else wrapper
@@ -135,9 +136,9 @@ def _wrapper_of(saved):
     wrappers = saved.paths_of("_cell", "_attention_mechanisms")
     if len(wrappers) == 1:
         return wrappers[0]
-    advice = "For a model of the TensorFlow tutorial use `from_tutorial`."
+    advice = "For a model from the TensorFlow tutorial, use `from_tutorial`."
     if wrappers:
-        advice = f"Name one of {wrappers} by `wrapper`."
+        advice = f"Set `wrapper` to one of {wrappers}."
     raise saved.missing("one AttentionWrapper", advice)
 
 
@@ -154,7 +155,7 @@ def _mechanism_of(saved, wrapper):
 
 
 def _new_attention(saved, path, probability_fn, mode, sigmoid_noise):
-    """New attention of the mechanism's kind, inferred from its weights."""
+    """Return a new attention of the same kind as the mechanism, inferred from its weights."""
     checks.choice("probability_fn", probability_fn, PROBABILITIES)
     checks.choice("mode", mode, MODES)
     normalizer = PROBABILITIES[probability_fn](name="normalizer")
@@ -200,7 +201,7 @@ def _fill_cells(cell, saved, paths, embedding_units):
 
 
 def _new_attentional(saved, layer, activation, values_units, whole):
-    """The layer from [c_i; s_i] to a_i, or "context" for c_i itself."""
+    """Return the layer that maps [c_i; s_i] to a_i, or "context" if a_i = c_i."""
     if layer in saved:
         return keras.layers.Dense(
             saved.matrix(layer, "kernel").shape[1],
@@ -208,7 +209,7 @@ def _new_attentional(saved, layer, activation, values_units, whole):
             use_bias=saved.has(layer, "bias"),
             name="attentional",
         )
-    if whole:  # h_j of values [h_j; c_j]
+    if whole:  # selects h_j from the values [h_j; c_j]
         return keras.layers.Dense(values_units, use_bias=False, name="attentional")
     return "context"
 

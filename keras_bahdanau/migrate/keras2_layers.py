@@ -1,4 +1,4 @@
-"""Attention layers of packages and tutorials for Keras 2, with their weights."""
+"""Conversion of attention layers, with their weights, from Keras 2 packages and tutorials."""
 
 import os
 
@@ -13,11 +13,11 @@ from keras_bahdanau.settings import checks
 
 
 def layer_weights(path, layer):
-    """Weights of one layer from an HDF5 file of Keras 2, a list as from `layer.get_weights()`.
+    """Read the weights of one layer from a Keras 2 HDF5 file, as a list like `get_weights()`.
 
-    `path` is the file of `model.save("old.h5")` or `model.save_weights("old.h5")`, `layer` the name
-    of a layer of the model. A missing file raises FileNotFoundError; a file of another format or
-    a missing layer raises ValueError.
+    `path` is a file written by `model.save("old.h5")` or `model.save_weights("old.h5")`, and
+    `layer` is the name of a layer of the model. Raises FileNotFoundError if the file is missing,
+    and ValueError if it has another format or does not contain the layer.
     """
     import h5py  # slow to import
 
@@ -41,16 +41,17 @@ def layer_weights(path, layer):
 
 
 def attention_pooling(weights, activation="tanh"):
-    """Layer from a sequence to one vector, with weights of old attention pooling.
+    """Return a layer that maps a sequence to a vector, with the weights of old attention pooling.
 
     alpha_t = softmax_t(u^T tanh(W h_t + b))    W `(d, units)`, b `(units,)`, u `(units,)`
     alpha_t = softmax_t(f(W^T h_t + b))         W `(d, 1)` or `(d,)`, b `(1,)`
     alpha_t = softmax_t(f(W^T h_t + b_t))       W `(d, 1)` or `(d,)`, b `(time, 1)` or `(time,)`
 
-    The old layer may be custom, or `SeqWeightedAttention` of `keras-self-attention`. `weights` is
-    the list from `layer.get_weights()`, in this order, with or without b. f is `activation`:
-    "tanh", or None for `SeqWeightedAttention`. The result is a built `AttentionPooling`; with a
-    bias for each step, a `MaskedModel` for sequences of that length. Other arrays raise ValueError.
+    The old layer may be a custom layer, or `SeqWeightedAttention` from `keras-self-attention`.
+    `weights` is the list from `layer.get_weights()`, in the order above, with or without b. f is
+    `activation`: "tanh", or None for `SeqWeightedAttention`. The result is a built
+    `AttentionPooling`, or for a bias for each step, a `MaskedModel` for sequences of that length.
+    Raises ValueError for any other arrays.
     """
     kernel, *vectors = _arrays(weights, (1, 2, 3))
     checks.choice("activation", activation, (None, "tanh"))
@@ -69,14 +70,14 @@ def attention_pooling(weights, activation="tanh"):
         bias, query = bias[:1], np.zeros((1, 1)) if activation else kernel.T
     pooling.build((None, None, len(kernel)))
     assign(pooling.query_vector, query, "u")
-    if activation:  # else b cancels in the softmax
+    if activation:  # otherwise, b cancels in the softmax
         assign(pooling.attention.score.key_projection.kernel, kernel, "W")
         assign(pooling.attention.score.key_projection.bias, bias, "b")
     return pooling
 
 
 def _pooling_of_steps(kernel, bias, activation):
-    """Model with W and a bias for each step."""
+    """Return a model with W and a bias for each step."""
     steps = keras.Input((len(bias), len(kernel)))
     energy = keras.layers.EinsumDense(
         "btd,de->bte", (len(bias), 1), activation=activation, bias_axes="te", name="energy"
@@ -90,13 +91,13 @@ def _pooling_of_steps(kernel, bias, activation):
 
 
 def attention_vector(weights):
-    """Model of `Attention` from the package `attention`, versions 3 to 5, with its weights.
+    """Return a model with the weights of `Attention` from the package `attention`, versions 3 to 5.
 
     alpha_t = softmax_t(score(h_T, h_t)),  a = tanh(W_c [sum_t alpha_t h_t; h_T])
 
     `weights` is the list from `layer.get_weights()`: W and W_c for the score "luong"; v, W_1, W_2
-    and W_c for "bahdanau". The result is a `MaskedModel` from `(batch, time, d)` to
-    `(batch, units)`. Other arrays raise ValueError.
+    and W_c for "bahdanau". The result is a `MaskedModel` that maps `(batch, time, d)` to
+    `(batch, units)`. Raises ValueError for any other arrays.
     """
     *score, output = arrays = _arrays(weights, (2, 4))
     width = len(score[-1])
@@ -112,10 +113,11 @@ def attention_vector(weights):
 
 
 def additive_attention(weights):
-    """`BahdanauAttention` with the weights W_a, U_a, V_a of `AttentionLayer` in `attention_keras`.
+    """Return a `BahdanauAttention` with the weights of `AttentionLayer` from `attention_keras`.
 
-    `layer(decoder_outputs, encoder_outputs, return_attention_scores=True)` equals the old layer's
-    output for [encoder_outputs, decoder_outputs]. Other arrays raise ValueError.
+    `weights` are W_a, U_a and V_a. The new layer, called as
+    `layer(decoder_outputs, encoder_outputs, return_attention_scores=True)`, returns the output of
+    the old layer for [encoder_outputs, decoder_outputs]. Raises ValueError for any other arrays.
     """
     key_kernel, query_kernel, v = _arrays(weights, (3,))
     return _additive(query_kernel, key_kernel, v)
@@ -129,16 +131,17 @@ def self_attention(
     attention_activation=None,
     return_attention=False,
 ):
-    """Model of `SeqSelfAttention` from `keras-self-attention`, with its weights.
+    """Return a model with the weights of `SeqSelfAttention` from `keras-self-attention`.
 
     e_st = f(W_a^T tanh(W_t h_s + W_x h_t + b_h) + b_a)     "additive"
     e_st = f(h_s^T W_a h_t + b_a)                           "multiplicative"
 
-    `weights` is the list from `layer.get_weights()`; its shapes determine the type. The other
-    arguments are as in the old layer; `attention_activation`, f, is None, "tanh", "sigmoid" or
-    "relu". The result is a `MaskedModel` from `(batch, time, d)` to the same shape; with
-    `return_attention` it also returns the weights `(batch, time, time)`. Unlike in the old layer,
-    real steps do not attend to padding. Other arrays and settings raise ValueError.
+    `weights` is the list from `layer.get_weights()`, whose shapes determine the type. The other
+    arguments are as in the old layer. f is `attention_activation`: None, "tanh", "sigmoid" or
+    "relu". The result is a `MaskedModel` whose output has the same shape as its input,
+    `(batch, time, d)`. With `return_attention`, it also returns the weights `(batch, time, time)`.
+    Unlike in the old layer, real steps do not attend to padding. Raises ValueError for any other
+    arrays or settings.
     """
     matrices = _arrays(weights, (1, 2, 3, 4, 5))
     checks.choice("attention_activation", attention_activation, (None, "tanh", "sigmoid", "relu"))
@@ -153,7 +156,7 @@ def self_attention(
         attention = _general(matrices[0].T)
     else:
         attention = _additive(*matrices[:2], matrices[-1], *matrices[2:-1])
-    if attention_activation is not None:  # else b_a cancels in the softmax
+    if attention_activation is not None:  # otherwise, b_a cancels in the softmax
         score = ActivatedScore(attention.score, attention_activation)
         attention = layers.Attention(score, name="attention")
         attention.build((None, None, width), (None, None, width))
@@ -165,20 +168,20 @@ def self_attention(
 
 
 def _band(steps, width, history_only):
-    """Bool mask `(batch, time, time)` True for steps within reach; None for all."""
+    """Return a bool mask `(batch, time, time)`, True for steps within reach, or None for all."""
     if width is None and not history_only:
         return None
     width = width or 10**9
     behind, ahead = (width - 1, 0) if history_only else (width // 2, (width - 1) // 2)
     # t + 1: (batch, time)
     positions = ops.cumsum(ops.ones_like(ops.max(steps, axis=-1), "int32"), axis=1)
-    # steps back from the query: (batch, time, time)
+    # number of steps back from the query: (batch, time, time)
     back = ops.expand_dims(positions, axis=2) - ops.expand_dims(positions, axis=1)
     return ops.logical_and(ops.less_equal(back, behind), ops.greater_equal(back, -ahead))
 
 
 def _general(kernel):
-    """New `LuongAttention` with this W."""
+    """Return a new `LuongAttention` with the matrix W."""
     attention = layers.LuongAttention(name="attention")
     attention.build((None, kernel.shape[1]), (None, None, len(kernel)))
     assign(attention.score.key_projection.kernel, kernel, "W")
@@ -186,7 +189,7 @@ def _general(kernel):
 
 
 def _additive(query_kernel, key_kernel, v, bias=None):
-    """New `BahdanauAttention` with these weights."""
+    """Return a new `BahdanauAttention` with these weights."""
     attention = layers.BahdanauAttention(len(v), use_bias=bias is not None, name="attention")
     attention.build((None, len(query_kernel)), (None, None, len(key_kernel)))
     score = attention.score
@@ -199,7 +202,7 @@ def _additive(query_kernel, key_kernel, v, bias=None):
 
 
 def _arrays(weights, counts):
-    """Float32 arrays; ValueError for other counts of vectors and matrices."""
+    """Return float32 arrays; raise ValueError for a wrong number of vectors and matrices."""
     arrays = [np.asarray(array, "float32") for array in weights]
     if len(arrays) not in counts or not all(array.ndim in (1, 2) for array in arrays):
         raise _wrong_shapes(f"{counts[0]} to {counts[-1]} vectors and matrices", arrays)
@@ -209,22 +212,22 @@ def _arrays(weights, counts):
 def _wrong_shapes(expected, arrays):
     shapes = ", ".join(str(np.shape(array)) for array in arrays)
     return ValueError(
-        f"`weights` must be {expected}. Received: weights of shapes {shapes}. Give "
+        f"`weights` must be {expected}. Received: weights of shapes {shapes}. Pass the result of "
         "`layer.get_weights()` of the old layer."
     )
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class MaskedModel(keras.Model):
-    """`keras.Model` that passes masks through, for layers with two inputs in a `Sequential`."""
+    """Keras model that passes masks through, for layers with two inputs in a `Sequential`."""
 
     def compute_mask(self, inputs, mask=None):
-        return None  # set by the layers inside
+        return None  # the layers inside set the mask
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ActivatedScore(layers.Score):
-    """Score f(e_ij + b) of `keras-self-attention`: f is a Keras activation, e_ij another score."""
+    """Score f(e_ij + b) as in `keras-self-attention`: f is an activation and e_ij another score."""
 
     def __init__(self, score, activation, **kwargs):
         super().__init__(**kwargs)

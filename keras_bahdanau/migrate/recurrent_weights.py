@@ -1,4 +1,4 @@
-"""Weights of Keras 2 layers: recurrent cells, encoders and dense layers."""
+"""Conversion of the weights of Keras 2 layers: recurrent cells, encoders and dense layers."""
 
 import keras
 import numpy as np
@@ -6,11 +6,11 @@ from keras import ops
 
 from keras_bahdanau.models import Encoder
 
-KINDS = {1: "simple", 3: "gru", 4: "lstm"}  # by the number of gates
+KINDS = {1: "simple", 3: "gru", 4: "lstm"}  # kind for each number of gates
 
 
 def kind_of(saved, path):
-    """(name in `layers.CELLS`, units) of a Keras cell, from the shapes of its weights."""
+    """Return (name in `layers.CELLS`, units) of a Keras cell, from the shapes of its weights."""
     units, width = saved.matrix(path, "recurrent_kernel").shape
     kind = KINDS.get(width // units)
     if kind is None or width % units:
@@ -19,13 +19,13 @@ def kind_of(saved, path):
             f"recurrent_kernel={path}/recurrent_kernel of shape {(units, width)}. Check which part "
             "of the program each path names."
         )
-    # a GRU with the reset gate before the product has one bias
+    # a GRU with the reset gate before the recurrent product has only one bias
     before = kind == "gru" and saved.has(path, "bias") and saved.array(path, "bias").ndim == 1
     return ("gru-reset-before" if before else kind), units
 
 
 def cells_of(saved, wrapper):
-    """Paths of the wrapped cells: one, or those of `StackedRNNCells`."""
+    """Return the paths of the wrapped cells: a single path, or those of `StackedRNNCells`."""
     path = f"{wrapper}/_cell"
     if f"{path}/cells" not in saved:
         return [path]
@@ -36,7 +36,7 @@ def cells_of(saved, wrapper):
     if len(kinds) != 1:
         raise ValueError(
             "Stacked cells must have the same kind and width. Received: "
-            f"cells={path}/cells of (kind, units) {sorted(kinds)}. Train a new model."
+            f"cells={path}/cells with (kind, units) {sorted(kinds)}. Train a new model."
         )
     return cells
 
@@ -45,14 +45,14 @@ def assign(variable, array, path):
     """Set a variable; raise ValueError if the shapes differ."""
     if tuple(variable.shape) != np.shape(array):
         raise ValueError(
-            f"{path!r} must be of shape {tuple(variable.shape)} to fit the other parts. Received: "
+            f"{path!r} must have shape {tuple(variable.shape)} to fit the other parts. Received: "
             f"shape={np.shape(array)}. Check which part of the program each path names."
         )
     variable.assign(array)
 
 
 def fill_keras(cell, saved, path):
-    """Set the weights of a Keras cell, or of its layer, from a checkpoint."""
+    """Set the weights of a Keras cell, or of a layer with this cell, from a checkpoint."""
     biases = [np.zeros(weight.shape, "float32") for weight in cell.weights[2:]]
     if saved.has(path, "bias"):
         biases = [saved.array(path, "bias")]
@@ -64,8 +64,9 @@ def fill_keras(cell, saved, path):
 def fill_cell(cell, saved, path, inputs=None, context=None):
     """Set the weights of a cell of this package from a Keras cell.
 
-    Both order the gates z r h and i f c o. `inputs` and `context` are slices of the rows of Keras'
-    kernel for [x; c]; None for all rows and for no context. Keras adds 1 to the forget gate's bias.
+    Both kinds of cell order the gates as z r h and i f c o. `inputs` and `context` are slices of
+    the rows of Keras' kernel for [x; c]: `inputs` is None for all rows, and `context` is None for
+    no context. Keras adds 1 to the bias of the forget gate, which is subtracted here.
     """
     kernel, recurrent = saved.matrix(path, "kernel"), saved.matrix(path, "recurrent_kernel")
     units = cell.units
@@ -83,14 +84,15 @@ def fill_cell(cell, saved, path, inputs=None, context=None):
     assign(cell.recurrent_projection.kernel, recurrent[:, :width], f"{path}/recurrent_kernel")
     if cell.recurrent_bias:
         assign(cell.recurrent_projection.bias, biases[1], f"{path}/bias")
-    if width < recurrent.shape[1]:  # the last columns: the candidate of a GRU
+    if width < recurrent.shape[1]:  # the last columns belong to the candidate of a GRU
         assign(cell.candidate_projection.kernel, recurrent[:, width:], f"{path}/recurrent_kernel")
 
 
 def encoder_of(saved, embedding, recurrent, whole_state=False):
-    """(built `Encoder`, width of h_j) of an embedding and a GRU or LSTM, `Bidirectional` or not.
+    """Return (built `Encoder`, width of h_j) for an embedding and a GRU or LSTM.
 
-    With `whole_state` the values of an LSTM are [h_j; c_j], the last of which starts the decoder.
+    The recurrent layer may be `Bidirectional`. With `whole_state`, the values of an LSTM are
+    [h_j; c_j], and the last of them is the initial state of the decoder.
     """
     embeddings = saved.matrix(embedding, "embeddings")
     both = f"{recurrent}/backward_layer" in saved
@@ -101,8 +103,8 @@ def encoder_of(saved, embedding, recurrent, whole_state=False):
     if whole_lstm and both:
         raise ValueError(
             "A decoder can start from the state of an LSTM only if it has one direction. Received: "
-            f"bridge='identity', encoder={recurrent!r}, which has two. Give 'zeros', or the path "
-            "of a dense layer."
+            f"bridge='identity', encoder={recurrent!r}, which has two. Set `bridge` to 'zeros', or "
+            "to the path of a dense layer."
         )
     encoder = Encoder(
         vocabulary_size=embeddings.shape[0],
@@ -123,19 +125,19 @@ def encoder_of(saved, embedding, recurrent, whole_state=False):
 
 
 def check_whole_state(reader, encoder, kind, units, depth):
-    """Raise ValueError unless the encoder's last state is as wide as the cells' states."""
+    """Raise ValueError unless the encoder's last state is as wide as all cell states together."""
     width = depth * units * (2 if kind == "lstm" else 1)
     if reader.values_units != width:
         raise ValueError(
-            "A decoder that starts from the last state of the encoder must have states as wide, "
-            f"{reader.values_units} together. Received: bridge='identity', encoder={encoder!r}, "
-            f"cell={kind!r}, units={units}, depth={depth}. Give 'zeros', or the path of a dense "
-            "layer."
+            "A decoder that starts from the last state of the encoder must have states of the same "
+            f"total width, {reader.values_units}. Received: bridge='identity', encoder={encoder!r}"
+            f", cell={kind!r}, units={units}, depth={depth}. Set `bridge` to 'zeros', or to the "
+            "path of a dense layer."
         )
 
 
 def fill_dense(layer, saved, path, kernel=None):
-    """Set the weights of a dense layer; `kernel` overrides the saved one; a missing bias is 0."""
+    """Set the weights of a dense layer, from `kernel` if it is given; a missing bias becomes 0."""
     kernel = saved.matrix(path, "kernel") if kernel is None else kernel
     assign(layer.kernel, kernel, f"{path}/kernel")
     if layer.use_bias:
@@ -143,20 +145,20 @@ def fill_dense(layer, saved, path, kernel=None):
         assign(layer.bias, bias, f"{path}/bias")
     elif saved.has(path, "bias"):
         raise ValueError(
-            f"{path!r} must be a layer without bias. Received: bias={path}/bias. Check which "
+            f"{path!r} must be a layer without a bias. Received: bias={path}/bias. Check which "
             "part of the program each path names."
         )
 
 
 def padded_rows(kernel, units, rows):
-    """Pad a kernel of `units` inputs with zero rows; leave others for `assign` to refuse."""
+    """Pad a kernel with `units` rows with zero rows; `assign` rejects other kernels later."""
     more = rows - units if len(kernel) == units else 0
     return np.concatenate([kernel, np.zeros((more, kernel.shape[1]), "float32")])
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class WholeStateLSTMCell(keras.layers.LSTMCell):
-    """Keras' LSTM cell with output [h; c], `(batch, 2 * units)`: the decoder's initial state."""
+    """Keras' LSTM cell with the output [h; c], `(batch, 2 * units)`, which starts the decoder."""
 
     def __init__(self, units, **kwargs):
         super().__init__(units, **kwargs)
@@ -169,7 +171,7 @@ class WholeStateLSTMCell(keras.layers.LSTMCell):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class RestartedGRUCell(keras.layers.GRUCell):
-    """Keras' GRU cell that restarts from zeros, h_t = f(x_t, 0): TensorFlow's tutorial of 2019."""
+    """Keras' GRU cell restarted at each step, h_t = f(x_t, 0), as in TensorFlow's 2019 tutorial."""
 
     def call(self, inputs, states, training=False):
         zeros = keras.tree.map_structure(ops.zeros_like, states)

@@ -1,19 +1,20 @@
-"""Objects of a TensorFlow checkpoint, by their names in the program."""
+"""Access to the objects in a TensorFlow checkpoint by their names in the program."""
 
 import os
 
 import numpy as np
 
 GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
-LISTED = 40  # most variables listed in a message
-OPTIMIZERS = ({"_iterations", "_variables"}, {"iter", "decay"})  # attributes, new and legacy
+LISTED = 40  # maximum number of variables listed in a message
+# attributes of new and of legacy optimizers
+OPTIMIZERS = ({"_iterations", "_variables"}, {"iter", "decay"})
 
 
 class SavedObjects:
-    """The objects of a TensorFlow 2 checkpoint, and their variables.
+    """Objects in a TensorFlow 2 checkpoint, and their variables.
 
-    A checkpoint stores the graph of its objects; its edges are attributes or list indices.
-    Any path from the root, such as "decoder/rnn_cell/_cell", names an object.
+    A checkpoint stores a graph of objects, in which edges are attributes or list indices. A path
+    from the root, such as "decoder/rnn_cell/_cell", identifies an object.
 
     ```python
     saved = kb.migrate.SavedObjects("training_checkpoints/ckpt-10")
@@ -21,8 +22,9 @@ class SavedObjects:
     kernel = saved.array("decoder/fc", "kernel")
     ```
 
-    `path` names a checkpoint, with or without ".index", or a directory, for its latest checkpoint.
-    A missing one raises FileNotFoundError; one that is damaged or has no objects, ValueError.
+    `path` is the path of a checkpoint, with or without ".index", or of a directory to use its
+    latest checkpoint. Raises FileNotFoundError if the checkpoint is missing, and ValueError if it
+    is damaged or does not contain objects.
     """
 
     def __init__(self, path):
@@ -33,10 +35,10 @@ class SavedObjects:
         self.path = tf.train.latest_checkpoint(path) if os.path.isdir(path) else path
         if self.path is None or not os.path.exists(f"{self.path}.index"):
             raise FileNotFoundError(
-                "A TensorFlow checkpoint must have a file that ends in .index, and a directory the "
-                "file `checkpoint` of tf.train.CheckpointManager. Received: "
-                f"checkpoint={path!r}. Load other files, such as .h5 or a SavedModel, with the old "
-                "program, and write "
+                "A TensorFlow checkpoint must have a file that ends in .index, and a directory "
+                "must contain the file `checkpoint` of tf.train.CheckpointManager. Received: "
+                f"checkpoint={path!r}. For other files, such as .h5 or a SavedModel, load the "
+                "model with the old program and call "
                 "tf.train.Checkpoint(encoder=encoder, decoder=decoder).write(path)."
             )
         try:
@@ -47,18 +49,18 @@ class SavedObjects:
                 {edge.local_name: edge.node_id for edge in node.children} for node in self._nodes
             ]
             self._paths = self._shortest_paths()
-        except Exception as error:  # from TensorFlow's reader, protobuf, or a broken graph
+        except Exception as error:  # raised by TensorFlow, protobuf, or for a broken graph
             raise self._damaged(error) from error
 
     def _damaged(self, error):
         return ValueError(
-            "A checkpoint must be complete and from tf.train.Checkpoint, which keeps the names of "
-            f"objects. Received: checkpoint={str(self.path)!r}, of which reading fails with "
-            f"{type(error).__name__}. Write it anew with the old program."
+            "A checkpoint must be complete and written by tf.train.Checkpoint, which stores the "
+            f"names of objects. Received: checkpoint={str(self.path)!r}, which can't be read "
+            f"({type(error).__name__}). Write it again with the old program."
         )
 
     def _shortest_paths(self):
-        """Dictionary from object number to shortest path, without the parts of optimizers."""
+        """Return a dictionary from object numbers to shortest paths, without optimizer parts."""
         paths, queue = {0: ""}, [0]
         for node in queue:
             if any(parts <= self._edges[node].keys() for parts in OPTIMIZERS):
@@ -81,13 +83,13 @@ class SavedObjects:
         return self._find(path) is not None
 
     def paths_of(self, *names):
-        """Paths of the objects with all of these attributes."""
+        """Return the paths of the objects that have all of these attributes."""
         return [
             path for node, path in self._paths.items() if set(names).issubset(self._edges[node])
         ]
 
     def variables(self):
-        """Dictionary from the path of each variable to its shape, without those of optimizers."""
+        """Return a dictionary from paths of variables to shapes, without optimizer variables."""
         shapes = self._reader.get_variable_to_shape_map()
         keys = {path: self._key(node) for node, path in self._paths.items()}
         return {path: tuple(shapes[key]) for path, key in sorted(keys.items()) if key in shapes}
@@ -99,27 +101,30 @@ class SavedObjects:
         return None
 
     def listed(self):
-        """One line that lists the variables and their shapes."""
+        """Return a line that lists the variables and their shapes."""
         lines = [f"{path} {shape}" for path, shape in self.variables().items()]
         more = f" and {len(lines) - LISTED} more" if len(lines) > LISTED else ""
         return (", ".join(lines[:LISTED]) or "none") + more
 
     def has(self, path, name):
-        """True if the object has a variable with this name."""
+        """Return True if the object at `path` has a variable with this name."""
         return f"{path}/{name}" in self
 
     def array(self, path, name):
-        """The variable `name` of the object at `path`, a float32 NumPy array; else ValueError."""
+        """Return the variable `name` of the object at `path` as a float32 NumPy array.
+
+        Raises ValueError if it is missing or can't be read.
+        """
         node = self._find(f"{path}/{name}")
         if node is None or not self._key(node):
             raise self.missing(f"{path}/{name}")
         try:
             return np.asarray(self._reader.get_tensor(self._key(node)), "float32")
-        except Exception as error:  # from TensorFlow's reader, or for text
+        except Exception as error:  # raised by TensorFlow's reader, or for strings
             raise self._damaged(error) from error
 
     def matrix(self, path, name):
-        """`array`, which must have two nonempty axes; else ValueError."""
+        """Return `array(path, name)`; raise ValueError unless it is a nonempty matrix."""
         array = self.array(path, name)
         if array.ndim != 2 or not array.size:
             raise ValueError(
@@ -128,12 +133,12 @@ class SavedObjects:
             )
         return array
 
-    def missing(self, path, advice="Name the parts by the attributes of your own program."):
-        """ValueError for a missing part, listing the paths that end in its last name."""
+    def missing(self, path, advice="Use the attribute names of your own program for the parts."):
+        """Return a ValueError for a missing part, with the paths that end in its last name."""
         _, _, name = path.rpartition("/")
         paths = ", ".join(sorted(self.paths_of(name))[:LISTED])
         content = f"{name!r} at {paths}" if paths else f"the variables {self.listed()}"
         return ValueError(
-            f"The checkpoint must have {path!r}. Received: checkpoint={str(self.path)!r} with "
+            f"The checkpoint must contain {path!r}. Received: checkpoint={str(self.path)!r} with "
             f"{content}. {advice}"
         )

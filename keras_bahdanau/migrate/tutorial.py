@@ -1,4 +1,4 @@
-"""The encoder-decoder of TensorFlow's tutorial "Neural machine translation with attention"."""
+"""Conversion of models from TensorFlow's tutorial "Neural machine translation with attention"."""
 
 import numpy as np
 
@@ -17,14 +17,14 @@ from keras_bahdanau.models import Decoder, Seq2Seq
 
 
 def from_tutorial(checkpoint, *, encoder="encoder", decoder="decoder", restarts=True):
-    """A `Seq2Seq` of the tutorial "nmt_with_attention" of 2019 or of 2021, with its weights.
+    """Return a `Seq2Seq` with the weights of the tutorial "nmt_with_attention" of 2019 or 2021.
 
-    2019: s_i = f(0, [c_i; y_{i-1}]), c_i by additive attention from s_{i-1}. The tutorial calls
-    its GRU without the last state, which serves only as the query; use `restarts=False` for
-    programs that pass the state.
+    2019: s_i = f(0, [c_i; y_{i-1}]), and c_i comes from additive attention with s_{i-1}. The
+    tutorial does not pass the previous state to its GRU, but uses it only as the query. For
+    programs that pass the state, use `restarts=False`.
 
-    2021: s_i = f(s_{i-1}, y_{i-1}), c_i by additive attention from s_i, and the output layer reads
-    tanh(W_c [c_i; s_i]).
+    2021: s_i = f(s_{i-1}, y_{i-1}), c_i comes from additive attention with s_i, and the output
+    layer reads tanh(W_c [c_i; s_i]).
 
     The decoder starts from the last state of the encoder. Both tutorials read the padding of
     shorter sources. This package never does, so the logits do not depend on the batch.
@@ -35,20 +35,23 @@ def from_tutorial(checkpoint, *, encoder="encoder", decoder="decoder", restarts=
     ```
 
     Args:
-        checkpoint: Path of a checkpoint of `tf.train.Checkpoint(encoder=..., decoder=...)`, or
-            of a directory, for its latest checkpoint.
+        checkpoint: Path of a checkpoint written by
+            `tf.train.Checkpoint(encoder=..., decoder=...)`, or of a directory to use its latest
+            checkpoint.
         encoder: String. Path of the encoder, which has `embedding` and `gru`.
         decoder: String. Path of the decoder, which has `embedding`, `gru`, `attention` and `fc`.
-        restarts: Bool. False if the program calls the GRU of 2019 with the previous state.
+        restarts: Bool. False if a program based on the 2019 tutorial passes the previous state to
+            the GRU.
 
-    A missing checkpoint raises FileNotFoundError. A part that is missing or does not fit the others
-    raises ValueError, as does the model of 2022, which uses Keras' `MultiHeadAttention`.
+    Raises FileNotFoundError if the checkpoint is missing. Raises ValueError if a part is missing or
+    its shape does not match the other parts, and for the model of 2022, which uses Keras'
+    `MultiHeadAttention`.
     """
     saved = SavedObjects(checkpoint)
     attention = f"{decoder}/attention"
     if f"{attention}/mha" in saved:
         raise ValueError(
-            "A tutorial's attention must be additive, as in 2019 and 2021. Received: "
+            "The tutorial's attention must be additive, as in 2019 and 2021. Received: "
             f"checkpoint={str(checkpoint)!r} with the multi-head attention of 2022. Train a new "
             "model, such as that of kb.presets.small."
         )
@@ -87,13 +90,13 @@ def _gru(saved, path):
     if not kind.startswith("gru"):
         raise ValueError(
             f"The tutorial's decoder must have a GRU. Received: kind={kind!r} at {path}. For an "
-            "AttentionWrapper use `from_addons`."
+            "AttentionWrapper, use `from_addons`."
         )
     return kind, units
 
 
 def _fill_2019(decoder, saved, path, values_units):
-    """Three dense layers with biases, and a GRU that reads [c_i; y_{i-1}]."""
+    """Set the weights from three dense layers with biases and a GRU that reads [c_i; y_{i-1}]."""
     score, attention = decoder.cell.attention.score, f"{path}/attention"
     # v^T tanh(W_1 s + b_1 + W_2 h + b_2); the bias after v cancels in the softmax
     assign(score.query_projection.kernel, saved.matrix(f"{attention}/W1", "kernel"), attention)
@@ -106,13 +109,13 @@ def _fill_2019(decoder, saved, path, values_units):
         fill_cell(cell, saved, gru, slice(values_units, None), slice(values_units))
         return
     fill_keras(cell.cell, saved, gru)
-    # here the inputs are [y_{i-1}; c_i]
+    # in this package, the inputs are [y_{i-1}; c_i]
     kernel = np.roll(saved.matrix(gru, "kernel"), -values_units, axis=0)
     assign(cell.cell.kernel, kernel, f"{gru}/kernel")
 
 
 def _fill_2021(decoder, saved, path, values_units):
-    """Two dense layers before Keras' AdditiveAttention, and a layer after it."""
+    """Set the weights from two dense layers before Keras' AdditiveAttention, and one after it."""
     score, attention = decoder.cell.attention.score, f"{path}/attention"
     fill_dense(score.query_projection, saved, f"{attention}/W1")
     fill_dense(score.key_projection, saved, f"{attention}/W2")

@@ -1,4 +1,4 @@
-"""Vocabularies from the words of an old program, to translate texts with a migrated model."""
+"""Vocabularies made from the words of an old program, for translating with a migrated model."""
 
 import copy
 
@@ -10,19 +10,19 @@ from keras_bahdanau.pipelines import Translator
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN
 
-NEVER = -1e4  # logit of a token that the old program lacks: exp(NEVER) is 0 in float32
+NEVER = -1e4  # logit of a token that the old program does not have: exp(NEVER) is 0 in float32
 
 
 def to_translator(
     model, source_words, target_words, *, start="<start>", end="<end>", unknown=None, search=None
 ):
-    """A `Translator` from a migrated model and the words of the old program.
+    """Return a `Translator` for a migrated model, with the words of the old program.
 
-    The vocabularies have one token per word. Padding, unknown word, start and end get the ids 0, 1,
-    2 and 3: the rows of embeddings and output layer are reordered in a new model, with the same
-    probabilities. Preprocess texts as the old program did, for example to lowercase, with spaces
-    around punctuation, and separate the words by spaces. Sources get the end token automatically;
-    write their start token as a word.
+    The vocabularies have one token per word. Padding, the unknown word, start and end get the ids
+    0, 1, 2 and 3. For this, the rows of the embeddings and of the output layer are reordered in a
+    new model, which predicts the same probabilities. Preprocess texts as the old program did, for
+    example to lowercase with spaces around punctuation, and separate words by spaces. The end token
+    is added to sources automatically, but the start token must be written as a word.
 
     ```python
     words = ["", *tokenizer.index_word.values()]  # with Keras' Tokenizer
@@ -33,15 +33,16 @@ def to_translator(
 
     Args:
         model: `Seq2Seq` from `from_addons` or `from_tutorial`.
-        source_words: List of strings: the word of each source id, padding first; "" for no word.
-        target_words: List of strings, the same for the target.
-        start: String, the first word of every target.
-        end: String, the last word of every source and target.
-        unknown: String, the word that stands for unknown words, or None.
+        source_words: List of strings. The word of each source id, starting with padding; "" for an
+            id without a word.
+        target_words: List of strings. The word of each target id, in the same form.
+        start: String. First word of every target.
+        end: String. Last word of every source and target.
+        unknown: String. Word that represents unknown words, or None.
         search: `SearchOptions`; None for the defaults.
 
-    Raises ValueError if there are not as many words as ids, if a word is repeated or invalid, or if
-    `start`, `end` or `unknown` is missing.
+    Raises ValueError if the number of words differs from the number of ids, if a word is repeated
+    or invalid, or if `start`, `end` or `unknown` is missing.
     """
     source_words, target_words = list(source_words), list(target_words)
     source_size = model.source_limits.size
@@ -68,7 +69,7 @@ def to_translator(
 def _resized(model, source_size, target_size):
     config = copy.deepcopy(model.get_config())
     for part in ("encoder", "decoder"):
-        config[part].pop("build_config", None)  # may contain the old sizes
+        config[part].pop("build_config", None)  # it may contain the old sizes
     config["encoder"]["config"]["front_end"]["config"]["vocabulary_size"] = source_size
     config["decoder"]["config"]["vocabulary_size"] = target_size
     resized = Seq2Seq.from_config(config)
@@ -77,34 +78,34 @@ def _resized(model, source_size, target_size):
 
 
 def _ids_of(name, words, size, special):
-    """The old id of each new id, or None; `special` are the words of the ids 1, 2 and 3."""
+    """Return the old id, or None, of each new id; `special` are the words for the ids 1, 2, 3."""
     present = [word for word in words if word]
     if len(words) != size or len(set(present)) < len(present):
         raise ValueError(
-            f"`{name}` must be different words, one for each of the {size} ids of the model. "
-            f"Received: {len(words)} words, {len(set(present))} different ones. Put padding "
-            'first, and "" for an id without a word.'
+            f"`{name}` must contain a different word for each of the {size} ids of the model. "
+            f"Received: {len(words)} words, of which {len(set(present))} are different. Put "
+            'padding first, and use "" for an id without a word.'
         )
     broken = [word for word in present if word.split() != [word] or "▁" in word]
     if broken:
         raise ValueError(
-            f"`{name}` must be words without white space or `▁`. Received: {broken[0]!r}. Give "
-            '"" for it.'
+            f"`{name}` must be words without whitespace or `▁`. Received: {broken[0]!r}. Use "
+            '"" for this id.'
         )
     missing = [word for word in special if word is not None and word not in present]
     if missing:
         raise ValueError(
-            f"`{name}` must have the words of `start`, `end` and `unknown`. Received: "
-            f"{name} without {missing[0]!r}, beginning with {words[:5]}. Give the words of the old "
-            "program."
+            f"`{name}` must contain the words `start`, `end` and `unknown`. Received: "
+            f"{name} without {missing[0]!r}, beginning with {words[:5]}. Set these arguments to "
+            "words of the old program."
         )
     fixed = [PAD, *(None if word is None else words.index(word) for word in special)]
     return [*fixed, *(index for index in range(size) if index not in fixed)]
 
 
 def _vocabulary(words, ids):
-    """`Subwords` of whole words: the special tokens, then the other words by id."""
-    from sentencepiece import sentencepiece_model_pb2  # loads protobuf
+    """Return `Subwords` of whole words: first the special tokens, then the other words by id."""
+    from sentencepiece import sentencepiece_model_pb2  # this import loads protobuf
 
     proto = sentencepiece_model_pb2.ModelProto()
     trainer = proto.trainer_spec

@@ -1,4 +1,4 @@
-"""Adam with averaged weights, learning rate schedules and rounded weights."""
+"""Optimizers: Adam with averaged weights, learning-rate schedules and rounded weights."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

@@ -1,4 +1,4 @@
-"""Optimizers: Adam with averaged weights, Adadelta and SGD, and exemptions from weight decay."""
+"""Adam with one kernel per update, Adam with averaged weights, and blocks that use the average."""
 
 import contextlib
 
@@ -9,11 +9,12 @@ from keras_bahdanau.optimizers.rounded_weights import RoundingOptimizer
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Adam(keras.optimizers.Adam):
-    """`keras.optimizers.Adam` that updates each variable with one TensorFlow kernel.
+    """Adam optimizer that updates each variable with a single TensorFlow kernel.
 
-    Arguments, variables and checkpoints are as in Keras, and so are the weights up to rounding,
-    1e-5 of an update. Other backends, `amsgrad`, variables in half precision and sparse gradients
-    without clipping use Keras' own update.
+    Arguments, variables and checkpoints are the same as in `keras.optimizers.Adam`. The weights are
+    also the same, except for rounding errors of 1e-5 of an update. Keras' own update is used on
+    other backends, with `amsgrad`, for variables in half precision, and for sparse gradients
+    without clipping.
 
     Example:
         >>> optimizer = keras_bahdanau.optimizers.Adam(1e-3, global_clipnorm=5.0)
@@ -42,7 +43,7 @@ class Adam(keras.optimizers.Adam):
         )
 
     def _has_kernel(self, gradient, variable):
-        """True for dense gradients; Keras squares the slices of sparse ones before summing them."""
+        """Return True for dense gradients; Keras squares sparse slices before it sums them."""
         if not _on_tensorflow() or self.amsgrad:
             return False
         is_wide = keras.backend.standardize_dtype(variable.dtype) in ("float32", "float64")
@@ -65,16 +66,18 @@ def _on_tensorflow():
 class AveragingAdam(Adam):
     """Adam that also keeps a moving average of the weights.
 
-    Unlike `keras.optimizers.Adam(use_ema=True)`, which replaces the weights whenever a `fit` ends,
-    several `fit`s resume from the trained weights; `averaged_weights` applies the average.
+    `keras.optimizers.Adam(use_ema=True)` replaces the weights by their average at the end of each
+    `fit`. With this optimizer, each `fit` continues from the trained weights instead. To use the
+    average, call `averaged_weights`.
 
     a_t = m_t a_{t-1} + (1 - m_t) w_t,   m_t = min(ema_momentum, (t - 1) / (t + 8)),   t = 1, 2, ...
 
-    Thus early averages cover about the last tenth of the steps, and the initial weights fade soon.
+    Early averages cover about the last tenth of the steps, so the influence of the initial weights
+    fades quickly.
 
     Args:
         learning_rate: Float or schedule.
-        ema_momentum: Float in [0, 1). Largest weight of the old average in a step.
+        ema_momentum: Float in [0, 1). Maximum weight of the previous average in a step.
         **kwargs: As in `keras.optimizers.Adam`.
     """
 
@@ -88,7 +91,8 @@ class AveragingAdam(Adam):
     def _update_model_variables_moving_average(self, trainable_variables):
         if not self.use_ema:
             return
-        before = keras.ops.cast(self.iterations, "float32")  # t - 1: Keras counts this step later
+        # t - 1, since Keras has not counted this step yet
+        before = keras.ops.cast(self.iterations, "float32")
         momentum = keras.ops.minimum(self.ema_momentum, before / (before + 9.0))
         for variable, average in zip(
             trainable_variables, self._model_variables_moving_average, strict=True
@@ -102,13 +106,13 @@ class AveragingAdam(Adam):
 
 
 def innermost(optimizer):
-    """The optimizer inside a `LossScaleOptimizer`, or the optimizer itself."""
+    """Return the optimizer inside a `LossScaleOptimizer`, or the optimizer itself."""
     return getattr(optimizer, "inner_optimizer", optimizer)
 
 
 @contextlib.contextmanager
 def averaged_weights(model):
-    """Use the averaged weights of an `AveragingAdam` in a compiled model within a `with` block."""
+    """Use the averaged weights of a model compiled with `AveragingAdam` within a `with` block."""
     optimizer = innermost(model.optimizer)
     if not isinstance(optimizer, AveragingAdam) or not optimizer.built:
         yield
@@ -120,7 +124,7 @@ def averaged_weights(model):
 
 @contextlib.contextmanager
 def whole_weights(model):
-    """Use the unrounded weights w = q + r of a `RoundingOptimizer`, to average over epochs."""
+    """Use the unrounded weights w = q + r of a `RoundingOptimizer`, for averages over epochs."""
     optimizer = innermost(model.optimizer)
     if not isinstance(optimizer, RoundingOptimizer) or optimizer.use_ema:
         yield

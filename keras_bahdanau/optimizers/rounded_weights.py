@@ -1,17 +1,18 @@
 """Quantization-aware training: weights rounded as in the LiteRT exports "int8" and "int4".
 
-An optimizer from `rounding` stores each weight as two numbers: the rounded one, which the model
-uses, and the remainder,
+An optimizer from `rounding` stores each weight as two values, the rounded value, which the model
+uses, and the remainder:
 
 w = q + r,   q = s n,   n = round(w / s) in -L ... L
 
-with L = 127 for 8 bits and 7 for 4. An 8-bit matrix has one scale, s = max |w| / L. A 4-bit matrix
-has a scale for each output, a large embedding table for each row: among max |w| / L times 1, 0.95,
-..., 0.5 the scale with the least sum of r^2. Larger weights are clipped to s L.
+where L is 127 for 8 bits and 7 for 4 bits. An 8-bit matrix has a single scale, s = max |w| / L. A
+4-bit matrix has a scale for each output, and a large embedding table has a scale for each row. Such
+a scale is the one with the smallest sum of r^2 among max |w| / L times 1, 0.95, ..., 0.5. Larger
+weights are clipped to s L.
 
-A step moves w by the gradient at q (the straight-through estimator of Bengio et al. 2013, as used
-by Courbariaux et al. 2015 for weights of few bits), and rounds again. Thus validation and the saved
-file use the same weights as the device, and the export loses no further precision.
+A step updates w with the gradient at q (the straight-through estimator of Bengio et al. 2013, as
+used by Courbariaux et al. 2015 for low-precision weights), and rounds again. Validation and the
+saved file therefore use the same weights as the device, and the export loses no more precision.
 """
 
 import functools
@@ -20,19 +21,20 @@ import math
 import keras
 from keras import ops
 
-LEVELS = {"int8": 127, "int4": 7}  # largest integer, by export
-PARTS = tuple(part / 100 for part in range(100, 45, -5))  # of the widest scale, to try for 4 bits
-LEAST = 1024  # numbers in a matrix; the export leaves smaller ones unrounded
-LEAST_OF_TABLE = 65536  # numbers in a 4-bit embedding table; smaller ones have 8 bits
-_FACTORS = ("kernel", "recurrent_kernel", "embeddings", "v")  # names of weights in products
+LEVELS = {"int8": 127, "int4": 7}  # largest integer n, for each kind of export
+# fractions of the widest scale to try for 4 bits
+PARTS = tuple(part / 100 for part in range(100, 45, -5))
+LEAST = 1024  # values in a matrix; the export does not round smaller matrices
+LEAST_OF_TABLE = 65536  # values in a 4-bit embedding table; smaller tables have 8 bits
+_FACTORS = ("kernel", "recurrent_kernel", "embeddings", "v")  # names of weights to round
 
 
 def rounded(weight, axis=None, sections=1, quantization="int8"):
     """Round a float tensor of two or more axes to 8 or 4 bits.
 
-    Each index of `axis` has its own scale s (the last axis for convolution filters and 4-bit
-    matrices, 0 for 4-bit tables); None for one scale. `sections` splits the last axis, as in
-    `ops.split`, into parts that the export rounds separately.
+    Each index of `axis` has its own scale s: the last axis for convolution filters and 4-bit
+    matrices, and axis 0 for 4-bit tables. With None, there is a single scale. `sections` splits the
+    last axis, as in `ops.split`, into parts that the export rounds separately.
     """
     parts = ops.split(weight, sections, axis=-1)
     rank = len(weight.shape)
@@ -41,7 +43,7 @@ def rounded(weight, axis=None, sections=1, quantization="int8"):
 
 
 def _rounded(weight, axes, quantization):
-    """Round a part of a weight; one scale is shared along `axes`, None for all."""
+    """Round a part of a weight with one scale along `axes`, or along all axes if None."""
     if math.prod(weight.shape) < LEAST:
         return weight
     levels = LEVELS[quantization]
@@ -62,7 +64,7 @@ def _rounded(weight, axes, quantization):
 
 
 def roundings_of(model, quantization="int8"):
-    """List of (variable that the export rounds, function that rounds its value).
+    """Return a list of pairs (variable that the export rounds, function that rounds its value).
 
     Small tables and convolution filters always have 8 bits.
     """
@@ -93,12 +95,12 @@ def roundings_of(model, quantization="int8"):
 
 
 def has_4_bits(shape):
-    """True for a large table `(tokens, units)` with even units, since a byte stores two numbers."""
+    """Return True for a large table `(tokens, units)` with even units: a byte holds two values."""
     return len(shape) == 2 and math.prod(shape) >= LEAST_OF_TABLE and shape[-1] % 2 == 0
 
 
 def round_weights(model, quantization="int8", remainders=None):
-    """Round the weights of a built model once; the optimizer's `remainders` get the rest."""
+    """Round the weights of a built model once, and store the differences in `remainders`."""
     for variable, nearest_to in roundings_of(model, quantization):
         _round(variable, nearest_to, (remainders or {}).get(id(variable)))
 
@@ -112,7 +114,7 @@ def _round(variable, nearest_to, remainder):
 
 @functools.cache
 def rounding(kind):
-    """Subclass of a Keras optimizer class that rounds the weights after each step.
+    """Return a subclass of a Keras optimizer class that rounds the weights after each step.
 
     Example:
         >>> optimizer = rounding(keras.optimizers.Adam)(1e-4)
@@ -125,14 +127,14 @@ def rounding(kind):
 class RoundingOptimizer:
     """Optimizer mixin that rounds the weights after each step: see `rounding`.
 
-    Weight decay and the moving average apply to w = q + r; the gradient is taken at q. `remainders`
-    maps the id of a weight to the variable of r.
+    Weight decay and the moving average apply to w = q + r, but the gradient is computed at q.
+    `remainders` maps the id of a weight to the variable that stores r.
     """
 
     _roundings, remainders = {}, {}
 
     def round_weights_of(self, model, quantization="int8"):
-        """Select the weights to round in a built model, before the optimizer is built."""
+        """Select the weights to round in a built model; call this before building the optimizer."""
         self._roundings = {
             id(weight): nearest_to for weight, nearest_to in roundings_of(model, quantization)
         }

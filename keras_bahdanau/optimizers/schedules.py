@@ -8,7 +8,7 @@ from keras import ops
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Halving(keras.optimizers.schedules.LearningRateSchedule):
-    """Full learning rate after a warm-up, then halved in each epoch (Luong et al. 2015, 4.1)."""
+    """Constant learning rate after a warm-up, then halved every epoch (Luong et al. 2015, 4.1)."""
 
     def __init__(self, learning_rate, epoch_steps, full_epochs, warmup_steps=0):
         super().__init__()
@@ -30,25 +30,25 @@ class Halving(keras.optimizers.schedules.LearningRateSchedule):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Cosine(keras.optimizers.schedules.LearningRateSchedule):
-    """Learning rate that rises linearly, then falls as a cosine to zero at an adjustable step.
+    """Learning rate that rises linearly, then falls to zero along a cosine at an adjustable step.
 
     rate_t = learning_rate * t / warmup_steps,                                     t < warmup_steps
     rate_t = learning_rate * (1 + cos(pi (t - warmup_steps) / (last_step - warmup_steps))) / 2
 
-    (Loshchilov and Hutter 2017, equation 5, without restarts.) `callbacks.EndInTime` moves the
-    last step, which is fixed in `keras.optimizers.schedules.CosineDecay`.
+    This is equation 5 of Loshchilov and Hutter (2017), without restarts. `callbacks.EndInTime` can
+    change the last step, which is fixed in `keras.optimizers.schedules.CosineDecay`.
     """
 
     def __init__(self, learning_rate, last_step, warmup_steps=0):
         super().__init__()
         self.learning_rate = learning_rate
-        # variables, so that a compiled training step sees changes
+        # variables, so that changes affect a compiled training step
         self._warmup_steps = keras.Variable(float(warmup_steps), trainable=False, name="warmup")
         self._last_step = keras.Variable(float(last_step), trainable=False, name="last_step")
 
     @property
     def warmup_steps(self):
-        """Integer, the step with the full rate."""
+        """Integer, the step at which the rate reaches its maximum."""
         return int(self._warmup_steps.value)
 
     @warmup_steps.setter
@@ -57,7 +57,7 @@ class Cosine(keras.optimizers.schedules.LearningRateSchedule):
 
     @property
     def last_step(self):
-        """Integer, the first step with a rate of zero."""
+        """Integer, the first step at which the rate is zero."""
         return int(self._last_step.value)
 
     @last_step.setter
@@ -83,9 +83,9 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
 
     rate_t = learning_rate * min(t / warmup_steps, sqrt(warmup_steps / t)),  t = 1, 2, ...
 
-    (Vaswani et al. 2017, equation 3, where learning_rate is
-    (model width * warmup_steps)^-0.5.) Unlike `Cosine`, it needs no total number of steps. Values
-    that are not positive raise ValueError.
+    This is equation 3 of Vaswani et al. (2017), where learning_rate is
+    (model width * warmup_steps)^-0.5. Unlike `Cosine`, it does not need the total number of steps.
+    Raises ValueError if a value is not positive.
 
     Example:
         >>> optimizer = keras.optimizers.Adam(InverseSquareRoot(1e-3, warmup_steps=4000))
@@ -95,7 +95,7 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
         super().__init__()
         if not isinstance(learning_rate, int | float) or not learning_rate > 0:
             raise ValueError(
-                "`learning_rate`, the height of the schedule, must be a number above 0. "
+                "`learning_rate`, the maximum of the schedule, must be a number above 0. "
                 f"Received: learning_rate={learning_rate!r}"
             )
         if not isinstance(warmup_steps, int) or warmup_steps < 1:

@@ -53,11 +53,11 @@ def test_ids_without_words_and_an_unknown_word_keep_their_rows(model):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"source_words": WORDS[:-1]}, "one for each of the 12 ids.* Received: 11 words"),
-        ({"target_words": [*WORDS[:-1], "a"]}, "must be different words.*10 different"),
-        ({"target_words": [*WORDS[:-1], "a b"]}, "without white space.*Received: 'a b'"),
-        ({"start": "[START]"}, r"`target_words` must have the words of .* without '\[START\]'"),
-        ({"unknown": "<unk>"}, "`source_words` must have the words of .* without '<unk>'"),
+        ({"source_words": WORDS[:-1]}, "for each of the 12 ids.* Received: 11 words"),
+        ({"target_words": [*WORDS[:-1], "a"]}, "must contain a different word.*10 are different"),
+        ({"target_words": [*WORDS[:-1], "a b"]}, "without whitespace.*Received: 'a b'"),
+        ({"start": "[START]"}, r"`target_words` must contain the words .* without '\[START\]'"),
+        ({"unknown": "<unk>"}, "`source_words` must contain the words .* without '<unk>'"),
     ],
 )
 def test_words_that_do_not_fit_are_refused(model, arguments, message):
