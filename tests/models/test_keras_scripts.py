@@ -192,5 +192,5 @@ def test_units_and_an_attention_make_the_cell_of_a_decoder():
     assert (decoder.units, decoder.cell.attention.units) == (5, 3)
     copy = kb.Decoder.from_config(decoder.get_config())
     assert copy.cell.attention.units == 3
-    with pytest.raises(ValueError, match="Give them to the cell"):
+    with pytest.raises(ValueError, match="Pass them to the cell"):
         kb.Decoder(12, 4, kb.layers.DecoderCell(4), units=5)

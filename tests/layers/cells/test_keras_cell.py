@@ -155,7 +155,7 @@ def test_several_states_must_lie_flat():
 
 @pytest.mark.parametrize("name", ["dropout", "recurrent_dropout"])
 def test_dropout_of_keras_is_refused(name):
-    with pytest.raises(ValueError, match=f"without dropout.*{name}=0.5"):
+    with pytest.raises(ValueError, match=f"must not use dropout.*{name}=0.5"):
         KerasCell(keras.layers.GRUCell(UNITS, **{name: 0.5}))
 
 
