@@ -16,9 +16,9 @@ from keras_bahdanau.settings import checks
 class AverageLast(keras.callbacks.Callback):
     """Callback that averages the trainable weights of the last few epochs.
 
-    This is also known as checkpoint averaging (Vaswani et al. 2017, section 6.1). The average over
-    `epochs` epochs, a positive integer, replaces the weights at the end of `fit`, or within a
-    block:
+    This is also known as checkpoint averaging (Vaswani et al. 2017, section 6.1). `epochs`, a
+    positive integer, is the number of epochs to average. The average replaces the weights at the
+    end of `fit`, or within a block:
 
     ```python
     average = AverageLast(5, apply_at_end=False)
@@ -106,7 +106,7 @@ class _WeightFiles:
 
 
 def average_weights(models):
-    """Return the average weights, for `set_weights`, of several models with a common ancestor.
+    """Return the average weights of models with a common ancestor, for `set_weights`.
 
     For example, average a model that was fine-tuned with several seeds (Wortsman et al. 2022). For
     models with different initial weights, use an `Ensemble` instead. `models` is an iterable of

@@ -18,7 +18,7 @@ _NONE = (math.inf, math.inf, math.inf)  # worse than any value, even without a l
 
 
 class MetricCallback(keras.callbacks.Callback):
-    """Callback that decodes validation pairs after each epoch and logs metrics as "val_" values.
+    """Callback that decodes validation pairs after each epoch and logs metrics, such as "val_bleu".
 
     The pairs are decoded once for all metrics, with the largest n-best list that any metric needs,
     such as 5 outputs per source for "top5". The first metric decides which epoch is best. If epochs
@@ -85,7 +85,7 @@ class MetricCallback(keras.callbacks.Callback):
         self.best = None
         self.best_epoch = None
         self._best_weights = None
-        self._best_rank = self._saved_rank = _NONE  # the second one is over all `fit`s
+        self._best_rank = self._saved_rank = _NONE  # `_saved_rank` is over all `fit`s
         pairs = list(pairs)
         check_pairs(pairs)
         self._answers = checked_answers(pairs, translator.target, self.metrics)
@@ -102,7 +102,7 @@ class MetricCallback(keras.callbacks.Callback):
             )
 
     def on_train_begin(self, logs=None):
-        self.best = self.best_epoch = self._best_weights = None  # an earlier `fit` may set them
+        self.best = self.best_epoch = self._best_weights = None  # reset after an earlier `fit`
         self._best_rank = _NONE
         check_trained(self.translator, self.model)
         (self.search or self.translator.search).check_nbest(self._nbest)

@@ -9,7 +9,7 @@ from keras_bahdanau.optimizers.adam import innermost
 
 
 class BatchCount:
-    """Counter of the batches between calls, of which `steps_per_execution` makes several."""
+    """Counter of batches between calls; with `steps_per_execution`, there can be several."""
 
     def __init__(self):
         self.begin_epoch()
@@ -24,7 +24,7 @@ class BatchCount:
 
 
 class EndInTime(keras.callbacks.Callback):
-    """Callback that moves the end of a cosine schedule to the end of the time limit.
+    """Callback that adjusts a cosine schedule so that it ends within a time limit.
 
     After each epoch, the callback estimates how many epochs fit in the time limit. It sets the
     schedule to end with the last of these epochs, and keeps the fraction of warm-up steps. Place

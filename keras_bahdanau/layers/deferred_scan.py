@@ -113,7 +113,7 @@ class DeferredProduct:
         return jax.lax.dot_general_p.bind(*factors, **self.equation.params)
 
     def slope(self, entering, leaving):
-        """Return the gradient of the factor: one product over all steps of arrays `(time, ...)`."""
+        """Return the gradient of the factor, one product over arrays `(time, ...)` of all steps."""
         contracted, batch = self.equation.params["dimension_numbers"]
         left, right = (range(len(x.aval.shape)) for x in self.equation.invars)
         names = [*left], [len(left) + axis for axis in right]

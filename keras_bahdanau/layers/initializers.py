@@ -12,10 +12,7 @@ ORTHOGONAL = "keras_bahdanau>Orthogonal"  # a string, so that each layer draws i
 
 @contextlib.contextmanager
 def replaced_at_once():
-    """Initialize orthogonal matrices to zeros in the block, because a file will replace them.
-
-    Drawing orthogonal matrices is slow.
-    """
+    """Initialize orthogonal matrices to zeros in the block, for weights that a file replaces."""
     token = _REPLACED.set(True)
     try:
         yield

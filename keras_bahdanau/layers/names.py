@@ -1,4 +1,4 @@
-"""Tables of the layers: the module of each class, and the class for each name of an option.
+"""Tables of the layers: the module of each class, and the class for each value of an option.
 
 This file imports nothing, so that options and `--help` can list the names without loading Keras. To
 add a layer, write its class, add the class name to `MODULES`, and add a line to the table of its

@@ -14,7 +14,7 @@ from keras_bahdanau.layers.step_products import (
 )
 
 DRAWS = ("Random", "StatefulRandom", "Truncated", "Parameterized", "Multinomial", "RngReadAndSkip")
-# operations whose output is not kept if they have one variant input, which is kept instead
+# cheap operations: if only one input is variant, this input is kept instead of the output
 CHEAP = ("AddV2", "Cast", "ExpandDims", "Identity", "Mul", "Neg", "Reshape", "Squeeze", "Sub")
 
 

@@ -46,7 +46,7 @@ class Product:
         self.factor, self.entering = op.inputs[factor], op.inputs[1 - factor]
 
     def slope(self, entering, leaving, factor):
-        """Return the gradient of the factor: one product over all steps, `(time, ...)` tensors."""
+        """Return the factor's gradient: one product over tensors `(time, ...)` of all steps."""
         transposed = [self.op.get_attr(name) for name in PRODUCTS[self.op.type][2:]]
         if self.op.type == "MatMul":
             # (time, batch, units) -> (time * batch, units)
@@ -107,7 +107,7 @@ def is_large_product(op):
 
 
 def _merges_rows(tensor):
-    """Return True if several axes were merged into rows, so that there are more than the batch."""
+    """Return True if several axes were merged into rows, so that rows outnumber the batch."""
     while tensor.op.type in ("Cast", "Identity"):
         tensor = tensor.op.inputs[0]
     return tensor.op.type == "Reshape" and tensor.op.inputs[0].shape.rank != 2

@@ -50,8 +50,8 @@ def attention_pooling(weights, activation="tanh"):
     The old layer may be a custom layer, or `SeqWeightedAttention` from `keras-self-attention`.
     `weights` is the list from `layer.get_weights()`, in the order above, with or without b. f is
     `activation`: "tanh", or None for `SeqWeightedAttention`. The result is a built
-    `AttentionPooling`, or for a bias for each step, a `MaskedModel` for sequences of that length.
-    Raises ValueError for any other arrays.
+    `AttentionPooling`, or if there is a bias for each step, a `MaskedModel` for sequences of that
+    length. Raises ValueError for any other arrays.
     """
     kernel, *vectors = _arrays(weights, (1, 2, 3))
     checks.choice("activation", activation, (None, "tanh"))

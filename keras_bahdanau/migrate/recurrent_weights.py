@@ -151,7 +151,7 @@ def fill_dense(layer, saved, path, kernel=None):
 
 
 def padded_rows(kernel, units, rows):
-    """Pad a kernel with `units` rows with zero rows; `assign` rejects other kernels later."""
+    """Append zero rows to a kernel that has `units` rows; `assign` rejects any other kernel."""
     more = rows - units if len(kernel) == units else 0
     return np.concatenate([kernel, np.zeros((more, kernel.shape[1]), "float32")])
 

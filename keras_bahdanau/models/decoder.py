@@ -31,7 +31,7 @@ class DecoderOutput(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Decoder(CompositeLayer, keras.Model):
-    """Attention decoder, which reads whole target sentences in training, and steps in search.
+    """Attention decoder, which runs over whole targets in training, and step by step in search.
 
     ```python
     decoder = keras_bahdanau.Decoder(
@@ -184,7 +184,7 @@ class Decoder(CompositeLayer, keras.Model):
             )
 
     def use_embedding(self, embedding):
-        """Replace the embedding by another model's layer, before the decoder is built."""
+        """Replace the embedding with another model's layer, before the decoder is built."""
         if self.built:
             raise ValueError(
                 "Embeddings must be shared before the decoder is built. Received: a built "

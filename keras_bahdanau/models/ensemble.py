@@ -1,4 +1,4 @@
-"""Several models that choose each token together."""
+"""Ensemble of several models, which choose each token together."""
 
 import keras
 from keras import ops
@@ -111,7 +111,7 @@ def _prediction(model, inputs, training):
 def log_mean_exp(log_probs):
     """Return the logarithm of the mean of probabilities, from a list of log-probabilities."""
     stacked = ops.stack(log_probs)  # -> (models, batch, [beam,] vocabulary)
-    largest = ops.max(stacked, axis=0, keepdims=True)  # avoids that all underflow to 0
+    largest = ops.max(stacked, axis=0, keepdims=True)  # keeps `exp` from underflowing to 0
     mean = ops.mean(ops.exp(stacked - largest), axis=0)  # -> (batch, [beam,] vocabulary)
     return ops.log(mean) + ops.squeeze(largest, axis=0)
 

@@ -151,7 +151,7 @@ def _scale(values, observed, scaling):
 
 
 def _recent(values, observed, steps, size):
-    """Return the values `(batch, size, channels)` of the last real steps, or 0 if there are none.
+    """Return the values `(batch, size, channels)` of the last real steps, 0 if there are fewer.
 
     For the last step, each channel has its last observed value.
     """

@@ -59,8 +59,8 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
 
     Args:
         horizon: Positive integer. Number of steps to forecast.
-        encoder: Layer or model from `(batch, time, inputs_units)` to `(batch, time, units)`. It
-            gets a mask if its `call` has the argument `mask`. None for a bidirectional GRU.
+        encoder: Layer or model that maps `(batch, time, inputs_units)` to `(batch, time, units)`.
+            It gets a mask if its `call` has the argument `mask`. None for a bidirectional GRU.
         decoder: `layers.AttentionRNN`. None for a `layers.DecoderCell` with additive attention,
             where the query is the state and the input of the step, and s_0 is
             tanh(W mean_j h_j + b).
@@ -259,8 +259,8 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
         """Run all steps; return scaled parameters `(batch, horizon, channels, size)` and weights.
 
         The weights are () if there is a `y`, because the loss does not need them. A step reads the
-        previous value of `y`, which is scaled, if that is observed. Otherwise it reads the model's
-        own prediction, at the level of the step.
+        previous value of the scaled `y` if it is observed, and otherwise the model's own
+        prediction, at the level of the step.
         """
         window, prepared, future = encoded
         batch, channels = ops.shape(window.recent)[0], self.widths["past"]
@@ -340,7 +340,7 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
         return ops.sum(ops.stack([loss, *layer_losses(self)]))
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        """Return metrics of the point forecast, which for an `EncodedWindow` are up to date."""
+        """Return metrics of the point forecast; for an `EncodedWindow`, the loss updates them."""
         if isinstance(y_pred, EncodedWindow):
             return self.get_metrics_result()
         point = self.head.quantile(self._expand_prediction(y_pred))

@@ -65,7 +65,7 @@ class HardDecoder(Decoder):
         cell = self.cell
         if not isinstance(cell.attention, HardAlignment):
             raise ValueError(
-                "A HardDecoder must have the attention layers.HardAlignment. Received: "
+                "The attention of a HardDecoder must be a layers.HardAlignment. Received: "
                 f"attention={type(cell.attention).__name__}(...). Change it, or use a Decoder."
             )
         if self.vocabulary_size > HARD_VOCABULARY_SIZE:

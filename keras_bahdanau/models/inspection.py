@@ -1,4 +1,4 @@
-"""Attention weights inside a Keras model."""
+"""Access to the attention weights inside a Keras model."""
 
 import contextlib
 import functools
@@ -41,11 +41,11 @@ def attention_weights(model, x, batch_size=32):
         batch_size: Positive integer. Number of inputs in each call of the model.
 
     Returns:
-        Dictionary from the name of each layer that was called, such as "layer", or "model/layer"
-        inside a nested model, to its weights. These are a float32 array in the shape that the layer
-        returns, such as `(batch, [target_time,] source_time)`, or for
-        `keras.layers.MultiHeadAttention` `(batch, heads, target_time, source_time)`. For a layer
-        that is called several times, the value is a list of arrays in the order of the calls.
+        Dictionary from the name of each layer that was called ("model/layer" inside a nested model)
+        to its weights. These are a float32 array in the shape that the layer returns, such as
+        `(batch, [target_time,] source_time)`, or `(batch, heads, target_time, source_time)` for
+        `keras.layers.MultiHeadAttention`. For a layer that is called several times, the value is a
+        list of arrays in the order of the calls.
 
     Raises:
         TypeError: If `model` is not a Keras model, or `x` does not consist of numbers or text.

@@ -29,7 +29,7 @@ class Perplexity(keras.metrics.Mean):
         """Update the metric from -log p(y), `(batch, target_time)`, instead of logits."""
         if sample_weight is not None:
             sample_weight = ops.reshape(sample_weight, (-1,))  # -> (batch * target_time,)
-        # flattened, since Keras' mean would give each row the same weight, however many tokens
+        # flattened, since Keras' mean would give each row the same weight, regardless of length
         return keras.metrics.Mean.update_state(
             self, ops.reshape(losses, (-1,)), sample_weight=sample_weight
         )

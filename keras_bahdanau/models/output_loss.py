@@ -28,7 +28,7 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0,
     / V), is computed in the same pass as its two matrix products, so that all of them stay in the
     cache (Grave et al. 2017).
 
-    With `r_drop` there are two passes over each sentence, p and q, and
+    With `r_drop`, there are two passes over each sentence, p and q, and
 
     total = 1/2 sum_i w_i (loss(p_i) + loss(q_i) + r_drop / 2 (KL(p_i || q_i) + KL(q_i || p_i)))
 

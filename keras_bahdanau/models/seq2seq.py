@@ -52,9 +52,9 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
             runs the batch twice, as one batch of twice the size.
         ctc_weight: Float in [0, 1]. Weight w of a CTC loss on the encoder's values in training. The
             total loss is (1 - w) attention + w CTC (Watanabe et al. 2017). With 0, there is no CTC
-            layer. CTC teaches the encoder a monotonic alignment, which attention alone takes long
-            to learn for long sources such as speech. A target with more tokens than the memory has
-            positions has no CTC loss. A search can use the CTC probabilities too:
+            layer. CTC teaches the encoder a monotonic alignment, which attention by itself learns
+            only slowly for long sources such as speech. A target with more tokens than the memory
+            has positions has no CTC loss. A search can use the CTC probabilities too:
             `SearchOptions(ctc_weight=)`.
 
     Call arguments:
@@ -230,7 +230,7 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
         are updated here, where the token losses are known, because on JAX `compute_metrics` has no
         access to the weights.
 
-        `x` are the inputs, which `word_distillation` needs. `y` is int `(batch, target_time)`.
+        `x` contains the inputs, which `word_distillation` needs. `y` is int `(batch, target_time)`.
         `y_pred` is a `TrainingOutput` or logits. `sample_weight` is float `(batch, target_time)`,
         with 0 at padding, or `(batch,)`. In training, raises ValueError for logits if the loss
         needs more than logits.

@@ -48,7 +48,7 @@ class StepModel(abc.ABC):
     def initial_state(self, prepared, steps=None):
         """Return the state before the first token, `(batch, ...)`.
 
-        It allows at most `steps` steps, or any number of steps if `steps` is None.
+        The state allows at most `steps` steps, or any number of steps if `steps` is None.
         """
 
     @abc.abstractmethod

@@ -82,7 +82,7 @@ def add_training_losses(model, loss, x, y, output, sample_weight):
 
 
 def _mixed(model, loss, total, weight, share):
-    """Return (1 - share) of a loss plus `share` of another loss, which sums to `total`."""
+    """Return (1 - share) times `loss` plus `share` times the loss whose weighted sum is `total`."""
     losses = [reduction_of(model.loss).loss_of_total(total, weight), *layer_losses(model)]
     return (1 - share) * loss + share * ops.sum(ops.stack(losses))
 

@@ -1,4 +1,4 @@
-"""Adam with one kernel per update, Adam with averaged weights, and blocks that use the average."""
+"""Adam with one kernel per update, Adam with averaged weights, and context managers for both."""
 
 import contextlib
 

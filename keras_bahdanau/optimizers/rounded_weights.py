@@ -6,9 +6,9 @@ uses, and the remainder:
 w = q + r,   q = s n,   n = round(w / s) in -L ... L
 
 where L is 127 for 8 bits and 7 for 4 bits. An 8-bit matrix has a single scale, s = max |w| / L. A
-4-bit matrix has a scale for each output, and a large embedding table has a scale for each row. Such
-a scale is the one with the smallest sum of r^2 among max |w| / L times 1, 0.95, ..., 0.5. Larger
-weights are clipped to s L.
+4-bit matrix has a scale for each output, and a large 4-bit embedding table has one for each row.
+These scales are max |w| / L times 1, 0.95, ..., or 0.5, whichever gives the smallest sum of r^2.
+Larger weights are clipped to s L.
 
 A step updates w with the gradient at q (the straight-through estimator of Bengio et al. 2013, as
 used by Courbariaux et al. 2015 for low-precision weights), and rounds again. Validation and the

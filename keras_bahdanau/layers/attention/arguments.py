@@ -32,11 +32,11 @@ def keras_arguments(query, value, key, masks, mask, values):
     if value is None:
         raise ValueError(
             "An attention layer needs `query` and `value`. Received: one tensor. Call "
-            "layer(query, value); in a Sequential model use AttentionPooling, or "
-            "keras.Model(steps, layer(steps, steps)) of a keras.Input."
+            "layer(query, value). In a Sequential model, use AttentionPooling, or "
+            "keras.Model(steps, layer(steps, steps)) with steps = keras.Input(...)."
         )
     if key is not None and mask is None and "bool" in str(ensure_tensor(key).dtype):
-        key, mask = None, key  # the third argument of older versions
+        key, mask = None, key  # in older versions, the third argument was the mask
     masks = named(*masks)
     for name, item in _named_masks(mask).items():
         if name in masks:
@@ -192,7 +192,7 @@ def _wrong_mask(name, has_steps, shape, query, value):
 
 
 def may_equal(size, expected):
-    """Return True if two sizes of an axis are equal, or one of them is unknown in a graph."""
+    """Return True if two sizes of an axis are equal, or if one of them is unknown in a graph."""
     return None in (size, expected) or size == expected
 
 

@@ -105,7 +105,7 @@ class AttentionBase(AttentionPart):
         return ()
 
     def prepare_pair(self, memory, key_memory):
-        """Like `prepare`, but with separate memories for keys and values."""
+        """Return the keys like `prepare`, but from separate memories for keys and values."""
         return self.prepare(key_memory)
 
     def attend(self, query, prepared, state, training=None):
@@ -222,7 +222,7 @@ class AttentionBase(AttentionPart):
 
     def compute_output_shape(self, query_shape, value_shape=None, key_shape=None):
         if value_shape is None:
-            query_shape, value_shape = query_shape[:2]  # of a list of inputs
+            query_shape, value_shape = query_shape[:2]  # shapes for a list of inputs
         return (*query_shape[:-1], self.context_units(value_shape[-1]))
 
     def compute_output_spec(self, *args, **kwargs):
@@ -236,7 +236,7 @@ class AttentionBase(AttentionPart):
 
     def compute_mask(self, query, mask=None):
         if isinstance(mask, list | tuple):
-            mask = mask[0]  # of a list of inputs
+            mask = mask[0]  # masks for a list of inputs
         return mask
 
 

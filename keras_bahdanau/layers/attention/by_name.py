@@ -29,9 +29,9 @@ class AttentionRegistry(Registry):
 
         `name` is "bahdanau", "forced", a score (a name or a layer), or None for the fixed context.
         The score of each of the `heads` is `units // heads` wide. `past` is the number of the
-        decoder's earlier states to attend to. Raises ValueError for an unknown name, for parts of a
-        score if the attention has no score, and for several heads without attention or with known
-        alignments.
+        decoder's earlier states to attend to. Raises ValueError for an unknown name, for settings
+        of a score if the attention has no score, and for several heads without attention or with
+        known alignments.
         """
         if name in (None, "forced"):
             _refuse_parts_of_scores(name, {"heads": heads, **kwargs})

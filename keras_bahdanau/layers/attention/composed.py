@@ -29,7 +29,7 @@ class ComposedAttention(AttentionBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class MultiHeadAttention(ComposedAttention):
-    """Multi-head attention: copies of an attention, each with its own query, keys and values.
+    """Multi-head attention: copies of an attention, each with its own projections.
 
     alpha^n_ij = softmax_j(score^n(Q^n s_{i-1}, K^n h_j))
     c_i        = [sum_j alpha^1_ij V^1 h_j; ...; sum_j alpha^N_ij V^N h_j]
@@ -41,12 +41,12 @@ class MultiHeadAttention(ComposedAttention):
     )
     ```
 
-    Each of the `heads` is a copy of the layer `attention` with its own Q, K and V, whose width is
-    values_units / heads, rounded down, so the context can be slightly narrower than the values.
-    Weights and scores are the mean over the heads. `use_bias` and the initializers, regularizers
-    and constraints of Q, K and V are as in `keras.layers.Dense`. Raises ValueError unless `heads`
-    is a positive integer and the attention has weights, and TypeError if `attention` is not a
-    layer. For calls, see `AttentionBase`.
+    `heads` is the number of heads. Each head is a copy of the layer `attention` and has its own Q,
+    K and V. Their width is values_units / heads, rounded down, so the context can be slightly
+    narrower than the values. Weights and scores are the mean over the heads. `use_bias` and the
+    initializers, regularizers and constraints of Q, K and V are as in `keras.layers.Dense`. Raises
+    ValueError unless `heads` is a positive integer and the attention has weights, and TypeError if
+    `attention` is not a layer. For calls, see `AttentionBase`.
     """
 
     def __init__(self, attention, heads, use_bias=False, **kwargs):
@@ -151,9 +151,9 @@ class PastAttention(ComposedAttention):
                                   the queries are the decoder's states; P makes them `units` wide)
 
     The decoder attends to the last `length` queries, which are kept in a buffer of fixed shape. The
-    score over them is also `units` wide. d_1 is zero. The returned weights and scores are those of
-    `attention`, over the source. Raises ValueError unless `length` and `units` are positive
-    integers. For calls, see `AttentionBase`.
+    score for these queries is also `units` wide. d_1 is zero. The returned weights and scores are
+    those of `attention`, over the source. Raises ValueError unless `length` and `units` are
+    positive integers. For calls, see `AttentionBase`.
     """
 
     def __init__(self, attention, length=64, units=128, **kwargs):

@@ -17,7 +17,7 @@ LOG_ZERO = -1e9  # far below the logarithm of any probability, and finite
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class HardAlignment(AttentionBase):
-    """Hard attention to one position a_i per token, summed exactly over all position sequences.
+    """Hard attention to one position a_i per token, with an exact sum over position sequences.
 
     p(y | x) = sum_a prod_i p(a_i | a_{i-1}, y_<i, x) p(y_i | a_i, y_<i, x)
 
@@ -152,13 +152,13 @@ def skewed(numbers):
     """Return the matrix of `gathered` without a gather, by the skewing of Huang et al. (2018)."""
     outer, size = ops.shape(numbers)[:-1], ops.shape(numbers)[-1] // 2
     repeated = ops.tile(numbers, (*[1] * len(outer), size))
-    # a row is one number shorter than the repeated numbers, so each row starts one number earlier
+    # a row is one number shorter than `numbers`, so each row starts one number earlier
     rows = ops.reshape(repeated[..., : size * (2 * size - 1)], (*outer, size, 2 * size - 1))
     return rows[..., size - 1 :]
 
 
 def log_sum_exp(numbers, axis):
-    """Return the same as Keras' `logsumexp`, but only for finite values, with fewer operations."""
+    """Return the log-sum-exp of finite values, with fewer operations than Keras' `logsumexp`."""
     largest = ops.stop_gradient(ops.max(numbers, axis=axis, keepdims=True))
     total = ops.sum(ops.exp(numbers - largest), axis=axis)
     return ops.squeeze(largest, axis=axis) + ops.log(total)

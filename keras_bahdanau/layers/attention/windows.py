@@ -75,7 +75,7 @@ def real_length(mask, position):
 
 
 def for_queries(mask, query, axes=3):
-    """Add an axis n of length 1 to the mask if only the query, with `axes` axes, has this axis."""
+    """Add an axis n of length 1 to the mask if `query` has this axis, that is, `axes` axes."""
     if len(query.shape) == axes and len(mask.shape) == 2:
         return ops.expand_dims(mask, axis=1)  # -> (batch, 1, source_time)
     return mask
@@ -91,7 +91,7 @@ class Everywhere(Window):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class LocalMonotonic(LocalWindow):
-    """Window around the source position with the number of the target step.
+    """Window around the source position that equals the number of the target step.
 
     p_t = t, at most the last real position   (Luong et al. 2015, section 3.2, local-m)
     mask: |s - p_t| <= D

@@ -14,7 +14,7 @@ from keras_bahdanau.settings.limits import MOST_OF_A_STATE
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class SelfAttentionCell(Cell):
-    """Cell of self-attention over the last steps, as in a Transformer decoder.
+    """Cell that applies self-attention to the last steps, as in a Transformer decoder.
 
     q, k, v = W_q x, W_k x, W_v x
     head    = softmax(q K^T / sqrt(d)) V      K, V: the keys and values of the last `length` steps

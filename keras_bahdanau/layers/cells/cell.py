@@ -83,7 +83,7 @@ class Cell(CompositeLayer):
 
 
 class ProjectedCell(Cell):
-    """Base class of cells that compute all `gates`, blocks of `units` columns, in one product.
+    """Base class of cells that compute `gates` blocks of `units` columns in one matrix product.
 
     Subclasses set `gates` and `state_count`, and implement `move`.
     """
@@ -143,7 +143,7 @@ class ProjectedCell(Cell):
         return self.move(projected, states, dropout_masks)
 
     def move(self, projected, states, dropout_masks=()):
-        """Return `(output, new states)` from W x + b (plus C c with a context) and the states."""
+        """Return `(output, new states)`; `projected` is W x + b, plus C c if there is a context."""
         raise NotImplementedError
 
     def get_config(self):

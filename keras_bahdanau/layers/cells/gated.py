@@ -50,7 +50,10 @@ class RecurrentCell(ProjectedCell):
         return states[0], states
 
     def advance(self, projected, h, states):
-        """Return the new states, output first, from W x + b (+ C c), dropped-out h, old states."""
+        """Return the new states, with the output first.
+
+        `projected` is W x + b, plus C c if there is a context. h is the state after dropout.
+        """
         raise NotImplementedError
 
     def dropout_masks(self, batch, training):

@@ -13,7 +13,8 @@ EPSILON = 1e-5
 class NormalizedDense(keras.layers.Layer):
     """Dense layer with layer normalization of each block of its outputs (Ba et al. 2016, 3.1).
 
-    LN(W x; alpha, beta) is computed in float32, separately for each block of the `sizes`:
+    LN(W x; alpha, beta) is computed in float32, separately for each of the blocks, whose widths are
+    `sizes`:
 
     LN(a; alpha, beta) = alpha * (a - mean(a)) / sqrt(variance(a) + 1e-5) + beta
     """

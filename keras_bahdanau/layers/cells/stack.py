@@ -1,4 +1,4 @@
-"""Stacks of cells."""
+"""Stack of cells."""
 
 import keras
 

@@ -1,1 +1,1 @@
-"""Decoder cells: one step each, which training scans, and search and exported files iterate."""
+"""Decoder cells, which compute one decoder step in training, search and exported files."""

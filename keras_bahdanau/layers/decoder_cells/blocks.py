@@ -1,4 +1,4 @@
-"""Decoder cell of blocks with three sublayers, like a Transformer's, with any recurrence."""
+"""Decoder cell made of blocks of three sublayers, as in a Transformer, with any recurrence."""
 
 import keras
 from keras import ops, tree
@@ -104,7 +104,7 @@ class BlockCell(DecoderCellBase):
     def _placed(self, x, steps):
         if not self.positional:
             return x
-        furthest = self.stack.cells[0].length  # the state counts no further than this
+        furthest = self.stack.cells[0].length  # the state counts only up to this
         return x + ops.cast(sinusoids(ops.minimum(steps, furthest), self.units), x.dtype)
 
     def _through(self, x, recur, states, prepared, training):
@@ -141,7 +141,7 @@ class BlockCell(DecoderCellBase):
 
     def teacher_forced(self, inputs, prepared, return_weights, training=None):
         state = self.initial_state(prepared)
-        if tree.flatten(state.attention):  # attention with a state needs the steps one by one
+        if tree.flatten(state.attention):  # attention with a state must run step by step
             return super().teacher_forced(inputs, prepared, return_weights, training=training)
         x, _ = self.project(inputs)  # (batch, target_time, units)
         x = self._placed(x, ops.arange(ops.shape(x)[1]))

@@ -32,7 +32,7 @@ class DecoderState(NamedTuple):
 class Step(NamedTuple):
     """Output of one step, for the readout and for traces."""
 
-    output: Any  # (batch, units), which the readout reads as the state
+    output: Any  # (batch, units), the state that the readout uses
     context: Any  # (batch, context_units), c_i
     weights: Any  # float32 (batch, source_time), alpha_i
     scores: Any  # float32 (batch, source_time), e_i, before mask and softmax
@@ -40,7 +40,7 @@ class Step(NamedTuple):
 
 
 class DropoutMasks(NamedTuple):
-    """Masks drawn once per sentence: the cells' masks, and `(batch, context_units)`; or ()."""
+    """Dropout masks for a sentence: those of the cells, and `(batch, context_units)`; or ()."""
 
     cell: Any = ()
     context: Any = ()
@@ -170,7 +170,7 @@ class DecoderCellBase(CompositeLayer):
         return self.attention.prepare(memory)
 
     def initial_state(self, prepared):
-        """Return s_0 from the encoder's summary, or zeros, and the attention's initial state."""
+        """Return a `DecoderState` with s_0, from the encoder's summary or zero."""
         memory = prepared.memory
         return DecoderState(
             cell=self.bridge(memory.summary),

@@ -53,7 +53,10 @@ def zeroed(values, mask):
 
 
 def widths_of(convolutions, fewest=0):
-    """Return the widths as a tuple; raise ValueError unless `fewest` to 12 positive integers."""
+    """Return the widths of convolutions as a tuple.
+
+    Raises ValueError unless they are a list or tuple of `fewest` to 12 positive integers.
+    """
     known = isinstance(convolutions, list | tuple)
     if not known or not fewest <= len(convolutions) <= MOST_CONVOLUTIONS:
         raise ValueError(

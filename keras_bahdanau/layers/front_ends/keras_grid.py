@@ -13,7 +13,7 @@ from keras_bahdanau.settings import checks
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class KerasGrid(ImageFrontEnd):
-    """Front end for images: a Keras model with a grid output, for example `keras.applications`.
+    """Front end for images: any Keras model with a grid output, as in `keras.applications`.
 
     Each image is padded with paper to the input width of the model, so that its vectors do not
     depend on the rest of the batch, whatever layers the model has. The channels of the grid are
@@ -81,5 +81,5 @@ def _sizes(model):
     raise ValueError(
         "`model` must map images (batch, height, width, channels) of a fixed size to a grid "
         f"(batch, rows, columns, features) of square cells. Received: a {type(model).__name__} "
-        f"from {inputs} to {outputs}. Pass it an `input_shape` and include_top=False."
+        f"from {inputs} to {outputs}. Use an `input_shape` and include_top=False."
     )

@@ -17,7 +17,7 @@ RANGE = float(np.log(1e8))  # range between the largest and smallest energy of a
 
 
 def frames_of(samples):
-    """Return the number of frames for a number of samples; a last partial frame counts."""
+    """Return the number of frames for a number of samples, rounded up."""
     return -(-samples // HOP)
 
 
@@ -52,7 +52,7 @@ def log_mel(values, lengths, bands):
 
 
 def _never_quantized(matrix, lengths):
-    """Hide the matrix from LiteRT's quantization: 8 bits hold only 48 of an energy's 90 dB."""
+    """Hide the matrix from LiteRT's quantization: 8 bits cover only 48 dB of an energy's 90 dB."""
     least = ops.min(ops.cast(lengths, "float32"), initial=0.0)
     return matrix * ops.minimum(1.0, 2.0 + ops.square(least))  # the factor is 1
 
@@ -67,8 +67,8 @@ def hann():
 def mel_filters(bands):
     """Return triangular filters up to 8 kHz, float32 `(257, bands)`.
 
-    The bands are equally spaced on Slaney's mel scale, which is linear up to 1 kHz. Each triangle
-    has the area 1 over the frequency in Hz.
+    The bands are equally spaced on Slaney's mel scale, which is linear up to 1 kHz. The area of
+    each triangle is 1, with the frequency in Hz.
     """
     edges = _hertz(np.linspace(0, _mel(RATE / 2), bands + 2))  # -> (bands + 2,)
     left, centre, right = edges[:-2], edges[1:-1], edges[2:]
@@ -79,7 +79,8 @@ def mel_filters(bands):
     return (triangles * 2 / (right - left)).astype(np.float32)
 
 
-_KNEE, _STEP = 1000, 200 / 3  # Hz where the linear part of the scale ends, and Hz per mel in it
+# end of the linear part of the scale in Hz, and Hz per mel in this part
+_KNEE, _STEP = 1000, 200 / 3
 _GROWTH = np.log(6.4) / 27  # growth of the logarithm of the frequency per mel, above 1 kHz
 
 

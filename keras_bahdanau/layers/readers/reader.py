@@ -143,7 +143,7 @@ class RecurrentReader(CompositeLayer):
 
 
 class StatelessReader(CompositeLayer):
-    """Base class of readers that read all steps in parallel: a layer `(units, depth, dropout=)`.
+    """Base class of readers that read all steps in parallel, with the whole depth in one layer.
 
     Subclasses implement `build` and `call`. `stack_name` is the name of the layer that `stack`
     returns.
@@ -153,7 +153,7 @@ class StatelessReader(CompositeLayer):
 
     @classmethod
     def stack(cls, depth, units, cell, recurrent_dropout, dropout, **kwargs):
-        """Return the only layer of an encoder; raise ValueError if `recurrent_dropout` is set."""
+        """Return a list of one layer of this depth; raise ValueError for `recurrent_dropout`."""
         if recurrent_dropout:
             raise ValueError(
                 "`recurrent_dropout` works only for readers with a recurrent state. Received: "

@@ -145,8 +145,8 @@ def kernel_arguments(dense_arguments):
 def check_shapes(score, query_shape, values_shape):
     """Raise ValueError unless a built score returns the shapes that attention and search expect.
 
-    The first score of each class runs once on zeros with axes of different lengths. In a model,
-    axes may have unknown lengths, or a beam may be as long as the source.
+    The first score of each class runs once on zeros, with axes of different lengths. In a model,
+    the lengths may be unknown, or a beam may be as long as the source.
     """
     if type(score) in _CHECKED:
         return

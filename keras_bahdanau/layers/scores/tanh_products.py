@@ -4,7 +4,7 @@ from keras import ops
 
 from keras_bahdanau.layers.recurrence import custom_gradient, loop
 
-AT_ONCE = 16  # largest number of queries whose pairs are in memory together: a beam, not a sentence
+AT_ONCE = 16  # largest number of queries whose pairs are in memory together: enough for a beam
 
 
 def tanh_scores(query, keys, v):
