@@ -74,7 +74,7 @@ __getattr__, __dir__ = lazy_names(
 
 
 def _registered_classes():
-    """Modules and their classes that are registered with Keras."""
+    """Return the modules with classes registered with Keras, and the names of these classes."""
     from keras_bahdanau.layers.names import MODULES
     from keras_bahdanau.sources import MODULE_OF
 

@@ -59,8 +59,8 @@ def softmax_distribution(logits):
 def as_distribution(log_probs):
     """Convert float32 log-probabilities `(..., vocabulary)` to a `Distribution`, if necessary.
 
-    The entropy ignores forbidden tokens. If CTC scores have been added, p is normalized again to
-    compute it.
+    The entropy ignores forbidden tokens. If CTC scores have been added, p is normalized again
+    before the entropy is computed.
     """
     if isinstance(log_probs, Distribution):
         return log_probs

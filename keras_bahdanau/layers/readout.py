@@ -1,4 +1,4 @@
-"""Readouts, which make the input of the output layer from a decoder step."""
+"""Readouts, which turn a decoder step into the input of the output layer."""
 
 from typing import Any, NamedTuple
 

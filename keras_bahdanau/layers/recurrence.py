@@ -15,8 +15,7 @@ _OPEN_LOOPS = []
 class StepSeedGenerator(keras.random.SeedGenerator):
     """Seed generator that also works in `recurrence.loop` on JAX.
 
-    In a loop, the seed is the state plus the number of the step, and the state is advanced after
-    the loop.
+    In a loop, the seed is the state plus the step number. The state is advanced after the loop.
     """
 
     def next(self, ordered=True):

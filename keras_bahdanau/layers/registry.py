@@ -23,7 +23,7 @@ def class_of(name):
 def from_config(config):
     """Return the layer for a serialized config, not yet built.
 
-    If the config contained a build config, Keras would build a shared layer twice.
+    Ignores the build config, with which Keras would build a shared layer twice.
     """
     config = copy.deepcopy(config)  # some Keras cells remove items from the config
     config.pop("build_config", None)

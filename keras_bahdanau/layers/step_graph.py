@@ -25,8 +25,8 @@ class CannotReplayError(Exception):
 class StepGraph:
     """A step `(state, slices) -> (output, state)`, traced once with its gradient.
 
-    The step reads tensors and variables around it. Values that depend only on these, such as a
-    weight cast to the compute dtype, are hoisted, that is, computed once before the loop.
+    The step can read tensors and variables from outside. Values that depend only on these, such as
+    a weight cast to the compute dtype, are hoisted, that is, computed once before the loop.
 
     Attributes:
         leaves: Tensors of the state and the slices.

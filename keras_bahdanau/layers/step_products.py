@@ -107,7 +107,7 @@ def is_large_product(op):
 
 
 def _merges_rows(tensor):
-    """Return True if several axes were merged into rows, so that rows outnumber the batch."""
+    """Return True if merging axes into rows may give more rows than the batch size."""
     while tensor.op.type in ("Cast", "Identity"):
         tensor = tensor.op.inputs[0]
     return tensor.op.type == "Reshape" and tensor.op.inputs[0].shape.rank != 2

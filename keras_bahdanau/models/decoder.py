@@ -215,7 +215,7 @@ class Decoder(CompositeLayer, keras.Model):
 
     @property
     def output_weights(self):
-        """Tuple (kernel, bias or None, whether it is an embedding to be transposed), or None."""
+        """Tuple (kernel, bias or None, True for an embedding to be transposed), or None."""
         layer = self.embedding if self.output_layer is None else self.output_layer
         if layer.quantization_mode is not None:
             self.quantize(layer.quantization_mode)

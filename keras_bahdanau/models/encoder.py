@@ -240,7 +240,7 @@ class Encoder(CompositeLayer, keras.Model):
         return ops.take(symbols, self.front_end.ids(features), axis=0)
 
     def _read(self, vectors, mask, training):
-        """Run the readers; return (values, with zero at padding; their mask)."""
+        """Run the readers; return (values, mask), where values are zero at padding."""
         values = self.word_dropout(vectors, training=training)
         values = self.dropouts[0](values, training=training)
         for index, (reader, dropout) in enumerate(

@@ -55,7 +55,7 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
 
     In `fit`, the decoder reads the values of `y`. In `predict`, it reads its own predictions: the
     mean for a point or Gaussian head, and the median for quantiles. `evaluate` and validation
-    report the loss of `predict`.
+    report the loss of these predictions.
 
     Args:
         horizon: Positive integer. Number of steps to forecast.

@@ -227,13 +227,13 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
         With a `TrainingOutput`, the losses of this package are computed without storing the logits
         `(batch, target_time, vocabulary)`: see `models.output_loss`. Logits are computed for any
         other loss, for a loss with `loss_weights`, and for a decoder that copies. Compiled metrics
-        are updated here, where the token losses are known, because on JAX `compute_metrics` has no
-        access to the weights.
+        are updated here, since the token losses are known here, and `compute_metrics` has no access
+        to the weights on JAX.
 
         `x` contains the inputs, which `word_distillation` needs. `y` is int `(batch, target_time)`.
         `y_pred` is a `TrainingOutput` or logits. `sample_weight` is float `(batch, target_time)`,
-        with 0 at padding, or `(batch,)`. In training, raises ValueError for logits if the loss
-        needs more than logits.
+        with 0 at padding, or `(batch,)`. In training, raises ValueError if `y_pred` is logits but
+        the loss needs more than logits.
         """
         sample_weight = token_weights(y, sample_weight)
         if not isinstance(y_pred, TrainingOutput):

@@ -88,7 +88,7 @@ def _mixed(model, loss, total, weight, share):
 
 
 def reduction_of(loss):
-    """Return the loss that defines the mean, over tokens or sentences, of additional losses."""
+    """Return the loss whose mean, over tokens or sentences, additional losses also use."""
     return loss if isinstance(loss, TokenCrossentropy) else TokenCrossentropy()
 
 

@@ -43,7 +43,10 @@ class Adam(keras.optimizers.Adam):
         )
 
     def _has_kernel(self, gradient, variable):
-        """Return True for dense gradients; Keras squares sparse slices before it sums them."""
+        """Return True for dense gradients of float32 or float64 variables, without `amsgrad`.
+
+        For sparse gradients, Keras squares the slices before it sums them.
+        """
         if not _on_tensorflow() or self.amsgrad:
             return False
         is_wide = keras.backend.standardize_dtype(variable.dtype) in ("float32", "float64")

@@ -130,7 +130,7 @@ def _check_numbers(name, tensor):
 
 
 def check_masks(query, value, masks, use_causal_mask=False):
-    """Raise ValueError unless the shape of each mask, explicit or implicit, matches its tensors.
+    """Raise ValueError unless each mask, explicit or implicit, has a valid shape.
 
     `query` is None if there are only values.
     """
@@ -197,7 +197,7 @@ def may_equal(size, expected):
 
 
 def lost_mask(tensor, warn=True):
-    """Return the mask that a tensor of a Functional model has lost, or will lose, else None.
+    """Return the mask that a tensor of a Functional model has lost or will lose, or None.
 
     As of Keras 3.16, RNNs no longer propagate masks, and `keras.layers.MultiHeadAttention` deletes
     the masks of its inputs. The mask can be found only for a symbolic tensor, which records the

@@ -12,7 +12,7 @@ from keras_bahdanau.settings import checks
 
 
 class ComposedAttention(AttentionBase):
-    """Base class of attentions made of others, with the capabilities of one of them, `inner`."""
+    """Base class of attentions that wrap others, with the capabilities of the attention `inner`."""
 
     @property
     def exportable(self):

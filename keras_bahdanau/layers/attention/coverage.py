@@ -22,7 +22,7 @@ class CoverageBase(AttentionPart):
         raise NotImplementedError
 
     def remember(self, state, weights):
-        """Return the next state, from this state and the weights of the step, of the same shape."""
+        """Return the next state from this state and the step's weights, both of the same shape."""
         raise NotImplementedError
 
     def add_to(self, keys, state):

@@ -8,7 +8,7 @@ from keras_bahdanau.layers.attention.base import Attended, AttentionBase, weight
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class FixedContext(AttentionBase):
-    """Context for a decoder without attention: the encoder's last states, at every step.
+    """Context for a decoder without attention: the encoder's last states, used at every step.
 
     c_i = h_T        (RNNencdec, Cho et al. 2014; the baseline of Bahdanau et al. 2015)
 

@@ -77,7 +77,7 @@ class Sigmoid(Normalizer):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Hardmax(Normalizer):
-    """Weight 1 at the first of the largest scores and 0 elsewhere, with no gradient (TF Addons)."""
+    """Weight of 1 for the first of the highest scores, else 0, without a gradient (TF Addons)."""
 
     def align(self, scores, mask, state, training=None):
         alpha = masked_softmax(scores, mask)

@@ -40,8 +40,8 @@ class AttentionPooling(CompositeLayer):
 
     Args:
         units: Positive integer. Width of the learned query u_w and of u_t, or of any other score.
-        score: A name in `layers.SCORES`, or a layer. "additive" with a learned query is the score
-            above.
+        score: A name in `layers.SCORES`, or a layer. The score above is "additive" with a learned
+            query.
         heads: Positive integer. Number of heads: see `MultiHeadAttention`.
         query: "learned", or "last" to use the last real step as the query.
         dropout: Float in [0, 1). Fraction of the weights dropped in training.

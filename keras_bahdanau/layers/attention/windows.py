@@ -111,7 +111,7 @@ class LocalMonotonic(LocalWindow):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class LocalPredictive(LocalWindow):
-    """Window around a predicted position, with weights multiplied by a Gaussian around it.
+    """Window around a predicted position, with a Gaussian factor for the weights.
 
     p_t      = S sigmoid(v^T tanh(W h_t))             (Luong et al. 2015, eq. 9)
     gaussian = exp(-(s - p_t)^2 / (2 sigma^2)),  sigma = D / 2        (eq. 10)

@@ -8,7 +8,7 @@ from keras_bahdanau.layers.rules import check_layer, undropped_rules
 
 
 class ParallelCell(ProjectedCell):
-    """Base class of cells without a recurrent product: their only product precedes the loop.
+    """Base class of cells without a recurrent product, which need only one product before the loop.
 
     Raises ValueError unless `recurrent_dropout` is 0.
     """

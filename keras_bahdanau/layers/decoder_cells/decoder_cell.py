@@ -208,7 +208,7 @@ class DecoderCellBase(CompositeLayer):
         return self.stack
 
     def _attend(self, top, embedding, state, prepared, training):
-        """Return (query, `Attended`), after the gate and dropout of the context."""
+        """Attend, and apply the context's gate and dropout; return (query, `Attended`)."""
         # -> (batch, [beam,] query_units)
         query = self.query(top, embedding, state.context, prepared.memory.task)
         attended = self.attention.attend(query, prepared, state.attention, training=training)

@@ -67,8 +67,8 @@ def hann():
 def mel_filters(bands):
     """Return triangular filters up to 8 kHz, float32 `(257, bands)`.
 
-    The bands are equally spaced on Slaney's mel scale, which is linear up to 1 kHz. The area of
-    each triangle is 1, with the frequency in Hz.
+    The bands are equally spaced on Slaney's mel scale, which is linear up to 1 kHz. Each triangle
+    has unit area, with the frequency in Hz.
     """
     edges = _hertz(np.linspace(0, _mel(RATE / 2), bands + 2))  # -> (bands + 2,)
     left, centre, right = edges[:-2], edges[1:-1], edges[2:]

@@ -28,7 +28,7 @@ class ShapeContext(CompositeLayer):
     h_kap = sum_q relu(1 - |log2(r / r_k)|) relu(u . e_a)^2     q in one plane
     z     = W_2 relu(W_1 log(1 + h) + b_1)
 
-    Ring k has the radius r_k, from 1/4 to 4 times the size of a stroke. The e_a are 8 directions.
+    Ring k has the radius r_k, from 1/4 to 4 times the size of a stroke. e_a is one of 8 directions.
     There are two planes: the stroke of p, and all other strokes. The histograms follow Belongie et
     al. (2002, "Shape matching and object recognition using shape contexts", section 3.1), but with
     overlapping bins. W_2 is initialized to zero. A call maps `frames` `(batch, time, size)` to

@@ -102,7 +102,7 @@ class Score(AttentionPart):
         raise NotImplementedError(f"{type(self).__name__} must define `project(values)`.")
 
     def compare(self, query, keys):
-        """Return the scores of one or several queries against the keys; for shapes, see the class.
+        """Return the scores of one or several queries with all keys; for shapes, see the class.
 
         `keys` is the result of `project`, with the axis n if the keys differ between queries.
         """

@@ -10,13 +10,14 @@ AT_ONCE = 16  # largest number of queries whose pairs are in memory together: en
 def tanh_scores(query, keys, v):
     """Compute e_ij = v^T tanh(q_i + k_j), without storing the tanh for the gradient.
 
-    With h = tanh(q + k) and g the gradient of the scores,
+    Let h be tanh(q + k), and g the gradient of the scores. Then
 
     d(q + k) = g v (1 - h^2),   dq_i = sum_j d_ij,   dk_j = sum_i d_ij,   dv = sum_ij g_ij h_ij
 
-    so h, which is `units` times as large as the scores, is recomputed. Many queries are processed
-    one after another. With a query axis of length 1, h is stored, because no loop repeats it. The
-    shapes are q `(batch, [n,] units)`, k `(batch, [n,] source_time, units)` and v `(units, 1)`.
+    where h, which is `units` times as large as the scores, is recomputed. Many queries are
+    processed one after another. With a query axis of length 1, h is stored, because no loop repeats
+    it. The shapes are q `(batch, [n,] units)`, k `(batch, [n,] source_time, units)` and v
+    `(units, 1)`.
     """
     many = len(query.shape) == 3
     if many and len(keys.shape) == 3 and not _few(query.shape[1]):
