@@ -33,7 +33,7 @@ class Bridge(CompositeLayer):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class StateBridge(Bridge):
-    """Bridge s_0 = tanh(W summary + b) for all states (Bahdanau et al. 2015, appendix A.2.2)."""
+    """Bridge that computes s_0 = tanh(W summary + b) (Bahdanau et al. 2015, appendix A.2.2)."""
 
     def __init__(self, sizes, **kwargs):
         super().__init__(sizes, **kwargs)

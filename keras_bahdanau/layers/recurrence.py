@@ -229,7 +229,7 @@ def _loop_over_rows(step, state, inputs, template, steps):
 
 
 def _loop_scan(step, state, inputs):
-    """Run `_scan` with new random numbers at each step, on JAX as well."""
+    """Run `_scan` with new random numbers at each step, also on JAX."""
     draws = LoopDraws()
 
     def body(carry, x):

@@ -111,10 +111,11 @@ def dot_product_attention(queries, keys, values, mask, dropout=lambda weights: w
 
 
 def sinusoids(positions, units):
-    """Return sines, then cosines of positions, float32 `(..., units)` (Vaswani et al. 2017, 3.5).
+    """Return the sines, then the cosines of positions, float32 `(..., units)`.
 
-    In the paper, sines and cosines alternate: p_j[2k] = sin(j / 10000^(2k / units)) and
-    p_j[2k + 1] = cos(j / 10000^(2k / units)).
+    These are the position encodings of Vaswani et al. (2017, section 3.5) in a different order. In
+    the paper, sines and cosines alternate: p_j[2k] = sin(j / 10000^(2k / units)) and p_j[2k + 1] =
+    cos(j / 10000^(2k / units)).
     """
     rates = [10000.0 ** (-2 * k / units) for k in range(-(-units // 2))]
     angles = ops.expand_dims(ops.cast(positions, "float32"), axis=-1) * ops.convert_to_tensor(

@@ -66,7 +66,7 @@ def fill_cell(cell, saved, path, inputs=None, context=None):
 
     Both kinds of cell order the gates as z r h and i f c o. `inputs` and `context` are slices of
     the rows of Keras' kernel for [x; c]: `inputs` is None for all rows, and `context` is None for
-    no context. Keras adds 1 to the bias of the forget gate, which is subtracted here.
+    no context. Keras adds 1 to the bias of the forget gate; this 1 is subtracted here.
     """
     kernel, recurrent = saved.matrix(path, "kernel"), saved.matrix(path, "recurrent_kernel")
     units = cell.units
@@ -158,7 +158,7 @@ def padded_rows(kernel, units, rows):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class WholeStateLSTMCell(keras.layers.LSTMCell):
-    """Keras' LSTM cell with the output [h; c], `(batch, 2 * units)`, which starts the decoder."""
+    """Keras' LSTM cell with the output [h; c], `(batch, 2 * units)`, the decoder's first state."""
 
     def __init__(self, units, **kwargs):
         super().__init__(units, **kwargs)

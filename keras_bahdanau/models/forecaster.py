@@ -340,7 +340,7 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
         return ops.sum(ops.stack([loss, *layer_losses(self)]))
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        """Return metrics of the point forecast; for an `EncodedWindow`, the loss updates them."""
+        """Return metrics of the point forecast; `compute_loss` updates them in training."""
         if isinstance(y_pred, EncodedWindow):
             return self.get_metrics_result()
         point = self.head.quantile(self._expand_prediction(y_pred))

@@ -1,7 +1,7 @@
 """Quantization-aware training: weights rounded as in the LiteRT exports "int8" and "int4".
 
-An optimizer from `rounding` stores each weight as two values, the rounded value, which the model
-uses, and the remainder:
+An optimizer from `rounding` stores each weight as two values: the rounded value, which the model
+uses, and the remainder.
 
 w = q + r,   q = s n,   n = round(w / s) in -L ... L
 

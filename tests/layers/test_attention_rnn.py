@@ -378,11 +378,11 @@ REFUSED = {
     "forced": (
         keras.layers.GRUCell(3),
         "forced",
-        "nothing but the memory",
+        "depend only on the memory",
     ),
     "hard": (
         *(keras.layers.GRUCell(3), layers.HardAlignment(units=5)),
-        "nothing but the memory",
+        "depend only on the memory",
     ),
     "dropout": (keras.layers.GRUCell(3, dropout=0.5), "dot", "must not use dropout"),
 }

@@ -61,8 +61,8 @@ class AttentionBase(AttentionPart):
         query: Float tensor `(batch, query_units)`, or `(batch, target_time, query_units)`.
         value: Float tensor `(batch, source_time, values_units)`, or a grid
             `(batch, height, width, values_units)`. Can also be passed as `values=`.
-        key: Float tensor with the axes of `value` that the scores compare with the query; `value`
-            if None.
+        key: Float tensor with the axes of `value`, which the scores compare with the query. If
+            None, the scores use `value`.
         query_mask: Bool tensor `(batch, [target_time])`, True where a query is real. The context of
             any other query is zero.
         value_mask: Bool tensor `(batch, source_time)`, True where a value is real.

@@ -85,7 +85,7 @@ class Coverage(CoverageBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class LocationConvolution(CoverageBase):
-    """Coverage by a convolution of the previous weights around each position.
+    """Coverage that uses a convolution of the previous weights around each position.
 
     f_i  = F * alpha_{i-1},  alpha_0 = 0
     e_ij = v^T tanh(W s_{i-1} + V h_j + U f_ij)      (Chorowski et al. 2015, section 2.2)
@@ -130,7 +130,7 @@ class LocationConvolution(CoverageBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class GridCoverage(Coverage):
-    """Coverage by a convolution of the sum of the previous weights around each cell of a grid.
+    """Coverage that uses a convolution of the summed previous weights around each cell of a grid.
 
     F_i  = Q * sum_{l < i} alpha_l
     e_ij = v^T tanh(W s_{i-1} + U h_j + U_f F_ij)      (Zhang et al. 2017, "Watch, attend and

@@ -123,7 +123,7 @@ class HardAlignment(AttentionBase):
         return safe_log(ops.sum(ops.expand_dims(ops.exp(state), axis=-1) * alpha, axis=-2))
 
     def observe(self, state, log_likelihoods):
-        """Return log g_i from log f_i and log p(y_i | a_i = j); all `(batch, [n,] source_time)`."""
+        """Return log g_i, from log f_i and log p(y_i | a_i = j), as `(batch, [n,] source_time)`."""
         joint = state + log_likelihoods
         return joint - ops.expand_dims(log_sum_exp(joint, axis=-1), axis=-1)
 

@@ -77,7 +77,7 @@ class Sigmoid(Normalizer):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Hardmax(Normalizer):
-    """Weight of 1 for the first of the highest scores, else 0, without a gradient (TF Addons)."""
+    """Normalizer with weight 1 for the first highest score and no gradient, as in TF Addons."""
 
     def align(self, scores, mask, state, training=None):
         alpha = masked_softmax(scores, mask)

@@ -100,7 +100,7 @@ class SelfAttentionCell(Cell):
         return keys[..., -width:], values[..., -width:], written[..., -steps:]
 
     def newest(self, states):
-        """Return the key of the last step, to which later steps can attend; initially zeros."""
+        """Return the key of the last step, to which later steps attend, or zeros before it."""
         keys, _, _ = states
         return keys[..., -self.units :]
 

@@ -43,8 +43,8 @@ class AttentionRNN(CompositeLayer):
     model = keras.Model([source, target], logits)
     ```
 
-    In a custom loop, call `prepare` once and `step` for each token. The layers `embedding` and
-    `dense` are those of the model:
+    In a custom loop, call `prepare` once and `step` for each token. Here, `embedding` and `dense`
+    are the target embedding and the output layer:
 
     ```python
     prepared = rnn.prepare(memory, memory_mask)
@@ -296,7 +296,7 @@ def _stack(cell):
 
 
 def _check_parts(attention, query_parts):
-    """Raise TypeError or ValueError unless attention and query need nothing but the memory."""
+    """Raise TypeError or ValueError unless attention and query depend only on the memory."""
     if not isinstance(attention, AttentionBase):
         raise TypeError(
             "`attention` must be an attention layer of this package, or the name of one. Received: "
@@ -304,7 +304,7 @@ def _check_parts(attention, query_parts):
         )
     if attention.marginal or not attention.exportable or "task" in query_parts:
         raise ValueError(
-            "Attention and query must need nothing but the memory. Received: a "
+            "Attention and query must depend only on the memory. Received: a "
             f"{type(attention).__name__} with query={query_parts!r}. Use a `Seq2Seq` for these."
         )
 

@@ -37,10 +37,10 @@ class BlockCell(DecoderCellBase):
     `SelfAttentionCell`, the blocks form a Transformer decoder, with positions p_i added to the
     inputs.
 
-    The inner width of FFN is `feed_forward_units`, by default four times `units`. In training, the
-    output of each sublayer is dropped out with the rate `dropout`. `attention` (copied for each
-    block), `cell`, `depth`, `bridge` and `recurrent_dropout` are as in `DecoderCell`; its other
-    arguments raise ValueError. Calls are as in `DecoderCell`.
+    The inner width of FFN is `feed_forward_units`, by default four times `units`. In training,
+    dropout with the rate `dropout` is applied to the output of each sublayer. `attention` (copied
+    for each block), `cell`, `depth`, `bridge` and `recurrent_dropout` are as in `DecoderCell`; its
+    other arguments raise ValueError. Calls are as in `DecoderCell`.
     """
 
     has_blocks = True

@@ -17,7 +17,7 @@ from keras_bahdanau.settings import checks
 
 
 class DecoderState(NamedTuple):
-    """State that a step passes to the next; () for unused parts.
+    """State that a step passes to the next step; unused parts are ().
 
     `cell` is a tuple with the states of each layer, which are tuples of tensors `(batch, units)`.
     The first tensor of the last layer is s_i. `context` is c_i, if the next query uses it.
@@ -40,10 +40,10 @@ class Step(NamedTuple):
 
 
 class DropoutMasks(NamedTuple):
-    """Dropout masks for a sentence: those of the cells, and `(batch, context_units)`; or ()."""
+    """Dropout masks for a sentence: of the cells, and of the context; () if there are none."""
 
     cell: Any = ()
-    context: Any = ()
+    context: Any = ()  # (batch, context_units)
 
 
 class DecoderCellBase(CompositeLayer):
@@ -170,7 +170,7 @@ class DecoderCellBase(CompositeLayer):
         return self.attention.prepare(memory)
 
     def initial_state(self, prepared):
-        """Return a `DecoderState` with s_0, from the encoder's summary or zero."""
+        """Return a `DecoderState` with s_0, which comes from the encoder's summary or is zero."""
         memory = prepared.memory
         return DecoderState(
             cell=self.bridge(memory.summary),

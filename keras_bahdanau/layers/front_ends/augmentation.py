@@ -27,8 +27,8 @@ def moved_images(images, widths, strength, seed):
     ends of a line of text stay in the image. Pixels are interpolated bilinearly, and are zero
     outside of the image.
 
-    `images` is float32 `(batch, height, width, channels)`, and zero after the `widths`, int32
-    `(batch,)`. Pixels that move beyond these widths are not cleared.
+    `images` is float32 `(batch, height, width, channels)`. Each image is zero after its width in
+    `widths`, int32 `(batch,)`. Pixels that move beyond these widths are not cleared.
     """
     # (batch, 6): the number of draws does not depend on the width
     draws = keras.random.uniform((ops.shape(images)[0], 6), -strength, strength, seed=seed)

@@ -6,5 +6,5 @@ reader that makes ceil(n / reduction) values from n inputs has the attribute `re
 for grids has the attribute `grid_height`, the number of rows; if it is None, the encoder copies it
 from its front end. A name stands for a list of readers, which the encoder calls one after another:
 `READERS.get(name, depth, units, cell, recurrent_dropout, dropout)`. The arguments are those of
-`RecurrentReader`, and the dropout rate between the layers inside a reader.
+`RecurrentReader`; `dropout` is the dropout rate between the layers inside a reader.
 """

@@ -31,9 +31,9 @@ class ConvolutionalReader(StatelessReader):
     sequence to sequence learning".) Padding is set to zero before each convolution. With kernels of
     width k, a value depends on depth * (k - 1) / 2 tokens on each side.
 
-    `depth` is the number of convolutions, and `activation` is "glu" or "tanh". Positions from
-    `positions` on share the last embedding. `dropout` is the dropout rate before each convolution.
-    The output is `units` wide. For calls, see `BidirectionalRNN`.
+    `depth` is the number of convolutions, and `activation` is "glu" or "tanh". `positions` is the
+    number of position embeddings; all later positions share the last one. `dropout` is the dropout
+    rate before each convolution. The output is `units` wide. For calls, see `BidirectionalRNN`.
     """
 
     stack_name = "convolutions"
