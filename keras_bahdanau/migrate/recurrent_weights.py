@@ -158,7 +158,7 @@ def padded_rows(kernel, units, rows):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class WholeStateLSTMCell(keras.layers.LSTMCell):
-    """Keras' LSTM cell with the output [h; c], `(batch, 2 * units)`, the decoder's first state."""
+    """Keras' LSTM cell with output [h; c], `(batch, 2 * units)`, the decoder's initial state."""
 
     def __init__(self, units, **kwargs):
         super().__init__(units, **kwargs)

@@ -95,7 +95,7 @@ class PastWindow(NamedTuple):
 
 
 def read_window(past, mask, covariates, scaling, size=1):
-    """Return the `PastWindow` for the past `(batch, time, channels)`, where NaN is missing.
+    """Return the `PastWindow` for the past `(batch, time, channels)`, where NaN means missing.
 
     Steps are padding where a mask `(batch, time)` is False, and before the first observed value of
     a row. Other missing values, which are NaN or False in a mask `(batch, time, channels)`, become

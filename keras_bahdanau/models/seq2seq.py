@@ -53,8 +53,8 @@ class Seq2Seq(CompositeLayer, StepModel, keras.Model):
         ctc_weight: Float in [0, 1]. Weight w of a CTC loss on the encoder's values in training. The
             total loss is (1 - w) attention + w CTC (Watanabe et al. 2017). With 0, there is no CTC
             layer. CTC teaches the encoder a monotonic alignment, which attention by itself learns
-            only slowly for long sources such as speech. A target with more tokens than the memory
-            has positions has no CTC loss. A search can use the CTC probabilities too:
+            only slowly for long sources such as speech. Targets with more tokens than the memory
+            has positions get no CTC loss. A search can use the CTC probabilities too:
             `SearchOptions(ctc_weight=)`.
 
     Call arguments:

@@ -22,7 +22,7 @@ class AttentionState(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Attention(AttentionBase):
-    """Attention made of a score, a window, a normalizer and a coverage; you can replace each.
+    """Attention made of a score, a window, a normalizer and a coverage, all of them replaceable.
 
     e_ij     = score(s_{i-1}, h_j)              `score`: how well query and key match
     alpha_ij = softmax_j(e_ij)                  `normalizer`, over the positions of the `window`

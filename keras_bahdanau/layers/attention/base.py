@@ -254,7 +254,7 @@ def new_memory(values, mask=None):
 
 
 def zero_padding(values, mask):
-    """Zero values `(batch, source_time, units)` where a mask `(batch, source_time)` is False."""
+    """Set `values` `(batch, time, units)` to zero where `mask` `(batch, time)` is False."""
     return ops.where(ops.expand_dims(mask, axis=-1), values, 0)  # 0 * NaN is NaN
 
 

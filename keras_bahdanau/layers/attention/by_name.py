@@ -20,7 +20,7 @@ class AttentionRegistry(Registry):
     """
 
     def get(self, identifier, /, *args, **kwargs):
-        """Return the attention for an identifier: see `Registry`. A score makes an `Attention`."""
+        """Return the attention for an identifier (see `Registry`), which may also be a score."""
         layer = super().get(identifier, *args, **kwargs)
         return self.make(layer, *args, **kwargs) if isinstance(layer, Score) else layer
 

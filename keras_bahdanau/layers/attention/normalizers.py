@@ -77,7 +77,7 @@ class Sigmoid(Normalizer):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Hardmax(Normalizer):
-    """Normalizer with weight 1 for the first highest score and no gradient, as in TF Addons."""
+    """Normalizer that gives all weight to the first maximum, without a gradient (TF Addons)."""
 
     def align(self, scores, mask, state, training=None):
         alpha = masked_softmax(scores, mask)

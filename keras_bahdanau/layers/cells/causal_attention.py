@@ -105,7 +105,7 @@ class SelfAttentionCell(Cell):
         return keys[..., -self.units :]
 
     def _heads(self, vectors, time):
-        """Split `(..., time * units)` or `(batch, time, units)` to `(batch, heads, time, width)`.
+        """Turn `(..., time * units)` or `(batch, time, units)` into `(batch, heads, time, width)`.
 
         The first form has the time and the units in one axis, as in a buffer.
         """

@@ -128,7 +128,7 @@ def _copied(pattern, units, recurrent_dropout, **kwargs):
     """Return a new cell with the settings of `pattern`, a cell of this package."""
     if pattern.output_units != units or recurrent_dropout:
         raise ValueError(
-            "A cell layer must be `units` wide, and sets its own `recurrent_dropout`. "
+            "A cell layer must be `units` wide, and must set its own `recurrent_dropout`. "
             f"Received: units={units!r}, recurrent_dropout={recurrent_dropout!r} with a cell of "
             f"width {pattern.output_units}."
         )

@@ -40,7 +40,7 @@ class Step(NamedTuple):
 
 
 class DropoutMasks(NamedTuple):
-    """Dropout masks for a sentence: of the cells, and of the context; () if there are none."""
+    """Dropout masks for a sentence: for the cells, and for the context; () if there are none."""
 
     cell: Any = ()
     context: Any = ()  # (batch, context_units)

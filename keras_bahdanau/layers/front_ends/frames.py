@@ -175,7 +175,7 @@ class FrameConvolutions(FrontEnd):
         return vectors if around is None else vectors + around, mask
 
     def _changed(self, values):
-        """Rotate, shear and scale the vectors of each row by a random matrix for that row."""
+        """Rotate, shear and scale the vectors of each row with a random matrix per row."""
         shape = (ops.shape(values)[0], 2, 2)
         # a matrix A = 1 + noise for each row: (batch, 2, 2)
         noise = keras.random.normal(shape, stddev=0.2 * self.augmentation, seed=self.seed_generator)

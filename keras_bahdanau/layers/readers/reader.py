@@ -24,7 +24,7 @@ def new_rnn(cell, units, recurrent_dropout=0.0, **kwargs):
 
     Uses the Keras layer of the cell, if there is one. With recurrent dropout, the layer scans a
     cell of this package instead, because the Keras layer would draw masks even in inference, and
-    so in every export.
+    therefore in every export.
     """
     if isinstance(cell, str) and cell in STOCK and not recurrent_dropout:
         options = {"return_sequences": True, "recurrent_initializer": ORTHOGONAL}
