@@ -39,7 +39,7 @@ class AttentionPart(CompositeLayer):
         return ()
 
     def get_config(self):
-        return super().get_config()  # with this method, Keras takes the config as complete
+        return super().get_config()  # with this method, Keras considers the config complete
 
 
 class Attended(NamedTuple):
