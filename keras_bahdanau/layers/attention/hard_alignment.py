@@ -39,8 +39,9 @@ class HardAlignment(AttentionBase):
 
     The weights are f_i, the probabilities of the positions before the token is known. The context
     is not used. In a call without a decoder, no tokens are observed. The state is log f_i, float32
-    `(batch, [n,] source_time)`. `score` and `units` are as in `Attention`. For calls, see
-    `AttentionBase`.
+    `(batch, [n,] source_time)`. `score` and `units` are as in `Attention`.
+
+    For calls, see `AttentionBase`.
 
     Example:
         >>> attention = keras_bahdanau.layers.HardAlignment("general", order=1, monotonic=True)
