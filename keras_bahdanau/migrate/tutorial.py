@@ -19,12 +19,12 @@ from keras_bahdanau.models import Decoder, Seq2Seq
 def from_tutorial(checkpoint, *, encoder="encoder", decoder="decoder", restarts=True):
     """Return a `Seq2Seq` with the weights of the tutorial "nmt_with_attention" of 2019 or 2021.
 
-    2019: s_i = f(0, [c_i; y_{i-1}]), and c_i comes from additive attention with s_{i-1}. The
-    tutorial does not pass the previous state to its GRU, but uses it only as the query. For
-    programs that pass the state, use `restarts=False`.
+    In the 2019 tutorial, s_i = f(0, [c_i; y_{i-1}]), and c_i comes from additive attention with
+    s_{i-1}. The tutorial does not pass the previous state to its GRU, but uses it only as the
+    query. For programs that pass the state, use `restarts=False`.
 
-    2021: s_i = f(s_{i-1}, y_{i-1}), c_i comes from additive attention with s_i, and the output
-    layer reads tanh(W_c [c_i; s_i]).
+    In the 2021 tutorial, s_i = f(s_{i-1}, y_{i-1}), c_i comes from additive attention with s_i, and
+    the output layer reads tanh(W_c [c_i; s_i]).
 
     The decoder starts from the last state of the encoder. Both tutorials read the padding of
     shorter sources. This package never does, so the logits do not depend on the batch.

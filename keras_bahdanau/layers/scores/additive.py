@@ -88,7 +88,7 @@ class ConcatScore(AdditiveScore):
 class PairScore(Score):
     """Score from one fully connected layer: e_ij = f(w^T [s_{i-1}; h_j] + b).
 
-    With f = tanh, no position can get a weight above e^2 / (e^2 + n - 1) from a softmax over n
+    If f is tanh, no position can get a weight above e^2 / (e^2 + n - 1) from a softmax over n
     positions. If `activation` is None, the query and b cancel in the softmax, so that all steps
     have the same weights.
     """
