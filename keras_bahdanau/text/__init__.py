@@ -1,4 +1,4 @@
-"""Strings to token ids and back: vocabularies, subwords, alignments; names load on first use."""
+"""Conversion of text to token ids and back, and word alignments. Names load on first use."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

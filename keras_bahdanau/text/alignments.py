@@ -1,4 +1,4 @@
-"""Attention weights as word alignments: links `(source, target)` of word positions from 0."""
+"""Word alignments from attention weights: links `(source, target)` of zero-based word positions."""
 
 import re
 
@@ -10,11 +10,12 @@ WORD_START = "▁"
 
 
 def join_subwords(tokens):
-    """Join SentencePiece pieces to words: (words without the mark, positions of their pieces).
+    """Join SentencePiece pieces into words.
 
-    A piece with the mark `▁` starts a word, and so does the first piece. A bare mark belongs to
-    the next word, and so does padding, "". A piece that ends with it, such as the symbol `<PST>▁`
-    of a text of characters, ends its word. The end token and an unknown token are words.
+    Returns (words without the mark `▁`, positions of the pieces of each word). A piece that starts
+    with the mark starts a word, as does the first piece. A bare mark belongs to the next word, and
+    so does padding (""). A piece that ends with the mark, such as the symbol `<PST>▁` in a
+    character vocabulary, ends its word. The end token and the unknown token are words.
 
     Example:
         >>> join_subwords(["▁The", "▁gar", "den", "er", "</s>"])
@@ -26,14 +27,17 @@ def join_subwords(tokens):
         if not words or (words[-1] and (begins or alone & {token, tokens[position - 1]})):
             words.append("")
             groups.append([])
-        words[-1] += token.replace(WORD_START, " ").strip()  # one in the middle is a space
+        words[-1] += token.replace(WORD_START, " ").strip()  # a mark in the middle is a space
         groups[-1].append(position)
         ended = token.endswith(WORD_START)
     return words, groups
 
 
 def check_alignment(alignment, source_tokens, target_tokens):
-    """Return an alignment as an array `(target tokens, source tokens)`, or raise ValueError."""
+    """Return an alignment as an array `(target tokens, source tokens)`.
+
+    Raises ValueError if the shape does not match the tokens.
+    """
     alignment = np.asarray(alignment)
     shape = (len(target_tokens), len(source_tokens))
     if alignment.shape != shape:
@@ -46,11 +50,12 @@ def check_alignment(alignment, source_tokens, target_tokens):
 
 
 def join_alignment(alignment, source_tokens, target_tokens):
-    """Turn an alignment `(target tokens, source tokens)` into one of words.
+    """Convert an alignment `(target tokens, source tokens)` between tokens to one between words.
 
-    Weights are summed over the pieces of a source word, since attention is shared out among them,
-    and averaged over those of a target word. So rows that sum to 1 still do. Returns (float
-    `(target words, source words)`, source words, target words); ValueError for another shape.
+    Weights are summed over the pieces of each source word, because its attention is divided among
+    them, and averaged over the pieces of each target word, so rows that sum to 1 still do. Returns
+    (float `(target words, source words)`, source words, target words). Raises ValueError if the
+    shape does not match the tokens.
     """
     alignment = check_alignment(alignment, source_tokens, target_tokens)
     source_words, source_groups = join_subwords(source_tokens)
@@ -63,14 +68,17 @@ def join_alignment(alignment, source_tokens, target_tokens):
 
 
 def join_targets(alignment, target_tokens):
-    """Average the pieces of each target word: (`(target words, memory_time)`, target words)."""
+    """Average over the pieces of each target word.
+
+    Returns (float `(target words, memory_time)`, target words).
+    """
     words, groups = join_subwords(target_tokens)
     sizes = np.array([[len(group)] for group in groups]).reshape(-1, 1)  # (target words, 1)
     return _membership(groups, len(target_tokens)) @ alignment / sizes, words
 
 
 def _membership(groups, length):
-    """Return a float array `(len(groups), length)`: 1 where a position is in the group."""
+    """Return a float array `(len(groups), length)` that is 1 where a position is in the group."""
     members = np.zeros((len(groups), length))
     for row, group in zip(members, groups, strict=True):
         row[group] = 1.0
@@ -78,27 +86,31 @@ def _membership(groups, length):
 
 
 def hard_links(alignment):
-    """Link each target position to the source position with the largest weight, if any."""
+    """Link each target position to the source position with the largest weight.
+
+    A target position whose weights are all zero has no link.
+    """
     return frozenset(
         (int(row.argmax()), target) for target, row in enumerate(np.asarray(alignment)) if row.any()
     )
 
 
 def word_links(source_tokens, target_tokens, alignment):
-    """Link the words of a translation, for Pharaoh output: a frozenset, see `span_links`.
+    """Link the words of a translation, for Pharaoh output, as `span_links` does.
 
-    Positions are those of `text.split()` where the text was made of these tokens. `span_links` with
-    `Subwords.words` is more exact for a known text. Arguments and errors: as in `join_alignment`.
+    Positions are those of `text.split()` if the text was decoded from these tokens. If you have the
+    text, `span_links` with `Subwords.words` is more accurate. Returns a frozenset of links.
+    Arguments and errors are those of `join_alignment`.
     """
     alignment = check_alignment(alignment, source_tokens, target_tokens)
     return span_links(word_spans(source_tokens), word_spans(target_tokens), alignment)
 
 
 def word_spans(tokens):
-    """The first and the last word of each token, int `(time, 2)`, as `Subwords.words` gives them.
+    """Return the first and last word of each token, int `(time, 2)`, as `Subwords.words` does.
 
-    They differ for a token with a mark in its middle. The last row is the end token's, present or
-    not: the number of words.
+    The two differ for a token with a mark in its middle. The last row is for the end token, whether
+    or not it is present, and contains the number of words.
     """
     words, groups = join_subwords(tokens)
     spans, count = [], 0
@@ -114,7 +126,7 @@ def word_spans(tokens):
 
 
 def words_of_pieces(sentence, pieces, end_of_empty=True):
-    """First and last word of each of SentencePiece's `pieces` and the end: int32 `(time, 2)`."""
+    """Return the first and last word of each SentencePiece piece and the end: int32 `(time, 2)`."""
     if isinstance(sentence, bytes):
         sentence = sentence.decode("utf-8", "surrogateescape")
     words = re.findall(r"\s*\S+", sentence)
@@ -123,7 +135,7 @@ def words_of_pieces(sentence, pieces, end_of_empty=True):
     begins = np.array([piece.begin for piece in pieces], np.int64)
     ends = [piece.end - _space_behind(piece) for piece in pieces]
     ends = np.array(ends, np.int64)
-    first = np.searchsorted(until, begins, side="right")  # -> (pieces,), words that end before it
+    first = np.searchsorted(until, begins, side="right")  # -> (pieces,), words that end earlier
     last = np.maximum(first, np.searchsorted(until, ends - 1, side="right"))
     after = [[len(words)] * 2] if end_of_empty or len(first) else []
     spans = np.stack([first, last], axis=1)  # -> (pieces, 2)
@@ -131,24 +143,24 @@ def words_of_pieces(sentence, pieces, end_of_empty=True):
 
 
 def _space_behind(piece):
-    """Bytes of the space that a symbol such as `<PST>` has after it; it belongs to no word."""
+    """Return the bytes of the space after a symbol such as `<PST>`, which belongs to no word."""
     if not piece.piece[1:].endswith("\u2581"):
         return 0
     return len(piece.surface.encode()) - len(piece.surface.rstrip().encode())
 
 
 def span_links(source_words, target_words, alignment):
-    """Link each target word to the source word with the largest share of its tokens' weights.
+    """Link each target word to the source word that gets most of its tokens' weight.
 
-    The end token counts as "no word": a target word that attends to it most, and the target's own
-    end token, have no link. Arguments: as in `word_weights`.
+    The end token counts as "no word": a target word that attends most to the source's end token has
+    no link, and neither does the target's end token. Arguments are those of `word_weights`.
     """
     source, target = _spans(source_words), _spans(target_words)
     if not len(source) or not len(target):
         return frozenset()
     weights = np.zeros((len(target), len(source)))  # (target_time, source_time)
     weights[: len(alignment), : np.shape(alignment)[1]] = alignment
-    # (time, words + 1) each, the end token the last word
+    # (time, words + 1) each; the end token is the last word
     source, target = _inside(source), _inside(target)
     # -> (target words + 1, source words + 1)
     shares = target.T @ weights @ (source / source.sum(axis=1, keepdims=True))
@@ -159,11 +171,12 @@ def span_links(source_words, target_words, alignment):
 
 
 def token_alignment(links, source_words, target_words):
-    """Spread links between words over their tokens: float32 weights for training.
+    """Convert links between words to weights between tokens, for training.
 
-    A link joins every token of its source word to every token of its target word; the end tokens
-    are linked. Each row of `(target_time, source_time)` sums to 1, or is all zero without a link.
-    The words are those of `word_weights`. ValueError if a link is to a missing word.
+    A link joins every token of its source word to every token of its target word. The two end
+    tokens are linked. Returns float32 `(target_time, source_time)`, in which each row sums to 1, or
+    is all zero if its word has no link. The word arguments are those of `word_weights`. Raises
+    ValueError if a link refers to a word that does not exist.
 
     Example:
         >>> one_two = [[0, 0], [1, 1], [1, 1], [2, 2]]  # one token, two tokens, the end
@@ -175,7 +188,7 @@ def token_alignment(links, source_words, target_words):
     check_links(links, source_words, target_words)
     if not len(source_words) or not len(target_words):
         return np.zeros((len(target_words), len(source_words)), np.float32)
-    # words and the end token: (target words + 1, source words + 1)
+    # (target words + 1, source words + 1), with the end tokens
     linked = np.zeros((target_words[-1, 1] + 1, source_words[-1, 1] + 1))
     linked[-1, -1] = 1.0
     for source, target in links:
@@ -187,14 +200,14 @@ def token_alignment(links, source_words, target_words):
 
 
 def check_links(links, source_words, target_words, name="links"):
-    """Raise ValueError unless links, called `name`, are between words that exist."""
+    """Raise ValueError unless the links, called `name` in the error, join existing words."""
     words = [int(spans[-1][1]) if len(spans) else 0 for spans in (source_words, target_words)]
     for link in links:
         if not (0 <= link[0] < words[0] and 0 <= link[1] < words[1]):
             raise ValueError(
-                f"`{name}` must be links (source, target) between words that white space "
-                f"separates, counted from 0. Received: {link} for {words[0]} source and "
-                f"{words[1]} target words. Give the links of the same sentences, source first."
+                f"`{name}` must be links (source, target) between words separated by white space, "
+                f"counted from 0. Received: {link} for {words[0]} source and {words[1]} target "
+                "words. Pass the links for the same sentences, with the source position first."
             )
 
 
@@ -203,22 +216,22 @@ def _spans(words):
 
 
 def _inside(spans):
-    """Float array `(tokens, words)`: 1 where a token covers a word; the end token is the last."""
+    """Return a float array `(tokens, words)`, 1 where a token covers a word; the end is last."""
     words = np.arange(spans[-1, 1] + 1)
     # (tokens, 1) against (words,)
     return ((spans[:, :1] <= words) & (words <= spans[:, 1:])).astype(float)
 
 
 def format_pharaoh(links):
-    """Write links in Pharaoh form, sorted: "0-0 1-2"."""
+    """Format links as a sorted Pharaoh line such as "0-0 1-2"."""
     return " ".join(f"{source}-{target}" for source, target in sorted(links))
 
 
 def parse_pharaoh(line):
-    """Read links in Pharaoh form: two frozensets `(sure, possible)`, the second with the first.
+    """Parse a Pharaoh line into two frozensets of links, `(sure, possible)`.
 
-    `1-2` is a sure link, `1?2` one that is only possible; other tools write `1s2` and `1p2`.
-    ValueError for other items between the spaces.
+    `possible` includes the sure links. `1-2` is a sure link and `1?2` is a possible one; the forms
+    `1s2` and `1p2` of other tools are also accepted. Raises ValueError for any other item.
     """
     sure, possible = set(), set()
     for item in line.split():
@@ -237,16 +250,17 @@ def parse_pharaoh(line):
 
 
 def alignment_error_rate(predicted, sure, possible):
-    """Compute the alignment error rate of a corpus (Och and Ney 2003), 0 if there are no links.
+    """Compute the alignment error rate of a corpus (Och and Ney 2003); 0 if there are no links.
 
     AER = 1 - (|A & S| + |A & P|) / (|A| + |S|), with predicted links A, sure links S and possible
-    links P, which include S: one set for each sentence; ValueError if their lengths differ.
+    links P, which include S. Each argument contains one set of links per sentence pair. Raises
+    ValueError if their lengths differ.
     """
     if not len(predicted) == len(sure) == len(possible):
         raise ValueError(
-            "`predicted`, `sure` and `possible` must hold one set of links for each sentence "
+            "`predicted`, `sure` and `possible` must contain one set of links for each sentence "
             f"pair. Received: len(predicted)={len(predicted)}, len(sure)={len(sure)}, "
-            f"len(possible)={len(possible)}. Pass an empty set for a sentence without links."
+            f"len(possible)={len(possible)}. Pass an empty set for a sentence pair without links."
         )
     hits = total = 0
     for a, s, p in zip(predicted, sure, possible, strict=True):

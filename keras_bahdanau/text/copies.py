@@ -1,4 +1,4 @@
-"""Copies of source words or characters in place of unknown tokens, on the host and in a graph."""
+"""Copying of source words or characters in place of unknown tokens, on the host or in a graph."""
 
 import re
 
@@ -9,61 +9,66 @@ from keras_bahdanau.text.alignments import WORD_START
 from keras_bahdanau.text.ids import WORD, cut_to_bytes, graph_cut_to_bytes, graph_is_text, is_text
 from keras_bahdanau.text.vocabulary import END, NO_WORD, PAD, UNKNOWN
 
-# the marks of a word's beginning: SentencePiece's own, and Unicode's separators
+# characters that mark the start of a word: SentencePiece's mark and Unicode separators
 _SPACES = re.compile("[▁\t\n\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _ASCII_SPACE = " \t\n\v\f\r"
 _GRAPH_SPACE = r"[▁\t\n\f\r\p{Z}]"
 
 
 def are_characters(source, target):
-    """True if two `Subwords` are of characters: then single characters are copied, not words."""
+    """Return True if both `Subwords` are character vocabularies.
+
+    For these, single characters are copied instead of words.
+    """
     return source.model_type == target.model_type == "char"
 
 
 def are_plain_characters(source, target):
-    """As `are_characters`, but False for vocabularies of decomposed letters, such as Hangul."""
+    """Like `are_characters`, but False for vocabularies that decompose characters (Hangul)."""
     return are_characters(source, target) and not target.composes
 
 
 def decode_copying(target, ids, copies, characters=False):
-    """Text of target ids `(target_time,)` with `copies` in place of unknown tokens."""
+    """Decode target ids `(target_time,)` with `copies` in place of unknown tokens."""
     real = is_text(ids)
     unknown = real & (ids == UNKNOWN)
     if not unknown.any():
         return target.decode([ids])[0]
-    # as objects: NumPy's strings lose a trailing NUL
+    # an object array, since NumPy string arrays drop a trailing NUL
     copies = np.array(copies, dtype=object)
     pieces = np.where(unknown, copies if characters else "▁" + copies, target.tokens(ids))
     return target.composed(re.sub("▁+", " ", "".join(pieces[real])).strip(_ASCII_SPACE))
 
 
 def copied_tokens(tokens, copies, characters=False):
-    """Tokens with copies of unknown ones: "<unk>" and "Zorblax Qux" give "▁Zorblax▁Qux"."""
+    """Replace unknown tokens by their copies: "<unk>" with "Zorblax Qux" is "▁Zorblax▁Qux"."""
     pairs = zip(tokens, copies, strict=True)
     mark = "" if characters else "▁"
     return [f"{mark}{copy}".replace(" ", "▁") if token == NAME else token for token, copy in pairs]
 
 
 def attended_words(source, sentence, alignment, characters=False):
-    """The source word that each target token attends to most: object array `(target_time,)`.
+    """Return the source word that each target token attends to most.
 
-    The word is taken from the source sentence, all of its tokens together (Jean et al. 2015,
-    section 3.3; Luong et al. 2015), at most 512 bytes; "⁇" for none. A run of unknown words or
-    characters is one token and copied as a whole. If the sentence has unknown characters, only
-    these are copied: the model can write the others itself. `alignment` is float
+    The result is an object array `(target_time,)`. A word is copied from the source sentence with
+    all of its tokens (Jean et al. 2015, section 3.3; Luong et al. 2015), up to 512 bytes; a token
+    without an attended word gets "⁇". A run of unknown words or characters is a single token and is
+    copied as a whole. If `characters` is set and the sentence contains unknown characters, only
+    those are copied, since the model can write all other characters itself. `alignment` is float
     `(target_time, source_time)`.
     """
     words, together = _words(source, sentence, alignment.shape[1], characters)
-    weights = alignment @ together  # -> (target_time, source_time), for each token its whole word's
+    # -> (target_time, source_time): for each source token, the weight of its whole word
+    weights = alignment @ together
     attended = words[np.argmax(weights, axis=1)]  # -> (target_time,)
     return np.where((weights.max(axis=1) > 0) & (attended != ""), attended, NO_WORD)
 
 
 def _words(source, sentence, source_time, characters):
-    """The word `(source_time,)` of each source token, and the tokens that share one.
+    """Return the word of each source token, `(source_time,)`, and which tokens share a word.
 
-    Tokens share a word where `together`, float32 `(source_time, source_time)`, is 1; the end token,
-    padding, and characters that must not be copied share none.
+    `together`, float32 `(source_time, source_time)`, is 1 where two tokens share a word. It is 0
+    for the end token, padding, and characters that must not be copied.
     """
     content = sentence if isinstance(sentence, bytes) else sentence.encode()
     pieces = source.pieces(sentence)[: source_time - 1]  # the end token follows them
@@ -90,7 +95,7 @@ def _words(source, sentence, source_time, characters):
 
 
 def graph_texts(target, ids, copies, characters=False):
-    """As `decode_copying`, for a batch: `(batch, beam, target_time)` -> `(batch, beam)`."""
+    """Batched `decode_copying` in a graph: `(batch, beam, target_time)` -> `(batch, beam)`."""
     import tensorflow as tf
 
     real = graph_is_text(ids)  # (batch, beam, target_time)
@@ -105,11 +110,14 @@ def graph_texts(target, ids, copies, characters=False):
 
 
 def graph_attended_words(source, text, alignment, characters=False):
-    """As `attended_words`, for `text` `(batch,)`: strings `(batch, beam, target_time)`."""
+    """Graph version of `attended_words` for `text` `(batch,)`.
+
+    Returns strings `(batch, beam, target_time)`.
+    """
     import tensorflow as tf
 
     words, together = _graph_words(source, text, *tf.unstack(tf.shape(alignment))[::3], characters)
-    # -> (batch, beam, target_time, source_time), for each token the weight of its whole word
+    # -> (batch, beam, target_time, source_time): for each token, the weight of its whole word
     weights = tf.matmul(alignment, tf.expand_dims(together, axis=1))
     token = tf.argmax(weights, axis=-1, output_type=tf.int32)  # -> (batch, beam, target_time)
     attended = tf.gather(words, token, batch_dims=1)
@@ -117,15 +125,18 @@ def graph_attended_words(source, text, alignment, characters=False):
 
 
 def _graph_words(source, text, batch, source_time, characters):
-    """As `_words`: strings `(batch, source_time)`, float32 `(batch, source_time, source_time)`."""
+    """Graph version of `_words`.
+
+    Returns (strings `(batch, source_time)`, float32 `(batch, source_time, source_time)`).
+    """
     import tensorflow as tf
 
     ids, begins, ends = source.tokenize_with_offsets(text)  # ragged (batch, source_time)
     shape = tf.stack([batch, source_time])
-    # -> (batch, source_time), False from the end token on, after which a cut sentence goes on
+    # -> (batch, source_time), False from the end token on; a truncated sentence has more tokens
     lengths = tf.minimum(tf.cast(ids.row_lengths(), tf.int32), source_time - 1)
     real = tf.sequence_mask(lengths, source_time)
-    # in bytes of the text: ragged -> (batch, source_time)
+    # byte offsets in the text: ragged -> (batch, source_time)
     begins, ends = (
         tf.cast(offsets, tf.int32).to_tensor(0, shape=shape) for offsets in (begins, ends)
     )
@@ -141,11 +152,11 @@ def _graph_words(source, text, batch, source_time, characters):
     # -> (batch, source_time, source_time)
     together = tf.expand_dims(number, axis=2) == tf.expand_dims(number, axis=1)
     together &= tf.expand_dims(real, axis=2) & tf.expand_dims(real, axis=1)
-    # -> (batch, source_time), where the token's word begins, and ends
+    # -> (batch, source_time), where each token's word begins and ends
     first = tf.reduce_min(tf.where(together, tf.expand_dims(begins, axis=1), tf.int32.max), axis=2)
     last = tf.reduce_max(tf.where(together, tf.expand_dims(ends, axis=1), 0), axis=2)
     first = tf.minimum(first, last)
-    # one byte more than the limit shows that there is more
+    # one byte more than the limit shows that the word is longer
     words = tf.strings.substr(text, first, tf.minimum(last - first, WORD + 1))
     words = tf.reshape(graph_cut_to_bytes(tf.reshape(words, [-1]), WORD)[0], shape)
     words = tf.strings.unicode_transcode(words, "UTF-8", "UTF-8")  # the bytes may be invalid
@@ -158,12 +169,13 @@ def _graph_words(source, text, batch, source_time, characters):
 
 
 def graph_copied_from(ids, alignment, source, lengths):
-    """The source position that each unknown character copies, -1 for none: int32 as `ids`.
+    """Return the source position from which each unknown character is copied, -1 for none.
 
-    It is the position before the end token with the highest weight: one of an unknown character, if
-    the source has any. `ids` int32 `(batch, [beam,] target_time)`, `alignment` float
-    `(batch, [beam,] target_time, source_time)`, `source` int32 `(batch, source_time)`, of which
-    `lengths` int32 `(batch,)` count.
+    It is the position with the highest weight before the end token. If the source contains unknown
+    characters, only their positions count. The result is int32 with the shape of `ids`, which is
+    int32 `(batch, [beam,] target_time)`. `alignment` is float
+    `(batch, [beam,] target_time, source_time)`, and `source` is int32 `(batch, source_time)`, with
+    the real length of each row in `lengths`, int32 `(batch,)`.
     """
     import tensorflow as tf
 
@@ -185,11 +197,12 @@ def _begins_word(strings):
 
 
 def copied_ids(source, target):
-    """Target ids of the equal tokens of a source, -1 for none: `source.vocabulary_size` integers.
+    """Return, for each source id, the target id of the same token, or -1 if there is none.
 
-    From characters to symbols separated by spaces, such as phonemes, the mark `▁` is
-    ignored: the letter "a" is copied as the symbol "▁a". In all other vocabularies the mark is part
-    of the token: BPE's "hat" ends a word, and "▁hat" begins one.
+    The result is a list of `source.vocabulary_size` integers. Between a character vocabulary and a
+    word vocabulary, such as letters and phonemes, the mark `▁` is ignored: the letter "a" is copied
+    as the symbol "▁a". For all other vocabularies, the mark is part of the token: in BPE, "hat"
+    continues a word and "▁hat" begins one.
     """
     tokens, targets = (
         side.tokens(np.arange(side.vocabulary_size)).tolist() for side in (source, target)

@@ -1,7 +1,7 @@
-"""Features and tags in a source text, such as `<V> <PST>` and `<2de>`: one word each.
+"""Features and tags in a source text, such as `<V> <PST>` and `<2de>`; each is one word.
 
-`walk <V> <PST>` has its features last; `arrange` moves them to where the model learned them. A tag
-comes first (Johnson et al. 2017, section 3).
+In `walk <V> <PST>` the features are last; `arrange` moves them to the position that the model was
+trained with. A tag comes first (Johnson et al. 2017, section 3).
 """
 
 import functools
@@ -9,10 +9,10 @@ import itertools
 import re
 
 FIRST, LAST = POSITIONS = "first", "last"
-MOST_NAMED = 50  # number of symbols in an error
-_SHAPE = re.compile(r"<\S+>")  # a feature, in a vocabulary or new
-# first and last code points of invisible characters: controls, Unicode's White_Space, and its
-# Default_Ignorable_Code_Point of the first plane, such as a zero-width space and a BOM
+MOST_NAMED = 50  # symbols listed in an error
+_SHAPE = re.compile(r"<\S+>")  # a feature, whether or not it is in the vocabulary
+# first and last code points of invisible characters: controls, Unicode's White_Space, and the
+# Default_Ignorable_Code_Point characters of plane 0, such as a zero-width space and a BOM
 INVISIBLE = (
     *((0x00, 0x20), (0x7F, 0xA0), (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C)),
     *((0x115F, 0x1160), (0x1680, 0x1680), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2000, 0x200F)),
@@ -22,7 +22,7 @@ INVISIBLE = (
 
 
 def check_position(position):
-    """Raise ValueError unless a position of features is "first" or "last"."""
+    """Raise ValueError unless the position of features is "first" or "last"."""
     if position not in POSITIONS:
         raise ValueError(
             "`feature_place` must be 'first' (before the text of a source) or 'last' (after "
@@ -31,7 +31,7 @@ def check_position(position):
 
 
 def position_in_card(card):
-    """Position of the features that the model of a card reads; "first" in cards without one."""
+    """Return where the model of a card expects features; "first" if the card does not say."""
     source = card.get("source")
     config = source.get("config") if isinstance(source, dict) else None
     default = config.get("feature_place") if isinstance(config, dict) else None
@@ -40,7 +40,10 @@ def position_in_card(card):
 
 
 def infer_position(sources, symbols):
-    """Infer the position of features and tags: "first" if symbols begin some texts and end none."""
+    """Infer the position of features and tags from texts.
+
+    Returns "first" if a symbol begins some text and no text ends with one, otherwise "last".
+    """
     known, position = {*symbols}, LAST
     for words in map(str.split, sources if known else ()):
         if words and words[-1] in known:
@@ -51,10 +54,11 @@ def infer_position(sources, symbols):
 
 
 def arrange(source, symbols, position):
-    """Move the features of a source, string or bytes, to `position`, "first" or "last".
+    """Move the features of a source, a string or bytes, to `position`, "first" or "last".
 
-    Features after the text always move to the front. Only two or more move from the front to the
-    end: a single symbol there may be a tag. Returns the same object if nothing moves.
+    Features after the text always move to the front. Features before the text move to the end only
+    if there are at least two, since a single symbol there may be a tag. Returns the same object if
+    nothing moves.
 
     Example:
         >>> arrange("walk <V> <PST>", {"<V>", "<PST>"}, "first")
@@ -73,13 +77,16 @@ def arrange(source, symbols, position):
 
 
 def words_before_arranging(spans, source, symbols, position):
-    """Number the words of an arranged source as before `arrange`; `spans` are int `(time, 2)`."""
+    """Convert word spans of an arranged source to word positions before `arrange`.
+
+    `spans` is int `(time, 2)`.
+    """
     import numpy as np
 
     text = source.decode("utf-8", "surrogateescape") if isinstance(source, bytes) else source
     before, words, behind = _counts(text, symbols, position)
     total = before + words + behind
-    if not words or spans[-1, 1] != total:  # nothing moved, or the source was cut
+    if not words or spans[-1, 1] != total:  # nothing moved, or the source was truncated
         return spans
     numbers = np.arange(total)
     front, middle, back = np.split(numbers, [before, before + words])
@@ -89,7 +96,7 @@ def words_before_arranging(spans, source, symbols, position):
 
 
 def text_words(source, symbols):
-    """Return the numbers of the words of a source between its features and tags, as a range."""
+    """Return the range of positions of the source's words that are neither features nor tags."""
     words, known = source.split(), {*symbols}
     first = _run(words, known.__contains__)
     last = len(words) - _run(reversed(words), known.__contains__)
@@ -97,7 +104,7 @@ def text_words(source, symbols):
 
 
 def shift_links(links, pairs, symbols):
-    """Shift links (source word, target word) by the features and tags before each text."""
+    """Shift links (source word, target word) by the features and tags before each source text."""
     if not symbols:
         return links
     starts = [text_words(source, symbols).start for source, _ in pairs]
@@ -108,7 +115,10 @@ def shift_links(links, pairs, symbols):
 
 
 def _counts(source, symbols, position):
-    """Numbers of words before, in and after the text of a source; zeros if nothing moves."""
+    """Return the numbers of words before, in and after the text of a source.
+
+    All three are zero if `arrange` moves nothing.
+    """
     last = source.rsplit(None, 1)[-1:]
     ends = bool(last) and (last[0] in symbols or bool(_SHAPE.fullmatch(last[0])))
     if ends != (position == FIRST):  # the usual case, decided by one word
@@ -126,7 +136,7 @@ def _counts(source, symbols, position):
 
 
 def _run(words, is_symbol):
-    """Number of words before the first one that is not a symbol."""
+    """Count the words before the first one that is not a symbol."""
     return sum(1 for _ in itertools.takewhile(is_symbol, words))
 
 
@@ -136,40 +146,40 @@ def _visible():
 
 
 def is_blank(text):
-    """True for a text, string or bytes, without visible characters."""
+    """Return True if a text, a string or bytes, contains no visible character."""
     text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
     return _visible().search(text) is None
 
 
 def check_tag(tag, name):
-    """Raise ValueError unless a tag of a corpus, called `name`, can be one token of a text."""
-    from keras_bahdanau.text.vocabulary import is_symbol  # which takes its time
+    """Raise ValueError unless the tag of the corpus `name` can be a single token."""
+    from keras_bahdanau.text.vocabulary import is_symbol  # slow to import
 
     if not is_symbol(tag):
         raise ValueError(
             "A tag must be one word in UTF-8 without `▁`, and not the name of a special token. "
-            f"Received: tag={tag!r} of corpus {name!r}. Use one such as <2de>."
+            f"Received: tag={tag!r} for the corpus {name!r}. Use a tag such as <2de>."
         )
 
 
 def tagged(tag, text):
-    """A text with a tag before it; blank text is unchanged. TypeError if it is not text."""
+    """Put a tag before a text; blank text is unchanged. Raises TypeError if it is not text."""
     if not isinstance(text, str):
         raise TypeError(
-            "A tag stands before text. "
-            f"Received: tag={tag!r} before an input of type {type(text).__name__}. Leave it out."
+            "Only text can have a tag. "
+            f"Received: tag={tag!r} for an input of type {type(text).__name__}. Omit the tag."
         )
     return text if is_blank(text) else f"{tag} {text}"
 
 
 def untagged(tag, text):
-    """A text without the tag before it: "A man." from "<2de> A man."."""
+    """Remove the tag before a text: "<2de> A man." becomes "A man."."""
     return text.removeprefix(f"{tag} ")
 
 
 def is_token(tag, source):
-    """True if a tag is one token of a source of text: see `require_token`."""
-    from keras_bahdanau.text.vocabulary import UNKNOWN  # which takes its time
+    """Return True if a tag is a single token of a text source (see `require_token`)."""
+    from keras_bahdanau.text.vocabulary import UNKNOWN  # slow to import
 
     ids = _ids(tag, source)
     return len(ids) == 2 and ids[0] != UNKNOWN  # the second is the end token
@@ -181,11 +191,11 @@ def _ids(tag, source):
 
 
 def require_token(tag, source):
-    """Raise ValueError unless a tag is one token of a `Source`."""
+    """Raise ValueError unless a tag is a single token of a text `Source`."""
     if source.subwords is None:
         raise ValueError(
-            "A tag stands before text. "
-            f"Received: tag={tag!r} for a source that is no text. Leave it out."
+            "Only text can have a tag. "
+            f"Received: tag={tag!r} for a source that is not text. Omit the tag."
         )
     if not is_token(tag, source):
         state = "unknown" if len(_ids(tag, source)) == 2 else "split"
@@ -193,8 +203,8 @@ def require_token(tag, source):
         known = sorted({symbol.strip("▁") for symbol in symbols})
         listed = f": {' '.join(known[:MOST_NAMED])}" if known else ""
         raise ValueError(
-            f"A tag must be one token of the source. Received: tag={tag!r}, which is {state} "
-            f"there. Use a tag of the training{listed}, or a vocabulary that was trained with "
-            "it: `prepare --symbols`, Subwords.train(symbols=), or update_vocabulary='append' for "
-            "a model that is trained further."
+            "A tag must be one token of the source vocabulary. "
+            f"Received: tag={tag!r}, which is {state} there. Use a tag that the model was trained "
+            f"with{listed}, or a vocabulary that contains the tag: `prepare --symbols`, "
+            "Subwords.train(symbols=), or update_vocabulary='append' to fine-tune a model."
         )

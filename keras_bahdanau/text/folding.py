@@ -1,8 +1,8 @@
-"""Targets that a vocabulary changes: the normalization that keeps them, and a report of the rest.
+"""Choice of a normalization that keeps targets, and reports about targets that would change.
 
 A normalization such as NFKC folds characters: a fullwidth comma becomes a comma, `m²` becomes `m2`,
-a zero-width non-joiner a space. That helps when reading a source, but the model can never write
-a target that was folded.
+and a zero-width non-joiner becomes a space. Folding helps when a model reads a source, but a model
+can never write a target that was folded.
 """
 
 import difflib
@@ -11,23 +11,24 @@ import unicodedata
 from keras_bahdanau.text.features import is_blank
 from keras_bahdanau.text.unknown_parts import name_of_part, report_unknown
 
-FOLD = "fold"  # the normalization that `fold_normalizations` resolves
+FOLD = "fold"  # resolved to a normalization by `fold_normalizations`
 FOLDED, KEPT = "nmt_nfkc", "identity"
-MOST = 100_000  # number of texts to check, spread evenly
-SHOWN = 40  # number of characters to name
-_MARK = "\u2581"  # SentencePiece's own mark of a space
+MOST = 100_000  # at most this many texts are checked, spread evenly
+SHOWN = 40  # characters of a text to show
+_MARK = "\u2581"  # SentencePiece's mark for a space
 
 
 def spaced(text):
-    """A text with single spaces between its words and no spaces at its ends."""
+    """Return a text with single spaces between its words and no spaces at its ends."""
     return " ".join(text.split())
 
 
 def fold_normalizations(targets, joint):
-    """Resolve "fold": (normalization of the source, of the target, report or "").
+    """Resolve the normalization "fold".
 
-    A separate source vocabulary folds, a separate target vocabulary never does. A joint vocabulary
-    has one normalization: it folds if that changes no target, except for white space.
+    Returns (source normalization, target normalization, report or ""). A separate source vocabulary
+    folds characters; a separate target vocabulary never does. A joint vocabulary has a single
+    normalization: it folds characters only if that changes no target, except for white space.
     """
     if not joint:
         return FOLDED, KEPT, ""
@@ -35,14 +36,14 @@ def fold_normalizations(targets, joint):
     if not changed:
         return FOLDED, FOLDED, ""
     report = (
-        f"normalization {KEPT} of both sides: {FOLDED} would change {len(changed):,} of "
+        f"normalization {KEPT} for both sides: {FOLDED} would change {len(changed):,} of "
         f"{len(targets):,} targets: {_change(*changed[0])}"
     )
     return KEPT, KEPT, report
 
 
 def _folded(texts):
-    """Pairs (text, text under "nmt_nfkc") of the texts that this normalization changes."""
+    """Return pairs (text, normalized text) of the texts that "nmt_nfkc" changes."""
     import sentencepiece
 
     texts = [text for text in texts if isinstance(text, str)]
@@ -53,9 +54,10 @@ def _folded(texts):
 
 
 def report_pairs(pairs, source, target, part="", lowercase=False):
-    """Report lines about texts of pairs that a vocabulary does not know, or can't write.
+    """Return lines about texts with parts that a vocabulary does not contain or can't write.
 
-    `part` follows the name of a side; `lowercase` ignores the case of targets.
+    `part` is appended to the name of the side in each line. With `lowercase`, the case of targets
+    is ignored.
     """
     sources = ["" if is_blank(text) else text for text, _ in pairs if isinstance(text, str)]
     line = report_unknown(f"sources{part}", sources, getattr(source, "subwords", None))
@@ -64,7 +66,7 @@ def report_pairs(pairs, source, target, part="", lowercase=False):
 
 
 def report_targets(texts, target, part="", lowercase=False):
-    """The same lines about targets only, from at most `MOST` spread evenly."""
+    """Return the lines of `report_pairs` for targets only; checks at most `MOST` of them."""
     texts = [text for text in texts if isinstance(text, str)]
     texts, kind = texts[:: 1 + len(texts) // MOST], f"targets{part}"
     lines = report_unknown(kind, texts, target), report_unwritten(kind, texts, target, lowercase)
@@ -72,12 +74,12 @@ def report_targets(texts, target, part="", lowercase=False):
 
 
 def report_unwritten(kind, texts, subwords, lowercase=False):
-    """One line about texts that a vocabulary writes differently; "" for none.
+    """Return a line about texts that a vocabulary writes differently; "" if there are none.
 
-    Ignores texts with unknown parts (see `report_unknown`), spaces that `Subwords.spaced` leaves
-    out, and case with `lowercase`.
+    Ignores texts with unknown parts (see `report_unknown`), spaces that `Subwords.spaced` removes,
+    and, with `lowercase`, case.
     """
-    from keras_bahdanau.text.vocabulary import UNKNOWN  # which takes its time
+    from keras_bahdanau.text.vocabulary import UNKNOWN  # slow to import
 
     def compared(text):
         text = subwords.spaced(text).strip()
@@ -93,13 +95,13 @@ def report_unwritten(kind, texts, subwords, lowercase=False):
         return ""
     text, written = changed[0]
     return (
-        f"the vocabulary can't write {len(changed):,} of {len(texts):,} {kind}, which no output "
-        f"can equal: {_change(text, written)}. {_remedy(text, written, subwords)}"
+        f"the vocabulary can't write {len(changed):,} of {len(texts):,} {kind}, so no output can "
+        f"match them: {_change(text, written)}. {_remedy(text, written, subwords)}"
     )
 
 
 def _change(text, written):
-    """Description of a change of a text: "'4 m²' becomes '4 m2' (² U+00B2 becomes 2)"."""
+    """Describe how a text changes: "'4 m²' becomes '4 m2' (² U+00B2 becomes 2)"."""
     matcher = difflib.SequenceMatcher(None, text[:500], written[:500], autojunk=False)
     parts = [
         (text[first:last], written[start:end])
@@ -115,7 +117,7 @@ def _shown(text):
 
 
 def _named(part):
-    """A few characters, with their code points where they are not ASCII; "nothing" for none."""
+    """Name a few characters, with code points if they are not ASCII; "nothing" for no character."""
     part = part[:6]
     if not part:
         return "nothing"
@@ -125,10 +127,10 @@ def _named(part):
 
 def _remedy(text, written, subwords):
     if subwords.composes and unicodedata.normalize("NFC", text) == written:
-        return "Convert the file to Unicode's form NFC, or train with --target-normalization none"
+        return "Convert the file to Unicode form NFC, or train with --target-normalization none"
     if subwords.folds:
         kept = "none" if subwords.model_type == "char" else KEPT
-        return f"Train with --target-normalization {kept}, which keeps their characters"
+        return f"Train with --target-normalization {kept}, which keeps these characters"
     if _MARK in text:
-        return "U+2581 is the mark of a space in a vocabulary: replace it in the file"
+        return "U+2581 marks a space in a vocabulary: replace it in the file"
     return "Correct the file, or train with --target-normalization identity"

@@ -1,4 +1,4 @@
-"""Subwords in a TensorFlow graph, for exports that read text; uses tensorflow-text."""
+"""Subword tokenization in a TensorFlow graph, for exports that read text; uses tensorflow-text."""
 
 import hashlib
 
@@ -16,24 +16,30 @@ except ImportError as error:
     raise ImportError(
         "Splitting text inside a graph, as a SavedModel for text does, needs the package "
         f"tensorflow-text, which has no wheel for Windows. Received: {error}. Install it, or "
-        "export with ids in place of text: --format saved-model-ids, or litert."
+        "export a model that reads ids instead of text: --format saved-model-ids, or litert."
     ) from None
 
 
 class GraphSubwords(tf.Module):
-    """`Subwords` inside a TensorFlow graph, for any bytes and shapes; `model` is serialized."""
+    """`Subwords` inside a TensorFlow graph, for any bytes and shapes.
+
+    `model` is a serialized SentencePiece model.
+    """
 
     def __init__(self, model: bytes):
         super().__init__(name="subwords")
         self.vocabulary_size = check_model(model, "model")
         self._composes = composes(model)
-        # outlives a graph that is being traced
+        # created outside any graph that is being traced, so that it outlives the graph
         with tf.init_scope(), without_greetings():
             self._tokenizer = tensorflow_text.SentencepieceTokenizer(model)
             self._tokenizer._model_resource = _Vocabulary(model)
 
     def tokenize(self, text, end_of_empty: bool = True) -> tf.RaggedTensor:
-        """Ids of strings `(batch,)` with the end token: int32 `RaggedTensor` `(batch, time)`."""
+        """Split strings `(batch,)` into ids with an end token: int32 ragged `(batch, time)`.
+
+        Unless `end_of_empty`, a string without tokens gets no end token.
+        """
         ids = self._tokenizer.tokenize(text)
         counts = tf.ones_like(ids.row_lengths())
         if not end_of_empty:
@@ -41,11 +47,11 @@ class GraphSubwords(tf.Module):
         return _append_end(ids, counts)
 
     def tokenize_with_offsets(self, text):
-        """Ids without end tokens, and the bytes where each begins and ends, ragged."""
+        """Return ragged ids without end tokens, and the byte offsets where each begins and ends."""
         return self._tokenizer.tokenize_with_offsets(text)
 
     def detokenize(self, ids) -> tf.Tensor:
-        """Text `(batch,)` of ids `(batch, time)` up to the first end token, without padding."""
+        """Decode ids `(batch, time)`, up to the first end token, to text `(batch,)`."""
         ids = self.known(ids)
         real = graph_is_text(ids)  # (batch, time)
         lengths = tf.reduce_sum(tf.cast(real, tf.int64), axis=1)
@@ -55,11 +61,14 @@ class GraphSubwords(tf.Module):
         return self._tokenizer.detokenize(rows)
 
     def composed(self, text) -> tf.Tensor:
-        """Texts of tokens, valid UTF-8, as `detokenize` gives them: see `Subwords.composed`."""
+        """Compose text that was joined from tokens, as `detokenize` does (`Subwords.composed`)."""
         return tensorflow_text.normalize_utf8(text, "NFC") if self._composes else text
 
     def tokens(self, ids) -> tf.Tensor:
-        """The subwords of ids of any shape: "" at padding, unknown outside the vocabulary."""
+        """Return the subwords of ids of any shape, with "" at padding.
+
+        Ids outside the vocabulary become the unknown token.
+        """
         ids = self.known(ids)
         tokens = self._tokenizer.id_to_string(tf.reshape(ids, [-1]))
         return tf.where(ids == PAD, "", tf.reshape(tokens, tf.shape(ids)))
@@ -69,16 +78,16 @@ class GraphSubwords(tf.Module):
 
 
 class _Vocabulary(tf.saved_model.experimental.TrackableResource):
-    """A SentencePiece model as a resource that its name keeps alive.
+    """A SentencePiece model as a named resource, which its name keeps alive.
 
-    Without a name it belongs to the kernel that created it, and vanishes with `tf.random.set_seed`.
-    A loaded SavedModel confuses resources with the same name (tensorflow/text#1304).
+    An unnamed resource belongs to the kernel that created it, so `tf.random.set_seed` deletes it. A
+    loaded SavedModel confuses resources that have the same name (tensorflow/text#1304).
     """
 
     def __init__(self, model):
         super().__init__()
         self._model = model
-        _ = self.resource_handle  # which makes it
+        _ = self.resource_handle  # creates the resource
 
     def _create_resource(self):
         name = "vocabulary_" + hashlib.sha256(self._model).hexdigest()[:16]
@@ -87,8 +96,8 @@ class _Vocabulary(tf.saved_model.experimental.TrackableResource):
 
 
 def _append_end(ids, counts):
-    """Append `counts[i]` (0 or 1) end tokens to row i."""
-    # not `tf.concat`, which asserts in the graph that both have as many rows
+    """Append `counts[i]` (0 or 1) end tokens to row `i` of ragged ids."""
+    # not `tf.concat`, which adds an assertion to the graph that the row counts are equal
     lengths = ids.row_lengths() + counts
     # ragged (batch, time) -> (batch, time + 1)
     padded = tf.pad(ids.to_tensor(END), [[0, 0], [0, 1]], constant_values=END)

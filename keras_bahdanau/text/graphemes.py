@@ -1,4 +1,4 @@
-"""Grapheme clusters (a reader's characters), and decomposed characters, as of Hangul."""
+"""Grapheme clusters (user-perceived characters), and decomposition of characters such as Hangul."""
 
 import collections
 import functools
@@ -10,14 +10,15 @@ from pathlib import Path
 import sentencepiece
 
 DECOMPOSED, COMPOSED = "nfd", "nfc"  # names of Unicode's canonical forms
-_LONGEST = 16  # code points; the number of a letter's marks is unbounded
+_LONGEST = 16  # code points; a letter can have any number of marks
 
 
 def frequent_clusters(sentences, normalization="identity"):
-    """The clusters of 2 to 16 code points in sentences, the most frequent first.
+    """Return the grapheme clusters of 2 to 16 code points in sentences, most frequent first.
 
-    An extended grapheme cluster of Unicode (UAX #29) is a letter and its combining marks, a Khmer
-    or Devanagari syllable, an emoji with its modifiers. Ties are ordered by code points.
+    A Unicode extended grapheme cluster (UAX #29) is, for example, a letter with its combining
+    marks, a Khmer or Devanagari syllable, or an emoji with its modifiers. Clusters that are equally
+    frequent are ordered by code points.
     """
     if normalization != "identity":
         normalizer = sentencepiece.SentencePieceNormalizer(rule_name=normalization)
@@ -31,39 +32,39 @@ def frequent_clusters(sentences, normalization="identity"):
 
 
 def is_cluster(text):
-    """True for a text of several code points that is one cluster."""
+    """Return True if a text of several code points is a single grapheme cluster."""
     return len(text) > 1 and _cluster_pattern().fullmatch(text) is not None
 
 
 def _is_space(character):
-    return character.isspace() or character == "▁"  # SentencePiece's own mark of a space
+    return character.isspace() or character == "▁"  # SentencePiece's mark for a space
 
 
 @functools.cache
 def _cluster_pattern():
-    import regex  # which takes its time
+    import regex  # slow to import
 
     return regex.compile(r"\X")
 
 
 def decomposed(text):
-    """Decompose each character, "한" into h, a and n, but don't sort marks as NFD does."""
+    """Decompose each character, such as "한" into h, a and n, without sorting marks as NFD does."""
     return "".join(unicodedata.normalize("NFD", character) for character in text)
 
 
 def composed(text):
-    """Compose the parts of a text to characters where possible (Unicode's form NFC)."""
+    """Compose the parts of characters in a text where possible (Unicode form NFC)."""
     return unicodedata.normalize("NFC", text)
 
 
 def add_decomposition(model: bytes, parts) -> bytes:
-    """Return a model that decomposes text when it reads and composes text when it writes.
+    """Return a model that decomposes the text that it reads and composes the text that it writes.
 
-    There is a rule for each character whose `parts` the model knows; every other character stays
-    one unknown token. The rules for all Hangul syllables take some 170 kB, and 120 kB to compose
-    them.
+    A rule is added for each character whose parts are all in `parts`; every other character stays a
+    single unknown token. The rules that decompose all Hangul syllables take about 170 kB, and those
+    that compose them about 120 kB.
     """
-    from sentencepiece import sentencepiece_model_pb2  # which loads protobuf
+    from sentencepiece import sentencepiece_model_pb2  # loads protobuf
 
     rules = [(character, text) for character, text in _decompositions() if parts.issuperset(text)]
     inverse = [(text, character) for character, text in rules if composed(text) == character]
@@ -71,14 +72,14 @@ def add_decomposition(model: bytes, parts) -> bytes:
     reading, writing = proto.normalizer_spec, proto.denormalizer_spec
     reading.name, reading.precompiled_charsmap = DECOMPOSED, _charsmap(rules)
     writing.name, writing.precompiled_charsmap = COMPOSED, _charsmap(inverse)
-    # white space is unchanged: written text already has it
+    # leave white space unchanged: it is already right in decoded text
     writing.add_dummy_prefix = writing.remove_extra_whitespaces = False
     writing.escape_whitespaces = False
     return proto.SerializeToString(deterministic=True)
 
 
 def extend_decomposition(model: bytes, pieces) -> bytes:
-    """Add rules for characters of further decomposed pieces to a model with such rules."""
+    """Add rules for the characters in new decomposed pieces to a model that decomposes text."""
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     rules = _decompositions()
     read = processor.normalize([character for character, _ in rules])
@@ -88,7 +89,7 @@ def extend_decomposition(model: bytes, pieces) -> bytes:
 
 
 def composes(model: bytes) -> bool:
-    """True if a SentencePiece model composes the text that it writes."""
+    """Return True if a SentencePiece model composes the text that it writes."""
     from sentencepiece import sentencepiece_model_pb2
 
     proto = sentencepiece_model_pb2.ModelProto.FromString(model)
@@ -97,19 +98,19 @@ def composes(model: bytes) -> bool:
 
 @functools.cache
 def _decompositions():
-    """List of (character, its parts) for the 13,000 characters of Unicode that have parts."""
+    """Return a list of (character, its parts) for the 13,000 Unicode characters that have parts."""
     characters = map(chr, range(sys.maxunicode + 1))
     return [(c, decomposed(c)) for c in characters if decomposed(c) != c]
 
 
 def _charsmap(rules):
-    """SentencePiece's compiled form of rules (text, replacement); b"" if there are none."""
+    """Compile rules (text, replacement) with SentencePiece; b"" if there are no rules."""
     from sentencepiece import sentencepiece_model_pb2
 
     if not rules:
         return b""
     lines = ["\t".join(map(_points, rule)) for rule in rules]
-    with tempfile.TemporaryDirectory() as directory:  # SentencePiece reads rules only from a file
+    with tempfile.TemporaryDirectory() as directory:  # SentencePiece only reads rules from a file
         path = Path(directory) / "rules.tsv"
         path.write_text("\n".join([*lines, ""]), encoding="ascii")
         sentencepiece.set_min_log_level(3)

@@ -1,4 +1,4 @@
-"""Sentences on the host: to ids, words and copies, without TensorFlow."""
+"""Conversion of sentences to ids, words and copies on the host, without TensorFlow."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from keras_bahdanau.text.ids import byte_limit, cut_to_bytes, text_limits
 
 
 class HostText:
-    """The members of a `Source` of text that need no TensorFlow: see `TextSource`."""
+    """Members of a text `Source` that don't need TensorFlow (see `TextSource`)."""
 
     unit = "tokens"
     positions_are_tokens = True
@@ -32,7 +32,7 @@ class HostText:
         return self.subwords.counted_in
 
     def arranged(self, sentence):
-        """A sentence with its features where the model reads them; "" if it is blank."""
+        """Return a sentence with its features where the model expects them; "" if it is blank."""
         if is_blank(sentence):
             return sentence[:0]
         if self.feature_place != FIRST or not self._symbols:
@@ -40,7 +40,10 @@ class HostText:
         return arrange(sentence, self._symbols, FIRST)
 
     def misplaced(self, sentence):
-        """The sentence as the model reads it, if its features are elsewhere; else None."""
+        """Return the rearranged sentence if its features are not where the model expects them.
+
+        Returns None otherwise.
+        """
         if self.feature_place != LAST or not self._symbols:
             return None
         moved = arrange(sentence, self._symbols, LAST)
@@ -50,11 +53,14 @@ class HostText:
         check_strings(name, inputs)
 
     def rows(self, inputs):
-        """Unpadded ids of sentences: `IdRows`."""
+        """Return the unpadded ids of sentences as `IdRows`."""
         return IdRows.encoded(self.subwords, [*map(self.arranged, inputs)], end_of_empty=False)
 
     def truncate(self, sentence, longest):
-        """A sentence without the bytes far after `longest` tokens; the same object if not cut."""
+        """Return a sentence without most of the bytes that can't be in its first `longest` tokens.
+
+        Returns the same object if nothing is removed.
+        """
         arranged = self.arranged(sentence)
         short = cut_to_bytes(arranged, byte_limit(longest))
         return sentence if short is arranged else short
@@ -68,7 +74,7 @@ class HostText:
         return text_limits(longest)
 
     def labels(self, features):
-        """The subwords of each row of ids, without padding."""
+        """Return the subwords of each row of ids, without padding."""
         tokens = self.subwords.tokens(features)
         return [[token for token in row if token] for row in tokens.tolist()]
 
@@ -89,11 +95,14 @@ class HostText:
         return attended_words(self.subwords, self.arranged(sentence), alignment, characters)
 
     def picture(self, sentence, longest=None):
-        """None: text has no picture."""
+        """Return None, since text has no picture."""
 
 
 def check_strings(name, strings):
-    """Check that `strings`, called `name` in errors, is a list of strings without surrogates."""
+    """Check that `strings`, called `name` in errors, is a list of strings without surrogates.
+
+    Raises TypeError for other types and ValueError for a surrogate.
+    """
     if isinstance(strings, str | bytes):
         raise TypeError(
             f"`{name}` must be a list of strings. "
@@ -106,13 +115,13 @@ def check_strings(name, strings):
             )
         if isinstance(string, str) and not _has_code(string):
             raise ValueError(
-                f"`{name}` must hold text that UTF-8 can encode, without surrogates. "
+                f"`{name}` must contain text without surrogates, which UTF-8 can encode. "
                 f"Received: {name}[{number}]={string!r:.80}. Decode its bytes again."
             )
 
 
 def _has_code(string):
-    """True if UTF-8 can encode each character."""
+    """Return True if UTF-8 can encode every character."""
     try:
         string.encode()
     except UnicodeEncodeError:
@@ -121,11 +130,11 @@ def _has_code(string):
 
 
 def check_pairs(pairs):
-    """Check that a list holds pairs of an input and a string; TypeError for two lists."""
+    """Check that a list contains pairs of an input and a string. Raises TypeError otherwise."""
     for pair in pairs:
         if not isinstance(pair, list | tuple | np.ndarray) or len(pair) != 2:
             raise TypeError(
-                f"`pairs` must be (input, target). Received: {pair!r:.80}. Of two lists, "
-                "zip(inputs, targets) makes pairs."
+                f"Each of `pairs` must be (input, target). Received: {pair!r:.80}. If you have two "
+                "lists, pass list(zip(inputs, targets))."
             )
     check_strings("targets", [target for _, target in pairs])

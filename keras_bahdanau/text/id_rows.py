@@ -1,4 +1,4 @@
-"""Rows of ids: many sentences in one flat array, split by a vocabulary, at random or by words."""
+"""Rows of ids of many sentences in one flat array, and ways to split sentences into them."""
 
 import functools
 
@@ -8,13 +8,13 @@ from keras_bahdanau.text.features import is_blank
 from keras_bahdanau.text.ids import byte_limit, cut_to_bytes
 from keras_bahdanau.text.vocabulary import END, PAD
 
-_CHUNK = 8192  # sentences per call of SentencePiece
-MOST_WORDS = 2**19  # words that a process caches for a vocabulary: some 150 MB
-_SPACE = "\u2581"  # ▁, SentencePiece's space
+_CHUNK = 8192  # sentences per call to SentencePiece
+MOST_WORDS = 2**19  # words that a process caches for a vocabulary: about 150 MB
+_SPACE = "\u2581"  # ▁, SentencePiece's mark for a space
 
 
 class IdRows:
-    """Rows of ids in one flat array; `lengths`, int `(rows,)`, counts the ids of each row."""
+    """Rows of ids in one flat array; `lengths`, int `(rows,)`, is the number of ids in each row."""
 
     def __init__(self, values, lengths, starts=None):
         self.lengths = lengths
@@ -37,7 +37,7 @@ class IdRows:
 
     @classmethod
     def sampled(cls, sampler, sentences, seed):
-        """Rows of sentences, split at random by a `SubwordSampler`, each with an end token."""
+        """Split sentences at random with a `SubwordSampler`; each row ends with the end token."""
         return cls.from_lists([[*row, END] for row in sampler.sample(sentences, seed)])
 
     @classmethod
@@ -48,17 +48,17 @@ class IdRows:
         return cls(np.concatenate([part.flat() for part in parts]), lengths)
 
     def flat(self):
-        """The ids of all rows in their order: int32 `(ids of all rows,)`."""
+        """Return the ids of all rows in order: int32 `(ids of all rows,)`."""
         ends = np.cumsum(self.lengths, dtype=np.int64)
-        # (rows,), offset from a row's start there to its start here
+        # (rows,), offset from a row's start in the result to its start in the stored array
         moved = self._starts - (ends - self.lengths)
-        if (moved == moved[:1]).all():  # one after the other
+        if (moved == moved[:1]).all():  # the rows are stored contiguously
             return self._values[int(moved[:1].sum()) :][: int(ends[-1:].sum())]
         moved = np.repeat(moved, self.lengths)  # -> (ids of all rows,)
         return self._values[np.arange(len(moved)) + moved]
 
     def repeats(self):
-        """Int array `(rows,)`: number of ids of each row that are equal to the one before."""
+        """Count the ids in each row that are equal to the previous id: int array `(rows,)`."""
         flat, ends = self.flat(), np.cumsum(self.lengths, dtype=np.int64)
         starts = ends - self.lengths
         repeated = np.zeros(len(flat), bool)
@@ -71,50 +71,51 @@ class IdRows:
         return {"ids": self.flat(), "lengths": self.lengths}
 
     def at(self, numbers):
-        """The rows with these numbers, an int array that may repeat rows."""
+        """Return the rows at the indices `numbers`, an int array that may repeat rows."""
         return IdRows(self._values, self.lengths[numbers], self._starts[numbers])
 
     def part(self, first, end):
-        """The rows from `first` to before `end`."""
+        """Return the rows from `first` up to, but not including, `end`."""
         return IdRows(self._values, self.lengths[first:end], self._starts[first:end])
 
     def prepended(self, token):
-        """The rows with one more id before the substitutes; an empty row stays empty."""
+        """Return the rows with `token` inserted at the start of each; empty rows stay empty."""
         longer = self.lengths > 0  # (rows,)
         starts = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
         values = np.insert(self.flat(), starts[longer], np.int32(token))
         return IdRows(values, self.lengths + longer)
 
     def replaced(self, where, substitutes):
-        """These rows, replaced by those of `substitutes` where a bool array `(rows,)` is True."""
+        """Return the rows, with those of `substitutes` where the bool `where` `(rows,)` is True."""
         return IdRows(
             np.concatenate([self._values, substitutes._values]),
             np.where(where, substitutes.lengths, self.lengths),
-            # their values follow
+            # the values of `substitutes` follow
             np.where(where, substitutes._starts + len(self._values), self._starts),
         )
 
     def cut(self, longest):
-        """The same rows with at most `longest` ids; the last one of a cut row is the end token."""
+        """Return the rows, cut to at most `longest` ids; a cut row ends with the end token."""
         values, longer = self._values.copy(), self.lengths > longest
         values[self._starts[longer] + longest - 1] = END
         return IdRows(values, np.minimum(self.lengths, longest), self._starts)
 
     def padded(self, members, shape):
-        """The member rows as an int32 array of a shape `(rows, time)`, right-padded with 0."""
+        """Return the rows `members` as int32 `shape` `(rows, time)`, right-padded with 0."""
         rows = np.full(shape, PAD, np.int32)
         time = np.arange(shape[1])
         real = time < self.lengths[members][:, None]  # (members, 1) -> (members, time)
         positions = self._starts[members][:, None] + time  # (members, time), in the flat array
-        # flat on both sides: the real ids, row by row
+        # both sides are flat: the real ids, row by row
         rows[: len(members)][real] = self._values[positions[real]]
         return rows
 
 
 def cut_rows(subwords, texts, longest, end_of_empty=True):
-    """(`IdRows` cut to `longest` ids, bool `(rows,)`: the texts that were longer).
+    """Split texts into rows of at most `longest` ids.
 
-    Without `end_of_empty` a text whose first part is blank counts as empty.
+    Returns (`IdRows`, bool `(rows,)` that is True for texts that were longer). Unless
+    `end_of_empty`, a text counts as empty if the part before the byte limit is blank.
     """
     short = [cut_to_bytes(text, byte_limit(longest)) for text in texts]
     if not end_of_empty:
@@ -125,7 +126,7 @@ def cut_rows(subwords, texts, longest, end_of_empty=True):
 
 
 def prefix_rows(subwords, prefixes, longest):
-    """`IdRows` of prefixes, strings or ids, cut to `longest`, without end tokens."""
+    """Return `IdRows` of prefixes, strings or ids, cut to `longest` and without end tokens."""
     if not are_ids(prefixes):
         short = [cut_to_bytes(prefix, byte_limit(longest)) for prefix in prefixes]
         prefixes = [row[:-1] for row in subwords.encode(short)]
@@ -133,17 +134,21 @@ def prefix_rows(subwords, prefixes, longest):
 
 
 def are_ids(prefixes):
-    """True for a list of rows of ids (lists or arrays) instead of strings."""
+    """Return True if `prefixes` is a list of rows of ids (lists or arrays), not strings."""
     rows = list | np.ndarray
     return isinstance(prefixes, list) and any(isinstance(prefix, rows) for prefix in prefixes)
 
 
 def rows_by_word(subwords, sentences, end_of_empty=True):
-    """As `IdRows.encoded`, but splits each word once: twice as fast, for BPE without spaces."""
+    """Return what `IdRows.encoded` returns, but split each distinct word only once.
+
+    This is twice as fast. It applies to BPE models in which no token crosses a space; other models
+    use `IdRows.encoded`.
+    """
     if not sentences or not _splits_words(subwords.model):
         return IdRows.encoded(subwords, sentences, end_of_empty)
     rows = _words_of(subwords).rows(sentences, end_of_empty)
-    # the normalization does not take ▁ in a text for a space, BPE does
+    # normalization does not treat ▁ in a text as a space, but BPE does
     whole = np.fromiter((_SPACE in sentence for sentence in sentences), bool, len(sentences))
     if not whole.any():
         return rows
@@ -152,7 +157,7 @@ def rows_by_word(subwords, sentences, end_of_empty=True):
 
 
 class _Words(dict):
-    """Words numbered in order of first occurrence, and their ids."""
+    """Words, numbered in order of first occurrence, with their ids."""
 
     def __init__(self, subwords):
         super().__init__()
@@ -165,15 +170,15 @@ class _Words(dict):
         return number
 
     def rows(self, sentences, end_of_empty):
-        """Rows of sentences from the rows of the words between their spaces."""
+        """Join the ids of the words between spaces into rows of sentences."""
         if len(self) > MOST_WORDS:
             self._forget()
-        words = " ".join(sentences).split(" ")  # [""] of an empty sentence
+        words = " ".join(sentences).split(" ")  # an empty sentence gives [""]
         numbers = np.fromiter(map(self.__getitem__, words), np.int64, len(words))
         self._split_new()
         rows = self._known.at(numbers)
         counts = np.fromiter((text.count(" ") + 1 for text in sentences), np.int64, len(sentences))
-        # (sentences,): ids of a sentence, which has at least one, maybe empty, word
+        # (sentences,): ids per sentence; each has at least one word, which may be empty
         lengths = np.add.reduceat(rows.lengths, np.cumsum(counts) - counts)
         ended = (lengths > 0) | end_of_empty
         ids = np.insert(rows.flat(), np.cumsum(lengths)[ended], END)
@@ -185,7 +190,7 @@ class _Words(dict):
         self._known = IdRows.from_lists([])
 
     def _split_new(self):
-        """Add the rows of new words."""
+        """Split the new words and add their rows."""
         self._known = IdRows.joined([self._known, IdRows(*self._subwords.split(self._new))])
         self._new = []
 
@@ -197,8 +202,8 @@ def _words_of(subwords):
 
 @functools.lru_cache(8)
 def _splits_words(model):
-    """True for a model that gives a word the same ids in every sentence."""
-    from sentencepiece import sentencepiece_model_pb2  # which takes its time
+    """Return True if a model splits a word into the same ids in every sentence."""
+    from sentencepiece import sentencepiece_model_pb2  # slow to import
 
     proto = sentencepiece_model_pb2.ModelProto.FromString(model)
     trainer, normalizer = proto.trainer_spec, proto.normalizer_spec

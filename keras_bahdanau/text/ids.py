@@ -1,4 +1,4 @@
-"""Ids, bytes and words of sentences: validate, pad, cut and number them, also in a graph."""
+"""Validation, padding, cutting and numbering of ids, bytes and words, on the host or in a graph."""
 
 import numpy as np
 
@@ -7,10 +7,10 @@ from keras_bahdanau.text.alignments import UNKNOWN as UNKNOWN_TOKEN
 from keras_bahdanau.text.alignments import WORD_START
 from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN
 
-WORD = 512  # most bytes of a copied source word, which may be copied once per token
+WORD = 512  # largest size in bytes of a copied source word, which each token may copy
 
 # Role of a token in the words of a text:
-BETWEEN = 0  # none: a bare mark, the end, padding
+BETWEEN = 0  # in no word: a bare mark, the end token, padding
 INSIDE = 1  # continues the previous word, if there is one
 FIRST = 2  # begins a word
 ALONE = 3  # is a whole word
@@ -18,21 +18,27 @@ LAST = 4  # ends a word
 
 
 def byte_limit(tokens):
-    """The most bytes of a text of so many tokens, and of a copied word, which may be one token."""
+    """Return the largest number of bytes that a text of `tokens` tokens may have.
+
+    At least `WORD`, since a copied word may be a single token.
+    """
     return max(32 * tokens, WORD)
 
 
 def text_limits(longest):
-    """Dictionary for the card of an artefact: how long a text of so many tokens may be."""
+    """Return the length limits of a text, in tokens and bytes, for an artefact's card."""
     return {"max_source_length": longest, "max_source_bytes": byte_limit(longest)}
 
 
 def cut_to_bytes(text, most):
-    """Cut a text, string or bytes, after `most` >= 4 bytes of UTF-8, not inside a character."""
+    """Cut a text, a string or bytes, to at most `most` bytes of UTF-8, not inside a character.
+
+    `most` must be at least 4.
+    """
     content = text.encode() if isinstance(text, str) else text
     if len(content) <= most:
         return text
-    inside = 0  # bytes of a character that starts before the limit
+    inside = 0  # bytes before the limit that belong to a character crossing it
     while inside < 4 and content[most - inside] & 0xC0 == 0x80:
         inside += 1
     content = content[: most - inside % 4]
@@ -40,28 +46,31 @@ def cut_to_bytes(text, most):
 
 
 def graph_cut_to_bytes(text, most):
-    """As `cut_to_bytes`, for strings `(batch,)`, and bool `(batch,)`: which were longer."""
+    """Graph version of `cut_to_bytes` for strings `(batch,)`.
+
+    Returns (strings `(batch,)`, bool `(batch,)` that is True where a string was longer).
+    """
     import tensorflow as tf
 
     longer = tf.strings.length(text) > most
     first = tf.where(longer, most - 3, 0)
-    # (batch, 4), the last bytes up to the first one left out, in reverse
+    # (batch, 4), the bytes up to and including the first one that is cut off, in reverse
     window = tf.strings.substr(text, first, tf.fill(tf.shape(first), 4))
     bytes = tf.io.decode_raw(window, tf.uint8, fixed_length=4)[:, ::-1]
     within = tf.cast((bytes >= 0x80) & (bytes < 0xC0), tf.int32)
-    # -> (batch,), how many bytes of a character precede the limit
+    # -> (batch,), number of bytes before the limit that belong to a character crossing it
     inside = tf.reduce_sum(tf.math.cumprod(within, axis=1), axis=1) % 4
     length = tf.where(longer, most - inside, tf.strings.length(text))
     return tf.strings.substr(text, tf.zeros_like(length), length), longer
 
 
 def is_text(ids) -> np.ndarray:
-    """True for ids `(..., time)` of text: before the end token, neither padding nor start token."""
+    """Return where ids `(..., time)` are text: before the end, not padding, not the start token."""
     return (np.cumsum(ids == END, axis=-1) == 0) & (ids != PAD) & (ids != START)
 
 
 def known_ids(ids, vocabulary_size):
-    """Ids as int32; ids outside the vocabulary become the unknown token."""
+    """Return ids as int32; ids outside the vocabulary become the unknown token."""
     import tensorflow as tf
 
     ids = tf.convert_to_tensor(ids)
@@ -70,7 +79,7 @@ def known_ids(ids, vocabulary_size):
 
 
 def graph_is_text(ids):
-    """As `is_text`, for an int32 tensor `(..., time)`."""
+    """Graph version of `is_text` for an int32 tensor `(..., time)`."""
     import tensorflow as tf
 
     before_end = tf.cumsum(tf.cast(ids == END, tf.int32), axis=-1) == 0
@@ -78,7 +87,7 @@ def graph_is_text(ids):
 
 
 def at_least_one(ids):
-    """Ids `(batch, time)`, padded to at least one column."""
+    """Pad ids `(batch, time)` to at least one column."""
     import tensorflow as tf
 
     missing = tf.maximum(1 - tf.shape(ids)[1], 0)
@@ -86,7 +95,10 @@ def at_least_one(ids):
 
 
 def requested_ids(ids, lengths, vocabulary_size):
-    """Ids of a request `(batch, time)`, with 0 where a server pads: after the first `lengths`."""
+    """Return the ids of a request `(batch, time)`, with padding after the first `lengths` ids.
+
+    A server may pad rows with any id.
+    """
     import tensorflow as tf
 
     ids = known_ids(at_least_one(ids), vocabulary_size)
@@ -94,7 +106,10 @@ def requested_ids(ids, lengths, vocabulary_size):
 
 
 def graph_cut_ids(ids, longest):
-    """Cut ids `(batch, time)` to `longest`, with an end token: (ids, longer bool `(batch,)`)."""
+    """Cut ids `(batch, time)` to `longest` columns, with an end token in cut rows.
+
+    Returns (ids, bool `(batch,)` that is True for rows that were longer).
+    """
     import tensorflow as tf
 
     longer = tf.reduce_any(ids[:, longest:] != PAD, axis=1)
@@ -104,16 +119,17 @@ def graph_cut_ids(ids, longest):
 
 
 def word_parts(tokens):
-    """Role of each token, a string, in words: int8 array `(vocabulary_size,)`."""
+    """Return the role in words of each token, a string: int8 array `(vocabulary_size,)`."""
     return np.array([_part(token) for token in tokens], np.int8)
 
 
 def graph_word_numbers(ids, parts, copies=None):
-    """Number of each token's word, int32 `(..., time)`, by operations that LiteRT also has.
+    """Return the number of each token's word, int32 `(..., time)`.
 
-    Words are those of `Translation.words`: a bare mark `▁` belongs to the word after it. Letters
-    after a copy are of the same word, and a copy of several words has the number of its first one.
-    The end token, padding, and marks without a word have -1. `parts` is int8, from `word_parts`.
+    Uses only operations that LiteRT supports. Words are those of `Translation.words`: a bare mark
+    `▁` belongs to the word after it. Letters after a copy belong to the same word, and a copy of
+    several words has the number of the first. The end token, padding, and marks without a word have
+    -1. `parts` is int8, from `word_parts`.
     """
     import tensorflow as tf
 
@@ -127,10 +143,10 @@ def graph_word_numbers(ids, parts, copies=None):
     written = part != BETWEEN
     started = tf.cumsum(tf.cast(written & begins, tf.int32), axis=-1)  # -> (..., time)
     words = tf.reduce_max(started, axis=-1, keepdims=True)  # -> (..., 1)
-    # of its own word, or of the next one
+    # the number of the token's word; for a bare mark, that of the next word
     numbers = started - tf.cast(written, tf.int32)
     inside = numbers < words
-    if copies is not None:  # additional words of earlier copies
+    if copies is not None:  # earlier copies may have added words
         spaces = tf.strings.length(tf.strings.regex_replace(copies, "[^ ]+", ""))
         more = tf.where(ids == UNKNOWN, spaces, 0)  # -> (..., time)
         numbers += tf.cumsum(more, axis=-1, exclusive=True)
@@ -138,7 +154,7 @@ def graph_word_numbers(ids, parts, copies=None):
 
 
 def _part(token):
-    """The role of one token: see `join_subwords`."""
+    """Return the role of one token in words (see `join_subwords`)."""
     if token == END_TOKEN or not token.replace(WORD_START, ""):
         return BETWEEN
     begins = token == UNKNOWN_TOKEN or token.startswith(WORD_START)

@@ -1,4 +1,4 @@
-"""Sentences split into subwords at random, reproducibly in every process for one seed."""
+"""Random splitting of sentences into subwords, which a seed makes reproducible in any process."""
 
 import bisect
 import functools
@@ -14,16 +14,17 @@ from sentencepiece import sentencepiece_model_pb2
 
 from keras_bahdanau.text.vocabulary import PAD, UNKNOWN
 
-WORDS_CACHED, LONGEST_CACHED = 2**14, 32  # most words and characters that a sampler caches
-_UNKNOWN_PENALTY = 10.0  # SentencePiece's distance of an unknown character's score below all pieces
+WORDS_CACHED, LONGEST_CACHED = 2**14, 32  # words that a sampler caches, longest one in characters
+# in SentencePiece, the score of an unknown character is this far below the lowest score of a piece
+_UNKNOWN_PENALTY = 10.0
 
 
 class SubwordSampler:
-    """Draw one of the many ways in which a model can split each sentence.
+    """Sampler that draws one of the many ways in which a model can split each sentence.
 
-    A BPE model leaves out each merge with the probability `alpha`, as in BPE-dropout (Provilkov et
-    al. 2020); a unigram model draws among all segmentations, with probabilities to the power of
-    `alpha` (Kudo 2018). `alpha` is above 0 and below 1; other types of models raise ValueError.
+    A BPE model skips each merge with probability `alpha`, as in BPE-dropout (Provilkov et al.
+    2020). A unigram model draws from all segmentations, with probabilities raised to the power
+    `alpha` (Kudo 2018). `alpha` is above 0 and below 1. Other types of model raise ValueError.
     """
 
     def __init__(self, model: bytes, alpha: float):
@@ -32,8 +33,8 @@ class SubwordSampler:
         kinds = {"bpe": BpeDropout, "unigram": UnigramDraws}
         if kind not in kinds:
             raise ValueError(
-                "Only the tokens of BPE and of unigram can be sampled. "
-                f"Received: a model of the type {kind!r}. Sample another vocabulary, or none."
+                "Only BPE and unigram vocabularies can be sampled. "
+                f"Received: a model of type {kind!r}. Use another vocabulary, or don't sample."
             )
         self.alpha = alpha
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
@@ -47,13 +48,16 @@ class SubwordSampler:
         self._symbols = symbols
 
     def sample(self, sentences, seed) -> list:
-        """Lists of ids, without end tokens; each depends only on its sentence and the seed."""
+        """Draw a list of ids, without the end token, for each sentence.
+
+        Each list depends only on its sentence and the seed.
+        """
         seed = [int(part) for part in seed] if isinstance(seed, Iterable) else int(seed)
         return [self._row(text, seed) for text in self._processor.normalize(list(sentences))]
 
     def _row(self, text, seed):
-        """Ids of a normalized sentence, whose parts are split separately."""
-        # seeded by a string, Python's numbers are the same in every process and version
+        """Draw the ids of a normalized sentence; its parts are split separately."""
+        # seeded with a string, Python's random numbers are the same in every process and version
         split = self._draws.splitter(random.Random(f"{seed} {text}").random)
         row = []
         for part in self._parts.findall(text):
@@ -62,7 +66,7 @@ class SubwordSampler:
                     row.append(self._ids[piece])
                 else:
                     row += self._unknown(piece)
-        if UNKNOWN in row and not self._has_bytes:  # a run of unknown characters is one token
+        if UNKNOWN in row and not self._has_bytes:  # merge each run of unknown characters
             pairs = itertools.pairwise([PAD, *row])
             row = [token for last, token in pairs if (last, token) != (UNKNOWN, UNKNOWN)]
         return row
@@ -74,9 +78,9 @@ class SubwordSampler:
 
 
 def _parts(pieces, symbols):
-    """Pattern of the parts of a text that no piece crosses: symbols, and words."""
+    """Return a pattern for the parts of a text that no piece crosses: symbols and words."""
     crossing = any("▁" in piece[1:] for piece in pieces)
-    # longest first, as SentencePiece finds them
+    # longest first, as SentencePiece matches them
     alternatives = [re.escape(symbol) for symbol in sorted(symbols, key=len, reverse=True)]
     inside = "." if crossing else "[^▁]"
     until = f"(?:(?!{'|'.join(alternatives)}){inside})" if symbols else inside
@@ -84,7 +88,7 @@ def _parts(pieces, symbols):
 
 
 class BpeDropout:
-    """BPE-dropout (Provilkov et al. 2020): the neighbours with the highest score merge first."""
+    """BPE-dropout (Provilkov et al. 2020); the pair with the highest score is merged first."""
 
     def __init__(self, scores, alpha):
         self._scores = scores
@@ -95,10 +99,10 @@ class BpeDropout:
         """Function from a word to its pieces, which draws from `random()`, a float in [0, 1)."""
 
         def gap():
-            """Number of merges until the next one is dropped: geometric, by inversion."""
+            """Draw the number of merges before the next one is dropped: geometric, by inversion."""
             return int(min(math.log(1 - random()) / self._log_retained, 2**62))
 
-        remaining = gap()  # counts over the merges of all words: most merges draw no number
+        remaining = gap()  # counts down over all words, so most merges need no random number
 
         def leave_out():
             nonlocal remaining
@@ -120,8 +124,8 @@ class BpeDropout:
         return split
 
     def _merged(self, word, leave_out=lambda: False):
-        """The pieces of a word: list of strings."""
-        # by position in the word: the end of the piece that starts there, and the reverse
+        """Return the pieces of a word as a list of strings."""
+        # for each position in the word: the end of the piece that starts there, and vice versa
         ends, begins = [*range(1, len(word) + 1)], [*range(-1, len(word))]
         pairs = []
 
@@ -135,7 +139,7 @@ class BpeDropout:
         while pairs:
             _, begin, middle, end = heapq.heappop(pairs)
             if ends[begin] != middle or ends[middle] != end or leave_out():
-                continue  # one of the two was merged with another piece, or the merge is dropped
+                continue  # either piece was merged with another one, or the merge is dropped
             ends[begin], ends[middle], begins[end] = end, None, begin
             if begin:
                 add(begins[begin], begin, end)
@@ -146,10 +150,10 @@ class BpeDropout:
 
 
 class UnigramDraws:
-    """Segmentations x of a word with p(x) ~ exp(alpha * sum of the scores of its pieces).
+    """Random segmentations x of a word with p(x) ~ exp(alpha * sum of the scores of its pieces).
 
-    Forward filtering, backward sampling (Kudo 2018): sums over all splits of a prefix, once per
-    word; then pieces are drawn from the end.
+    Uses forward filtering and backward sampling (Kudo 2018): the sums over all splits of each
+    prefix are computed once per word, and then the pieces are drawn from the end.
     """
 
     def __init__(self, scores, alpha):
@@ -174,8 +178,12 @@ class UnigramDraws:
         return split
 
     def _lattice(self, word):
-        """For each end of a piece: its possible starts, and the bounds between their shares."""
-        total, lattice = [0.0], [([], [])]  # total: log of the sum over all ways to get there
+        """Return a list of (starts, bounds) for each position where a piece can end.
+
+        `starts` are the positions where the piece can start, and `bounds` are their cumulative
+        probabilities without the last, which is 1.
+        """
+        total, lattice = [0.0], [([], [])]  # total: log of the sum over all splits of a prefix
         for end in range(1, len(word) + 1):
             begins, weights = [], []
             for begin in range(max(0, end - self._longest), end):

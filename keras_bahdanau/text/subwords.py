@@ -1,4 +1,4 @@
-"""Subwords of one language: a SentencePiece model that splits text into token ids and back."""
+"""Subword vocabulary: a SentencePiece model that converts text to token ids and back."""
 
 import base64
 import functools
@@ -21,10 +21,10 @@ from keras_bahdanau.text.vocabulary import (
 
 
 class Subwords:
-    """Vocabulary of one side: text to token ids and back, by `sentencepiece`.
+    """Vocabulary that converts text to token ids and back, using `sentencepiece`.
 
-    The ids 0, 1, 2 and 3 are padding, the unknown token, the start and the end of a sentence. Two
-    `Subwords` are equal if their models are.
+    The ids 0, 1, 2 and 3 are padding, the unknown token, and the start and end of a sentence. Two
+    `Subwords` are equal if their models are equal.
 
     Args:
         model: Bytes of a serialized SentencePiece model.
@@ -34,8 +34,8 @@ class Subwords:
         vocabulary_size: Integer, the number of ids.
 
     Raises:
-        TypeError: If the model is not `bytes`.
-        ValueError: If it is not a SentencePiece model, or has other special ids.
+        TypeError: If `model` is not `bytes`.
+        ValueError: If `model` is not a SentencePiece model, or its special ids are different.
 
     Example:
         >>> german = Subwords.train(sentences, vocabulary_size=6000)
@@ -63,30 +63,31 @@ class Subwords:
         exact: bool = True,
         name: str = "text",
     ) -> "Subwords":
-        """Learn the vocabulary of sentences; deterministic.
+        """Learn a vocabulary from sentences. The result is deterministic.
 
         Args:
             sentences: Iterable of strings. Empty sentences are skipped.
             vocabulary_size: Integer, number of ids, including the four special ones.
             model_type: `"bpe"`, `"unigram"`, `"char"`, `"grapheme"` (a letter and its combining
-                marks are one token) or `"word"`: the text between spaces, such as a phoneme.
-            character_coverage: Float from 0.98 to 1, share of the characters of the text that the
-                vocabulary must hold; the rarest beyond it become unknown.
-            normalization: SentencePiece's name of the Unicode normalization: `"nmt_nfkc"`,
-                `"nfkc"`, `"nmt_nfkc_cf"`, `"nfkc_cf"` (`cf` folds case) or `"identity"`, which
-                changes only white space; `"none"`, with which the model types "char" and "grapheme"
-                keep that too; or `"nfd"`: as "none", with each character decomposed, such as Hangul
-                syllables into letters, and composed again in text of ids (NFC).
+                marks are one token) or `"word"` (the text between spaces, such as a phoneme, is one
+                token).
+            character_coverage: Float from 0.98 to 1. Fraction of the characters in the text that
+                the vocabulary must cover; the rarest characters become unknown.
+            normalization: Unicode normalization. SentencePiece's `"nmt_nfkc"`, `"nfkc"`,
+                `"nmt_nfkc_cf"`, `"nfkc_cf"` (`cf` folds case) or `"identity"`, which changes only
+                white space. With `"none"`, the model types "char" and "grapheme" keep white space
+                unchanged, too. `"nfd"` is like "none", but decomposes each character, such as a
+                Hangul syllable into letters; decoded text is composed again (NFC).
             symbols: Strings that are always one token, such as the language tokens
-                `("<2de>", "<2fr>")` of Johnson et al. 2017. Each has two ids: at the beginning of
-                a word, and inside a word (not in a word model).
-            exact: True to reject text that does not support a vocabulary of that size; False to use
-                the largest size that it supports.
+                `("<2de>", "<2fr>")` of Johnson et al. 2017. Each has two ids, one at the start of a
+                word and one inside a word. In a word model each has a single id.
+            exact: If True, reject text that does not support a vocabulary of this size. If False,
+                use the largest size that the text supports.
             name: Name of the text in errors.
 
         Raises:
-            ValueError: If a setting is not as above, there is no text, or the size is too small for
-                its characters or, with `exact`, too large for it.
+            ValueError: If a setting is invalid, if there is no text, or if the size is too small
+                for the characters of the text or, with `exact`, too large for the text.
         """
         settings = training_settings(
             vocabulary_size, model_type, character_coverage, normalization, symbols
@@ -95,14 +96,16 @@ class Subwords:
 
     @classmethod
     def train_pair(cls, pairs, vocabulary_size: int = 6000, *, joint: bool = True, **settings):
-        """Learn the vocabularies of sentence pairs: (source, target), two `Subwords`.
+        """Learn the source and target vocabularies of sentence pairs.
+
+        Returns (source `Subwords`, target `Subwords`). Raises the errors of `train`.
 
         Args:
             pairs: Iterable of `(source, target)` strings.
-            vocabulary_size: Integer, number of ids of each vocabulary.
-            joint: True for one vocabulary that both sides share.
-            **settings: Other arguments, and errors: as in `train`. `normalization` may also be
-                "fold", the default, which keeps the characters of targets: see `TrainingOptions`.
+            vocabulary_size: Integer, number of ids in each vocabulary.
+            joint: If True, both sides share one vocabulary.
+            **settings: Other arguments of `train`. `normalization` may also be "fold", which is the
+                default and keeps the characters of targets (see `TrainingOptions`).
         """
         pairs = list(pairs)
         sources, targets = ([pair[side] for pair in pairs] for side in (0, 1))
@@ -122,39 +125,42 @@ class Subwords:
         )
 
     def encode(self, sentences, end_of_empty: bool = True) -> list:
-        """Ids of sentences, with the end token, without a start token: int32 arrays `(time,)`.
+        """Return the ids of sentences as a list of int32 arrays `(time,)`.
 
-        Sentences are strings, or bytes, which need not be valid UTF-8. Without `end_of_empty` a
-        sentence that has no token has no end token.
+        They include the end token, but no start token. A sentence is a string or bytes, which don't
+        have to be valid UTF-8. Unless `end_of_empty`, a sentence without tokens gets no end token.
         """
         rows = self._processor.encode(list(sentences), out_type="numpy")
         return [np.append(row, np.int32(END)) if row.size or end_of_empty else row for row in rows]
 
     def split(self, texts) -> tuple:
-        """(ids, lengths) of short texts without end tokens: int32 `(all ids,)`, int `(texts,)`."""
-        # one thread: callers that split much text have a process for each core
+        """Split short texts into ids without end tokens.
+
+        Returns (int32 ids of all texts `(all ids,)`, int lengths `(texts,)`).
+        """
+        # one thread: callers that split a lot of text run one process per core
         rows = self._processor.encode(list(texts), out_type=int, num_threads=1)
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
         return np.fromiter(chain.from_iterable(rows), np.int32, int(lengths.sum())), lengths
 
     def decode(self, rows) -> list:
-        """Texts of rows of ids up to the first end token; ids out of range count as unknown."""
+        """Decode rows of ids, each up to the first end token; ids out of range count as unknown."""
         if not len(rows):
             return []
-        # rows of one length are processed together: a search has many
+        # rows in an array, such as those of a search, are processed together
         rows = self.known(rows) if isinstance(rows, np.ndarray) else [*map(self.known, rows)]
         written = is_text(rows) if isinstance(rows, np.ndarray) else map(is_text, rows)
         ids = [row[text].tolist() for row, text in zip(rows, written, strict=True)]
         return self._processor.decode(ids)
 
     def known(self, ids) -> np.ndarray:
-        """Ids as int32; ids outside the vocabulary become the unknown token."""
+        """Return ids as int32; ids outside the vocabulary become the unknown token."""
         ids = np.asarray(ids)
         inside = (ids >= 0) & (ids < self.vocabulary_size)
         return np.where(inside, ids, UNKNOWN).astype(np.int32)
 
     def tokens(self, ids) -> np.ndarray:
-        """The subwords of ids of any shape, as an object array; "" at padding.
+        """Return the subwords of ids of any shape as an object array, with "" at padding.
 
         Ids outside the vocabulary count as unknown.
 
@@ -166,16 +172,17 @@ class Subwords:
 
     @functools.cached_property
     def _tokens(self):
-        """All subwords by their ids, `(vocabulary_size,)`."""
+        """All subwords in order of their ids, `(vocabulary_size,)`."""
         tokens = self._processor.id_to_piece(list(range(self.vocabulary_size)))
-        return np.array(["", *tokens[1:]], dtype=object)  # without padding's own name
+        return np.array(["", *tokens[1:]], dtype=object)  # padding is "", not "<pad>"
 
     def words(self, sentences, end_of_empty: bool = True, longest: int | None = None) -> list:
-        """The words of `sentence.split()` that each token covers: int32 arrays `(time, 2)`.
+        """Return the first and last word of `sentence.split()` that each token covers.
 
-        Words are separated by white space of the text before normalization. The first and
-        the last word of a token differ for a run of unknown words, one token of a word model. The
-        end token has the number of words. `longest` bounds the tokens, the end token included.
+        The result is a list of int32 arrays `(time, 2)`. Words are separated by white space in the
+        text before normalization. The first and last word of a token differ for a run of unknown
+        words, which is one token in a word model. The row of the end token contains the number of
+        words. `longest` limits the number of tokens, including the end token.
 
         Example:
             >>> subwords.words(["lower newest"])  # ▁lower ▁ne west </s>
@@ -194,39 +201,42 @@ class Subwords:
         ]
 
     def composed(self, text) -> str:
-        """Compose the characters of a text of tokens, as `decode` does, if tokens are parts."""
+        """Compose characters in text joined from tokens, if tokens are parts of characters.
+
+        `decode` does this itself.
+        """
         return composed(text) if self.composes else text
 
     @functools.cached_property
     def composes(self) -> bool:
-        """True if tokens are parts of characters, which decoded text composes."""
+        """True if tokens are parts of characters, which `decode` composes."""
         return composes(self.model)
 
     def spaced(self, text) -> str:
-        """The form of a text in which references and outputs are compared.
+        """Return a text in the form in which references and outputs are compared.
 
-        A vocabulary that joins its words by single spaces can't write others, so spaces don't
-        count: each run of white space is one space. A vocabulary that keeps spaces keeps the text.
+        Most vocabularies write only single spaces between words, so each run of white space becomes
+        one space. For a vocabulary that keeps all spaces, the text is unchanged.
         """
         return spaced(text) if self._spec.remove_extra_whitespaces else text
 
     @property
     def folds(self) -> bool:
-        """True if the vocabulary replaces characters of the text that it reads."""
+        """True if the vocabulary replaces characters in the text that it reads."""
         return bool(self._spec.precompiled_charsmap)
 
     @functools.cached_property
     def _spec(self):
-        from sentencepiece import sentencepiece_model_pb2  # which takes its time
+        from sentencepiece import sentencepiece_model_pb2  # slow to import
 
         return sentencepiece_model_pb2.ModelProto.FromString(self.model).normalizer_spec
 
     @functools.cached_property
     def symbol_ids(self) -> np.ndarray:
         """Ids of the symbols that the vocabulary was trained with: int32 `(symbols,)`."""
-        from sentencepiece import sentencepiece_model_pb2  # which takes its time
+        from sentencepiece import sentencepiece_model_pb2  # slow to import
 
-        from keras_bahdanau.text.graphemes import is_cluster  # which loads regex
+        from keras_bahdanau.text.graphemes import is_cluster  # loads regex
 
         pieces = sentencepiece_model_pb2.ModelProto.FromString(self.model).pieces
         ids = [
@@ -243,27 +253,27 @@ class Subwords:
 
     @functools.cached_property
     def model_type(self) -> str:
-        """SentencePiece's name: "bpe", "unigram", "char" (for graphemes, too) or "word"."""
-        from sentencepiece import sentencepiece_model_pb2  # which takes its time
+        """SentencePiece's model type: "bpe", "unigram", "char" (also for graphemes) or "word"."""
+        from sentencepiece import sentencepiece_model_pb2  # slow to import
 
         trainer = sentencepiece_model_pb2.ModelProto.FromString(self.model).trainer_spec
         return trainer.ModelType.Name(trainer.model_type).lower()
 
     @property
     def counted_in(self) -> str:
-        """Unit of the length of a sentence: "symbols" of characters or graphemes, else "words"."""
+        """Unit of a sentence's length: "symbols" for characters or graphemes, otherwise "words"."""
         return "symbols" if self.model_type == "char" else "words"
 
     def sizes(self, sentences) -> list:
-        """Integer lengths of sentences in this unit; a symbol is a token."""
+        """Return the integer lengths of sentences in the unit `counted_in`; a symbol is a token."""
         if self.counted_in == "symbols":
             return [len(row) - 1 for row in self.encode(sentences)]  # without the end token
         return [len(sentence.split()) for sentence in sentences]
 
     def pieces(self, sentence) -> list:
-        """SentencePiece's record of each token: `piece`, `id`, `surface`, `begin` and `end`.
+        """Return SentencePiece's record of each token: `piece`, `id`, `surface`, `begin`, `end`.
 
-        `begin` and `end` count bytes of the sentence, a string or bytes.
+        The sentence is a string or bytes; `begin` and `end` are byte offsets in it.
 
         Example:
             >>> [(piece.piece, piece.begin, piece.end) for piece in subwords.pieces("lower newest")]
@@ -272,7 +282,10 @@ class Subwords:
         return list(self._processor.encode(sentence, out_type="proto").pieces)
 
     def unknown(self, sentences) -> list:
-        """The distinct parts of sentences without an id: characters, or words of a word model."""
+        """Return the distinct parts of each sentence that have no id.
+
+        A part is a character or, in a word model, a word.
+        """
         rows = self._processor.encode(list(sentences), out_type="numpy")
         return [
             self._unknown(sentence) if (row == UNKNOWN).any() else []
@@ -285,7 +298,7 @@ class Subwords:
 
     @functools.cached_property
     def graph(self):
-        """The same vocabulary as `GraphSubwords`; ImportError without tensorflow-text."""
+        """The same vocabulary as `GraphSubwords`. Raises ImportError without tensorflow-text."""
         from keras_bahdanau.text.graph_subwords import GraphSubwords  # loads tensorflow_text
 
         return GraphSubwords(self.model)

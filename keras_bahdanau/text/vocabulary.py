@@ -1,4 +1,4 @@
-"""SentencePiece models: learn one from sentences, check a given one."""
+"""Training and checking of SentencePiece models."""
 
 import io
 import re
@@ -10,20 +10,20 @@ from keras_bahdanau.settings.limits import MOST_TOKENS
 from keras_bahdanau.text.graphemes import DECOMPOSED, add_decomposition, composes, decomposed
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
-NO_WORD = "\u2047"  # ⁇, SentencePiece's text of an unknown token
+NO_WORD = "\u2047"  # ⁇, SentencePiece's text for an unknown token
 
 _RESERVED = ("<pad>", "<unk>", "<s>", "</s>")
 _MODEL_TYPES = ("bpe", "unigram", "char", "grapheme", "word")
 _NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity", "none", DECOMPOSED)
-# settings that leave a text of characters unchanged, every space included
+# settings with which a character vocabulary leaves text unchanged, including every space
 _KEEPS_SPACES = {"add_dummy_prefix": False, "remove_extra_whitespaces": False}
-_LONGEST_SENTENCE = 2**30  # bytes; SentencePiece's limit: it drops longer sentences
+_LONGEST_SENTENCE = 2**30  # bytes; SentencePiece's maximum: it drops longer sentences
 
 
 def training_settings(
     vocabulary_size, model_type, character_coverage, normalization, symbols
 ) -> dict:
-    """The checked settings of `Subwords.train` under SentencePiece's names."""
+    """Check the settings of `Subwords.train` and return them under SentencePiece's names."""
     _check_choice("model_type", model_type, _MODEL_TYPES)
     _check_choice("normalization", normalization, _NORMALIZATIONS)
     if not isinstance(vocabulary_size, int) or not END + 1 < vocabulary_size <= MOST_TOKENS:
@@ -48,30 +48,37 @@ def training_settings(
 
 
 def checked_symbols(symbols) -> list:
-    """Return different strings without white space as a list of symbols, or raise ValueError."""
+    """Return symbols as a list.
+
+    Raises ValueError unless they are distinct words that can be symbols (see `is_symbol`).
+    """
     listed = None if isinstance(symbols, str | bytes) else list(symbols)
     if listed is None or not all(map(is_symbol, listed)) or len(set(listed)) < len(listed):
         raise ValueError(
-            "`symbols` must be different strings in UTF-8 without white space and `▁`, and none of "
+            "`symbols` must be distinct UTF-8 strings without white space or `▁`, and not one of "
             f"{', '.join(_RESERVED)}. Received: symbols={symbols!r}"
         )
     return listed
 
 
 def is_symbol(value) -> bool:
-    """True for a string that can be a symbol of a vocabulary: one word, not a special token."""
+    """Return True for a string that can be a symbol in a vocabulary.
+
+    A symbol is one word, without `▁`, that is not a special token.
+    """
     if not isinstance(value, str) or value in _RESERVED:
         return False
-    if value != value.encode(errors="ignore").decode():  # undecodable bytes of a command line
+    if value != value.encode(errors="ignore").decode():  # undecodable bytes from a command line
         return False
     return value.split() == [value] and "▁" not in value
 
 
 def symbol_forms(symbols, model_type, keeps_spaces):
-    """The two forms of a symbol in SentencePiece: inside a word, and at its start.
+    """Return the two forms of each symbol in SentencePiece: inside a word and at its start.
 
-    Without the second form the mark `▁` before a symbol would be its own token. With `keeps_spaces`
-    the space after a symbol belongs to it.
+    Without the second form, the mark `▁` before a symbol would be a separate token. With
+    `keeps_spaces`, the second form includes the space after the symbol instead. A word model needs
+    only the first form.
     """
     symbols = checked_symbols(symbols)
     if model_type == "word":
@@ -81,13 +88,16 @@ def symbol_forms(symbols, model_type, keeps_spaces):
 
 
 def train_model(sentences, name: str, settings: dict, exact: bool = True) -> bytes:
-    """Train a SentencePiece model and return its bytes; it may have fewer tokens unless `exact`."""
+    """Train a SentencePiece model and return its bytes.
+
+    Unless `exact`, the model may have fewer tokens than requested.
+    """
     sentences = list(sentences)
     wrong = [sentence for sentence in sentences if not isinstance(sentence, str | bytes)]
     if wrong:
         raise TypeError(
-            f"A vocabulary is learnt from strings. Received: {wrong[0]!r:.80} in the {name}. "
-            "Leave out what is missing."
+            f"A vocabulary must be learned from strings. Received: {wrong[0]!r:.80} in the {name}. "
+            "Remove missing values."
         )
     sentences = [sentence for sentence in sentences if sentence.strip()]
     if settings["normalization_rule_name"] == DECOMPOSED:
@@ -98,8 +108,8 @@ def train_model(sentences, name: str, settings: dict, exact: bool = True) -> byt
         return add_decomposition(model, {*"".join(symbols)}.union(*parts))
     if not sentences:
         raise ValueError(
-            f"Training a vocabulary needs text. Received: no sentence of the {name} that is not "
-            "empty. Give sentences with words."
+            f"Training a vocabulary needs text. Received: only empty sentences in the {name}. "
+            "Pass sentences that contain words."
         )
     least = END + 1 + len(settings["user_defined_symbols"])
     if settings["vocab_size"] <= least:
@@ -138,8 +148,11 @@ def _trained(sentences, settings):
 
 
 def _add_clusters(sentences, settings):
-    """(sentences, settings) with frequent clusters as symbols, other clusters as characters."""
-    from keras_bahdanau.text.graphemes import frequent_clusters  # which loads regex
+    """Return (sentences, settings) with frequent grapheme clusters as symbols.
+
+    Other clusters are split into characters, which are all in the returned sentences.
+    """
+    from keras_bahdanau.text.graphemes import frequent_clusters  # loads regex
 
     symbols = settings["user_defined_symbols"]
     clusters = frequent_clusters(sentences, settings["normalization_rule_name"])
@@ -158,8 +171,8 @@ def _training_error(message, name, settings):
         return _size_error("at least", int(too_small[1]), name, settings)
     summary = {**settings, "user_defined_symbols": len(settings["user_defined_symbols"])}
     return ValueError(
-        f"SentencePiece could not train a vocabulary of the {name}. "
-        f"Received: settings={summary}. It says: {message}"
+        f"SentencePiece could not train a vocabulary from the {name}. "
+        f"Received: settings={summary}. It reported: {message}"
     )
 
 
@@ -168,12 +181,16 @@ def _size_error(relation, size, name, settings):
         f"`vocabulary_size` must be {relation} {size} for this {name} with "
         f"model_type={settings['model_type']!r}. "
         f"Received: vocabulary_size={settings['vocab_size']}. "
-        f"Ask for {relation} {size}" + (", or give more text." if relation == "at most" else ".")
+        f"Set it to {relation} {size}" + (", or use more text." if relation == "at most" else ".")
     )
 
 
 def check_model(model: bytes, name: str) -> int:
-    """Return the vocabulary size of a usable model; ValueError for other special ids."""
+    """Return the vocabulary size of a serialized model.
+
+    Raises TypeError unless `model` is bytes, and ValueError if it is not a SentencePiece model or
+    its special ids are different.
+    """
     if not isinstance(model, bytes):
         raise TypeError(
             f"`{name}` must be the bytes of a SentencePiece model. "
@@ -186,8 +203,8 @@ def check_model(model: bytes, name: str) -> int:
         loaded = False
     if not loaded:
         raise ValueError(
-            f"`{name}` must be a whole serialized SentencePiece model. "
-            f"Received: {len(model)} bytes of something else. Train one with Subwords.train."
+            f"`{name}` must be a complete serialized SentencePiece model. "
+            f"Received: {len(model)} bytes that are not one. Train a model with Subwords.train."
         )
     ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
     if ids != (PAD, UNKNOWN, START, END):
@@ -200,8 +217,8 @@ def check_model(model: bytes, name: str) -> int:
 
 
 def drop_normalization(model: bytes) -> bytes:
-    """Remove the Unicode table, some 240 kB, from a model that only writes text."""
-    from sentencepiece import sentencepiece_model_pb2  # which loads protobuf
+    """Remove the Unicode table, about 240 kB, from a model that only writes text."""
+    from sentencepiece import sentencepiece_model_pb2  # loads protobuf
 
     proto = sentencepiece_model_pb2.ModelProto.FromString(model)
     proto.normalizer_spec.name = "identity"
@@ -210,7 +227,7 @@ def drop_normalization(model: bytes) -> bytes:
 
 
 def drop_composition(model: bytes) -> bytes:
-    """Remove the table that composes written text, some 120 kB for Hangul, from a model."""
+    """Remove the table that composes written text, about 120 kB for Hangul, from a model."""
     from sentencepiece import sentencepiece_model_pb2
 
     if not composes(model):

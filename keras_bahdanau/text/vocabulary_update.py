@@ -1,4 +1,4 @@
-"""Vocabulary of a trained model, extended for new text by pieces made of old pieces."""
+"""Extension of a trained model's vocabulary with pieces for new text."""
 
 import collections
 import heapq
@@ -12,23 +12,25 @@ from keras_bahdanau.text.graphemes import composes, decomposed, extend_decomposi
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, UNKNOWN, symbol_forms
 
-LEAST = 2  # least occurrences of a pair to merge
-LONGEST = 16  # code points of a piece, as in SentencePiece
-MARGIN = 0.01  # score of a new unigram piece above that of its parts
+LEAST = 2  # a pair must occur at least this often to be merged
+LONGEST = 16  # maximum code points of a piece, as in SentencePiece
+MARGIN = 0.01  # how far the score of a new unigram piece is above the score of its parts
 _WORDS = re.compile(r"▁[^▁]*|[^▁]+")
 
 
 def appended(subwords, texts, most, symbols=()):
-    """A vocabulary extended by pieces that are learned from new text.
+    """Return a vocabulary extended with pieces that are learned from new text.
 
-    Symbols come first, then missing characters (words of a word model), the most frequent first.
-    BPE and unigram models then get merges of neighbouring pieces, learned as BPE is (Sennrich et
-    al. 2016, algorithm 1) from the text as the vocabulary splits it. A new merge has a lower score
-    than all old ones, so BPE tries it last. A new unigram piece has the score of the split that it
-    replaces plus a small margin: it wins there, and affects other splits by no more.
+    Symbols are appended first, and then missing characters (or, in a word model, missing words),
+    most frequent first. BPE and unigram models then get merges of neighboring pieces. These are
+    learned as in BPE (Sennrich et al. 2016, algorithm 1), starting from the pieces into which the
+    vocabulary splits the text. A new merge has a lower score than all old ones, so BPE tries it
+    last. The score of a new unigram piece is the score of the split that it replaces plus a small
+    margin: the piece wins over that split, and changes the scores of other splits by no more than
+    the margin.
 
-    `most` limits the appended pieces, not counting `symbols` (see `Subwords.train`). Returns the
-    same object if nothing is missing.
+    `most` limits the number of appended pieces, not counting `symbols` (see `Subwords.train`).
+    Returns the same object if no piece is missing.
     """
     in_parts = composes(subwords.model)
     if in_parts:
@@ -39,7 +41,7 @@ def appended(subwords, texts, most, symbols=()):
     lowest = min((piece.score for piece in proto.pieces if piece.type == piece.NORMAL), default=0.0)
     before = len(proto.pieces)
     keeps_spaces = not proto.normalizer_spec.add_dummy_prefix
-    # only in training does SentencePiece add the second form of a word model's symbol
+    # SentencePiece adds the second form of a symbol to a word model only in training
     for form in symbol_forms(symbols, kind.replace("word", "bpe"), keeps_spaces):
         if form not in known:
             _add(proto, form, 0.0, "USER_DEFINED")
@@ -60,10 +62,10 @@ def appended(subwords, texts, most, symbols=()):
 
 
 def parts_of(old, new):
-    """Ids of an old vocabulary from which each token of a new one can be initialized.
+    """Return the ids in an old vocabulary from which each token of a new one can be initialized.
 
-    A common piece has its old id, a new piece the ids of its split by the old vocabulary, without
-    unknown parts; [] for a piece without a known part.
+    A piece that is in both has its old id. A new piece has the ids into which the old vocabulary
+    splits it, without unknown parts; the list is empty if all parts are unknown.
     """
     ids = {piece.piece: number for number, piece in enumerate(_proto(old.model).pieces)}
     split = _splitter(old.model)
@@ -79,11 +81,11 @@ def parts_of(old, new):
 
 
 def _append_merges(proto, counts, kind, most):
-    """Append merges of the pieces that a model splits counted words into."""
+    """Append merges of the pieces into which a model splits the counted words."""
     split = _splitter(_model_of(proto))
     normal = {
         number: piece.piece for number, piece in enumerate(proto.pieces) if piece.type == 1
-    }  # neither symbols nor bytes nor special pieces, which are never merged
+    }  # symbols, bytes and special pieces are never merged
     scores = {piece.piece: piece.score for piece in proto.pieces}
     words = [([*map(normal.get, split(word))], count) for word, count in counts.items()]
     rank, new = min(scores.values()), []
@@ -94,12 +96,12 @@ def _append_merges(proto, counts, kind, most):
         new.append(left + right)
     used = {piece for pieces, _ in words for piece in pieces}
     for piece in new:
-        if kind == "bpe" or piece in used:  # a unigram piece needs no intermediate pieces
+        if kind == "bpe" or piece in used:  # a unigram model needs no intermediate pieces
             _add(proto, piece, scores[piece])
 
 
 def _merges(words, known):
-    """Yield the most frequent pair of neighbours, merge it everywhere, and repeat."""
+    """Repeatedly yield the most frequent pair of neighbors and merge it everywhere."""
     counts, numbers_of = collections.Counter(), collections.defaultdict(set)
 
     def count(number, sign):
@@ -114,7 +116,7 @@ def _merges(words, known):
     heapq.heapify(heap)
     while heap:
         times, pair = heapq.heappop(heap)
-        if counts[pair] != -times:  # the pair's count has changed since: reinsert it
+        if counts[pair] != -times:  # the count has changed since the pair was pushed
             if counts[pair] >= LEAST:
                 heapq.heappush(heap, (-counts[pair], pair))
             continue
@@ -122,7 +124,7 @@ def _merges(words, known):
             return
         if pair[0] + pair[1] in known:
             continue
-        new = set()  # other pairs have only become rarer
+        new = set()  # pairs that contain the merged piece; all other pairs only get rarer
         for number in sorted(numbers_of.pop(pair)):
             count(number, -1)
             words[number] = (_merged(words[number][0], pair), words[number][1])
@@ -136,7 +138,7 @@ def _merges(words, known):
 
 
 def _merged(pieces, pair):
-    """Pieces with a pair of neighbours merged, from the left."""
+    """Return pieces with each occurrence of a pair of neighbors merged, from left to right."""
     merged = []
     for piece in pieces:
         if merged and (merged[-1], piece) == pair:
@@ -147,7 +149,10 @@ def _merged(pieces, pair):
 
 
 def _may_be_merged(pair):
-    """True for two short pieces that are both letters, or both not, as in SentencePiece."""
+    """Return True if two pieces may be merged, as in SentencePiece.
+
+    They must be short, and consist either of letters only or of no letters.
+    """
     if None in pair or len(pair[0]) + len(pair[1]) > LONGEST:
         return False
     letters = {unicodedata.category(c)[0] in "LM" for c in "".join(pair).replace("▁", "")}
@@ -155,10 +160,10 @@ def _may_be_merged(pair):
 
 
 def _counted(subwords, texts):
-    """Counter of the words of texts as the model normalizes them, without symbols."""
+    """Count the words of texts as the model normalizes them, without symbols."""
     proto = _proto(subwords.model)
     forms = [piece.piece for piece in proto.pieces if piece.type == piece.USER_DEFINED]
-    forms.sort(key=len, reverse=True)  # the longest is found first, as SentencePiece does
+    forms.sort(key=len, reverse=True)  # longest first, as SentencePiece matches them
     symbols = re.compile("|".join(map(re.escape, forms)) or r"(?!)")
     processor = sentencepiece.SentencePieceProcessor(model_proto=subwords.model)
     counts = collections.Counter()
@@ -177,7 +182,7 @@ def _characters(counts):
 
 
 def _splitter(model):
-    """Function from a piece of normalized text to the list of its ids."""
+    """Return a function that splits a piece of normalized text into a list of ids."""
     proto = _proto(model)
     proto.normalizer_spec.Clear()
     proto.normalizer_spec.name = "identity"
@@ -194,7 +199,7 @@ def _add(proto, text, score, kind="NORMAL"):
 
 
 def _proto(model):
-    from sentencepiece import sentencepiece_model_pb2  # which loads protobuf
+    from sentencepiece import sentencepiece_model_pb2  # loads protobuf
 
     return sentencepiece_model_pb2.ModelProto.FromString(model)
 

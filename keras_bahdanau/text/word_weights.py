@@ -1,28 +1,29 @@
-"""Attention weights between words: from one model's tokens, to another model's tokens."""
+"""Attention weights between words, computed from token weights and spread over tokens again."""
 
 import re
 
 import numpy as np
 
 SMALLEST = 0.001  # smaller weights are not written
-MOST_WEIGHTS = 10**8  # most weights of a line: 400 MB, two texts of 10,000 words
+MOST_WEIGHTS = 10**8  # maximum weights in a line: 400 MB, for two texts of 10,000 words
 
 
 def word_weights(source_words, target_words, alignment):
-    """Weights between words, float `(target words + 1, source words + 1)`, from tokens' weights.
+    """Compute weights between words from weights between tokens.
 
-    a_ts = 1/|t| sum_{i in t} sum_{j in s} alpha_ij: summed over the tokens of a source word, since
-    these share its attention, and averaged over the tokens of a target word.
+    a_ts = 1/|t| sum_{i in t} sum_{j in s} alpha_ij: the weights are summed over the tokens of a
+    source word, because its attention is divided among them, and averaged over the tokens of a
+    target word. Returns float `(target words + 1, source words + 1)`, with the end tokens last.
 
     Args:
-        source_words: Int array `(source_time, 2)`, the first and the last word that each token
-            covers, with the end token's as the last row: see `Subwords.words`.
+        source_words: Int array `(source_time, 2)`, the first and last word that each token covers;
+            the last row is for the end token (see `Subwords.words`).
         target_words: Int array `(target_time, 2)`, the same for the target.
-        alignment: Float array `(target_time, source_time)`; it may lack the row or the column of an
-            end token that was not written.
+        alignment: Float array `(target_time, source_time)`. The row or column of an end token that
+            was not written may be missing.
 
     Example:
-        >>> two, one = [[0, 0], [0, 0], [1, 1]], [[0, 0], [1, 1]]  # a word of two tokens, of one
+        >>> two, one = [[0, 0], [0, 0], [1, 1]], [[0, 0], [1, 1]]  # words of two tokens and of one
         >>> word_weights(two, one, [[0.4, 0.5, 0.1], [0.0, 0.0, 1.0]])
         array([[0.9, 0.1],
                [0. , 1. ]])
@@ -30,17 +31,18 @@ def word_weights(source_words, target_words, alignment):
     source, target = _members(source_words), _members(target_words)
     weights = np.zeros((len(target), len(source)))  # (target_time, source_time)
     weights[: len(alignment), : np.shape(alignment)[1]] = alignment
-    # the weight of a token of several words is split among the words
+    # the weight of a token that covers several words is divided among them
     source = source / source.sum(axis=1, keepdims=True)
     return _mean(target.T) @ weights @ source
 
 
 def token_weights(weights, source_words, target_words):
-    """Spread weights between words over tokens, for training.
+    """Convert weights between words to weights between tokens, for training.
 
-    A source word's weight is split evenly among its tokens; each token of a target word has the
-    word's weights. A row of the result, float32 `(target_time, source_time)`, sums to 1,
-    or is all zero if its word attends to nothing. ValueError for weights of other words.
+    The weight of a source word is divided evenly among its tokens; each token of a target word gets
+    the weights of the word. Returns float32 `(target_time, source_time)`, in which each row sums to
+    1, or is all zero if its word attends to nothing. Raises ValueError if the shape of `weights`
+    does not match the words.
     """
     check_words(weights, source_words, target_words)
     if not weights.size:
@@ -53,30 +55,36 @@ def token_weights(weights, source_words, target_words):
 
 
 def check_words(weights, source_words, target_words, name="alignment"):
-    """Raise ValueError unless weights, called `name`, fit the numbers of words, or are empty."""
+    """Check that the shape of weights, called `name` in errors, matches the numbers of words.
+
+    Raises ValueError otherwise. Empty weights are allowed.
+    """
     wanted = tuple(int(words[-1][1]) + 1 for words in (target_words, source_words) if len(words))
     if weights.size and weights.shape != wanted:
         raise ValueError(
             f"`{name}` must have a row for each target word and a column for each source word, "
-            f"and one more for each end: {wanted}. Received: shape={weights.shape}. "
-            "Give the weights of the same sentences."
+            f"and one more of each for the end: {wanted}. Received: shape={weights.shape}. "
+            "Pass the weights for the same sentences."
         )
 
 
 def _members(words):
-    """Float array `(tokens, words + 1)`: 1 where a token covers a word, or the end."""
+    """Return a float array `(tokens, words + 1)`, 1 where a token covers a word or the end."""
     spans = np.reshape(np.asarray(words, np.int64), (-1, 2))
     numbers = np.arange(spans[-1, 1] + 1)
     return ((spans[:, :1] <= numbers) & (numbers <= spans[:, 1:])).astype(float)
 
 
 def _mean(members):
-    """Rows of members normalized to a sum of 1; zeros for a row without members."""
+    """Normalize each row of members to a sum of 1; a row without members stays zero."""
     return members / np.maximum(members.sum(axis=1, keepdims=True), 1)
 
 
 def format_weights(weights):
-    """Write weights in a line, `SOURCE-TARGET:WEIGHT`, both ends last: "0-0:0.900 1-1:1.000"."""
+    """Format weights as a line of `SOURCE-TARGET:WEIGHT` items: "0-0:0.900 1-1:1.000".
+
+    The last item is for the two end tokens.
+    """
     if not weights.size:
         return ""
     last = weights.shape[0] - 1, weights.shape[1] - 1
@@ -86,7 +94,7 @@ def format_weights(weights):
 
 
 def parse_weights(line):
-    """Read the line of `format_weights`: float32 `(target words + 1, source words + 1)`."""
+    """Parse a line from `format_weights` into float32 `(target words + 1, source words + 1)`."""
     if not line:
         return np.zeros((0, 0), np.float32)
     items = [re.fullmatch(r"(\d{1,6})-(\d{1,6}):(\d(?:\.\d+)?)", item) for item in line.split(" ")]
@@ -99,6 +107,6 @@ def parse_weights(line):
             weights[rows, columns] = np.array(values, np.float32)
             return weights
     raise ValueError(
-        "Weights must be written SOURCE-TARGET:WEIGHT, those of both ends last, for at most "
+        "Weights must be written SOURCE-TARGET:WEIGHT, with that of the two ends last, for at most "
         f"{MOST_WEIGHTS:,} pairs of words. Received: line={line[:80]!r}."
     )

@@ -441,7 +441,7 @@ def test_the_source_may_have_a_limit_of_its_own():
     ("pairs", "message"),
     [
         ((["one two", "two", "three"], ["eins zwei", "zwei", "drei"]), "zip(inputs, targets)"),
-        (["one\teins"], "`pairs` must be (input, target). Received: 'one\\teins'"),
+        (["one\teins"], "Each of `pairs` must be (input, target). Received: 'one\\teins'"),
         ([("one", "eins", 1)], "`pairs` must be (input, target)"),
         ([("one", None)], "Received: targets[0]=None"),
         ([("two", "zwei"), ("one", float("nan"))], "Received: targets[1]=nan"),

@@ -78,7 +78,7 @@ def test_a_tag_that_is_no_token_is_refused(model_type, tag, reason):
 def test_the_tags_that_a_source_has_are_named_where_another_is_refused():
     texts, symbols = ["<2de> a man", "<2nl> a man"], ["<2de>", "<2nl>"]
     subwords = Subwords.train(texts, 20, model_type="char", symbols=symbols, exact=False)
-    with pytest.raises(ValueError, match="Use a tag of the training: <2de> <2nl>, or"):
+    with pytest.raises(ValueError, match="the model was trained with: <2de> <2nl>, or"):
         require_token("<2fr>", TextSource(subwords))
 
 

@@ -275,7 +275,7 @@ def test_one_string_is_refused(toy_translator):
 
 @pytest.mark.parametrize("pair", [("one",), "one", ("one", "eins", 1)])
 def test_what_is_no_pair_is_refused(toy_translator, pair):
-    message = f"`pairs` must be (input, target). Received: {pair!r}"
+    message = f"Each of `pairs` must be (input, target). Received: {pair!r}"
     for method in (toy_translator.score, toy_translator.align):
         with pytest.raises(TypeError, match=re.escape(message)):
             method([("one", "eins"), pair])

@@ -33,7 +33,7 @@ def test_a_target_that_is_folded_is_reported_and_one_that_is_kept_is_not(name, m
     target = TARGETS[name]
     folding = trained([target], model_type)
     line = report_unwritten("targets", [target], folding)
-    assert line.startswith("the vocabulary can't write 1 of 1 targets, which no output can equal: ")
+    assert line.startswith("the vocabulary can't write 1 of 1 targets, so no output can match ")
     assert repr(target) in line and "--target-normalization" in line
     keeping = trained([target], model_type, "identity")
     assert report_targets([target], keeping) == []
@@ -44,9 +44,9 @@ def test_the_report_names_what_changes_and_the_option_that_helps():
     vocabulary = trained(["Hallo，du", "ja"], "bpe")
     line = report_unwritten("targets of the training", ["ja", "Hallo，du", "ja！"], vocabulary)
     assert line == (
-        "the vocabulary can't write 1 of 3 targets of the training, which no output can equal: "
+        "the vocabulary can't write 1 of 3 targets of the training, so no output can match them: "
         "'Hallo，du' becomes 'Hallo,du' (， U+FF0C becomes ,). "
-        "Train with --target-normalization identity, which keeps their characters"
+        "Train with --target-normalization identity, which keeps these characters"
     )
     line = report_unwritten("targets", ["می‌روم"], trained(["می‌روم"]))
     assert "(U+200C becomes U+0020)" in line and "normalization none, " in line
@@ -62,13 +62,13 @@ def test_composed_hangul_is_written_and_its_letters_are_composed():
     vocabulary = trained(["한글"], "char", "nfd")
     assert report_unwritten("targets", ["한글"], vocabulary) == ""
     line = report_unwritten("targets", ["\u1112\u1161\u11ab글"], vocabulary)
-    assert line.endswith("Convert the file to Unicode's form NFC, or train with --target-"
+    assert line.endswith("Convert the file to Unicode form NFC, or train with --target-"
                          "normalization none")  # fmt: skip
 
 
 def test_the_mark_of_a_space_is_no_character_of_a_text():
     vocabulary = trained(["a▁b"], "char", "identity")
-    assert "U+2581 is the mark of a space" in report_unwritten("targets", ["a▁b"], vocabulary)
+    assert "U+2581 marks a space" in report_unwritten("targets", ["a▁b"], vocabulary)
 
 
 SPACES = ["AH0  B", "AH0\u00a0B", " AH0 B", "AH0 B \u3000", "AH0\u2003 B\r", "AH0\tB"]
@@ -103,7 +103,7 @@ def test_the_source_is_folded_and_the_target_is_kept_where_each_has_its_vocabula
     assert fold_normalizations(["m²"], joint=True)[:2] == ("identity", "identity")
     assert fold_normalizations(["m2", "a  b\u00a0c "], joint=True) == ("nmt_nfkc", "nmt_nfkc", "")
     assert fold_normalizations(["ja", "m²"], joint=True)[2] == (
-        "normalization identity of both sides: nmt_nfkc would change 1 of 2 targets: "
+        "normalization identity for both sides: nmt_nfkc would change 1 of 2 targets: "
         "'m²' becomes 'm2' (² U+00B2 becomes 2)"
     )
 

@@ -416,7 +416,7 @@ def test_a_joint_vocabulary_folds_where_that_changes_no_target():
     lines = []
     assert folding(CHINESE, lines.append) == ("identity", "identity", True)
     assert lines == [
-        "normalization identity of both sides: nmt_nfkc would change 1 of 2 targets: "
+        "normalization identity for both sides: nmt_nfkc would change 1 of 2 targets: "
         "'你好！' becomes '你好!' (！ U+FF01 becomes !)"
     ]
 

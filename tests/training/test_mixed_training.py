@@ -52,7 +52,9 @@ def test_a_run_goes_on_with_the_weights_and_tags_it_began_with(tmp_path):
 def test_a_vocabulary_without_the_tags_is_refused_before_training(tmp_path):
     given = Subwords.train_pair(TOY, 30, model_type="char", exact=False)
     sides = {"source": given[0], "target": given[1]}
-    with pytest.raises(ValueError, match="one token of the source. Received: tag='<2de>', which"):
+    with pytest.raises(
+        ValueError, match="one token of the source vocabulary. Received: tag='<2de>', which"
+    ):
         train([DE, OTHER], VALID, tmp_path / "run", OPTIONS, 0, lambda _: None, **sides)
     assert not (tmp_path / "run").exists()
 

@@ -163,7 +163,7 @@ def test_what_belongs_to_text_is_refused(corpus, tmp_path):
         prepared(manifest, source, tmp_path / "new", drop_broken=False)
     with pytest.raises(ValueError, match="names files.*FeatureSource, which reads arrays"):
         ManifestCorpus(manifest, FeatureSource(3))
-    with pytest.raises(ValueError, match="A tag stands before text"):
+    with pytest.raises(ValueError, match="Only text can have a tag"):
         TrainingData.build([Corpus("a", shards, tag="<a>")], [])
     assert not (tmp_path / "new").exists()
 
