@@ -1,4 +1,4 @@
-"""Sources: inputs of a model and their conversion to features; names load on first use."""
+"""Sources: the inputs of a model and their conversion to features. Names load on first use."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 
@@ -12,7 +12,7 @@ MODULE_OF = {
     "TextSource": "text_source",
 }
 
-# Name on the command line -> (class, preset of its trainings); "text" learns its vocabulary.
+# Name on the command line -> (class, preset for training); "text" learns its vocabulary.
 NAMED = {"image": ("ImageSource", "images"), "speech": ("AudioSource", "speech")}
 
 __all__ = [*MODULE_OF]

@@ -1,4 +1,4 @@
-"""Speech as a source: sound files in, samples at 16 kHz to the model."""
+"""Source for speech: reads sound files and gives the model samples at 16 kHz."""
 
 import os
 import zlib
@@ -20,32 +20,34 @@ from keras_bahdanau.sources.picture import Picture
 from keras_bahdanau.sources.source import Source
 from keras_bahdanau.sources.wav import LOUDEST, STILL, resampled, wav_format, wav_samples
 
-POSITIONS = 100  # a second
-_BYTES = 192_000 // POSITIONS * 4  # bytes per position, beyond which a file is cut
-_MOST = 100_000  # most positions, unless an option says less
+POSITIONS = 100  # per second
+_BYTES = 192_000 // POSITIONS * 4  # maximum bytes per position; the rest of a file is cut off
+_MOST = 100_000  # maximum positions, unless an option sets fewer
 _AT_ONCE = 2  # rows of a batch that a graph decodes in parallel
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class AudioSource(Source):
-    """Sound, of which the model gets samples at 16 kHz of one channel.
+    """Source for sound, which gives the model samples at 16 kHz in one channel.
 
-    An input is the content of a WAV file (PCM of 8, 16, 24 or 32 bits, floats of 32 or 64; 1 to 192
-    kHz; the mean of up to 64 channels), its path as `pathlib.Path`, or a pair (array, rate). With
-    `soundfile` installed it may be any form that this reads (FLAC, OGG, MP3, AIFF, AU, CAF, mu-law,
-    A-law); it is decoded before the request. Other bytes, truncated or unreadable files, and
-    digital silence are sounds without samples. A
-    position is a frame of 10 ms. A sound of more than `longest` positions, or 7,680 bytes for each,
-    is cut. Features are `Samples`: float32 values `(batch, samples)`, and int32 lengths `(batch,)`,
-    in positions.
+    An input is the content of a WAV file, its path as `pathlib.Path`, or a pair (array, rate). A
+    WAV file may contain PCM of 8, 16, 24 or 32 bits, or floats of 32 or 64 bits, at 1 to 192 kHz;
+    up to 64 channels are averaged. With `soundfile` installed, an input may also be in any format
+    that this package reads (FLAC, OGG, MP3, AIFF, AU, CAF, mu-law, A-law); it is decoded before the
+    request is made. Other bytes, truncated or unreadable files, and digital silence count as sounds
+    without samples.
+
+    A position is a frame of 10 ms. A sound is cut after `longest` positions, or after 7,680 bytes
+    for each of them. Features are `Samples`: float32 values `(batch, samples)`, and int32 lengths
+    `(batch,)` in positions.
 
     Args:
-        bands: Positive integer. Number of mel bands of the front end.
-        normalization: "utterance", "global" or "none": see `AudioFrames`.
-        longest: Positive integer. Most positions unless a search option sets another number.
+        bands: Positive integer. Number of mel bands in the front end.
+        normalization: "utterance", "global" or "none" (see `AudioFrames`).
+        longest: Positive integer. Maximum number of positions, unless a search option overrides it.
 
     Raises:
-        ValueError: If a number is out of range, or `normalization` is unknown.
+        ValueError: If a number is out of range or `normalization` is unknown.
 
     Example:
         >>> source = AudioSource()
@@ -69,11 +71,11 @@ class AudioSource(Source):
     assets = {}
     descriptions = {
         "samples": (
-            "Sound of one channel, 16,000 samples a second, full scale 1. Zeros fill its last "
-            "frame; padding may hold anything.",
+            "Sound with one channel, 16,000 samples per second and full scale 1. Zeros fill its "
+            "last frame; padding may contain any values.",
             ("batch", "samples"),
         ),
-        "lengths": ("Number of frames of 160 samples that count.", ("batch",)),
+        "lengths": ("Number of valid frames of 160 samples.", ("batch",)),
     }
 
     def __init__(self, bands=80, normalization="utterance", longest=3000):
@@ -112,8 +114,8 @@ class AudioSource(Source):
         return {**super().limits(longest), "max_source_bytes": longest * _BYTES}
 
     def reading_bytes(self, rows, longest):
-        # a file's bytes, as numbers of one byte, and twice as floats; the rows, before and after
-        # they are padded
+        # the bytes of a file, the same as uint8 values and twice as floats; then the rows before
+        # and after padding
         files = min(rows, _AT_ONCE) * longest * _BYTES * (1 + 1 + 2 * 4)
         return files + 3 * rows * longest * HOP * 4
 
@@ -178,7 +180,7 @@ class AudioSource(Source):
 
 
 class AudioRows(DecodedRows):
-    """Sounds of a list of inputs: the rows of an `AudioSource`. Headers are `SoundSize`."""
+    """Rows of an `AudioSource`: the sounds of a list of inputs. Headers are `SoundSize`."""
 
     def measured(self, headers, longest):
         rates, blocks, frames = np.array(headers, np.int64).reshape(-1, 3).T
@@ -197,9 +199,12 @@ class AudioRows(DecodedRows):
     input_signature=[tf.TensorSpec((), tf.string), tf.TensorSpec((), tf.int64)], autograph=False
 )
 def _row(content, longest):
-    """The bytes of one sound -> (samples, positions, whether it has more): see `AudioSource`."""
+    """Decode the bytes of one sound to at most `longest` positions (see `AudioSource`).
+
+    Returns (samples, number of positions, whether the sound is longer).
+    """
     size = tf.cast(tf.strings.length(content), tf.int64)
-    size = tf.where(size < sounds.MOST_BYTES, size, 2 * size)  # more than was read
+    size = tf.where(size < sounds.MOST_BYTES, size, 2 * size)  # only a part of the file was read
     form = wav_format(content, size)
     block = form.channels * form.width
     allowed = tf.minimum(longest * form.rate // POSITIONS, longest * _BYTES // block)
@@ -214,7 +219,7 @@ def _row(content, longest):
 
 
 def _decoded(audio_bytes, longest):
-    """(`Samples`, truncated) of a batch, row by row."""
+    """Decode a batch row by row; returns (`Samples`, truncated bool `(batch,)`)."""
     most = tf.constant(longest, tf.int64)
     values, lengths, truncated = tf.map_fn(
         lambda content: _row(content, most),
@@ -234,12 +239,12 @@ def _decoded(audio_bytes, longest):
 
 
 def _check_sound(name, raw):
-    """Raise an error unless this is bytes, the path of a file, or a pair, and can be decoded."""
+    """Raise an error unless an input is bytes, a path or a pair, and its format can be decoded."""
     if isinstance(raw, tuple | list):
         sounds.pair_of(raw)
         return
     if not isinstance(raw, bytes | os.PathLike):
-        hint = " Give pathlib.Path(...) for a file." if isinstance(raw, str) else ""
+        hint = " Pass pathlib.Path(...) for a file." if isinstance(raw, str) else ""
         raise TypeError(
             f"`{name}` must be the bytes of a sound file, its path, or a pair (array, rate). "
             f"Received: {raw!r:.80}.{hint}"
@@ -255,7 +260,7 @@ def _label(index):
 
 
 def _tone(seconds, frequency, rate):
-    """A tone as the content of a 16-bit WAV file."""
+    """Return a tone as the content of a 16-bit WAV file."""
     steps = np.arange(round(seconds * rate)) / rate
     wave = np.sin(2 * np.pi * frequency * steps) * 2**13
     return sounds.encoded(wave.astype(np.int16)[:, np.newaxis], rate)

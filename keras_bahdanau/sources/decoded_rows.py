@@ -1,4 +1,4 @@
-"""Rows of inputs, usually files, that are decoded when needed; and their cache on disk."""
+"""Rows of inputs, usually files, that are decoded on demand, and a disk cache for them."""
 
 import abc
 import concurrent.futures
@@ -22,26 +22,26 @@ from keras_bahdanau.files.whole_file import open_regular, read_or, replacing
 from keras_bahdanau.settings.cores import usable_cores
 from keras_bahdanau.settings.option import check_value, number
 
-GIGABYTES = number(0, 1_000_000)  # of all files
+GIGABYTES = number(0, 1_000_000)  # total size of the files
 _SUFFIX, _UNFINISHED = ".features", ".unfinished"
-_HEAD = struct.Struct("<8s32sIQ")  # mark, key, CRC-32 of the values and their bytes
+_HEAD = struct.Struct("<8s32sIQ")  # mark, key, and CRC-32 and size in bytes of the values
 _MARK = b"kbcache1"
-LARGEST, _SPARE = 2**31, 2**20  # bytes of an array, and of its last position
-_LEFT_ALONE = 3600  # seconds: an older unfinished file is from a killed process
+LARGEST, _SPARE = 2**31, 2**20  # maximum bytes of an array, and of its last position
+_LEFT_ALONE = 3600  # seconds; an older unfinished file was left by a killed process
 
 
 def side_by_side(function, *lists):
-    """Results of a function on the elements of lists, as from `map`, computed by threads."""
+    """Return a list of the results of `map(function, *lists)`, computed in threads."""
     with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:
         return [*pool.map(function, *lists)]
 
 
 class DecodedRows(abc.ABC):
-    """Rows of inputs whose headers are read first; `padded` decodes the content in parallel.
+    """Rows of inputs, of which only the headers are read until `padded` decodes them in parallel.
 
-    `lengths`, int `(rows,)`, are positions by the headers, at most `longest`; `truncated`, bool,
-    marks the rows that have more; `broken`, bool, marks rows with a valid header that
-    can't be decoded, or whose file became unreadable.
+    `lengths`, int `(rows,)`, is the number of positions according to the headers, at most
+    `longest`. `truncated`, bool `(rows,)`, marks the rows that are longer. `broken`, bool
+    `(rows,)`, marks rows that have a valid header but can't be decoded or read.
     """
 
     blank = 0  # value of padding
@@ -54,28 +54,34 @@ class DecodedRows(abc.ABC):
 
     @abc.abstractmethod
     def measured(self, headers, longest):
-        """(lengths, truncated) of inputs with these headers: see the attributes."""
+        """Return the attributes (lengths, truncated) of inputs with these headers."""
 
     @abc.abstractmethod
     def decoded(self, raw, header, longest):
-        """At most `longest` values of an input, none if broken; OSError for an unreadable file."""
+        """Return the values of at most `longest` positions of an input; none if it is broken.
+
+        Raises OSError if its file can't be read.
+        """
 
     @abc.abstractmethod
     def positions(self, array):
-        """Number of positions of a decoded array."""
+        """Return the number of positions of a decoded array."""
 
     def cut(self, longest):
         longest = min(longest, self._longest)
         return type(self)(self._source, self._inputs, self._headers, longest, self.broken)
 
     def padded(self, members, shape):
-        """The member rows as features of a shape `(rows, source_time)`, padded with `blank`."""
+        """Return the rows `members` as features, padded with `blank`.
+
+        `shape` is `(rows, source_time)`.
+        """
         specs = self._source.batch_spec(*shape)
         values = np.full(specs.values.shape, self.blank, specs.values.dtype.as_numpy_dtype)
         lengths = np.zeros(shape[0], np.int32)
 
         def fill(row, member):
-            array = read_or(None, self.array, member)  # then the cache does not keep it
+            array = read_or(None, self.array, member)  # the cache does not keep unreadable files
             if array is not None:
                 array = array[tuple(map(slice, values.shape[1:]))]
                 values[(row, *map(slice, array.shape))] = array
@@ -86,7 +92,7 @@ class DecodedRows(abc.ABC):
         return type(specs)(values, lengths)
 
     def array(self, member):
-        """The values of a member row, decoded or from the cache."""
+        """Return the values of the row `member`, decoded or from the cache."""
         raw, cache = self._inputs[member], self._source.cache
 
         def decoded():
@@ -95,7 +101,7 @@ class DecodedRows(abc.ABC):
 
         if cache is None:
             return decoded()
-        # a complete array is the same under every limit
+        # an array that is not truncated is the same for every limit
         longest = self._longest if self.truncated[member] else None
         values = self._source.batch_spec(1, int(self.lengths[member])).values
         most = 2 * values.shape.num_elements() * values.dtype.size + _SPARE
@@ -103,11 +109,12 @@ class DecodedRows(abc.ABC):
 
 
 class FeatureCache:
-    """Cache of decoded inputs, one file each, which several processes may share.
+    """Cache of decoded inputs, with one file per input, which several processes can share.
 
     The name of a file is a hash of the source's config, the versions of the decoders, and the
-    input: its bytes, or the path, size and time of a file. A file is written completely or not at
-    all; damaged files are replaced. Arguments and errors: as in `Source.cached`.
+    input: its bytes, or the path, size and modification time of its file. A file is written
+    completely or not at all, and damaged files are replaced. Arguments and errors are those of
+    `Source.cached`.
     """
 
     def __init__(self, source, directory, gigabytes=32, say=print):
@@ -122,14 +129,15 @@ class FeatureCache:
         self._dtype = values.dtype.as_numpy_dtype
         self._shape = [-1 if size is None else size for size in values.shape[1:]]
         self._lock = threading.Lock()
-        self._bytes = None  # of all files, as far as known
-        self._counted = 0  # when they were last counted
+        self._bytes = None  # total size of the files, as far as this process knows
+        self._counted = 0  # total size when it was last counted
         self._full = False
 
     def array(self, raw, longest, decode, most=LARGEST):
-        """The array of an input, cut to `longest` positions if given: from its file or `decode()`.
+        """Return the array of an input, from its cache file or from `decode()`.
 
-        A file of more than `most` bytes is damaged: it is not read.
+        The array is cut to `longest` positions unless that is None. A file of more than `most`
+        bytes counts as damaged and is not read.
         """
         identity = _identity(raw)
         if identity is None:
@@ -143,7 +151,7 @@ class FeatureCache:
         return array
 
     def _read(self, path, key, most):
-        """The array of a file; None if the file is missing or incomplete."""
+        """Return the array in a file; None if the file is missing or incomplete."""
         try:
             with open_regular(path) as file:
                 mark, owner, crc, size = _HEAD.unpack(file.read(_HEAD.size))
@@ -170,25 +178,25 @@ class FeatureCache:
             self._end(str(error).partition(" Make room")[0])
 
     def _has_room(self, size):
-        """True if a file of so many bytes may be written; it is counted then."""
+        """Return True, and count the file, if a file of `size` bytes may be written."""
         with self._lock:
             if self._full:
                 return False
-            # other processes write too
+            # other processes also write files
             if self._bytes is None or self._bytes - self._counted > self._most // 100:
                 self._bytes = self._counted = self._count()
             if self._bytes + size <= self._most:
                 self._bytes += size
                 return True
-        self._end(f"it has {self._bytes / 10**9:.3g} GB of {self._most / 10**9:.3g} GB")
+        self._end(f"it uses {self._bytes / 10**9:.3g} GB of {self._most / 10**9:.3g} GB")
         return False
 
     def _count(self):
-        """Bytes of all files; unfinished ones are removed."""
+        """Return the total size of the files in bytes, and remove old unfinished files."""
         total = 0
         with os.scandir(self._directory) as entries:
             for entry in entries:
-                with contextlib.suppress(OSError):  # renamed in the meantime, or of another user
+                with contextlib.suppress(OSError):  # renamed meanwhile, or owned by another user
                     if entry.name.endswith(_SUFFIX):
                         total += entry.stat().st_size
                     elif entry.name.endswith(_UNFINISHED):
@@ -201,13 +209,13 @@ class FeatureCache:
             was_full, self._full = self._full, True
         if not was_full:
             self._say(
-                f"the cache {str(self._directory)!r} takes no more files ({reason}): the others "
-                "are decoded each time"
+                f"the cache {str(self._directory)!r} accepts no more files ({reason}): inputs that "
+                "are not in it are decoded each time"
             )
 
 
 def _identity(raw):
-    """Bytes that identify an input; None for an array."""
+    """Return bytes that identify an input; None for an array."""
     if isinstance(raw, bytes):
         return hashlib.sha256(raw).digest()
     if not isinstance(raw, os.PathLike):

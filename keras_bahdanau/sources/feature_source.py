@@ -1,4 +1,4 @@
-"""Frames of numbers as a source, such as measurements or speech features."""
+"""Source for frames of values, such as measurements or speech features."""
 
 import zlib
 
@@ -12,16 +12,16 @@ from keras_bahdanau.sources.picture import Picture
 from keras_bahdanau.sources.source import Source, refuse_convolutions
 
 _EDGE_LENGTHS = (0, 1, 2, 7, 40)
-LARGEST = 1e12  # largest value: neither products with weights nor their squares overflow
+LARGEST = 1e12  # largest value, so that products with weights and their squares don't overflow
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class FeatureSource(Source):
-    """Sequences of frames, each a vector of `size` numbers.
+    """Source for sequences of frames, each of which is a vector of `size` values.
 
-    An input is a finite array `(time, size)`, clipped to ±1e12. Features are `Frames`: float32
-    values `(batch, source_time, size)` and int32 lengths `(batch,)`. Raises ValueError if `size` is
-    not a positive integer.
+    An input is an array `(time, size)` of finite values, which are clipped to ±1e12. Features are
+    `Frames`: float32 values `(batch, source_time, size)` and int32 lengths `(batch,)`. Raises
+    ValueError if `size` is not a positive integer.
 
     Example:
         >>> source = FeatureSource(40)
@@ -64,20 +64,20 @@ class FeatureSource(Source):
         if isinstance(inputs, np.ndarray) and inputs.ndim == 2:
             raise TypeError(
                 f"`{name}` must be a list of arrays (time, {self.size}). "
-                f"Received: one array of the shape {inputs.shape}. Put it in a list."
+                f"Received: one array of shape {inputs.shape}. Put it in a list."
             )
         for number, raw in enumerate(inputs):
             array = _array(raw)
             if array is None:
                 received = f"={raw!r:.80}"
             elif array.ndim != 2 or array.shape[1] != self.size:
-                received = f" of the shape {array.shape}"
+                received = f" of shape {array.shape}"
             elif not np.isfinite(array).all():
-                received = f" of the shape {array.shape}, with NaN or infinity"
+                received = f" of shape {array.shape}, with NaN or infinity"
             else:
                 continue
             raise ValueError(
-                f"`{name}` must hold arrays (time, {self.size}) of finite numbers, as float32. "
+                f"`{name}` must contain arrays (time, {self.size}) of values finite in float32. "
                 f"Received: {name}[{number}]{received}."
             )
 
@@ -123,18 +123,18 @@ class FeatureSource(Source):
 
 
 def _array(raw):
-    """An input as float32, or None if it is not an array of real numbers."""
+    """Return an input as float32, or None if it is not an array of real numbers."""
     try:
         if np.iscomplexobj(raw):
             return None
-        with np.errstate(over="ignore"):  # overflow to infinity is found by the check
+        with np.errstate(over="ignore"):  # `check` finds values that overflow to infinity
             return np.asarray(raw, np.float32)
     except (TypeError, ValueError):
         return None
 
 
 class FrameRows:
-    """Frames of many inputs, unpadded, `lengths` of each: the rows of a `FeatureSource`."""
+    """Rows of a `FeatureSource`: the unpadded frames of many inputs, and their `lengths`."""
 
     def __init__(self, inputs, size):
         arrays = (np.asarray(raw, np.float32).reshape(-1, size) for raw in inputs)
@@ -146,7 +146,7 @@ class FrameRows:
         return FrameRows([raw[:longest] for raw in self._inputs], self._size)
 
     def padded(self, members, shape):
-        """The member rows as `Frames` of a shape `(rows, time)`, padded with 0."""
+        """Return the rows `members` as `Frames`, padded with 0; `shape` is `(rows, time)`."""
         values = np.zeros((*shape, self._size), np.float32)
         lengths = np.zeros(shape[0], np.int32)
         for row, member in enumerate(members):

@@ -1,7 +1,7 @@
 """Decoding of PNG and JPEG files to the pixels that a model reads, in a TensorFlow graph.
 
-Decompression bombs are rejected: each scan of a JPEG file needs a pass over all pixels, each
-compressed text of a PNG file may expand to 8 MB, and its pixels to a thousand times their bytes.
+Decompression bombs are rejected. Each scan of a JPEG file needs a pass over all pixels. In a PNG
+file, each compressed text may expand to 8 MB, and the pixels to a thousand times their size.
 """
 
 import functools
@@ -10,29 +10,29 @@ import tensorflow as tf
 
 from keras_bahdanau.layers.front_ends.image_patches import PAPER
 
-MOST_BYTES = 2**24  # of a file
-MOST_PIXELS = 2**24  # that it declares
-PIXEL_BYTES = 32  # bytes of memory per pixel while an image is read: 24 measured
+MOST_BYTES = 2**24  # maximum size of a file
+MOST_PIXELS = 2**24  # maximum number of pixels that a file declares
+PIXEL_BYTES = 32  # bytes of memory per pixel while an image is read; 24 were measured
 HEAD = 2**18  # bytes; most headers are shorter
-_MOST_SCANS = 64  # of a JPEG file; ten are usual
+_MOST_SCANS = 64  # in a JPEG file; ten are usual
 _SCAN = b"\xff\xda"  # marker after the header of a JPEG file
-_MOST_TEXTS = 8  # chunks zTXt and iTXt of a PNG file, compressed or not
-_MOST_CHUNKS = 2**13  # least bytes of a chunk of a PNG file; programs write 4 kB or more
-_SPARE = 2**16  # bytes of compressed pixels, even of a small image: they expand to at most 68 MB
-_CHANNELS = (1, 0, 3, 1, 2, 0, 4)  # by the type of colour in the header of a PNG file
+_MOST_TEXTS = 8  # zTXt and iTXt chunks in a PNG file, compressed or not
+_MOST_CHUNKS = 2**13  # in a PNG file; programs write chunks of 4 kB or more
+_SPARE = 2**16  # compressed bytes allowed even for a small image; they expand to at most 68 MB
+_CHANNELS = (1, 0, 3, 1, 2, 0, 4)  # by the colour type in the header of a PNG file
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_GREY = (77, 150, 29)  # of 256: luma of red, green and blue (ITU-R BT.601)
+_GREY = (77, 150, 29)  # of 256: luma weights of red, green and blue (ITU-R BT.601)
 _EXIF = b"Exif\0\0"  # beginning of the EXIF part of a file
-# tag 274, of one number of 16 bits, with the lower byte first, and with the higher one
+# tag 274 with one 16-bit number, with the low byte first and with the high byte first
 _LOWER_FIRST = b"\x12\x01\x03\x00\x01\x00\x00\x00"
 _HIGHER_FIRST = b"\x01\x12\x00\x03\x00\x00\x00\x01"
-_PNG_EXIF = b"eXIf"  # name of the chunk of a PNG file with the same content
+_PNG_EXIF = b"eXIf"  # name of the PNG chunk with the same content
 UPRIGHT = 1
-FAINTEST = 8  # of 255: the range that JPEG's rounding leaves on blank paper
+FAINTEST = 8  # of 255: the range of levels that JPEG rounding leaves on blank paper
 
 
 class ImageDecoder:
-    """Functions of a TensorFlow graph that scale one image to pixels of a fixed height."""
+    """TensorFlow graph functions that decode an image and scale it to a fixed height."""
 
     def __init__(self, height, width, channels, cell, ink):
         self.height, self.width, self.channels = height, width, channels
@@ -48,17 +48,21 @@ class ImageDecoder:
         }
 
     def scaled(self, high, wide):
-        """(rows, columns), int64, scaled to fill the height or the width; 0 below half a pixel."""
+        """Return int64 (rows, columns) of an image scaled to fill the height or the width.
+
+        A side of less than half a pixel is 0.
+        """
         high, wide = (tf.cast(side, tf.int64) for side in (high, wide))
         rows = (2 * high * self.width + wide) // (2 * wide)
         columns = (2 * wide * self.height + high) // (2 * high)
         return tf.minimum(rows, self.height), tf.minimum(columns, self.width)
 
     def _rows(self, contents):
-        """(pixels, columns) of many files, strings `(batch,)` of any bytes.
+        """Decode many files, strings `(batch,)` of any bytes.
 
-        Pixels uint8 `(batch, height, width, channels)`, as wide as the widest, at least one cell;
-        int32 `(batch,)`, columns of cells, is 0 where no image can be read.
+        Returns (pixels, columns). `pixels` is uint8 `(batch, height, width, channels)`, as wide as
+        the widest image and at least one cell wide. `columns`, int32 `(batch,)`, is the number of
+        columns of cells, 0 where no image can be read.
         """
         nothing = tf.data.Dataset.from_tensors(self._nothing())
 
@@ -78,12 +82,15 @@ class ImageDecoder:
         return pixels[:-1], columns[:-1]
 
     def _declared_columns(self, head, length):
-        """Columns of cells by the beginning of a file of so many bytes, 0 if it is refused."""
+        """Return the number of columns of cells that a file's header declares; 0 if rejected.
+
+        `head` is the beginning of a file of `length` bytes.
+        """
         _, columns = self._picture(head, length)
         return -(-columns // self.cell)
 
     def _picture(self, content, length):
-        """(rows, columns) of a file's pixels; both 0 if it is rejected."""
+        """Return (rows, columns) of a file's scaled pixels; both are 0 if the file is rejected."""
         size = tf.cast(_declared_size(content), tf.int64)
         high, wide = tf.maximum(size[0], 1), tf.maximum(size[1], 1)
         rows, columns = self.scaled(high, wide)
@@ -92,7 +99,10 @@ class ImageDecoder:
         return [tf.cast(tf.where(fine, side, 0), tf.int32) for side in (rows, columns)]
 
     def _read(self, content):
-        """Pixels of one file; an error if it is broken, no columns if it is rejected."""
+        """Return the pixels of one file, without columns if it is rejected.
+
+        A broken file raises an error.
+        """
         rows, _ = self._picture(content, tf.strings.length(content))
 
         def decoded():
@@ -106,11 +116,11 @@ class ImageDecoder:
         return tf.cond((rows > 0) & is_harmless(content), decoded, self._nothing)
 
     def _drawn(self, pixels):
-        """The same for pixels uint8 `(high, wide, depth)` with non-empty sides."""
+        """Scale uint8 pixels `(high, wide, depth)`, with sides above 0, as `_read` does."""
         return self._placed(self._ink(pixels))
 
     def _ink(self, pixels):
-        """Uint16 `(high, wide, channels)`, 256 times the ink on blank paper."""
+        """Return 256 times the ink on blank paper, uint16 `(high, wide, channels)`."""
         depth = pixels.shape[-1]
         ink = pixels[..., : min(depth, 3)]
         ink = tf.cast(PAPER - ink if self.ink == "dark" else ink, tf.uint16)
@@ -124,9 +134,9 @@ class ImageDecoder:
         return tf.concat([ink * 256] * (self.channels // ink.shape[-1]), axis=-1)
 
     def _placed(self, ink):
-        """Pixels of scaled ink, in the middle of the height, with paper up to whole cells.
+        """Scale ink and center it vertically, with paper on the right up to a whole cell.
 
-        An image of one colour is empty: it has no columns.
+        An image of a single colour is empty and has no columns.
         """
         most, least = tf.reduce_max(ink, axis=[0, 1]), tf.reduce_min(ink, axis=[0, 1])
         is_blank = tf.reduce_all(most - least <= FAINTEST * 256)  # in each channel
@@ -147,7 +157,7 @@ class ImageDecoder:
 
 @functools.lru_cache(maxsize=16)
 def decoder(*settings):
-    """The `ImageDecoder` of these settings, whose graphs are traced once."""
+    """Return the `ImageDecoder` for these settings; its graphs are traced only once."""
     return ImageDecoder(*settings)
 
 
@@ -156,12 +166,15 @@ def _graph(function, signature):
 
 
 def is_png(content):
-    """True for the bytes of a PNG file."""
+    """Return True for the bytes of a PNG file."""
     return tf.strings.substr(content, 0, len(_SIGNATURE)) == _SIGNATURE
 
 
 def _decoded_png(content):
-    """Pixels uint8 `(high, wide, 4)`; opaque is 255, even if libpng counts fewer bits."""
+    """Decode a PNG file to uint8 `(high, wide, 4)`.
+
+    Opaque pixels have alpha 255, even if libpng uses fewer bits.
+    """
     pixels = tf.io.decode_png(content, channels=4)
     head = tf.strings.split(content, b"IDAT")[0]
     bits = tf.io.decode_raw(tf.strings.substr(head, 24, 1), tf.uint8)  # (1,)
@@ -175,7 +188,7 @@ def _decoded_jpeg(content):
 
 
 def _orientation(content):
-    """EXIF orientation of a PNG or JPEG file, from its first EXIF part."""
+    """Return the EXIF orientation of a PNG or JPEG file, from its first EXIF part."""
     camera = tf.cond(
         is_png(content),
         lambda: _behind(content, _PNG_EXIF),
@@ -185,7 +198,10 @@ def _orientation(content):
 
 
 def _declared_size(head):
-    """Int32 (high, wide) from the header, without decoding; zeros or an error without a header."""
+    """Return int32 (high, wide) from a file's header, without decoding the pixels.
+
+    Without a valid header the sides are 0, or an error is raised.
+    """
     size = _stored_size(head)
     return tf.where(is_turned(_orientation(head)), size[::-1], size)
 
@@ -193,11 +209,11 @@ def _declared_size(head):
 def _stored_size(head):
     return tf.cond(
         is_png(head),
-        # width and height, after the signature, the length and the name of the first chunk
+        # width and height follow the signature, and the length and name of the first chunk
         lambda: tf.io.decode_raw(tf.strings.substr(head, 16, 8), tf.int32, little_endian=False)[
             ::-1
         ],
-        # libjpeg would complain on standard error
+        # without this check, libjpeg would write to standard error
         lambda: tf.cond(
             (tf.strings.substr(head, 0, 2) == b"\xff\xd8") & _has(head, _SCAN),
             lambda: tf.io.extract_jpeg_shape(head)[:2],
@@ -208,10 +224,10 @@ def _stored_size(head):
 
 @tf.function(input_signature=[tf.TensorSpec((), tf.string)], autograph=False)
 def is_harmless(content):
-    """True if a file has no scans or texts that take long to decompress."""
+    """Return True unless a file has scans, texts or pixels that take long to decompress."""
     texts = _count(content, b"zTXt") + _count(content, b"iTXt")
-    # a marker and the high byte of its length: random bytes after an image, such as the film of a
-    # phone, have it once in 16 million
+    # a marker and the high byte of its length, which random bytes after an image, such as the video
+    # of a phone's moving photo, contain once in 16 million
     scans = _count(content, _SCAN + b"\x00")
     return tf.cond(
         is_png(content),
@@ -221,12 +237,12 @@ def is_harmless(content):
 
 
 def _pixels_fit(content):
-    """True if the compressed pixels of a PNG file are no longer than its header implies."""
+    """Return True if the compressed pixels of a PNG file are no longer than its header implies."""
     head = tf.strings.substr(content, 16, 10)
     head = tf.cast(tf.io.decode_raw(tf.strings.join([head, bytes(10)]), tf.uint8), tf.int64)[:10]
     wide, high = (tf.reduce_sum(head[i : i + 4] * [1 << 24, 1 << 16, 256, 1]) for i in (0, 4))
     depth = tf.gather(tf.constant(_CHANNELS, tf.int64), tf.minimum(head[9], 6)) * head[8]  # bits
-    # a line and its filter; interlaced lines are shorter, and more
+    # the bytes of a line and its filter type; an interlaced image has more, shorter lines
     most = 2 * high * ((wide * depth + 7) // 8 + 1) + _SPARE
     behind = tf.strings.length(tf.strings.split(content, b"IDAT", maxsplit=1)[-1])
     return tf.cond(
@@ -237,7 +253,10 @@ def _pixels_fit(content):
 
 
 def _count_pixel_bytes(content):
-    """Bytes of all IDAT chunks of a PNG file, int64 `()`; the file's size if there are too many."""
+    """Return the total size of the IDAT chunks of a PNG file, int64 `()`.
+
+    If the file has too many chunks, the result is the size of the file.
+    """
     size = tf.cast(tf.strings.length(content), tf.int64)
 
     def count(number, place, total):
@@ -266,7 +285,7 @@ def _count(content, part):
 
 
 def orientation_of(camera):
-    """EXIF orientation, int32 `()`, from the EXIF part of a file; 1 if unknown."""
+    """Return the EXIF orientation, int32 `()`, from the EXIF part of a file; 1 if unknown."""
     low = _byte(_behind(camera, _LOWER_FIRST), 0)
     high = _byte(_behind(camera, _HIGHER_FIRST), 1)
     order = tf.strings.substr(camera, 0, 2)
@@ -275,12 +294,12 @@ def orientation_of(camera):
 
 
 def is_turned(orientation):
-    """True if height and width are swapped when an image is set upright."""
+    """Return True if height and width are swapped when an image is rotated upright."""
     return orientation >= 5
 
 
 def upright(pixels, orientation):
-    """An image `(high, wide, depth)`, rotated and mirrored to be upright."""
+    """Rotate and mirror an image `(high, wide, depth)` so that it is upright."""
     pixels = _if(is_turned(orientation), lambda: tf.transpose(pixels, (1, 0, 2)), pixels)
     mirrored = tf.reduce_any(orientation == [2, 3, 6, 7])
     pixels = _if(mirrored, lambda: tf.reverse(pixels, [1]), pixels)
@@ -293,12 +312,12 @@ def _if(condition, changed, pixels):
 
 
 def _behind(content, part):
-    """The content after the first occurrence of a part; "" if there is none."""
+    """Return the content after the first occurrence of `part`; "" if there is none."""
     pieces = tf.strings.split(content, part, maxsplit=1)
     return tf.strings.reduce_join(pieces[1:])
 
 
 def _byte(content, index):
-    """A byte of a string as an int32; 0 after its end."""
+    """Return a byte of a string as int32; 0 after the end of the string."""
     padded = tf.strings.join([content, b"\0\0"])
     return tf.cast(tf.io.decode_raw(tf.strings.substr(padded, index, 1), tf.uint8)[0], tf.int32)

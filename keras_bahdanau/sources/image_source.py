@@ -1,4 +1,4 @@
-"""Images as a source: files, their bytes, or arrays of pixels."""
+"""Source for images, given as files, their bytes, or arrays of pixels."""
 
 import functools
 
@@ -17,34 +17,38 @@ from keras_bahdanau.sources.picture import Picture
 from keras_bahdanau.sources.source import Source
 
 _HIGHEST, _WIDEST = 1024, 16_384
-_LINE = 16  # times as wide as high: more is a line of text
+_LINE = 16  # an image whose width is more than this many times its height is a line of text
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ImageSource(Source):
-    """Images, scaled to one height.
+    """Source for images, which are scaled to a fixed height.
 
-    An input is the bytes of a PNG or JPEG file; its path, an `os.PathLike`; or an array
-    `(high, wide)` or `(high, wide, 1 or 3)`, of uint8 from 0 to 255, or of floats from 0 to 1; 0 is
-    black.
+    An input is the bytes of a PNG or JPEG file, its path as an `os.PathLike`, or an array
+    `(high, wide)` or `(high, wide, 1 or 3)` of uint8 values from 0 to 255 or floats from 0 to 1,
+    with 0 for black.
 
-    An image that would be too wide is scaled to `width`, and centred in the height. Transparent
-    pixels show the paper, and files are rotated by their EXIF orientation. Empty inputs are bytes
-    that are not an image, images of more than 2^24 pixels or bytes according to the header, images
-    of a single colour (levels differ by no more than 8 of 255), and unreadable files. Positions are
-    square cells, column by column; a name "x,y" is that of the cell in column x and row y. Features
-    are `Pixels`. If `width` is more than 16 times `height`, images are lines of text: the front end
-    makes one vector of each column of cells, and an alignment names its upper cell.
+    An image that would be too wide is scaled to `width` instead and centred vertically. Transparent
+    pixels show the paper, and files are rotated according to their EXIF orientation. The following
+    inputs count as empty: bytes that are not an image, images with more than 2^24 pixels or bytes
+    according to the header, images of a single colour (levels differ by at most 8 of 255), and
+    unreadable files.
+
+    Positions are square cells in column-major order; the cell in column x and row y is named "x,y".
+    Features are `Pixels`. If `width` is more than 16 times `height`, images are lines of text: the
+    front end makes one vector from each column of cells, and an alignment uses the name of the top
+    cell.
 
     Args:
         height: Positive integer, a multiple of `cell`, at most 1024. Height in pixels.
-        width: Positive integer, a multiple of `cell`, at most 16,384. Most width in pixels.
-        channels: 1 for grey, 3 for colours.
+        width: Positive integer, a multiple of `cell`, at most 16,384. Maximum width in pixels.
+        channels: 1 for grey, 3 for colour.
         cell: 2, 4, 8, 16, 32 or 64. Height and width of a cell in pixels.
-        ink: "dark" on white paper, or "light" on black paper, which a model sees inverted.
+        ink: "dark" for dark ink on white paper, or "light" for light ink on black paper, which the
+            model sees inverted.
 
     Raises:
-        ValueError: If an argument is not as above.
+        ValueError: If an argument is invalid.
 
     Example:
         >>> source = ImageSource(height=64, width=512)
@@ -81,12 +85,12 @@ class ImageSource(Source):
         self.assets = {}
         self.descriptions = {
             "pixels": (
-                f"Pixels, 255 for paper, {height} high. Paper fills the last column of cells; "
-                "after that one, padding may hold anything.",
+                f"Pixels, with height {height} and 255 for paper. Paper fills the last column of "
+                "cells; the padding after that column may contain any values.",
                 ("batch", "height", "width", "channels"),
             ),
             "lengths": (
-                f"Number of cells that count: {self.grid_height} for each {cell} columns.",
+                f"Number of valid cells: {self.grid_height} for each {cell} columns of pixels.",
                 ("batch",),
             ),
         }
@@ -131,7 +135,7 @@ class ImageSource(Source):
 
     def cut(self, inputs, longest):
         short, rows, truncated = super().cut(inputs, longest)
-        for row in np.flatnonzero(truncated):  # an image of one colour is not cut
+        for row in np.flatnonzero(truncated):  # an image of a single colour is not truncated
             pixels = read_or(None, rows.array, row)
             truncated[row] = pixels is not None and pixels.shape[1] > 0
         return short, rows, truncated
@@ -218,7 +222,7 @@ class ImageSource(Source):
 
 
 class ImageRows(DecodedRows):
-    """Images of a list of inputs: the rows of an `ImageSource`. Headers are columns of cells."""
+    """Rows of an `ImageSource`: the images of a list of inputs. Headers are columns of cells."""
 
     blank = PAPER
 

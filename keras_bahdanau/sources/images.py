@@ -1,4 +1,4 @@
-"""Images on the host: sizes and pixels of paths, bytes and arrays; errors for anything else."""
+"""Images on the host: checks of inputs, and the sizes and pixels of files, bytes and arrays."""
 
 import os
 import zlib
@@ -14,7 +14,7 @@ from keras_bahdanau.sources.image_decoding import HEAD, MOST_BYTES, MOST_PIXELS,
 
 
 def check(name, inputs):
-    """Raise an error unless inputs are a list of images."""
+    """Raise TypeError or ValueError unless `inputs`, called `name`, is a list of images."""
     if isinstance(inputs, str | bytes | os.PathLike | np.ndarray):
         raise TypeError(
             f"`{name}` must be a list of images. Received: one {type(inputs).__name__}. "
@@ -24,41 +24,44 @@ def check(name, inputs):
         demand = _demand(raw)
         if demand:
             raise (TypeError if isinstance(raw, str) else ValueError)(
-                f"`{name}` must hold bytes of PNG or JPEG files, paths or arrays. "
+                f"`{name}` must contain bytes of PNG or JPEG files, paths or arrays. "
                 f"Received: {name}[{number}]{demand}"
             )
 
 
 def _demand(raw):
-    """The part of an error that tells why an input is not an image; "" for an image."""
+    """Return the part of an error that says why an input is not an image; "" for an image."""
     if isinstance(raw, bytes):
         return ""
     if isinstance(raw, str):
-        return f"={raw!r:.80}. Give a path as pathlib.Path(...)."
+        return f"={raw!r:.80}. Pass a path as pathlib.Path(...)."
     if isinstance(raw, os.PathLike):
-        return "" if Path(raw).is_file() else f"={str(raw)!r:.200}, which is no file."
+        return "" if Path(raw).is_file() else f"={str(raw)!r:.200}, which is not a file."
     if not isinstance(raw, np.ndarray):
-        return f" of type {type(raw).__name__}. Make it an array."
+        return f" of type {type(raw).__name__}. Convert it to an array."
     if raw.ndim not in (2, 3) or raw.ndim == 3 and raw.shape[2] not in (1, 3):
-        return f" of the shape {raw.shape}. Give (high, wide), or (high, wide, 1 or 3)."
+        return f" of shape {raw.shape}. Use (high, wide), or (high, wide, 1 or 3)."
     if raw.dtype == np.uint8:
         return ""
     # False for NaN
     if raw.dtype.kind == "f" and (raw.size == 0 or 0 <= raw.min() <= raw.max() <= 1):
         return ""
-    return f" of {raw.dtype}. Give uint8, or floats from 0 to 1."
+    return f" of dtype {raw.dtype}. Use uint8, or floats from 0 to 1."
 
 
 def declared_columns(decoder, raw):
-    """Columns of cells of an input by its header; 0 if it has none, or is rejected."""
+    """Return the number of columns of cells that an input's header declares.
+
+    The result is 0 if there is no valid header, or if the image is rejected.
+    """
     if isinstance(raw, bytes | os.PathLike):
         for most in (HEAD, MOST_BYTES):  # a photo may have depth maps before its size
             head = whole_file.content_of(raw, most)
-            # a file of the system may report size 0
+            # a system file, such as one in /proc, may report size 0
             size = max(whole_file.size_of(raw), len(head))
             is_cut = len(head) == most
             if is_cut and size > most and is_png(head):
-                head += whole_file.ending_of(raw, HEAD)  # it may hold the orientation
+                head += whole_file.ending_of(raw, HEAD)  # the orientation may be at the end
             try:
                 columns = int(decoder.declared_columns(head, size))
             except tf.errors.InvalidArgumentError:
@@ -75,7 +78,7 @@ def declared_columns(decoder, raw):
 
 
 def read(decoder, raw):
-    """Pixels uint8 `(height, width, channels)` of an input, 0 wide if it is empty."""
+    """Return the pixels of an input, uint8 `(height, width, channels)`, with width 0 if empty."""
     try:
         if isinstance(raw, bytes | os.PathLike):
             return decoder.read(content_of(raw)).numpy()
@@ -88,7 +91,7 @@ def read(decoder, raw):
 
 
 def emptiness(decoder, raw):
-    """`Emptiness` of a file without a position."""
+    """Return the `Emptiness` of a file without positions."""
     content = content_of(raw)
     form = form_of(content[:HEAD])
     if content and (form is None or form.name not in ("PNG", "JPEG")):
@@ -102,15 +105,15 @@ def emptiness(decoder, raw):
 
 
 def content_of(raw):
-    """The bytes of a file, or of the PNG file of an array; b"" for an array without a pixel."""
+    """Return the bytes of a file, or an array as a PNG file; b"" for an array without pixels."""
     if isinstance(raw, bytes | os.PathLike):
-        return whole_file.content_of(raw, MOST_BYTES + 1)  # one more: too many
+        return whole_file.content_of(raw, MOST_BYTES + 1)  # one more shows that it is too large
     pixels = pixels_of(raw)
     return tf.io.encode_png(pixels).numpy() if pixels.size else b""
 
 
 def pixels_of(raw):
-    """An array as uint8 `(high, wide, 1 or 3)`."""
+    """Convert an array to uint8 `(high, wide, 1 or 3)`."""
     array = np.asarray(raw)
     if array.dtype != np.uint8:
         array = np.rint(array.astype(np.float32) * PAPER).astype(np.uint8)
@@ -118,7 +121,7 @@ def pixels_of(raw):
 
 
 def key(raw):
-    """CRC-32 of the bytes of a file, or of the shape and pixels of an array."""
+    """Return the CRC-32 of the bytes of a file, or of the shape and pixels of an array."""
     if isinstance(raw, bytes | os.PathLike):
         return zlib.crc32(whole_file.read_or(b"", content_of, raw))
     pixels = pixels_of(raw)
@@ -126,7 +129,7 @@ def key(raw):
 
 
 def edge_cases():
-    """Empty input, broken files, one pixel, and high, wide and transparent images."""
+    """Return unusual inputs: empty, broken, a single pixel, and tall, wide, transparent images."""
     random = np.random.default_rng(0)
     png, jpeg = (
         encode(random.integers(0, 256, (9, 20, 3), np.uint8)).numpy()

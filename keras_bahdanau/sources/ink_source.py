@@ -1,4 +1,4 @@
-"""Ink as a source: the strokes of a pen, as sequences of points; and its picture."""
+"""Source for ink, the strokes of a pen as sequences of points, and a picture of it."""
 
 import itertools
 import zlib
@@ -10,29 +10,30 @@ from keras_bahdanau.layers.front_ends.frames import FrameConvolutions
 from keras_bahdanau.sources.feature_source import FeatureSource
 from keras_bahdanau.sources.picture import Picture
 
-SIZE = 8  # numbers of a frame: see `InkSource`
-STEP = 0.15  # distance along the path between two frames, in sizes of a stroke
-MOST_POINTS = 100_000  # of an input
-MOST_FRAMES = 512  # most frames of a stroke; longer strokes have larger steps
-STROKE, MOST_HEIGHT, MOST_WIDTH = 48, 256, 2048  # pixels: of a mean stroke, of the ink
-CELL, MARGIN, PEN = 8, 6, 2.0  # pixels: of a cell, around the ink, half of a line's width
+SIZE = 8  # values in a frame (see `InkSource`)
+STEP = 0.15  # distance along the path between two frames, in mean stroke sizes
+MOST_POINTS = 100_000  # maximum points in an input
+MOST_FRAMES = 512  # maximum frames in a stroke; a longer stroke gets larger steps
+STROKE, MOST_HEIGHT, MOST_WIDTH = 48, 256, 2048  # pixels: mean stroke size, limits for the ink
+CELL, MARGIN, PEN = 8, 6, 2.0  # pixels: cell size, margin around the ink, half the line width
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class InkSource(FeatureSource):
-    """Handwriting as the strokes of a pen, in the order in which they were drawn.
+    """Source for handwriting, as the strokes of a pen in the order in which they were drawn.
 
-    An input is a list of strokes, each an array `(points, 2)` of x and y, y downwards, in any unit
-    and position. It is sampled at even distances along the path, in units of the mean size of a
-    stroke. A frame (after Zhang et al. 2019, "Track, attend and parse", section 3.1) is
+    An input is a list of strokes, each an array `(points, 2)` of x and y in any unit and position;
+    y points downwards. The strokes are sampled at even distances along the path, measured in mean
+    stroke sizes. A frame (after Zhang et al. 2019, "Track, attend and parse", section 3.1) consists
+    of
 
-        x, y            position of the point from the middle of the ink, divided by ten
-        dx, dy          movement to the next point, also in the air
+        x, y            position of the point relative to the middle of the ink, divided by ten
+        dx, dy          movement to the next point, also when the pen is in the air
         ddx, ddy        difference from the previous movement
         on, up          1 if the pen stays on the paper; 1 if it is lifted here
 
-    Features and requests are those of `FeatureSource`. With `surroundings` the model also reads the
-    ink around each point: see `layers.ShapeContext`.
+    Features and requests are those of `FeatureSource`. With `surroundings`, the model also reads
+    the ink around each point (see `layers.ShapeContext`).
 
     Example:
         >>> plus = [np.array([[0, 5], [10, 5]]), np.array([[5, 0], [5, 10]])]
@@ -72,7 +73,7 @@ class InkSource(FeatureSource):
             strokes = [_stroke(stroke) for stroke in raw]
             if any(stroke is None for stroke in strokes):
                 raise ValueError(
-                    f"`{name}` must hold lists of strokes, arrays (points, 2) of finite numbers. "
+                    f"`{name}` must contain lists of strokes, arrays (points, 2) of finite values. "
                     f"Received: {name}[{number}]={raw!r:.80}."
                 )
             points = sum(map(len, strokes))
@@ -97,7 +98,7 @@ class InkSource(FeatureSource):
 
 
 def pen_frames(strokes):
-    """Frames of strokes, arrays `(points, 2)`: float32 `(time, 8)`, see `InkSource`."""
+    """Convert strokes, arrays `(points, 2)`, to frames, float32 `(time, 8)` (see `InkSource`)."""
     strokes = [np.asarray(stroke, np.float64).reshape(-1, 2) for stroke in strokes]
     strokes = [stroke for stroke in strokes if len(stroke)]
     if not strokes:
@@ -117,16 +118,16 @@ def pen_frames(strokes):
 
 
 def _sampled(stroke):
-    """Points at even distances along a stroke, including its ends."""
+    """Return points at even distances along a stroke, including its ends."""
     steps = np.hypot(*np.diff(stroke, axis=0).T)
-    way = np.concatenate([[0.0], np.cumsum(steps)])  # (points,), along the path
+    way = np.concatenate([[0.0], np.cumsum(steps)])  # (points,), distance along the path
     count = int(np.clip(round(way[-1] / STEP), 1, MOST_FRAMES - 1))
     distances = np.linspace(0, way[-1], count + 1)
     return np.stack([np.interp(distances, way, axis) for axis in stroke.T], axis=1)
 
 
 def _stroke(stroke):
-    """A stroke as an array, or None if it is invalid."""
+    """Return a stroke as an array, or None if it is invalid."""
     try:
         array = np.asarray(stroke, np.float64)
     except (TypeError, ValueError):
@@ -138,10 +139,10 @@ def _stroke(stroke):
 
 
 def ink_picture(frames):
-    """Picture of frames `(time, 8)` with a cell for each frame; None without frames."""
+    """Draw frames `(time, 8)` as a picture with a cell for each frame; None without frames."""
     if not len(frames):
         return None
-    points = frames[:, :2] * 10.0  # (time, 2), x and y in sizes of a stroke
+    points = frames[:, :2] * 10.0  # (time, 2), x and y in mean stroke sizes
     points = points - points.min(axis=0)
     size = points.max(axis=0)  # (width, height)
     scale = min(STROKE, *(np.array([MOST_WIDTH, MOST_HEIGHT]) / np.maximum(size, 1)))
@@ -154,7 +155,7 @@ def ink_picture(frames):
 
 
 def _path(points, on):
-    """Points less than a pixel apart, for the parts in which the pen stays on the paper."""
+    """Return points less than a pixel apart, where the pen stays on the paper."""
     starts, ends = points[:-1][on[:-1]], points[1:][on[:-1]]
     longest = np.abs(ends - starts).max(initial=0)
     shares = np.linspace(0, 1, int(longest) + 2)[:, np.newaxis, np.newaxis]
@@ -163,7 +164,7 @@ def _path(points, on):
 
 
 def _draw(pixels, path):
-    """Blacken the pixels near a path, partly at its edge."""
+    """Blacken the pixels near a path; pixels at the edge of the line become grey."""
     whole = np.floor(path).astype(int)  # (points, 2)
     reach = int(PEN) + 1
     for x, y in itertools.product(range(-reach, reach + 1), repeat=2):

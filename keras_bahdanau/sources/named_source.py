@@ -1,4 +1,4 @@
-"""Sources by name, `image:height=64,width=640`, and in the card of a run or of shards."""
+"""Sources from names such as `image:height=64,width=640`, and from cards of runs and shards."""
 
 import inspect
 
@@ -10,18 +10,21 @@ NAMES = ("text", *sources.NAMED)
 
 
 def parsed_source(text):
-    """(name, settings) of a source such as `image:height=64,width=640`; ValueError for others."""
+    """Parse a source such as `image:height=64,width=640` into (name, settings).
+
+    Raises ValueError if the name is unknown or the settings are malformed.
+    """
     name, _, listed = text.partition(":")
     pairs = [_setting(text, setting) for setting in listed.split(",")] if listed else []
     settings = dict(pairs)
     if len(settings) < len(pairs):
         raise ValueError(
-            "Each setting of a source may come once. "
-            f"Received: source={text!r}, which repeats one. Leave it out."
+            "Each setting of a source may appear only once. "
+            f"Received: source={text!r}, which repeats one. Remove the repetition."
         )
     if name not in NAMES or (settings and name == "text"):
         raise ValueError(
-            f"A source must be one of {', '.join(NAMES)}; {' and '.join(sources.NAMED)} take "
+            f"A source must be one of {', '.join(NAMES)}; {' and '.join(sources.NAMED)} accept "
             f"settings after a colon, such as image:height=64. Received: source={text!r}"
             f"{nearest(name, NAMES)}"
         )
@@ -29,19 +32,23 @@ def parsed_source(text):
 
 
 def inputs_by_name(text):
-    """`Source.inputs_are` of a named source. Raises as `parsed_source`."""
+    """Return `Source.inputs_are` for a named source. Raises the errors of `parsed_source`."""
     name, _ = parsed_source(text)
     return "lines" if name == "text" else "files"
 
 
 def preset_by_name(text):
-    """`Source.preset` of a named source. Raises as `parsed_source`."""
+    """Return `Source.preset` for a named source. Raises the errors of `parsed_source`."""
     name, _ = parsed_source(text)
     return "small" if name == "text" else sources.NAMED[name][1]
 
 
 def source_by_name(text):
-    """The `Source` of a string; None for "text", whose vocabulary is learned from the pairs."""
+    """Return the `Source` that a string describes.
+
+    Returns None for "text", because its vocabulary is learned from the pairs. Raises the errors of
+    `parsed_source`, and ValueError for an unknown setting.
+    """
     name, settings = parsed_source(text)
     if name == "text":
         return None
@@ -72,8 +79,8 @@ def _setting(text, setting):
 
 
 def serialized_sides(source, target):
-    """Dictionary of JSON with a `Source` and the `Subwords` of its target, for `read_sides`."""
-    import keras  # which takes its time
+    """Return a JSON dictionary of a `Source` and the target's `Subwords`, for `read_sides`."""
+    import keras  # slow to import
 
     return {
         "source": keras.saving.serialize_keras_object(source),
@@ -82,18 +89,21 @@ def serialized_sides(source, target):
 
 
 def read_sides(card):
-    """(source, target) of a card from `serialized_sides`; `Damage` if it is invalid."""
+    """Return (source, target) from a dictionary of `serialized_sides`.
+
+    Raises `Damage` if it is invalid.
+    """
     import keras
 
     from keras_bahdanau.text.subwords import Subwords
 
-    for name in sources.__all__:  # Keras finds a class only after its module is imported
+    for name in sources.__all__:  # Keras finds a class only once its module is imported
         getattr(sources, name)
     try:
         source = keras.saving.deserialize_keras_object(card["source"])
         target = Subwords.from_config(card["target"])
     except (AttributeError, ImportError, KeyError, TypeError, ValueError) as error:
-        # Keras' next lines tell how to switch its safety off
+        # the next lines of Keras' message say how to disable safe mode
         raise Damage(str(error).partition("\n")[0].partition(". ")[0]) from None
     if not isinstance(source, sources.Source):
         raise Damage("its source is not a Source")

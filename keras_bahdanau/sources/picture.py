@@ -1,4 +1,4 @@
-"""Pictures of inputs, and where the positions of a source are on them."""
+"""Pictures of inputs, which show where the positions of a source are."""
 
 from typing import NamedTuple
 
@@ -8,20 +8,20 @@ OUTLIERS = (1, 99)  # percentiles that are mapped to 0 and 1
 
 
 class Picture(NamedTuple):
-    """One input to look at, divided into cells: the positions of its source.
+    """Picture of one input, divided into cells that correspond to the positions of its source.
 
-    Cell `x * rows + y` is in column x from the left and row y from the top. Cells of the same
-    size cover the whole picture.
+    Cell `x * rows + y` is in column x from the left and row y from the top. All cells have the same
+    size, and together they cover the picture.
 
     Attributes:
-        pixels: Float array `(height, width)` or `(height, width, 3)` in [0, 1], upper row first.
+        pixels: Float array `(height, width)` or `(height, width, 3)` in [0, 1], top row first.
         positions: Integer, number of positions of the source.
-        rows: Integer, number of cells of a column; 1 for a sequence.
+        rows: Integer, number of cells in a column; 1 for a sequence.
         axis: String, unit of the x-axis, such as "seconds"; "" for none.
         scale: Float, width of a column in that unit.
-        colors: String, name of a matplotlib colormap for pixels without colours.
-        reduction: Integer, the model's number of positions per weight of an alignment.
-        cells: Int array `(positions,)`, the cell, a square, of each position. None if position j is
+        colors: String, name of a matplotlib colormap for pixels without colour.
+        reduction: Integer, number of positions that share one weight of the model's alignment.
+        cells: Int array `(positions,)`, the square cell of each position. None if position j is in
             cell j.
     """
 
@@ -43,9 +43,10 @@ class Picture(NamedTuple):
 
     @classmethod
     def heat_map(cls, frames, axis, scale=1.0):
-        """Picture of vectors `(time, size)` as colours, first value at the bottom; None if empty.
+        """Return a picture that shows vectors `(time, size)` as colours; None without vectors.
 
-        The lowest hundredth of the values is 0, the highest is 1. A frame is `scale` units long.
+        The first value of each vector is at the bottom. The lowest 1 % of the values map to 0 and
+        the highest 1 % to 1. A frame is `scale` units long.
         """
         if not len(frames):
             return None
@@ -55,18 +56,19 @@ class Picture(NamedTuple):
         return cls(pixels, len(frames), axis=axis, scale=scale, colors="magma")
 
     def maps(self, alignment):
-        """Weight of each cell, float `(target_time, rows, columns)`: the largest of its positions.
+        """Return the weight of each cell, the largest weight of a position in it.
 
-        `alignment` is float `(target_time, memory_time)`, else ValueError. Positions of a shortened
-        memory share one weight.
+        The result is float `(target_time, rows, columns)`. `alignment` is float
+        `(target_time, memory_time)`. If the encoder shortens the memory, several positions share
+        one weight. Raises ValueError if the alignment does not fit the picture.
         """
         alignment = np.asarray(alignment)
         vectors = alignment.shape[1]
         if -(-self.positions // self.reduction) != vectors:
             raise ValueError(
-                "`picture` must be of the input that was aligned, as far as it was read. "
-                f"Received: a picture of {self.positions} positions, {self.reduction} for one "
-                f"weight, and an alignment with {vectors}. "
+                "`picture` must show the input that was aligned, up to where it was truncated. "
+                f"Received: a picture of {self.positions} positions, {self.reduction} per weight, "
+                f"and an alignment with {vectors} weights. "
                 "Pass pipeline.picture(one), with the search options of the result."
             )
         shared = np.repeat(alignment, self.reduction, axis=1)[:, : self.positions]

@@ -1,6 +1,6 @@
-"""Sounds on the host: paths, bytes and arrays as the bytes of WAV files.
+"""Sounds on the host: conversion of files, bytes and arrays to the bytes of WAV files.
 
-Forms other than plain WAV are decoded by the package soundfile.
+Formats other than plain WAV are decoded by the package soundfile.
 """
 
 import io
@@ -22,7 +22,7 @@ from keras_bahdanau.files.media_forms import (
 from keras_bahdanau.files.whole_file import content_of
 from keras_bahdanau.sources.wav import LOUDEST, MOST_CHANNELS, RATES, wav_format
 
-_DECODED = {  # forms that soundfile reads
+_DECODED = {  # formats that soundfile reads
     *("FLAC", "OGG", "MP3", "AIFF", "AU", "CAF", "RIFX", "VOC"),
     *("A-law WAV", "mu-law WAV", "ADPCM WAV", "GSM WAV", "MP3 WAV"),
 }
@@ -31,19 +31,26 @@ _PCM, _FLOAT = 1, 3
 
 
 class SoundSize(NamedTuple):
-    """Size of a sound: samples a second, bytes per frame of all channels, and frames."""
+    """Size of a sound.
+
+    `rate` is in samples per second, `block` is the number of bytes in a frame of all channels, and
+    `frames` is the number of frames.
+    """
 
     rate: int
     block: int
     frames: int
 
 
-MOST_BYTES, _MOST_SECONDS = 2**30, 1000  # most bytes of a file that are read
+MOST_BYTES, _MOST_SECONDS = 2**30, 1000  # at most this much of a file is read or decoded
 BROKEN = SoundSize(RATES[0], 1, 0)
 
 
 def size_of(raw):
-    """The `SoundSize` of an input, from its header; OSError for an unreadable file."""
+    """Return the `SoundSize` of an input from its header.
+
+    Raises OSError if a file can't be read.
+    """
     if isinstance(raw, tuple | list):
         array, rate = pair_of(raw)
         return SoundSize(rate, array[:1].nbytes or 1, len(array))
@@ -58,7 +65,10 @@ def size_of(raw):
 
 
 def wav_of(raw, frames=None):
-    """WAV bytes of a sound, at least `frames` frames; b"" for a broken file of another form."""
+    """Return a sound as the bytes of a WAV file; b"" for a broken file in another format.
+
+    If `frames` is given, frames after the first `frames` may be missing.
+    """
     if isinstance(raw, tuple | list):
         array, rate = pair_of(raw)
         return encoded(array[:frames], rate)
@@ -69,12 +79,16 @@ def wav_of(raw, frames=None):
 
 
 def whole(raw):
-    """The bytes of a file, from its path or content; at most 2^30."""
+    """Return the bytes of a file, at most 2^30, from its path or content."""
     return content_of(raw, MOST_BYTES)
 
 
 def pair_of(raw):
-    """Check (array, rate): `(samples, channels)`, float32 or integers of WAV files."""
+    """Check a pair (array, rate) and return it with the array as `(samples, channels)`.
+
+    The array is float32, or of an integer type of WAV files. Raises TypeError or ValueError for
+    other pairs.
+    """
     array, rate = raw if len(raw) == 2 else (None, None)
     array = np.asarray(array)
     if array.dtype.kind == "f":
@@ -86,21 +100,21 @@ def pair_of(raw):
         array = np.zeros(())
     if array.ndim != 2 or array.dtype.name not in ("float32", *_INTEGERS):
         raise TypeError(
-            "A sound in memory must be a pair of an array (samples,) or (samples, channels), of "
-            "floats or integers as in a WAV file, and of its rate, an integer. "
-            f"Received: {raw!r:.80}. Give, for example, (np.zeros(16000), 16000)."
+            "A sound in memory must be a pair of an array (samples,) or (samples, channels), with "
+            "floats or integers as in a WAV file, and an integer sampling rate. "
+            f"Received: {raw!r:.80}. Pass, for example, (np.zeros(16000), 16000)."
         )
     if not RATES[0] <= rate <= RATES[1] or not 1 <= array.shape[1] <= MOST_CHANNELS:
         raise ValueError(
-            f"A sound must have from {RATES[0]} to {RATES[1]} samples a second, and from 1 to "
+            f"A sound must have from {RATES[0]} to {RATES[1]} samples per second, and from 1 to "
             f"{MOST_CHANNELS} channels. Received: rate={rate}, shape={array.shape}. "
-            "Is the time the first axis?"
+            "Check that time is the first axis."
         )
     return array, int(rate)
 
 
 def encoded(array, rate):
-    """An array `(samples, channels)` as the bytes of a WAV file."""
+    """Return an array `(samples, channels)` as the bytes of a WAV file."""
     tag, bits = _INTEGERS.get(array.dtype.name, (_FLOAT, 32))
     data = array.astype(array.dtype.newbyteorder("<")).tobytes()
     block = array.shape[1] * bits // 8
@@ -114,13 +128,13 @@ def _chunk(name, content):
 
 
 def decoded_form(raw):
-    """Name of the form of an input that soundfile decodes, such as "FLAC"; None for others."""
+    """Return the name of an input's format, such as "FLAC", if soundfile decodes it, or None."""
     form = None if isinstance(raw, tuple | list) else form_of(content_of(raw, BEGINNING))
     return form.name if form and form.name in _DECODED else None
 
 
 def emptiness(raw):
-    """`Emptiness` of a file without positions; None if it has samples, all silent."""
+    """Return the `Emptiness` of a file without positions; None if its samples are all silent."""
     beginning = content_of(raw, BEGINNING)
     form = form_of(beginning)
     if beginning and (form is None or form.name not in {*_DECODED, "WAV"}):
@@ -133,21 +147,24 @@ def emptiness(raw):
 
 
 def require_soundfile(name):
-    """The module soundfile for a form such as FLAC; ImportError if it is not installed."""
+    """Return the module soundfile, which reads the format `name`, such as FLAC.
+
+    Raises ImportError if soundfile is not installed.
+    """
     try:
         import soundfile
     except ImportError:
         raise ImportError(
             f"Reading {name} needs the package soundfile. Received: {name}, and an environment "
-            "without it. Install it: pip install 'keras-bahdanau[audio]', or give a WAV file."
+            "without soundfile. Install it: pip install 'keras-bahdanau[audio]', or use a WAV file."
         ) from None
     return soundfile
 
 
 def _is_cut(beginning, size):
-    """True if a file ends before its header says, which soundfile ignores.
+    """Return True if a file is shorter than its header declares, which soundfile ignores.
 
-    A header in the first frame of an MP3 file, some 36 bytes after its beginning, has the size.
+    For an MP3 file, the size is in a header in the first frame, about 36 bytes after its beginning.
     """
     declared, streamed = 0, 2**31 - 2**16
     tag = max(beginning.find(b"Xing", 0, BEGINNING), beginning.find(b"Info", 0, BEGINNING))
@@ -177,14 +194,14 @@ def _decoded_size(raw, name):
 
 
 def _kind_of(subtype):
-    """Name of the NumPy type that holds the numbers of a soundfile subtype."""
+    """Return the name of the NumPy type for the samples of a soundfile subtype."""
     if subtype in ("PCM_16", "ULAW", "ALAW"):
         return "int16"
     return "int32" if subtype.startswith("PCM_") else "float32"
 
 
 def _decoded(content, name, frames):
-    """The file as the bytes of a WAV file, of 16 bits if it has no more."""
+    """Decode a file to the bytes of a WAV file, with 16 bits if these are enough."""
     soundfile = require_soundfile(name)
     try:
         with soundfile.SoundFile(io.BytesIO(content)) as file:

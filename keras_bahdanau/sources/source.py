@@ -1,4 +1,4 @@
-"""The protocol of a source: its members, used by the rest of the package."""
+"""Base class of sources, with the members that the rest of the package uses."""
 
 import abc
 import copy
@@ -12,42 +12,45 @@ from keras_bahdanau.settings.guesses import check_constructor
 
 
 class Source(abc.ABC):
-    """One kind of input: text, frames, images, speech.
+    """Base class for one kind of input, such as text, frames, images or speech.
 
-    A raw input is a Python object: a string, an array. A request is a set of named tensors, batch
-    first, as a server receives them. Features are the structure of tensors that the front end of
-    an encoder reads.
+    A raw input is a Python object, such as a string or an array. A request is a set of named
+    tensors with the batch axis first, as a server receives them. Features are the structure of
+    tensors that the front end of an encoder reads.
 
-    A new source is one class with these members, registered with
-    `keras.saving.register_keras_serializable`, and a front end for its features.
-    `docs/adding_one.md` lists the other files that a source touches.
+    To add a source, write a class with these members, register it with
+    `keras.saving.register_keras_serializable`, and write a front end for its features.
+    `docs/adding_one.md` lists the other files to change.
 
     Attributes:
-        size: Integer, the front end's `source_size`: number of ids of a vocabulary, or of values of
-            a frame.
+        size: Integer, the front end's `source_size`: the number of ids in a vocabulary, or of
+            values in a frame.
         inputs: Dictionary from the names of a request's tensors to their `tf.TensorSpec`.
         feature_spec: Structure of named `tf.TensorSpec` `(batch, [source_time, ...])`.
-        feature_inputs: Dictionary like `inputs`, for requests that hold features; the same as
-            `inputs` if every request holds features.
-        assets: Dictionary from names to bytes: the files with which a client makes features.
+        feature_inputs: Dictionary like `inputs`, for requests that contain features. It equals
+            `inputs` if every request contains features.
+        assets: Dictionary from file names to bytes: the files that a client needs to compute
+            features.
         descriptions: Dictionary from the names of the features to pairs (text, names of axes).
         edge_cases: List of unusual inputs, such as an empty one, on which exports are compared.
         examples: List of two typical inputs of different lengths, for the warm-up of exports.
-        subwords: The `Subwords` of a source that is text, or None.
-        card: Dictionary for JSON: information for runners without Keras on a source with assets.
-        preset: String, name of the default preset of a training.
-        inputs_are: "lines" of text, "files" or "arrays": the form of inputs in commands.
+        subwords: The `Subwords` of a text source, or None.
+        card: JSON dictionary: what runners without Keras need to know about a source with assets.
+        preset: String, name of the default preset for training.
+        inputs_are: String, the form of inputs in commands: "lines" (of text), "files" or "arrays".
         unit: String, the name of positions in messages, such as "tokens".
         positions_are_tokens: Bool. True for text, whose positions are tokens.
         counted_in: String, the unit of `sizes`, such as "words".
-        length_band: Integer, the step in which scores by length count: see `band_starts`.
-        longest: Integer, most positions of an input unless a search option sets another number.
-        fixed_length: Integer, the same for a LiteRT file, which computes all of them.
-        grid_height: Integer, positions per column if positions are cells of a grid, column by
-            column from the left, each from the top; 1 for a sequence.
-        cache: `FeatureCache` of a source from `cached`, or None.
-        page_entry: String, name of the module of a page in which a visitor enters an input, or
-            None: see `exporters.browser`.
+        length_band: Integer, width of the length bands for which scores are reported (see
+            `band_starts`).
+        longest: Integer, maximum number of positions of an input, unless a search option overrides
+            it.
+        fixed_length: Integer, the same for a LiteRT file, which always computes all positions.
+        grid_height: Integer, number of positions per column if positions are the cells of a grid
+            in column-major order, from the top left; 1 for a sequence.
+        cache: `FeatureCache` of a source that `cached` returned, or None.
+        page_entry: String, name of the page module in which a visitor enters an input, or None
+            (see `exporters.browser`).
     """
 
     def __init_subclass__(cls, **kwargs):
@@ -81,24 +84,27 @@ class Source(abc.ABC):
 
     @property
     def longest_of_training(self):
-        """Most positions of a training input; None for the limit of targets."""
+        """Maximum number of positions of a training input; None for the same limit as targets."""
         return self.longest
 
     @abc.abstractmethod
     def front_end(self, units, convolutions=None, augmentation=0.0):
         """Return a front end for the features, with vectors of width `units`.
 
-        A layer `(features, training=None) -> (vectors, mask)`, vectors
-        `(batch, source_time, units)` and mask `(batch, source_time)`, with the attributes `units`
-        and `source_size`: see `layers.front_ends`. `convolutions` are the widths of its
-        convolutions, None for defaults; `augmentation`, in [0, 1], is the strength of random
-        changes in training. Raises ValueError if it does not support a requested one.
+        It is a layer `(features, training=None) -> (vectors, mask)`, with vectors
+        `(batch, source_time, units)`, mask `(batch, source_time)`, and the attributes `units` and
+        `source_size` (see `layers.front_ends`). `convolutions` are the widths of its convolutions,
+        or None for the defaults. `augmentation`, in [0, 1], is the strength of random changes in
+        training. Raises ValueError for convolutions or augmentation that it does not support.
         """
 
     # the structure of features
 
     def batch_spec(self, rows, source_time):
-        """`feature_spec` for given rows and positions; features of other shapes override it."""
+        """Return `feature_spec` for `rows` rows of `source_time` positions.
+
+        Override this method if features have other shapes.
+        """
 
         def sized(spec):
             shape = (rows, source_time, *spec.shape[2:])[: len(spec.shape)]
@@ -107,48 +113,51 @@ class Source(abc.ABC):
         return keras.tree.map_structure(sized, self.feature_spec)
 
     def named(self, features):
-        """Dictionary from the names in `feature_spec` to the tensors of a structure."""
+        """Return a dictionary from the names in `feature_spec` to the tensors of a structure."""
         specs = keras.tree.flatten(self.feature_spec)
         tensors = keras.tree.flatten(features)
         return {spec.name: tensor for spec, tensor in zip(specs, tensors, strict=True)}
 
     def packed(self, tensors):
-        """The structure of a dictionary from `named`."""
+        """Return the structure of tensors from a dictionary that `named` returned."""
         specs = keras.tree.flatten(self.feature_spec)
         return keras.tree.pack_sequence_as(
             self.feature_spec, [tensors[spec.name] for spec in specs]
         )
 
-    # Python's side, with NumPy
+    # on the host, with NumPy
 
     def symbols(self, target):
-        """Ids of a target, `Subwords`, as which the ids of the source can be copied, or None.
+        """Return the target id as which each source id can be copied, for a `Subwords` target.
 
-        List of `size` integers, -1 where the target has no equal token. See `Encoder`.
+        The result is a list of `size` integers, -1 where the target has no equal token, or None if
+        the source has no ids to copy. See `Encoder`.
         """
         return None
 
     @abc.abstractmethod
     def check(self, name, inputs):
-        """Raise TypeError or ValueError unless an argument of this name is a list of inputs."""
+        """Raise TypeError or ValueError unless the argument called `name` is a list of inputs."""
 
     @abc.abstractmethod
     def rows(self, inputs):
-        """Features of a list of inputs, unpadded.
+        """Return the unpadded features of a list of inputs.
 
-        An object with three members. `lengths`, an int array `(rows,)`, is the number of positions
-        of each row. `cut(longest)` returns the same rows with at most `longest`
-        positions. `padded(members, (rows, source_time))` returns arrays: the rows with the numbers
-        in the int array `members`, right-padded, then empty rows. Rows that are decoded late may
-        have a fourth member, `broken`, bool `(rows,)`: rows that `padded` found empty, though their
-        `lengths` are not 0. See `text.id_rows.IdRows` and `DecodedRows`.
+        The result is an object with three members. `lengths`, an int array `(rows,)`, is the number
+        of positions of each row. `cut(longest)` returns the same rows with at most `longest`
+        positions. `padded(members, (rows, source_time))` returns arrays that contain the rows at
+        the indices `members`, an int array, right-padded and followed by empty rows. Rows that are
+        decoded on demand may have a fourth member, `broken`, bool `(rows,)`, which marks rows that
+        `padded` found empty although their `lengths` are not 0. See `text.id_rows.IdRows` and
+        `DecodedRows`.
         """
 
     def cached(self, directory, gigabytes=32, say=print):
-        """A copy of the source that caches decoded inputs in `directory`, shared by processes.
+        """Return a copy of the source that caches decoded inputs in `directory`.
 
-        All files together have at most about `gigabytes` of 10^9 bytes; `say` reports the limit.
-        Raises OSError if the directory can't be made; ValueError if its inputs are not files, or
+        Several processes can share the directory. The total size of its files is at most about
+        `gigabytes` GB (10^9 bytes); `say` is called with a message when that limit is reached.
+        Raises OSError if the directory can't be created, and ValueError if inputs are not files or
         `gigabytes` is not from 0 to 1,000,000.
 
         Example:
@@ -157,7 +166,7 @@ class Source(abc.ABC):
         if self.inputs_are != "files":
             raise ValueError(
                 "A cache is for inputs that are decoded, such as images or speech. Received: "
-                f"cache={str(directory)!r} with a {type(self).__name__}. Leave it out."
+                f"cache={str(directory)!r} with a {type(self).__name__}. Omit the cache."
             )
         from keras_bahdanau.sources.decoded_rows import FeatureCache
 
@@ -166,141 +175,162 @@ class Source(abc.ABC):
         return source
 
     def truncate(self, raw, longest):
-        """Remove the part of an input far after `longest` positions; the same object if none."""
+        """Remove a part of an input that is certainly after the first `longest` positions.
+
+        Returns the same object if nothing is removed.
+        """
         return raw
 
     def cut(self, inputs, longest):
-        """(inputs, rows, truncated): inputs cut to `longest`, their rows, bool `(rows,)`."""
+        """Cut inputs to `longest` positions.
+
+        Returns (cut inputs, their rows, bool `(rows,)` that is True for inputs that were longer).
+        """
         short = [self.truncate(raw, longest) for raw in inputs]
         rows = self.rows(short)
         shorter = [after is not before for after, before in zip(short, inputs, strict=True)]
         return short, rows.cut(longest), np.array(shorter, bool) | (rows.lengths > longest)
 
     def whole_columns(self, longest):
-        """Most positions in whole columns of a grid, at most `longest`; ValueError if 0."""
+        """Return the largest number of positions, at most `longest`, in whole columns of a grid.
+
+        Raises ValueError if it is 0.
+        """
         whole = longest // self.grid_height * self.grid_height
         if not whole:
             raise ValueError(
-                "A grid is cut into whole columns. Received: "
-                f"max_source_length={longest}, and columns of {self.grid_height} positions. "
-                f"Give at least {self.grid_height}."
+                "`max_source_length` must be at least one column of the grid. Received: "
+                f"max_source_length={longest}, with columns of {self.grid_height} positions. "
+                f"Use at least {self.grid_height}."
             )
         return whole
 
     def limits(self, longest):
-        """Dictionary for the card of an artefact: how long an input may be."""
+        """Return the limits on the length of an input, for the card of an artefact."""
         return {"max_source_length": longest}
 
     def reading_bytes(self, rows, longest):
-        """Most memory that a request of so many rows takes until it is features."""
+        """Return the maximum memory, in bytes, for converting `rows` rows to features."""
         return 0
 
     def batch(self, inputs, longest=None):
-        """Inputs as padded features, source_time >= 1, cut to `longest` positions, if given."""
+        """Return inputs as padded features with source_time >= 1.
+
+        If `longest` is given, inputs are cut to that many positions.
+        """
         rows = self.rows(inputs) if longest is None else self.cut(inputs, longest)[1]
         shape = (len(inputs), int(rows.lengths.max(initial=1)))
         return rows.padded(np.arange(len(inputs)), shape)
 
     def sampled_rows(self, inputs, rate, seed):
-        """Rows of randomly split inputs, for subword sampling; None if the source has no subwords.
+        """Return rows of randomly split inputs, for subword sampling.
 
-        `rate`, in (0, 1): see `SubwordSampler`. `seed` is a sequence of integers. An extra member,
-        `replaced(where, others)`, returns rows of `others` where the bool `where` `(rows,)` is
-        True.
+        Returns None if the source has no subwords. `rate`, in (0, 1), is the `alpha` of
+        `SubwordSampler`, and `seed` is a sequence of integers. These rows have one more member:
+        `replaced(where, others)` returns the rows with those of `others` where the bool array
+        `where` `(rows,)` is True.
         """
         return None
 
     @abc.abstractmethod
     def requests(self, inputs):
-        """Dictionary of arrays, the batch first: one request of a list of inputs."""
+        """Return a request for a list of inputs: a dictionary of arrays, batch first."""
 
     def feature_requests(self, features):
-        """Dictionary of arrays: one request of features, with the names of `feature_inputs`."""
+        """Return a request that contains features: a dictionary of arrays like `feature_inputs`."""
         return self.named(features)
 
     def emptiness(self, raw):
-        """`Emptiness` of a file without positions: reason and remedy, for reports."""
+        """Return the `Emptiness` (reason and remedy, for reports) of a file without positions."""
         return Emptiness()
 
     @abc.abstractmethod
     def labels(self, features):
-        """Names of the real positions of each row: a list of lists of strings."""
+        """Return the names of the real positions of each row, as a list of lists of strings."""
 
     def words(self, inputs, longest=None):
-        """The first and the last word of each position, int `(source_time, 2)`, for each input."""
+        """Return the first and last word of each position, int `(source_time, 2)`, per input."""
         rows = self.rows(inputs) if longest is None else self.cut(inputs, longest)[1]
         return [np.repeat(np.arange(n, dtype=np.int32)[:, None], 2, axis=1) for n in rows.lengths]
 
     def sizes(self, inputs):
-        """Length of each input, for scores by length: words, symbols, or positions."""
+        """Return the length of each input in words, symbols or positions, for scores by length."""
         return self.rows(inputs).lengths.tolist()
 
     def picture(self, raw, longest=None):
-        """`Picture` of the first `longest` positions, for plots of alignments; None without one."""
+        """Return a `Picture` of the first `longest` positions, for plots of alignments, or None."""
         return None
 
     @abc.abstractmethod
     def key(self, raw):
-        """Integer that depends only on the content of an input, for seeds."""
+        """Return an integer that depends only on the content of an input, for seeds."""
 
     def attended_words(self, raw, alignment, characters=False):
-        """Strings `(target_time,)`: the word of the input that each target token attends to.
+        """Return the word of the input that each target token attends to: strings `(target_time,)`.
 
-        For a search with `replace_unknown`, which needs `subwords`. `alignment` is float
-        `(target_time, source_time)`. `characters` is True for single characters.
+        Used by a search with `replace_unknown`, which needs `subwords`. `alignment` is float
+        `(target_time, source_time)`. If `characters`, the result contains single characters instead
+        of words.
         """
         raise NotImplementedError
 
-    # the side of a TensorFlow graph
+    # in a TensorFlow graph
 
     @abc.abstractmethod
     def features(self, **inputs):
-        """Features of a request, given by its tensors; source_time is at least 1."""
+        """Return the features of a request from its tensors, with source_time at least 1."""
 
     def features_from(self, **feature_inputs):
-        """Features of a request that already holds features; see `feature_inputs`."""
+        """Return the features of a request that contains features (see `feature_inputs`)."""
         return self.sanitize(self.packed(feature_inputs))
 
     def graph_truncate(self, longest, **inputs):
-        """As `truncate`, in a graph: (tensors, cut bool `(batch,)`, or False if never cut)."""
+        """Truncate inputs in a graph, like `truncate`.
+
+        Returns (tensors, bool `(batch,)` that is True for truncated inputs). The second is False if
+        inputs are never truncated.
+        """
         return inputs, False
 
     @abc.abstractmethod
     def graph_cut(self, features, longest):
-        """Features of at most `longest` positions, and bool `(batch,)`: which had more."""
+        """Cut features to at most `longest` positions.
+
+        Returns (features, bool `(batch,)` that is True for rows that were longer).
+        """
 
     def cut_request(self, longest, **inputs):
-        """As `cut`, for a request in a graph: (inputs, features, truncated bool `(batch,)`)."""
+        """Cut a request in a graph, like `cut`; returns (inputs, features, bool `(batch,)`)."""
         inputs, shorter = self.graph_truncate(longest, **inputs)
         features, longer = self.graph_cut(self.features(**inputs), longest)
         return inputs, features, shorter | longer
 
     @abc.abstractmethod
     def sanitize(self, features):
-        """The features with invalid numbers, such as unknown ids, replaced by valid ones."""
+        """Replace invalid values in features, such as ids out of range, by valid ones."""
 
     def lengths(self, features):
-        """Int32 tensor `(batch,)`, number of real positions."""
+        """Return the number of real positions, int32 `(batch,)`."""
         return features.lengths
 
     @abc.abstractmethod
     def label_tensor(self, features):
-        """String tensor `(batch, source_time)`: as `labels`, "" after the real positions."""
+        """Return `labels` as a string tensor `(batch, source_time)`, with "" at padding."""
 
     def graph_attended_words(self, alignment, characters=False, **inputs):
-        """As `attended_words`, in a graph: string tensor `(batch, beam, target_time)`."""
+        """Return `attended_words` in a graph, as a string tensor `(batch, beam, target_time)`."""
         raise NotImplementedError
 
     @property
     def resources(self):
-        """List of `tf.Module` that a SavedModel must hold for `features` to run."""
+        """List of `tf.Module` objects that a SavedModel must contain for `features` to run."""
         return []
 
-    # its config
+    # config and equality
 
     @abc.abstractmethod
     def get_config(self):
-        """Dictionary that JSON holds."""
+        """Return the config as a dictionary that can be converted to JSON."""
 
     @classmethod
     def from_config(cls, config):
@@ -314,10 +344,10 @@ class Source(abc.ABC):
 
 
 def refuse_convolutions(name, convolutions, augmentation):
-    """Raise ValueError if convolutions or random changes are requested without support."""
+    """Raise ValueError if convolutions or augmentation are requested for `name`, without either."""
     if convolutions or augmentation:
         raise ValueError(
-            f"A {name} has neither convolutions nor random changes in training. "
+            f"Convolutions and random changes in training are not available for {name}. "
             f"Received: convolutions={convolutions!r}, augmentation={augmentation!r}. "
-            "Leave them out."
+            "Omit these arguments."
         )

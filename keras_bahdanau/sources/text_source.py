@@ -1,4 +1,4 @@
-"""Text as a source: strings in, token ids to the model."""
+"""Source for text: reads strings and gives the model token ids."""
 
 import zlib
 
@@ -41,12 +41,12 @@ _EDGE_CASES = [
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class TextSource(HostText, Source):
-    """Sentences, split into subwords.
+    """Source for sentences, which are split into subwords.
 
-    An input is a string, or bytes that need not be valid UTF-8. Features are an int32 tensor
+    An input is a string, or bytes that don't have to be valid UTF-8. Features are an int32 tensor
     `(batch, source_time)` of ids, right-padded with 0. A sentence without tokens has no end token.
-    `feature_place`, "last" or "first", is the position of features such as `<PST>`, after or before
-    the text; ValueError for others. `train` infers it from the pairs.
+    `feature_place` is the position of features such as `<PST>`: "last" (after the text) or "first"
+    (before it). `train` infers it from the pairs. Raises ValueError for any other value.
 
     Example:
         >>> source = TextSource(Subwords.train(sentences))
@@ -62,7 +62,7 @@ class TextSource(HostText, Source):
     }
     descriptions = {
         "source": (
-            "Ids of the sentence, the end token 3 after them, then 0.",
+            "Ids of the sentence, followed by the end token 3 and then by 0.",
             ("batch", "source_time"),
         )
     }
@@ -74,7 +74,7 @@ class TextSource(HostText, Source):
 
     def __init__(self, subwords, feature_place=LAST):
         super().__init__(subwords, feature_place)
-        self._sampler = None  # for the last rate: it caches the splits of words
+        self._sampler = None  # the sampler for the last rate, which caches how it splits words
 
     @property
     def size(self):
@@ -122,7 +122,7 @@ class TextSource(HostText, Source):
     def features_from(self, source, source_length):
         ids = requested_ids(source, source_length, self.size)
         columns = tf.clip_by_value(tf.reduce_max(source_length), 1, tf.shape(ids)[1])
-        return ids[:, :columns]  # padding by clients to a common width costs nothing
+        return ids[:, :columns]  # extra padding by clients costs nothing
 
     def graph_truncate(self, longest, text):
         text, longer = graph_cut_to_bytes(_without_blank(text), byte_limit(longest))
@@ -150,7 +150,7 @@ class TextSource(HostText, Source):
         return [self.subwords.graph]
 
     def replace_subwords(self, subwords):
-        """The same source with another vocabulary."""
+        """Return the same source with another vocabulary."""
         return type(self)(subwords, self.feature_place)
 
     def get_config(self):
@@ -158,27 +158,30 @@ class TextSource(HostText, Source):
 
     @classmethod
     def from_config(cls, config):
-        # features came first before configs had their position
+        # features were always first before configs contained `feature_place`
         position = config.get("feature_place", FIRST)
         return cls(Subwords.from_config(config["subwords"]), position)
 
     def __eq__(self, other):
         if type(self) is not type(other) or self.subwords != other.subwords:
             return False
-        # without a symbol there are no features
+        # a vocabulary without symbols has no features
         return not self.subwords.symbol_ids.size or self.feature_place == other.feature_place
 
     __hash__ = Source.__hash__
 
 
 def _without_blank(text):
-    """Strings `(batch,)`, "" for those that `is_blank` names."""
+    """Return strings `(batch,)` with "" in place of those for which `is_blank` is True."""
     ranges = "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in INVISIBLE)
     return tf.where(tf.strings.regex_full_match(text, f"[{ranges}]*"), "", text)
 
 
 def changed_sides(expected, received):
-    """The sides that differ: (name, expected side, received side); None means not given."""
+    """Return the sides that differ, as a list of [name, expected side, received side].
+
+    A received side of None means that it was not given, so it does not differ.
+    """
     source, target = received
     if source is None:
         is_equal = True
@@ -192,12 +195,15 @@ def changed_sides(expected, received):
 
 
 def source_of(value, **settings):
-    """A source, given itself or `Subwords`, with settings of `TextSource`."""
+    """Return a source; `Subwords` become a `TextSource` with `settings`.
+
+    Raises TypeError for any other value.
+    """
     if hasattr(value, "front_end") and hasattr(value, "subwords"):
         return value
     if isinstance(value, Subwords):
         return TextSource(value, **settings)
     raise TypeError(
-        "`source` must be a Source, or the Subwords of a text. "
+        "`source` must be a Source, or the Subwords for a text source. "
         f"Received: source of type {type(value).__name__}."
     )

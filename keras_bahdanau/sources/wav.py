@@ -1,4 +1,7 @@
-"""WAV files to samples at 16 kHz, in a graph, for any bytes; a broken file has no samples."""
+"""Decoding of WAV files to samples at 16 kHz in a graph. Any bytes are accepted as input.
+
+A broken file has no samples.
+"""
 
 import math
 from typing import Any, NamedTuple
@@ -9,25 +12,26 @@ import tensorflow as tf
 from keras_bahdanau.layers.front_ends.log_mel import RATE
 
 MOST_CHANNELS = 64
-RATES = (1000, 192_000)  # the lowest and the highest, in samples a second
-LOUDEST = 1e3  # largest sample, with full scale 1: its square does not overflow
-STILL = 2 / 2**15  # range of silence: dither of 16 bits
-_MOST_CHUNKS = 256  # that are looked at
+RATES = (1000, 192_000)  # lowest and highest rate in samples per second
+LOUDEST = 1e3  # largest sample, where full scale is 1; its square does not overflow
+STILL = 2 / 2**15  # range of samples in silence: 16-bit dither
+_MOST_CHUNKS = 256  # maximum number of chunks to read
 _HEAD = 8  # bytes of a chunk's name and size
 _FORM = 40  # bytes of the longest "fmt " chunk
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
-_STREAMED = 2**31 - 2**16  # bytes of data: this or more means a stream of unknown size
-_COUNTED_IN = 44  # bytes of the usual header, which some writers add to the size of the data
+_STREAMED = 2**31 - 2**16  # a declared data size of this or more means a stream of unknown size
+_COUNTED_IN = 44  # bytes of the usual header, which some programs add to the size of the data
 _MOST_DATA = 2**40  # bytes that a "ds64" chunk may declare
 _DIVISORS = [number for number in range(1, RATE + 1) if RATE % number == 0]
-_MARGIN = 50  # a fiftieth of a second of silence, since the Fourier transform is circular
-_ROLL_OFF = 0.95  # share of the highest frequency where the spectrum starts to fade
+_MARGIN = 50  # 1/50 second of silence is added, since the Fourier transform is circular
+_ROLL_OFF = 0.95  # fraction of the highest frequency at which the spectrum starts to fade
 
 
 class WavFormat(NamedTuple):
-    """Position and kind of the samples of a file; all are int64 scalars.
+    """Position and kind of the samples in a file. All fields are int64 scalars.
 
-    `kind` indexes `_KINDS`, `width` and `start` are bytes; `frames` is 0 if the file is broken.
+    `kind` is an index into `_KINDS`, and `width` and `start` are in bytes. `frames` is 0 if the
+    file is broken.
     """
 
     rate: Any
@@ -39,7 +43,10 @@ class WavFormat(NamedTuple):
 
 
 def wav_format(content, size):
-    """The `WavFormat` of the beginning of a file of `size` bytes, with chunks in any order."""
+    """Return the `WavFormat` from the beginning of a file of `size` bytes.
+
+    The chunks may be in any order.
+    """
     end = tf.cast(tf.strings.length(content), tf.int64)  # it may end inside a name or size
 
     def searching(step, position, form, start, length, total):
@@ -71,10 +78,11 @@ def wav_format(content, size):
 
 
 def _data_length(chunk, total, available):
-    """Bytes of samples by the beginning of their chunk, 0 if the file is truncated.
+    """Return the size of the samples in bytes, or 0 if the file is truncated.
 
-    A stream declares 0, or the largest size: then all `available` bytes count, unless another chunk
-    follows 0 bytes. `total` is the size in a "ds64" chunk, 0 without one.
+    `chunk` is the beginning of the data chunk. A stream declares the size 0 or the largest size; if
+    so, all `available` bytes count, unless the size is 0 and another chunk follows directly.
+    `total` is the size in a "ds64" chunk, or 0 if there is none.
     """
     declared = _number(chunk, 4, 4)
     is_wide = (declared == 2**32 - 1) & (total > 0) & (total < _MOST_DATA)
@@ -88,9 +96,10 @@ def _data_length(chunk, total, available):
 
 
 def _checked(form, start, length):
-    """The `WavFormat` of a "fmt " chunk and the bytes of samples, without frames if invalid.
+    """Return the `WavFormat` of a "fmt " chunk and `length` bytes of samples.
 
-    A sample is as wide as its block: 24 bits may be the high bytes of four.
+    It has no frames if the chunk is invalid. The width of a sample follows from the block size: a
+    24-bit sample may be the three high bytes of four.
     """
     tag, channels, rate = (_number(form, first, size) for first, size in ((0, 2), (2, 2), (4, 4)))
     block, least = _number(form, 12, 2), (_number(form, 14, 2) + 7) // 8
@@ -110,7 +119,7 @@ def _checked(form, start, length):
 
 
 def wav_samples(content, form, frames):
-    """The mean of the channels of the first frames, float32 `(frames,)`."""
+    """Return the mean over the channels of the first `frames` frames, float32 `(frames,)`."""
     numbers = tf.strings.substr(content, form.start, frames * form.channels * form.width)
     branches = [lambda kind=kind: kind(numbers) for kind in _KINDS]
     values = tf.switch_case(tf.cast(form.kind, tf.int32), branches)
@@ -127,7 +136,7 @@ def _signed_16(numbers):
 
 def _signed_24(numbers):
     low, middle, high = tf.unstack(tf.reshape(tf.io.decode_raw(numbers, tf.uint8), (-1, 3)), axis=1)
-    high = tf.cast(tf.bitcast(high, tf.int8), tf.float32)  # this byte has the sign
+    high = tf.cast(tf.bitcast(high, tf.int8), tf.float32)  # this byte contains the sign
     low, middle = tf.cast(low, tf.float32), tf.cast(middle, tf.float32)
     return (low + 2**8 * middle + 2**16 * high) / 2**23
 
@@ -145,7 +154,7 @@ def _float_64(numbers):
 
 
 def _bounded(values):
-    """Samples with 0 in place of NaN and infinity."""
+    """Return samples with 0 in place of NaN and infinity, clipped to `LOUDEST`."""
     values = tf.where(tf.math.is_finite(values), values, 0.0)
     return tf.clip_by_value(values, -LOUDEST, LOUDEST)
 
@@ -154,14 +163,14 @@ _KINDS = (_unsigned_8, _signed_16, _signed_24, _signed_32, _float_32, _float_64)
 
 
 def _bytes(content, position, count):
-    """`count` bytes from a position on, int64 `(count,)`, 0 after the end."""
+    """Return `count` bytes starting at `position`, int64 `(count,)`, with 0 after the end."""
     end = tf.cast(tf.strings.length(content), tf.int64)
     piece = tf.strings.substr(content, tf.minimum(position, end), tf.constant(count, tf.int64))
     return tf.cast(tf.io.decode_raw(piece, tf.uint8, fixed_length=count), tf.int64)
 
 
 def _number(numbers, first, width):
-    """An unsigned little-endian number from some bytes."""
+    """Return the unsigned little-endian number in `width` bytes."""
     weights = tf.constant([256**power for power in range(width)], tf.int64)
     return tf.reduce_sum(numbers[first : first + width] * weights)
 
@@ -171,20 +180,20 @@ def _is(numbers, first, name):
 
 
 def _is_text(numbers):
-    """True for characters that occur in the name of a chunk."""
+    """Return True if all bytes are characters that can occur in the name of a chunk."""
     return tf.reduce_all((numbers >= ord(" ")) & (numbers <= ord("~")))
 
 
 def resampled_length(samples, rate):
-    """Number of samples at 16 kHz of so many at another rate."""
+    """Return the number of samples at 16 kHz for `samples` samples at another rate."""
     return -(-samples * RATE // rate)
 
 
 def resampled(values, rate):
-    """Resample float32 `(samples,)` to 16 kHz: -> `(ceil(samples * 16000 / rate),)`.
+    """Resample float32 `(samples,)` to 16 kHz, float32 `(ceil(samples * 16000 / rate),)`.
 
-    The spectrum of the whole sound is cut at the lower Nyquist frequency, or padded with 0. It
-    fades between 95 % and 100 % of that frequency.
+    The spectrum of the whole sound is cut at the lower of the two Nyquist frequencies, or padded
+    with 0. It fades out between 95 % and 100 % of that frequency.
     """
     is_done = (rate == RATE) | (tf.size(values) == 0)
     return tf.cond(is_done, lambda: values, lambda: _resample(values, rate))
@@ -194,13 +203,13 @@ def _resample(values, rate):
     divisors = tf.constant(_DIVISORS, tf.int64)
     common = tf.reduce_max(tf.where(rate % divisors == 0, divisors, 1))
     count = tf.size(values, tf.int64)
-    # both lengths are whole numbers if that at the old rate is a multiple of rate / common
+    # both lengths are integers if the one at the old rate is a multiple of rate / common
     multiple = -(-(count + rate // _MARGIN) * common // rate)
     before, after = multiple * rate // common, multiple * RATE // common
     padded = tf.pad(values, [[0, before - count]])
     spectrum = tf.signal.rfft(padded)  # -> (before / 2 + 1,)
     bins = tf.minimum(before, after) // 2 + 1
-    # frequencies relative to the highest one kept: (bins,)
+    # frequencies relative to the highest one that is kept: (bins,)
     share = tf.cast(tf.range(bins), tf.float32) / tf.cast(tf.minimum(before, after), tf.float32) * 2
     fading = tf.clip_by_value((share - _ROLL_OFF) / (1 - _ROLL_OFF), 0.0, 1.0)
     gain = (0.5 + 0.5 * tf.cos(np.float32(math.pi) * fading)) * _ratio(after, before)

@@ -22,7 +22,7 @@ def appended(subwords, texts, most, symbols=()):
     """Return a vocabulary extended with pieces that are learned from new text.
 
     Symbols are appended first, and then missing characters (or, in a word model, missing words),
-    most frequent first. BPE and unigram models then get merges of neighboring pieces. These are
+    most frequent first. BPE and unigram models then get merges of neighbouring pieces. These are
     learned as in BPE (Sennrich et al. 2016, algorithm 1), starting from the pieces into which the
     vocabulary splits the text. A new merge has a lower score than all old ones, so BPE tries it
     last. The score of a new unigram piece is the score of the split that it replaces plus a small
@@ -101,7 +101,7 @@ def _append_merges(proto, counts, kind, most):
 
 
 def _merges(words, known):
-    """Repeatedly yield the most frequent pair of neighbors and merge it everywhere."""
+    """Repeatedly yield the most frequent pair of neighbours and merge it everywhere."""
     counts, numbers_of = collections.Counter(), collections.defaultdict(set)
 
     def count(number, sign):
@@ -138,7 +138,7 @@ def _merges(words, known):
 
 
 def _merged(pieces, pair):
-    """Return pieces with each occurrence of a pair of neighbors merged, from left to right."""
+    """Return pieces with each occurrence of a pair of neighbours merged, from left to right."""
     merged = []
     for piece in pieces:
         if merged and (merged[-1], piece) == pair:

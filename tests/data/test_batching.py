@@ -87,7 +87,7 @@ def test_each_side_is_split_by_its_own_vocabulary():
 
 
 def test_sides_that_are_none_are_refused(subwords):
-    with pytest.raises(TypeError, match="`source` must be a Source, or the Subwords of a text"):
+    with pytest.raises(TypeError, match="`source` must be a Source, or the Subwords for a text"):
         BatchedPairs(PAIRS, PAIRS, subwords)
 
 
@@ -414,11 +414,11 @@ def test_epoch_and_first_step_are_checked(data):
 @pytest.mark.parametrize(
     ("source", "one", "message"),
     [
-        (FeatureSource(4), np.ones((4, 3)), r"sources\[0\] of the shape \(4, 3\)"),
+        (FeatureSource(4), np.ones((4, 3)), r"sources\[0\] of shape \(4, 3\)"),
         (FeatureSource(2), np.full((3, 2), np.nan), "with NaN or infinity"),
-        (InkSource(), [np.ones((4, 3))], r"arrays \(points, 2\) of finite numbers"),
-        (ImageSource(), np.full((32, 32), 255, np.int64), "of int64. Give uint8, or floats"),
-        (ImageSource(), "images/1.png", r"Give a path as pathlib.Path\(...\)"),
+        (InkSource(), [np.ones((4, 3))], r"arrays \(points, 2\) of finite values"),
+        (ImageSource(), np.full((32, 32), 255, np.int64), "of dtype int64. Use uint8, or floats"),
+        (ImageSource(), "images/1.png", r"Pass a path as pathlib.Path\(...\)"),
     ],
 )
 def test_arrays_that_a_source_can_not_read_are_refused(source, one, message):

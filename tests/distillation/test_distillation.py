@@ -253,7 +253,7 @@ def test_sizes_of_vocabularies_are_refused_where_those_of_the_teacher_are_taken(
     "asked, message",
     [
         ({"attention": "own>Typo"}, "unknown class 'own>Typo'. Import its module first"),
-        ({"convolutions": "3,3"}, "A text has neither convolutions"),
+        ({"convolutions": "3,3"}, "Convolutions and random changes"),
         ({"unknown_rate": 0.1}, "Received: unknown_rate=0.1 with 'bpe' and 'bpe'"),
     ],
 )

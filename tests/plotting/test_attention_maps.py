@@ -140,5 +140,5 @@ def test_a_bound_out_of_range_is_refused(most):
 
 
 def test_a_picture_of_another_input_is_refused():
-    with pytest.raises(ValueError, match="must be of the input that was aligned"):
+    with pytest.raises(ValueError, match="must show the input that was aligned"):
         plot_alignment(result_of(["▁a"], np.ones((1, 11))), PICTURE)

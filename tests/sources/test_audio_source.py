@@ -171,7 +171,7 @@ def test_settings_must_be_in_range(settings, message):
 @pytest.mark.parametrize(
     ("one", "error", "received"),
     [
-        ("a.wav", TypeError, r"Received: 'a.wav'. Give pathlib.Path"),
+        ("a.wav", TypeError, r"Received: 'a.wav'. Pass pathlib.Path"),
         (np.zeros(5), TypeError, r"a pair \(array, rate\). Received: array"),
         (None, TypeError, "Received: None"),
         (
@@ -180,12 +180,12 @@ def test_settings_must_be_in_range(settings, message):
             "must be the path of a file. Received: 'no such",
         ),
         ((np.zeros(5),), TypeError, "a pair of an array"),
-        ((np.zeros(5), 16_000.0), TypeError, "its rate, an integer"),
+        ((np.zeros(5), 16_000.0), TypeError, "an integer sampling rate"),
         ((np.zeros((5, 2, 2)), 16_000), TypeError, "a pair of an array"),
         ((np.zeros(5, complex), 16_000), TypeError, "a pair of an array"),
         ((np.zeros(5, np.int64), 16_000), TypeError, "integers as in a WAV file"),
-        ((np.zeros(5), 0), ValueError, "from 1000 to 192000 samples a second.*rate=0"),
-        ((np.zeros((2, 500)), 16_000), ValueError, r"shape=\(2, 500\). Is the time the first axis"),
+        ((np.zeros(5), 0), ValueError, "from 1000 to 192000 samples per second.*rate=0"),
+        ((np.zeros((2, 500)), 16_000), ValueError, r"shape=\(2, 500\). Check that time is the"),
     ],
 )
 def test_what_is_no_sound_is_refused(one, error, received):

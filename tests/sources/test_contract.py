@@ -314,7 +314,7 @@ def test_frames_have_no_words_to_attend_to():
 @pytest.mark.parametrize("kind", ["char", "frames"])
 def test_a_front_end_without_convolutions_refuses_their_settings(kind, settings):
     source = new_source(kind)
-    with pytest.raises(ValueError, match="has neither convolutions nor random changes"):
+    with pytest.raises(ValueError, match="Convolutions and random changes in training"):
         source.front_end(6, **settings)
 
 

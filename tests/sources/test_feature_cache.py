@@ -135,7 +135,7 @@ def test_a_full_cache_is_told_once_and_decodes_on(tmp_path):
     for one in (b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h"):
         same(cache.array(one, None, lambda: array), array)
     (line,) = lines
-    assert "takes no more files (it has 9e-07 GB of 1e-06 GB)" in line
+    assert "accepts no more files (it uses 9e-07 GB of 1e-06 GB)" in line
     assert sum(file.stat().st_size for file in tmp_path.iterdir()) == 5 * 180
     assert cache.array(b"a", None, never).shape == (16, 8, 1)
     # another process counts what is there
@@ -152,7 +152,7 @@ def test_a_directory_that_goes_away_is_told_once(tmp_path):
     for one in (b"a", b"b"):
         same(cache.array(one, None, lambda: PIXELS[0]), PIXELS[0])
     (line,) = lines
-    assert "takes no more files (A file must be written" in line and "\n" not in line
+    assert "accepts no more files (A file must be written" in line and "\n" not in line
 
 
 def test_what_a_killed_process_left_is_removed_in_time(tmp_path):
@@ -220,7 +220,7 @@ def test_two_processes_may_share_a_directory(tmp_path):
 
 
 def test_only_files_are_cached(tmp_path):
-    with pytest.raises(ValueError, match="with a FeatureSource. Leave it out."):
+    with pytest.raises(ValueError, match="with a FeatureSource. Omit the cache."):
         FeatureSource(3).cached(tmp_path)
     with pytest.raises(ValueError, match="`gigabytes` must be .*Received: gigabytes=nan"):
         IMAGE.cached(tmp_path, gigabytes=float("nan"))

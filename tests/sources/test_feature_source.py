@@ -78,10 +78,10 @@ def test_sizes_are_positive_integers(size):
 @pytest.mark.parametrize(
     "one, received",
     [
-        (np.zeros((3, 4)), r"frames\[1\] of the shape \(3, 4\)\."),
-        (np.zeros(2), r"frames\[1\] of the shape \(2,\)\."),
-        (np.full((1, 2), np.nan), r"frames\[1\] of the shape \(1, 2\), with NaN or infinity"),
-        (np.full((1, 2), 1e300), r"frames\[1\] of the shape \(1, 2\), with NaN or infinity"),
+        (np.zeros((3, 4)), r"frames\[1\] of shape \(3, 4\)\."),
+        (np.zeros(2), r"frames\[1\] of shape \(2,\)\."),
+        (np.full((1, 2), np.nan), r"frames\[1\] of shape \(1, 2\), with NaN or infinity"),
+        (np.full((1, 2), 1e300), r"frames\[1\] of shape \(1, 2\), with NaN or infinity"),
         ("one", r"frames\[1\]='one'"),
         ([[1, 2], [3]], r"frames\[1\]=\[\[1, 2\], \[3\]\]"),
         ([["a", "b"]], r"frames\[1\]=\[\['a', 'b'\]\]"),

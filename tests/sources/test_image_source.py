@@ -367,19 +367,19 @@ def test_arguments_are_checked(settings, message):
 @pytest.mark.parametrize(
     "one, kind, received",
     [
-        ("a.png", TypeError, r"images\[1\]='a.png'. Give a path as pathlib.Path"),
-        (Path("no_such.png"), ValueError, r"images\[1\]='no_such.png', which is no file"),
-        (np.zeros(3), ValueError, r"images\[1\] of the shape \(3,\)"),
-        (np.zeros((2, 2, 4)), ValueError, r"of the shape \(2, 2, 4\)"),
-        (np.full((2, 2), np.nan), ValueError, r"images\[1\] of float64. Give uint8, or floats"),
+        ("a.png", TypeError, r"images\[1\]='a.png'. Pass a path as pathlib.Path"),
+        (Path("no_such.png"), ValueError, r"images\[1\]='no_such.png', which is not a file"),
+        (np.zeros(3), ValueError, r"images\[1\] of shape \(3,\)"),
+        (np.zeros((2, 2, 4)), ValueError, r"of shape \(2, 2, 4\)"),
+        (np.full((2, 2), np.nan), ValueError, r"images\[1\] of dtype float64. Use uint8, or"),
         (np.full((2, 2), 1.1), ValueError, "from 0 to 1"),
-        (np.zeros((2, 2), int), ValueError, "images.* of int64. Give uint8"),
-        ([[0.0]], ValueError, "of type list. Make it an array"),
+        (np.zeros((2, 2), int), ValueError, "images.* of dtype int64. Use uint8"),
+        ([[0.0]], ValueError, "of type list. Convert it to an array"),
         (None, ValueError, "of type NoneType"),
     ],
 )
 def test_what_is_no_image_is_refused(one, kind, received):
-    with pytest.raises(kind, match=f"`images` must hold bytes of PNG .* Received: .*{received}"):
+    with pytest.raises(kind, match=f"`images` must contain bytes of PNG .* Received: .*{received}"):
         SOURCE.check("images", [b"", one])
 
 

@@ -34,7 +34,7 @@ def test_a_setting_has_a_name_and_a_value(setting):
 
 
 def test_a_setting_comes_once():
-    with pytest.raises(ValueError, match="may come once. Received: source='image:height=64,heig"):
+    with pytest.raises(ValueError, match="appear only once. Received: source='image:height=64,he"):
         parsed_source("image:height=64,height=32")
 
 

@@ -78,7 +78,7 @@ def test_positions_lie_in_cells_in_any_order():
 
 @pytest.mark.parametrize("vectors", [0, 5, 7, 11])
 def test_a_picture_of_another_input_is_refused(vectors):
-    with pytest.raises(ValueError, match="must be of the input that was aligned"):
+    with pytest.raises(ValueError, match="must show the input that was aligned"):
         Picture(np.zeros((1, 10)), 10).maps(np.ones((2, vectors)))
 
 

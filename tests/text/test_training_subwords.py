@@ -71,7 +71,7 @@ def test_training_needs_text(pairs):
 
 
 def test_side_without_text_is_named():
-    with pytest.raises(ValueError, match="no sentence of the target text"):
+    with pytest.raises(ValueError, match="only empty sentences in the target text"):
         Subwords.train_pair([("a b", "")], 7, joint=False, model_type="char")
 
 
