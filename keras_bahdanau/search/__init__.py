@@ -1,4 +1,4 @@
-"""Search over a step function, independent of model and vocabulary; loaded on first use."""
+"""Search over a step function, independent of model and vocabulary. Names load on first use."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

@@ -1,4 +1,4 @@
-"""Beam search: the best hypotheses grow in parallel, finished ones are frozen."""
+"""Beam search: the best hypotheses grow in parallel, and finished ones are frozen."""
 
 from typing import Any, NamedTuple
 
@@ -20,28 +20,29 @@ IMPOSSIBLE = -1e9
 
 
 class BeamState(NamedTuple):
-    """State of the loop."""
+    """State of the search loop."""
 
     t: Any  # int32 scalar, the step
-    tokens: Any  # int32 (batch, beam), chosen last
+    tokens: Any  # int32 (batch, beam), the last token
     alive: Any  # bool (batch, beam), still growing
     finished: Any  # bool (batch, beam), ended by the end token
     lengths: Any  # int32 (batch, beam)
-    log_probs: Any  # float32 (batch, beam), of the whole hypothesis
+    log_probs: Any  # float32 (batch, beam), log p of the whole hypothesis
     ids: Any  # int32 (time, batch, beam), the token of each step
-    parents: Any  # int32 (time, batch, beam), the beam that it came from
-    alignment: Any  # float32 (time, batch, beam, source_time), its weights
+    parents: Any  # int32 (time, batch, beam), the beam from which each token came
+    alignment: Any  # float32 (time, batch, beam, source_time), the weights of each token
     token_stats: Any  # float32 (time, batch, beam, 2): log p of a token, entropy of its step
     model: Any  # the step function's own state
 
 
 def beam_search(step, state, limits, options, *, start, end, time, source_time, visit=None):
-    """Keep the `options.beam_width` best hypotheses of each sentence: a `SearchResult`.
+    """Search for the `options.beam_width` best hypotheses of each sentence.
 
-    A hypothesis that ends stays in the beam with its score until better ones push it out. If there
-    are fewer hypotheses than the beam is wide, the rest are empty, with scores of -1e9. `visit` is
-    a function of the `BeamState` after each step, such as a `TreeRecorder`; the search then runs
-    eagerly. `step` may be a `RowStep`. Other arguments: as in `search`.
+    Returns a `SearchResult`. A hypothesis that has ended stays in the beam with its score until
+    better ones push it out. If there are fewer hypotheses than the beam is wide, the remaining ones
+    are empty and have a score of -1e9. `visit` is called with the `BeamState` after each step (see
+    `TreeRecorder`); the search then runs eagerly. `step` may be a `RowStep`. The other arguments
+    are those of `search`.
     """
     first = _first(state, limits, options.beam_width, start, time, source_time)
     limit_at = ops.expand_dims(limits, axis=1)
@@ -60,7 +61,7 @@ def beam_search(step, state, limits, options, *, start, end, time, source_time, 
 
 
 def _first(state, limits, beam, start, time, source_time):
-    """One real hypothesis per sentence; the rest of the beam is frozen until it has children."""
+    """Return the initial state: one real hypothesis per sentence, in an otherwise frozen beam."""
     batch = ops.shape(limits)[0]
     below_limit = ops.expand_dims(ops.greater(limits, 0), axis=1)  # -> (batch, 1)
     identity = ops.arange(beam, dtype="int32")
@@ -83,12 +84,12 @@ def _first(state, limits, beam, start, time, source_time):
 
 
 def _advance(step, state, limit_at, options, end):
-    """Extend every hypothesis by its best tokens; keep the best `beam` of all."""
-    # output of (batch, beam, vocabulary), weights (batch, beam, source_time)
+    """Extend every hypothesis by its best tokens, and keep the `beam` best results."""
+    # output (batch, beam, vocabulary), weights (batch, beam, source_time)
     output, weights, model = step(state.tokens, state.model)
     distribution = as_distribution(output)
     beam = state.tokens.shape[1]
-    # no more than `beam` children of one hypothesis can be among the best `beam` of all
+    # at most `beam` children of one hypothesis can be among the `beam` best of all
     children = min(beam, distribution.logits.shape[-1])
     token_log_probs, tokens = best_tokens(distribution, children)  # -> (batch, beam, children)
 
@@ -106,7 +107,7 @@ def _advance(step, state, limit_at, options, end):
     _, best = ops.top_k(ops.reshape(scores, (-1, beam * children)), beam)  # -> (batch, beam)
     best = ops.cast(best, "int32")
     parents = best // children  # -> (batch, beam)
-    # of all children of a sentence, (batch, beam * children) -> (batch, beam)
+    # from all children of a sentence, (batch, beam * children) -> (batch, beam)
     tokens, chosen, token_log_probs = (
         take_beams(ops.reshape(candidates, (-1, beam * children)), best)
         for candidates in (tokens, candidate_log_probs, token_log_probs)
@@ -135,9 +136,9 @@ def _advance(step, state, limit_at, options, end):
 
 
 def _finish(state, options):
-    """The hypotheses, finished ones first, best first, traced back along their parents."""
+    """Trace the hypotheses back along their parents; finished ones come first, best first."""
     scores = normalized(state.log_probs, state.lengths, options)
-    order = finished_first(state.finished)  # the beam is sorted by score already
+    order = finished_first(state.finished)  # the beam is already sorted by score
 
     def body(t, beams, path):
         t = t - 1
@@ -166,9 +167,9 @@ def _finish(state, options):
 
 
 def _along(path, steps):
-    """The part of `steps` `(time, batch, beam, ...)` on the path of each hypothesis."""
+    """Return the part of `steps` `(time, batch, beam, ...)` on the path of each hypothesis."""
     time, batch, beam, *inner = ops.shape(steps)
-    # a row for each step of each sentence; -1 would be any number of rows if there is no element
+    # one row per step and sentence; with -1, the number of rows of an empty tensor is ambiguous
     rows = ops.reshape(steps, (time * batch, beam, *inner))
     rows = take_beams(rows, ops.reshape(path, (time * batch, beam)))
     return ops.reshape(rows, (time, batch, beam, *inner))

@@ -1,9 +1,10 @@
-"""Constraints on hypotheses: the tokens allowed next, and the longest length.
+"""Constraints on hypotheses: the tokens that are allowed next, and the maximum length.
 
-A constraint is a class with two methods. `first(batch)` gives its state, a structure of tensors
-`(batch, ...)`. `constraint(tokens, state, vocabulary)` gives the tokens allowed next, bool
-`(batch, [beam,] vocabulary)`, and the next state. The state of the step holds these states, so
-they move with their hypotheses. `docs/adding_one.md` lists the other files of a constraint.
+A constraint is a class with two methods. `first(batch)` returns its initial state, a structure of
+tensors `(batch, ...)`. `constraint(tokens, state, vocabulary)` returns the tokens that are allowed
+next, bool `(batch, [beam,] vocabulary)`, and the next state. These states are part of the state of
+the step, so they move with their hypotheses. `docs/adding_one.md` lists the other files to change
+when you add a constraint.
 """
 
 import math
@@ -16,7 +17,7 @@ from keras_bahdanau.search.stepping import map_step
 
 
 def constraints_of(options, *, end, time, prefix=None, symbols=()):
-    """The constraints that `SearchOptions` request, the strongest first."""
+    """Return the constraints that `SearchOptions` request, the strongest first."""
     constraints = []
     if prefix is not None:
         constraints.append(ForcedPrefix(prefix))
@@ -30,10 +31,10 @@ def constraints_of(options, *, end, time, prefix=None, symbols=()):
 
 
 def apply_constraints(step, state, constraints, batch, unwritten=()):
-    """The pair (step, initial state) of a step function under a list of constraints.
+    """Apply a list of constraints to a step function; returns (step, initial state).
 
-    Forbidden tokens get log p = -1e30. A constraint that would leave nothing is ignored in that
-    step. `unwritten` tokens are forbidden in each step, but count in its entropy.
+    Forbidden tokens get log p = -1e30. In each step, a constraint that would leave no token is
+    ignored. `unwritten` tokens are forbidden in every step but count in its entropy.
     """
     if not constraints:
         return map_step(lambda step, rows: _without(step, unwritten), step), state
@@ -63,7 +64,7 @@ def _constrained_step(step, constraints, unwritten):
 
 
 def _without(step, unwritten):
-    """A step that never chooses these tokens, for searches without other constraints."""
+    """Return a step that never chooses `unwritten`, for searches without other constraints."""
 
     def step_without(tokens, state):
         output, weights, state = step(tokens, state)
@@ -74,18 +75,21 @@ def _without(step, unwritten):
 
 
 def _are(tokens, vocabulary):
-    """Bool `(vocabulary,)`, True at these tokens."""
+    """Return bool `(vocabulary,)`, which is True at `tokens`."""
     return np.isin(np.arange(vocabulary), [*tokens])
 
 
 def _both(allowed, next_allowed):
-    """Tokens that both allow, or only the first if they have none in common."""
+    """Return the tokens that both allow, or those of the first if they have none in common."""
     common = ops.logical_and(allowed, next_allowed)
     return ops.where(ops.any(common, axis=-1, keepdims=True), common, allowed)
 
 
 class ForcedPrefix:
-    """Each hypothesis begins with `prefix` int32 `(batch, prefix_time)`; 0 allows any token."""
+    """Constraint that each hypothesis begins with a prefix.
+
+    `prefix` is int32 `(batch, prefix_time)`, in which 0 allows any token.
+    """
 
     def __init__(self, prefix):
         self.prefix = prefix
@@ -102,7 +106,10 @@ class ForcedPrefix:
 
 
 class NoSymbols:
-    """No hypothesis contains any of `symbols`, tokens only of sources, such as features."""
+    """Constraint that no hypothesis contains any of `symbols`.
+
+    These tokens occur only in sources, such as features.
+    """
 
     def __init__(self, symbols):
         self.symbols = sorted({int(symbol) for symbol in symbols})
@@ -115,7 +122,7 @@ class NoSymbols:
 
 
 class MinLength:
-    """No hypothesis ends with fewer tokens than `fewest`, the end token included."""
+    """Constraint that each hypothesis has at least `fewest` tokens, including the end token."""
 
     def __init__(self, fewest, end):
         self.fewest = fewest
@@ -132,7 +139,10 @@ class MinLength:
 
 
 class NoRepeatedNgram:
-    """No hypothesis repeats an n-gram of `size` tokens, except for the end (Paulus et al. 2018)."""
+    """Constraint that no hypothesis repeats an n-gram of `size` tokens (Paulus et al. 2018).
+
+    The end token is always allowed.
+    """
 
     def __init__(self, size, end, time):
         self.size = size
@@ -140,11 +150,11 @@ class NoRepeatedNgram:
         self.time = time
 
     def first(self, batch):
-        """The previous tokens, the latest at the end; -1 for none."""
+        """Return the initial previous tokens: -1 for none. The latest token is the last one."""
         return ops.full((batch, self.time + self.size), -1, "int32")
 
     def __call__(self, tokens, before, vocabulary):
-        # one place to the left, the new token at the end: (batch, [beam,] time + size) as before
+        # shift left and append the new token: still (batch, [beam,] time + size)
         before = ops.concatenate([before[..., 1:], ops.expand_dims(tokens, axis=-1)], axis=-1)
         context = self.size - 1
         followers = before[..., context:]  # -> (batch, [beam,] time + 1)
@@ -158,21 +168,25 @@ class NoRepeatedNgram:
 
 
 def _among(tokens, counted, vocabulary):
-    """Bool `(..., vocabulary)`: the `tokens` `(..., n)` where `counted`; two one-hot products."""
+    """Return bool `(..., vocabulary)`, True for the `tokens` `(..., n)` at which `counted` is True.
+
+    Computed as a product of two one-hot matrices.
+    """
     base = math.isqrt(vocabulary - 1) + 1
     rows = ops.one_hot(tokens // base, base, dtype="float32")  # -> (..., n, base)
     rows = rows * ops.expand_dims(ops.cast(counted, "float32"), axis=-1)
     columns = ops.one_hot(tokens % base, base, dtype="float32")  # -> (..., n, base)
     counts = ops.matmul(ops.swapaxes(rows, -1, -2), columns)  # -> (..., base, base)
-    # -> (..., base * base), by the token
+    # -> (..., base * base), one count per token
     counts = ops.reshape(counts, (*ops.shape(tokens)[:-1], base * base))
     return ops.greater(counts[..., :vocabulary], 0)
 
 
 def limits_of(lengths, options, prefix=None, time=None):
-    """Most tokens of each translation, int32 `(batch,)`; 0 for a sentence without tokens.
+    """Return the maximum number of tokens of each translation, int32 `(batch,)`.
 
-    There is room for the shortest allowed translation, and for the end token after a prefix.
+    It is 0 for a sentence without tokens. Otherwise it allows at least `options.min_length` tokens,
+    and a prefix followed by the end token, as far as `max_length` and `time` permit.
     """
     limits = ops.cast(ops.cast(lengths, "float32") * options.max_length_ratio, "int32")
     limits = ops.maximum(limits + int(options.max_length_offset), options.min_length)

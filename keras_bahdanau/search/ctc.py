@@ -1,4 +1,4 @@
-"""CTC in a search: the probability of each prefix of a text under the paths of its source."""
+"""CTC in a search: the probability of each prefix of a text, summed over CTC paths."""
 
 from typing import Any, NamedTuple
 
@@ -10,26 +10,26 @@ from keras_bahdanau.models.ctc_loss import LOG_ZERO, log_sum
 from keras_bahdanau.search.result import take_beams
 from keras_bahdanau.search.stepping import map_step, take_rows
 
-LEAST = 1e-37  # least probability of a token relative to the largest: about float32's minimum
-NONE = -1  # in place of a last token
+LEAST = 1e-37  # lowest probability of a token relative to the largest; near float32's minimum
+NONE = -1  # marks that there is no last token
 
 
 class PrefixState(NamedTuple):
-    """Probabilities of paths to each position t = 0, 1, ..., source_time that give prefix g."""
+    """Probabilities of the paths up to each position t = 0, 1, ..., source_time for a prefix g."""
 
     # float32 (batch, [beam,] source_time + 1)
-    log_n: Any  # log r_t^n(g): they end with g's last token
-    log_b: Any  # log r_t^b(g): they end with a blank
+    log_n: Any  # log r_t^n(g): paths that end with g's last token
+    log_b: Any  # log r_t^b(g): paths that end with a blank
     last: Any  # int32 (batch, [beam]), the last token of g; -1 before the first step
 
 
 def add_ctc(step, state, log_probs, mask, weight, end):
-    """The pair (step, initial state) of a step function with a share w of CTC in its scores.
+    """Add CTC with weight w to the scores of a step function; returns (step, initial state).
 
     score(c | g) = (1 - w) log p(c | g) + w (log psi(g c) - log psi(g))
 
-    (Watanabe et al. 2017.) `log_probs` float32 `(batch, source_time, vocabulary)` is log p_t(c),
-    with c = 0 the blank.
+    (Watanabe et al. 2017.) `log_probs`, float32 `(batch, source_time, vocabulary)`, is log p_t(c);
+    c = 0 is the blank.
     """
     all_prefixes = CtcPrefixes(log_probs, mask, end)
 
@@ -52,7 +52,7 @@ def add_ctc(step, state, log_probs, mask, weight, end):
 
 
 def forced_log_probs(log_probs, mask, target_in, target_out, end):
-    """Log-probabilities that CTC adds for given targets `(batch, target_time)`: 0 at padding."""
+    """Return the CTC log-probability of each target token, `(batch, target_time)`; 0 at padding."""
     prefixes = CtcPrefixes(log_probs, mask, end)
 
     def step(state, tokens):
@@ -67,7 +67,7 @@ def forced_log_probs(log_probs, mask, target_in, target_out, end):
 
 
 class CtcPrefixes:
-    """Prefix probabilities of the sources of a batch.
+    """CTC prefix probabilities for a batch of sources.
 
     psi(g c)   = sum_t phi_{t-1}(g, c) p_t(c)
     phi_t(g, c) = r_t^b(g) + [c != last token of g] r_t^n(g)
@@ -76,9 +76,10 @@ class CtcPrefixes:
     psi(g end) = r_T^n(g) + r_T^b(g)
                                         (Watanabe et al. 2017, algorithm 2)
 
-    So psi of all tokens is one matrix product, and r, needed only for the chosen token, is computed
-    in the next step, as a logarithm. The product has phi relative to its maximum m, and psi is at
-    least 1e-37 m: finite; a less probable token, or the blank, is never chosen.
+    So psi for all tokens is a single matrix product. r is needed only for the chosen token, and is
+    computed in the next step, as a logarithm. The product uses phi relative to its maximum m, and
+    psi is at least 1e-37 m, so its logarithm is finite. Less probable tokens and the blank are
+    never chosen.
     """
 
     def __init__(self, log_probs, mask, end):
@@ -87,7 +88,7 @@ class CtcPrefixes:
         tokens = ops.expand_dims(ops.arange(vocabulary), axis=-1)
         self.end, self.vocabulary = end, vocabulary
         log_probs = ops.transpose(log_probs, (0, 2, 1))
-        # without paths at padding, where r stays: (batch, 1, source_time)
+        # at padding, no path is added and r stays the same: (batch, 1, source_time)
         self.log_blank = ops.where(mask, log_probs[:, :1], 0.0)
         self.mask = mask
         # log p_t(c): (batch, vocabulary, source_time)
@@ -97,7 +98,7 @@ class CtcPrefixes:
         self.probs = ops.transpose(ops.exp(self.log_probs), (0, 2, 1))
 
     def initial_state(self):
-        """`PrefixState` of the empty prefix, whose paths are blanks."""
+        """Return the `PrefixState` of the empty prefix, whose paths consist of blanks."""
         blanks = ops.cumsum(self.log_blank[:, 0], axis=-1)
         log_b = ops.pad(blanks, [[0, 0], [1, 0]])
         return PrefixState(
@@ -105,7 +106,10 @@ class CtcPrefixes:
         )
 
     def step(self, tokens, state):
-        """(log psi(g c) - log psi(g), `(batch, [beam,] vocabulary)`; the `PrefixState` of g)."""
+        """Extend prefixes by `tokens` to g, and score each next token c.
+
+        Returns (log psi(g c) - log psi(g) `(batch, [beam,] vocabulary)`, `PrefixState` of g).
+        """
         beam = len(tokens.shape) > 1
         if not beam:  # a beam of one
             tokens = ops.expand_dims(tokens, axis=1)
@@ -118,8 +122,9 @@ class CtcPrefixes:
         return log_probs, state
 
     def _extended(self, tokens, state):
-        """(log psi(g c) `(batch, beam)`, the state of g c) of chosen tokens c."""
-        empty = ops.expand_dims(ops.equal(state.last, NONE), axis=-1)  # the start token: no c yet
+        """Return (log psi(g c) `(batch, beam)`, state of g c) for the chosen tokens c."""
+        # the start token is not a token c of the prefix
+        empty = ops.expand_dims(ops.equal(state.last, NONE), axis=-1)
         repeated = ops.expand_dims(ops.equal(tokens, state.last), axis=-1)
         before = ops.where(repeated, LOG_ZERO, state.log_n)
         log_phi = self._before_frames(log_sum(state.log_b, before))
@@ -129,7 +134,7 @@ class CtcPrefixes:
         psi = ops.sum(ops.exp(log_phi - highest) * ops.exp(emitted), axis=-1, keepdims=True)
         log_psi = highest + ops.log(ops.maximum(psi, LEAST))  # -> (batch, beam, 1)
 
-        # from position to position, log r_0 = log 0: (batch, beam, source_time)
+        # recurrence over positions, with log r_0 = log 0: (batch, beam, source_time)
         log_n = summed_products(ops.where(self.mask, emitted, 0.0), emitted + log_phi)
         log_n = _pad_first(log_n)  # -> (batch, beam, source_time + 1)
         blank = ops.where(self.mask, self.log_blank + log_n[..., :-1], LOG_ZERO)
@@ -139,13 +144,13 @@ class CtcPrefixes:
         )
 
     def _next_log_psi(self, state):
-        """Logarithms of psi(g c) for all c: `(batch, beam, vocabulary)`."""
+        """Return log psi(g c) for all c, `(batch, beam, vocabulary)`."""
         paths = log_sum(state.log_b, state.log_n)  # -> (batch, beam, source_time + 1)
         log_phi = self._before_frames(paths)
         highest = ops.max(log_phi, axis=-1, keepdims=True)
         # (batch, beam, source_time) x (batch, source_time, vocabulary)
         psi = ops.matmul(ops.exp(log_phi - highest), self.probs)
-        # the last token again needs a blank between: (batch, beam, 1)
+        # a repeated token needs a blank in between: (batch, beam, 1)
         probs = ops.exp(take_beams(self.log_probs, state.last))
         blanks = ops.exp(self._before_frames(state.log_b) - highest)
         again = ops.sum(blanks * probs, axis=-1, keepdims=True)
@@ -155,19 +160,20 @@ class CtcPrefixes:
         return ops.where(ops.equal(tokens, self.end), paths[..., -1:], log_psi)
 
     def _before_frames(self, log_r):
-        """Paths before each real frame `(batch, beam, source_time)`; log 0 before padding."""
+        """Return the paths before each frame, `(batch, beam, source_time)`; log 0 at padding."""
         return ops.where(self.mask, log_r[..., :-1], LOG_ZERO)
 
 
 def _pad_first(log_r):
-    """The same with log 0 prepended, for position 0."""
+    """Prepend log 0 for position 0."""
     return ops.pad(log_r, [[0, 0], [0, 0], [1, 0]], constant_values=LOG_ZERO)
 
 
 def summed_products(log_a, log_b):
-    """Logarithms of x_t = a_t x_{t-1} + b_t, x_{-1} = 0, for all t together: float32 `(..., time)`.
+    """Return log x_t, where x_t = a_t x_{t-1} + b_t and x_{-1} = 0: float32 `(..., time)`.
 
-    x_t = sum_{k <= t} b_k prod_{k < l <= t} a_l, of 1, 2, 4, ... terms (Hillis and Steele 1986)
+    All t are computed together: x_t = sum_{k <= t} b_k prod_{k < l <= t} a_l is summed over 1, 2,
+    4, ... terms (Hillis and Steele 1986).
     """
     time = ops.shape(log_b)[-1]
     rounds = (time - 1).bit_length() if isinstance(time, int) else 31

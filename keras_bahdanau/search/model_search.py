@@ -1,4 +1,4 @@
-"""Search with a model: constraints around its step, a method, penalties at the end."""
+"""Search with a model: applies constraints to its step, a search method, and final penalties."""
 
 from keras import ops
 
@@ -26,7 +26,7 @@ def search_model(
     visit=None,
     drop_ended=False,
 ):
-    """Search for the targets of a model without a vocabulary, such as a migrated one.
+    """Search for the targets of a model that has no vocabulary, such as a migrated one.
 
     ```python
     options = kb.SearchOptions(beam_width=5, max_length=50)
@@ -34,11 +34,12 @@ def search_model(
     print(result.ids[:, 0], result.scores[:, 0])  # the best hypothesis of each source
     ```
 
-    `model` is a `StepModel`, such as a `Seq2Seq`, and `features` its input: of text int32
-    `(batch, source_time)`, right-padded with 0. The options bound each target by its own source;
-    static buffers need `time`. With `drop_ended`, steps skip ended sources, in a graph for any
-    batch size: faster, but the rounding of a row then depends on other rows. Other arguments and
-    result: as in `search`.
+    `model` is a `StepModel`, such as a `Seq2Seq`, and `features` is its input: for text, int32
+    `(batch, source_time)`, right-padded with 0. The options limit the length of each target by the
+    length of its source. Pass `time` to get buffers of a static size. With `drop_ended`, steps skip
+    sources whose hypotheses have all ended, in a graph with a dynamic batch size. This is faster,
+    but the rounding of a row then depends on the other rows. The other arguments and the result are
+    those of `search`.
     """
     require_ctc(model, options)
     prepared = model.encode(features)
@@ -46,7 +47,7 @@ def search_model(
     limits = limits_of(ops.sum(ops.cast(mask, "int32"), axis=1), options, prefix, time)
     if time is None:
         time = ops.max(limits, initial=0)
-    read = prepared._replace(ctc_log_probs=())  # all that a step reads
+    read = prepared._replace(ctc_log_probs=())  # the fields that a step reads
 
     def for_rows(rows):
         row_prepared = take_rows(read, rows)
@@ -89,30 +90,34 @@ def search(
     unwritten=(),
     visit=None,
 ):
-    """Search, or draw at random, as the options say: a `SearchResult` of `options.beam_width`.
+    """Search for the best hypotheses, or draw them at random, depending on the options.
+
+    Returns a `SearchResult` with `options.beam_width` hypotheses per source.
 
     Args:
         step: Function `(tokens, state) -> (log_probs, weights, state)` with
             tokens `(batch, [beam])`, log_probs `(batch, [beam,] vocabulary)`
             and weights `(batch, [beam,] source_time)`.
-        state: Its first state: a structure of tensors `(batch, ...)`.
-        limits: Int32 tensor `(batch,)`: the most tokens of each row; 0 for an empty source.
+        state: Initial state of `step`: a structure of tensors `(batch, ...)`.
+        limits: Int32 tensor `(batch,)`, maximum number of tokens in each row; 0 for an empty
+            source.
         options: `SearchOptions`.
         start: Integer, the token before every target.
         end: Integer, the token that ends a hypothesis.
-        time: Integer or int32 scalar, length of the buffers: `max(limits)` or more.
-        source_time: Integer or int32 scalar, last axis of the weights.
-        source_mask: Bool tensor `(batch, source_time)`, the real source tokens, for the coverage
-            penalty; all by default.
+        time: Integer or int32 scalar, length of the buffers; at least `max(limits)`.
+        source_time: Integer or int32 scalar, size of the last axis of the weights.
+        source_mask: Bool tensor `(batch, source_time)`, True for real source tokens; used by the
+            coverage penalty. By default, all tokens are real.
         prefix: Int32 tensor `(batch, prefix_time)`, right-padded with 0: the beginning of each
             hypothesis.
-        uniforms: Float tensor `(batch, options.beam_width, time)` in [0, 1), or longer: the random
-            numbers of draws; from `options.seed` by default.
-        ctc_log_probs: Float32 tensor `(batch, source_time, vocabulary)`: log-probabilities of
-            CTC, whose blank is id 0, for `options.ctc_weight`.
-        symbols: Sequence of integers, tokens that only `options.write_symbols` allows.
-        unwritten: Sequence of integers, tokens forbidden outside of a prefix, such as padding.
-        visit: As in `beam_search`, which then runs for a beam of 1, too; draws ignore it.
+        uniforms: Float tensor `(batch, options.beam_width, time)`, or longer, of random numbers in
+            [0, 1) for draws. By default, they are generated from `options.seed`.
+        ctc_log_probs: Float32 tensor `(batch, source_time, vocabulary)` of CTC log-probabilities,
+            with id 0 for the blank. Required for `options.ctc_weight`.
+        symbols: Sequence of integers, tokens that are allowed only with `options.write_symbols`.
+        unwritten: Sequence of integers, tokens that are forbidden outside a prefix, such as
+            padding.
+        visit: As in `beam_search`, which is then used for a beam of 1, too. Ignored by draws.
     """
     if options.ctc_weight:
         step, state = add_ctc(step, state, ctc_log_probs, source_mask, options.ctc_weight, end)

@@ -1,4 +1,4 @@
-"""Settings of a search: frozen, checked once, recorded in every export."""
+"""Settings for a search, which are immutable, checked once, and recorded in every export."""
 
 import dataclasses
 import functools
@@ -30,14 +30,14 @@ def gnmt(lengths, exponent):
     return ((5.0 + lengths) / 6.0) ** exponent
 
 
-# Functions `(lengths, exponent)` that log p is divided by; 1 for the exponent 0
+# Functions `(lengths, exponent)` by which log p is divided; they return 1 for exponent 0
 LENGTH_PENALTIES = {"power": power, "gnmt": gnmt}
 
 
 @documented
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """Settings of a search.
+    """Settings for a search.
 
     Raises:
         ValueError: If a value is out of range.
@@ -46,13 +46,13 @@ class SearchOptions:
     beam_width: int = option(
         5,
         BEAM_WIDTH,
-        "Hypotheses kept for each sentence; 1 is greedy search. If tokens are drawn at random, "
-        "the number of draws.",
+        "Number of hypotheses kept for each sentence; 1 is greedy search. If tokens are drawn at "
+        "random, the number of draws.",
     )
     length_normalization: float = search_field(
         1.0,
-        number(0, 8),  # the longest translation to this power is still a float32
-        "Exponent a of the length penalty that log p is divided by. 0 ranks by probability, "
+        number(0, 8),  # the largest length to this power is still a finite float32
+        "Exponent a of the length penalty, by which log p is divided. 0 ranks by probability, "
         "which favours short translations.",
     )
     length_penalty: str = search_field(
@@ -64,75 +64,78 @@ class SearchOptions:
     coverage_penalty: float = search_field(
         0.0,
         number(0, 1000),
-        "Factor b of b * sum_j log(min(sum_i alpha_ij, 1)), which lowers the scores of whole "
-        "hypotheses that leave source tokens out (Wu et al. 2016, eq. 14); 0 for none.",
+        "Factor b in b * sum_j log(min(sum_i alpha_ij, 1)), which lowers the scores of complete "
+        "hypotheses that do not attend to all source tokens (Wu et al. 2016, eq. 14); 0 for no "
+        "penalty.",
     )
     ctc_weight: float = search_field(
         0.0,
         number(0, 1),
-        "Share w of CTC in the score of each token, (1 - w) log p_attention + w log p_ctc "
-        "(Watanabe et al. 2017), of a model that was trained with ctc_weight; 0 for none.",
+        "Weight w of CTC in the score of each token, (1 - w) log p_attention + w log p_ctc "
+        "(Watanabe et al. 2017), for a model that was trained with ctc_weight; 0 to search without "
+        "CTC.",
     )
     min_length: int = search_field(
-        1, LENGTH, "Fewest tokens of a translation, the end token included."
+        1, LENGTH, "Minimum number of tokens in a translation, including the end token."
     )
     max_length: int = search_field(
-        256, LENGTH, "Most tokens of a translation, the end token included."
+        256, LENGTH, "Maximum number of tokens in a translation, including the end token."
     )
     max_length_ratio: float = search_field(
         2.0,
         number(0, 1000),
-        "With max_length_offset, bounds each translation by its own source: ratio * source "
-        "tokens + offset (of other sources: positions of the memory), so that a sentence gives "
-        "the same translation in any batch.",
+        "With max_length_offset, limits each translation by the length of its source: ratio * "
+        "source tokens (for sources that are not text, positions of the memory) + offset. So a "
+        "sentence has the same translation in any batch.",
     )
     max_length_offset: int = search_field(10, number(0, 10_000), "See max_length_ratio.")
     max_source_length: int | None = search_field(
         None,
         optional(SOURCE_LENGTH),
-        "Most positions of a source, the end token of a text included: a longer one is cut to them "
-        "and marked. None stands for the source's own: 512 tokens of a text, 4,096 frames.",
+        "Maximum number of positions in a source, including the end token of a text. A longer "
+        "source is truncated and marked as such. None uses the default of the source, for example "
+        "512 tokens for text or 4,096 frames.",
     )
     no_repeat_ngram: int = search_field(
         0,
         integer(0, 100),
-        "Size n of n-grams that no translation has twice; 0 for any repetition.",
+        "Size n of n-grams that no translation repeats; 0 to allow any repetition.",
     )
     write_symbols: bool = search_field(
         True,
         flag(),
-        "Let texts have the symbols that the vocabulary was trained with, such as the features "
-        "<PST> of a source; training turns it off where no target has one.",
+        "Allow outputs to contain symbols that the vocabulary was trained with, such as the "
+        "feature <PST> of a source. Training turns this off if no target contains a symbol.",
     )
     write_unknown: bool = search_field(
         False,
         flag(),
-        "Let texts have the unknown token, written as ⁇; otherwise the next best token replaces "
-        "it, unless `replace_unknown` puts a part of the source there.",
+        "Allow outputs to contain the unknown token, written as ⁇. Otherwise the next best token "
+        "is used, unless `replace_unknown` copies a part of the source.",
     )
     temperature: float | None = search_field(
         None,
         optional(number(1e-9, 1000)),
-        "Draws tokens at random, from p^(1/temperature), instead of searching for the best ones.",
+        "Draw tokens at random from p^(1/temperature) instead of searching for the best ones.",
     )
     top_k: int | None = search_field(
         None,
         optional(integer(1, 1_000_000)),
-        "Draws tokens at random, from this number of the most probable ones.",
+        "Draw tokens at random from this number of the most probable ones.",
     )
     top_p: float | None = search_field(
         None,
         optional(number(0, 1, "(]")),
-        "Draws tokens at random, from the fewest whose probabilities sum to this value (Holtzman "
-        "et al. 2020); faster if top_k is given too.",
+        "Draw tokens at random from the smallest set of most probable ones whose probabilities sum "
+        "to this value (Holtzman et al. 2020). Faster if top_k is also set.",
     )
-    seed: int = search_field(0, integer(0, 2**32 - 1), "Seed of the draws.")
+    seed: int = search_field(0, integer(0, 2**32 - 1), "Random seed for the draws.")
     replace_unknown: bool = search_field(
         False,
         flag(),
-        "Copy the most attended source word for each unknown target token, or between two "
-        "vocabularies of characters the character, an unknown one if the source has any (Luong et "
-        "al. 2015; Jean et al. 2015).",
+        "Replace each unknown target token by a copy of the most attended source word (Luong et "
+        "al. 2015; Jean et al. 2015). Between two character vocabularies, the most attended "
+        "character is copied instead, chosen from the unknown ones if the source contains any.",
     )
 
     def __post_init__(self):
@@ -146,20 +149,23 @@ class SearchOptions:
             )
         if self.random and self.ctc_weight:
             raise ValueError(
-                "A search with ctc_weight must not draw at random, as its scores are no "
+                "A search with ctc_weight must not draw at random, because its scores are not a "
                 f"distribution. Received: ctc_weight={self.ctc_weight!r}, "
                 f"temperature={self.temperature!r}, top_k={self.top_k!r}, top_p={self.top_p!r}. "
-                "Give 0 for ctc_weight, or leave the others out."
+                "Set ctc_weight to 0, or omit temperature, top_k and top_p."
             )
 
     @classmethod
     def from_config(cls, config):
-        """The options that a file holds: `dataclasses.asdict` of them; see `settings.removed`."""
+        """Return the options from a dictionary in a file (`dataclasses.asdict` of the options).
+
+        Options that were removed are dropped (see `settings.removed`).
+        """
         return cls(**drop_removed(config))
 
     @property
     def random(self):
-        """True if tokens are drawn at random: `temperature`, `top_k` or `top_p` is given."""
+        """True if tokens are drawn at random, because `temperature`, `top_k` or `top_p` is set."""
         return any(value is not None for value in (self.temperature, self.top_k, self.top_p))
 
     def check_nbest(self, nbest):
@@ -167,25 +173,25 @@ class SearchOptions:
         if not integer(1, self.beam_width).allows(nbest):
             raise ValueError(
                 f"`nbest` must be from 1 to the beam width, {self.beam_width}. "
-                f"Received: nbest={nbest!r}. Give such a number, or search with a wider beam."
+                f"Received: nbest={nbest!r}. Use a number in that range, or a wider beam."
             )
 
 
 def require_ctc(model, options):
-    """Raise ValueError if a search requests CTC from a model without it."""
+    """Raise ValueError if a search uses CTC but the model was trained without it."""
     if options.ctc_weight and not model.source_limits.has_ctc:
         raise ValueError(
-            "Only a model that was trained with ctc_weight has probabilities of CTC. Received: "
-            f"ctc_weight={options.ctc_weight!r} for a search with another model. Give 0 for it."
+            "Only a model that was trained with ctc_weight has CTC probabilities. Received: "
+            f"ctc_weight={options.ctc_weight!r} for a model trained without it. Set it to 0."
         )
 
 
 def require_deterministic(options):
-    """Raise ValueError if a search draws at random, which exports must not."""
+    """Raise ValueError if a search draws at random, which is not allowed in exports."""
     if options.random:
         raise ValueError(
             "An exported translator must give the same answer each time, so its search must not "
             f"draw at random. Received: temperature={options.temperature!r}, "
             f"top_k={options.top_k!r}, top_p={options.top_p!r}. Export a Translator whose "
-            "SearchOptions have none of them."
+            "SearchOptions set none of these."
         )

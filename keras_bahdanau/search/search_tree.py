@@ -1,4 +1,4 @@
-"""Search trees: all hypotheses of a beam search, including dropped ones."""
+"""Search trees: all hypotheses of a beam search, including pruned ones."""
 
 from typing import Any, NamedTuple
 
@@ -12,18 +12,19 @@ ROOT = -1
 
 
 class SearchTree(NamedTuple):
-    """Hypotheses of one input as a tree, one node each, in the order of the search.
+    """Tree of the hypotheses of one input, with one node each, in the order of the search.
 
-    A node is its parent's hypothesis with one more token. A branch without a `kept` node is pruned:
-    better hypotheses have pushed it out of the beam.
+    A node is its parent's hypothesis with one more token. A branch without a `kept` node was
+    pruned: better hypotheses pushed it out of the beam.
 
     Attributes:
-        tokens: List of the last token of each node: ids, or pieces in a `Trace`.
+        tokens: List of the last token of each node: an id or, in a `Trace`, a piece.
         parents: Int array `(nodes,)`, the number of an earlier node; -1 for the empty hypothesis.
         log_probs: Float array `(nodes,)`, log p of the whole hypothesis.
-        scores: Float array `(nodes,)`, the same over the length penalty.
-        finished: Bool array `(nodes,)`, ended by the end token.
-        kept: Bool array `(nodes,)`, a hypothesis of the last beam, or the beginning of one.
+        scores: Float array `(nodes,)`, log p divided by the length penalty.
+        finished: Bool array `(nodes,)`, True if the end token was reached.
+        kept: Bool array `(nodes,)`, True for a hypothesis in the last beam, or the beginning of
+            one.
     """
 
     tokens: Any
@@ -34,7 +35,10 @@ class SearchTree(NamedTuple):
     kept: Any
 
     def path(self, tokens):
-        """Numbers of the nodes of a hypothesis, given by tokens, as far as the tree has them."""
+        """Return the numbers of the nodes along a hypothesis, a sequence of tokens.
+
+        The list ends before the first token that has no node in the tree.
+        """
         children = {
             key: node for node, key in enumerate(zip(self.parents, self.tokens, strict=True))
         }
@@ -48,7 +52,9 @@ class SearchTree(NamedTuple):
 
 
 class TreeRecorder:
-    """The `visit` of a `beam_search` of one input, which makes its `SearchTree`.
+    """Callable for the `visit` argument of `beam_search`, which records a `SearchTree`.
+
+    The search must have a single input.
 
     Example:
         >>> recorder = TreeRecorder(options)
@@ -62,10 +68,10 @@ class TreeRecorder:
         self._beam = [ROOT] * options.beam_width  # the node of each hypothesis
 
     def __call__(self, state):
-        """Add the hypotheses that have grown in a step."""
+        """Add the hypotheses that grew in a step."""
         scores = normalized(state.log_probs, state.lengths, self.options)
         t = int(state.t)
-        # of the only row, each (beam,)
+        # for the only row, each (beam,)
         parents, tokens, lengths, log_probs, scores, finished = (
             ops.convert_to_numpy(field)[0].tolist()
             for field in (
@@ -77,7 +83,7 @@ class TreeRecorder:
         columns = zip(parents, tokens, lengths, log_probs, scores, finished, strict=True)
         for parent, token, length, log_prob, score, ended in columns:
             node = self._beam[parent]
-            # a frozen hypothesis is shorter; one that is empty or forbidden has no probability
+            # a frozen hypothesis is shorter; an empty or forbidden one has no probability
             if length == t and log_prob > IMPOSSIBLE / 2:
                 self._nodes.append((token, node, log_prob, score, ended))
                 node = len(self._nodes) - 1
@@ -85,7 +91,7 @@ class TreeRecorder:
         self._beam = beam
 
     def tree(self):
-        """The `SearchTree` of all visited states."""
+        """Return the `SearchTree` of all visited states."""
         kept = np.zeros(len(self._nodes), bool)
         for node in self._beam:
             while node != ROOT and not kept[node]:

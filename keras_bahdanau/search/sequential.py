@@ -1,4 +1,4 @@
-"""Greedy search and sampling: one token after the other."""
+"""Greedy search and sampling, which choose one token after the other."""
 
 import functools
 from typing import Any, NamedTuple
@@ -13,14 +13,14 @@ from keras_bahdanau.search.stepping import for_rows, run_steps, take_rows
 
 
 class SequentialState(NamedTuple):
-    """State of the loop: independent hypotheses `(batch,)`, or draws `(batch, draws)`."""
+    """State of the loop over independent hypotheses `(batch,)` or draws `(batch, draws)`."""
 
     t: Any  # int32 scalar, the step
-    tokens: Any  # int32 (batch, [draws]), chosen last
-    alive: Any  # bool (batch, [draws]), still going on
+    tokens: Any  # int32 (batch, [draws]), the last token
+    alive: Any  # bool (batch, [draws]), still growing
     finished: Any  # bool (batch, [draws]), ended by the end token
     lengths: Any  # int32 (batch, [draws])
-    log_probs: Any  # float32 (batch, [draws]), of the whole hypothesis
+    log_probs: Any  # float32 (batch, [draws]), log p of the whole hypothesis
     ids: Any  # int32 (time, batch, [draws])
     alignment: Any  # float32 (time, batch, [draws,] source_time)
     token_stats: Any  # float32 (time, batch, [draws,] 2): log p of a token, entropy of its step
@@ -28,9 +28,10 @@ class SequentialState(NamedTuple):
 
 
 def sequential_search(step, choose, state, limits, *, start, end, time, source_time):
-    """Last `SequentialState`, when every hypothesis has ended or is cut; `(batch, [draws])` limits.
+    """Run steps until every hypothesis has ended or reached its limit.
 
-    `choose` is `(distribution, t, rows) -> (tokens, log_probs)` for step t, rows as in `RowStep`.
+    Returns the last `SequentialState`. `limits` is int32 `(batch, [draws])`. `choose` is a function
+    `(distribution, t, rows) -> (tokens, log_probs)` for step t, with `rows` as in `RowStep`.
     """
     shape = ops.shape(limits)
     alive = ops.greater(limits, 0)
@@ -56,8 +57,8 @@ def sequential_search(step, choose, state, limits, *, start, end, time, source_t
 
 
 def _advance(step, choose, limits, state, end):
-    """One token further, in the hypotheses that are still alive."""
-    # output of (batch, [draws,] vocabulary), weights (batch, [draws,] source_time)
+    """Extend the hypotheses that are still alive by one token."""
+    # output (batch, [draws,] vocabulary), weights (batch, [draws,] source_time)
     output, weights, model = step(state.tokens, state.model)
     distribution = as_distribution(output)
     real, counts = ops.cast(state.alive, "int32"), ops.cast(state.alive, "float32")
@@ -65,7 +66,7 @@ def _advance(step, choose, limits, state, end):
     tokens, log_probs = tokens * real, log_probs * counts
     ended = ops.logical_and(state.alive, ops.equal(tokens, end))
     below_limit = ops.less(state.t + 1, limits)
-    # by (batch, [draws,] 1)
+    # times (batch, [draws,] 1)
     weights = weights * ops.expand_dims(counts, axis=-1)
     token_stat = ops.stack([log_probs, distribution.entropy * counts], axis=-1)
     return SequentialState(
@@ -83,7 +84,7 @@ def _advance(step, choose, limits, state, end):
 
 
 def greedy_search(step, state, limits, options, *, start, end, time, source_time):
-    """Take the most probable token at each step: `SearchResult` with a beam axis of 1."""
+    """Choose the most probable token at each step; returns a `SearchResult` with a beam of 1."""
     shared = {"start": start, "end": end, "time": time, "source_time": source_time}
     result = sequential_search(step, _most_probable, state, limits, **shared)
     scores = normalized(result.log_probs, result.lengths, options)
@@ -107,9 +108,10 @@ def _most_probable(distribution, t, rows):
 
 
 def sample(step, state, limits, options, *, start, end, time, source_time, uniforms=None):
-    """Draw `options.beam_width` independent translations of each sentence: a `SearchResult`.
+    """Draw `options.beam_width` independent translations of each sentence.
 
-    Arguments: as in `search`. `temperature`, `top_k` and `top_p` change the draws, not the scores.
+    Returns a `SearchResult`. `temperature`, `top_k` and `top_p` change the draws, but not the
+    scores. Arguments are those of `search`.
     """
     draws = options.beam_width
     if uniforms is None:
@@ -136,22 +138,25 @@ def sample(step, state, limits, options, *, start, end, time, source_time, unifo
 
 
 def draw(log_probs, uniforms, options):
-    """(tokens int32 `(...)`, their log-probabilities): a draw from each distribution.
+    """Draw a token from each distribution by inversion of its cumulative probabilities.
 
-    `uniforms` in [0, 1) are the share of probability, most probable token first, before it.
+    `uniforms` are random numbers in [0, 1). Returns (int32 tokens `(...)`, log-probabilities).
     """
-    # (..., ranks); tokens (vocabulary,) where nothing is cut
+    # (..., ranks); tokens is (vocabulary,) if no token is excluded
     ranked, tokens = _ranked(log_probs, options)
     odds = _tempered(ranked, options.temperature or 1.0)
     if options.top_p is not None:
         odds = _nucleus(odds, options.top_p)
-    chosen = _drawn(odds, uniforms)  # bool (..., ranks), True at one
+    chosen = _drawn(odds, uniforms)  # bool (..., ranks), True at one token
     tokens = ops.sum(ops.where(chosen, ops.cast(tokens, "int32"), 0), axis=-1)  # -> (...)
     return tokens, ops.sum(ops.where(chosen, ranked, 0.0), axis=-1)
 
 
 def _ranked(log_probs, options):
-    """The `top_k` most probable tokens in order, or all; in any order if no option needs one."""
+    """Return the `top_k` most probable tokens, or all, as (log-probabilities, tokens).
+
+    They are sorted, most probable first, only if `top_k` or `top_p` is set.
+    """
     vocabulary = log_probs.shape[-1]
     if options.top_k is None and options.top_p is None:
         return log_probs, ops.arange(vocabulary, dtype="int32")
@@ -159,26 +164,29 @@ def _ranked(log_probs, options):
 
 
 def _tempered(log_probs, temperature):
-    """p^(1/temperature) in parts of the highest; 0 for what a constraint forbids."""
+    """Return p^(1/temperature) relative to its maximum; 0 for tokens that a constraint forbids."""
     highest = ops.max(log_probs, axis=-1, keepdims=True)
     odds = ops.exp((log_probs - highest) / temperature)
     return ops.where(ops.greater(log_probs, FORBIDDEN / 2), odds, 0.0)
 
 
 def _nucleus(odds, share):
-    """Nucleus (top-p) filter: the smallest prefix of the sorted odds that holds `share`; else 0."""
+    """Keep the shortest prefix of the sorted odds that sums to the fraction `share`; zero the rest.
+
+    This is the nucleus (top-p) filter.
+    """
     heights = ops.cumsum(odds, axis=-1)
-    # the sum of those before, against a share (..., 1) of the whole sum
+    # compare the sum of the preceding odds with a fraction (..., 1) of the total
     return ops.where(ops.less(heights - odds, share * heights[..., -1:]), odds, 0.0)
 
 
 def _drawn(odds, uniforms):
-    """Bool like `odds`, True at the first that lifts their sum above the share `uniforms` of it."""
+    """Return bool like `odds`, True where the cumulative sum first exceeds `uniforms` * total."""
     heights = ops.cumsum(odds, axis=-1)  # -> (..., vocabulary), rising
     level = ops.expand_dims(uniforms, axis=-1) * heights[..., -1:]  # -> (..., 1)
     passed = ops.logical_and(ops.greater(heights, level), ops.greater(odds, 0))
     first = ops.cast(first_marked(passed), "bool")
-    # the most probable one, should rounding have let none pass
+    # use the most probable token if rounding makes none exceed the level
     _, token = ops.top_k(odds, 1)  # -> (..., 1)
     likeliest = ops.equal(ops.arange(odds.shape[-1]), token)
     return ops.where(ops.any(passed, axis=-1, keepdims=True), first, likeliest)

@@ -1,15 +1,15 @@
-"""The loop of a search, whose steps leave out the sentences that are over."""
+"""The loop of a search, which can drop sentences that have ended."""
 
 from keras import ops, tree
 
 TIME_MAJOR = ("ids", "parents", "alignment", "token_stats")  # fields (time, batch, ...) of a state
-ALIVE_SHARE = 3, 4  # rows that have ended are left out once at most 3/4 of all are alive
+ALIVE_SHARE = 3, 4  # rows that have ended are dropped once at most 3/4 of the rows are alive
 
 
 class RowStep:
-    """A step function that can be made for some rows of a batch.
+    """A step function that can be restricted to some rows of a batch.
 
-    `for_rows` is a function from rows, int32 `(n,)` or None for all, to a step function
+    `for_rows` is a function from rows, int32 `(n,)`, or None for all rows, to a step function
     `(tokens, state) -> (log_probs, weights, state)`.
     """
 
@@ -22,30 +22,30 @@ class RowStep:
 
 
 def for_rows(step, rows):
-    """The step function for these rows, or for all where they are None."""
+    """Return the step function for `rows`, or for all rows if it is None."""
     return step if rows is None else step.for_rows(rows)
 
 
 def map_step(change, step):
-    """A step function after `change(step, rows)`; a `RowStep` stays one."""
+    """Apply `change(step, rows)` to a step function; a `RowStep` stays a `RowStep`."""
     if not isinstance(step, RowStep):
         return change(step, None)
     return RowStep(lambda rows: change(step.for_rows(rows), rows))
 
 
 def take_rows(structure, rows):
-    """These rows of all tensors `(batch, ...)`, or all where they are None."""
+    """Return `rows` of all tensors `(batch, ...)` in a structure, or all rows if it is None."""
     if rows is None:
         return structure
     return tree.map_structure(lambda leaf: ops.take(leaf, rows, axis=0), structure)
 
 
 def run_steps(make_advance, first, time, step):
-    """The last state of a search, one step after the other until no hypothesis is alive.
+    """Run the steps of a search until no hypothesis is alive, and return the last state.
 
-    In a graph for any batch size, a `RowStep` leaves out ended rows whenever a quarter has ended.
-    `make_advance(rows)` gives a function from a state to the next; the last state's `model` is ()
-    where rows have been left out.
+    `make_advance(rows)` returns a function from one state to the next. In a graph with a dynamic
+    batch size, a `RowStep` drops ended rows whenever a quarter of the rows has ended; the last
+    state's `model` is then ().
     """
     if isinstance(step, RowStep) and first.alive.shape[0] is None:
         return _shrinking(make_advance, first, time)
@@ -53,7 +53,7 @@ def run_steps(make_advance, first, time, step):
 
 
 def _run(advance, first, time, more):
-    """The state after the steps that there is time for, while it wants more."""
+    """Run at most `time` steps while `more(state)` is true, and return the last state."""
     kind = type(first)
 
     def go_on(*fields):
@@ -67,7 +67,7 @@ def _run(advance, first, time, more):
 
 
 def _shrinking(make_advance, first, time):
-    """Loops of fewer and fewer rows; what they have found goes back to the rows of `whole`."""
+    """Run loops over fewer and fewer rows, and write their results to the rows of `whole`."""
     kind = type(first)
 
     def go_on(rows, state, whole):
@@ -86,25 +86,25 @@ def _shrinking(make_advance, first, time):
 
 
 def _mostly_alive(state):
-    """True while more than the share `ALIVE_SHARE` of the rows is alive."""
+    """Return True while more than the fraction `ALIVE_SHARE` of the rows is alive."""
     alive = ops.cast(_any_alive(state.alive), "int32")
     share, parts = ALIVE_SHARE
     return ops.greater(parts * ops.sum(alive), share * ops.shape(alive)[0])
 
 
 def _any_alive(alive):
-    """Bool `(batch,)` of `(batch, [beam])`: has the row a hypothesis that goes on?"""
+    """Return which rows of `(batch, [beam])` have a hypothesis that is alive: bool `(batch,)`."""
     return alive if len(alive.shape) == 1 else ops.any(alive, axis=1)
 
 
 def _alive_rows(alive):
-    """Int32 `(n,)`, the rows that are alive, in their order."""
+    """Return the rows that are alive, in order, as int32 `(n,)`."""
     (rows,) = ops.nonzero(_any_alive(alive))
     return ops.cast(rows, "int32")
 
 
 def _take_state(state, rows):
-    """The state of these rows alone."""
+    """Return the state restricted to `rows`."""
     fields = {
         name: ops.take(field, rows, axis=1) if name in TIME_MAJOR else take_rows(field, rows)
         for name, field in state._asdict().items()
@@ -114,7 +114,7 @@ def _take_state(state, rows):
 
 
 def _merge_rows(whole, state, rows):
-    """`whole` with the rows of `state` written at `rows`; `t` and `model` stay."""
+    """Write the rows of `state` to `whole` at `rows`; `t` and `model` are unchanged."""
     batch, count = ops.shape(whole.alive)[0], ops.shape(rows)[0]
     # index of each row among `rows`, from 1; 0 for none: (batch,)
     index = ops.segment_sum(ops.arange(1, count + 1, dtype="int32"), rows, num_segments=batch)
@@ -129,7 +129,7 @@ def _merge_rows(whole, state, rows):
 
 
 def _put(new, old, index, among, axis):
-    """Write `new` at `index` along the axis where `among` is true; keep `old` elsewhere."""
+    """Take `new` at `index` along `axis` where `among` is True, and `old` elsewhere."""
     shape = [1] * len(old.shape)
     shape[axis] = -1
     return ops.where(ops.reshape(among, shape), ops.take(new, index, axis=axis), old)

@@ -268,8 +268,8 @@ BAD_INPUT = {
     "translate --model RUN latin1.de": "path='latin1.de', whose line 3",
     "translate --model RUN good.en --top-p 2": "top_p=2.0",
     "translate --model RUN good.en --beam-width 0": "beam_width=0",
-    "translate --model RUN good.en --nbest 9": "nbest=9. Give such a number, or search with a wi",
-    "translate --model RUN good.en --nbest 0": "nbest=0. Give such a number",
+    "translate --model RUN good.en --nbest 9": "nbest=9. Use a number in that range, or a wider",
+    "translate --model RUN good.en --nbest 0": "nbest=0. Use a number in that",
     "translate --model RUN good.en --length-penalty wu": "length_penalty='wu'",
     "evaluate --model RUN good.en good.de --min-length 9 --max-length 5": "min_length=9",
     "align --model RUN one --prefix \udcff": "line 1 holds the byte 0xff",
@@ -783,7 +783,7 @@ def test_every_search_option_is_an_option_of_the_commands_that_search(command):
         text = " ".join(command(name, "--help").out.split())
         for option in SearchOptions.__dataclass_fields__:
             assert f"--{option.replace('_', '-')} " in text
-        assert "Fewest tokens of a translation, the end token included." in text
+        assert "Minimum number of tokens in a translation, including the end token." in text
         assert "[default: the model's own]" in text
 
 
