@@ -1,4 +1,4 @@
-"""Pipelines that turn raw inputs into results, each saved as one file."""
+"""Pipelines that turn raw inputs into results. Each pipeline is saved as one file."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

@@ -1,7 +1,7 @@
-"""The archive of a pipeline's file: reads, verifies and changes its card without TensorFlow.
+"""The archive that a pipeline is saved in. Its card is read and changed without TensorFlow.
 
-The card holds the sha256 of each part except the search options, which may change. The comment at
-the end of the archive is its seal.
+The card contains the sha256 of the source, of the target and of every other member of the archive;
+its search options and calibration may change. The comment at the end of the archive is its seal.
 """
 
 import copy
@@ -30,45 +30,50 @@ from keras_bahdanau.files.whole_file import replacing
 from keras_bahdanau.search.search_options import SearchOptions
 from keras_bahdanau.settings.removed import REMOVED
 
-CARD = "pipeline.json"  # in the .keras archive, next to Keras' own files
+CARD = "pipeline.json"  # in the .keras archive, next to the files that Keras writes
 
 
 class PipelineFile(NamedTuple):
-    """The file of a pipeline, with its verified card."""
+    """A pipeline's file and its verified card."""
 
     path: Path
     card: dict
 
 
 def open_pipeline_file(path):
-    """The `PipelineFile` of a `.keras` file or run directory, checked without TensorFlow."""
+    """Return the `PipelineFile` for a `.keras` file or a run directory.
+
+    The file is checked without TensorFlow. Raises FileNotFoundError if there is no model, and the
+    errors of `read_card`.
+    """
     path = Path(path)
     if path.is_dir():
         file = path / "translator.keras"
         if not file.is_file():
             raise FileNotFoundError(
-                "A model must be a .keras file, or the directory of a training that has completed "
-                f"an epoch. Received: model={str(path)!r}, a directory without {file.name}. "
-                "Give the --out of a training, or the path of the file."
+                "A model must be a .keras file, or the directory of a training run that has "
+                "completed an epoch. "
+                f"Received: model={str(path)!r}, a directory without {file.name}. "
+                "Pass the --out directory of a training run, or the path of the file."
             )
         path = file
     if not path.exists():
         raise FileNotFoundError(
-            f"No model at {str(path)!r}. Give the directory of a training, or a .keras file."
+            f"No model at {str(path)!r}. Pass the directory of a training run, or a .keras file."
         )
     return PipelineFile(path, read_card(path))
 
 
 def find_translator(path):
-    """Path of the file that `open_pipeline_file` finds."""
+    """Return the path of the file that `open_pipeline_file` opens."""
     return open_pipeline_file(path).path
 
 
 def read_card(path):
-    """The card of a pipeline's file, read again only if the file has changed.
+    """Return the card of a pipeline's file, which is read again only if the file has changed.
 
-    Raises FileNotFoundError if there is no file; ValueError if it is of another kind, damaged,
-    mixed with parts of another file, or has unknown search options.
+    Raises FileNotFoundError if there is no file, and ValueError if the file is of another kind, is
+    damaged, contains parts of another file, or has unknown search options.
     """
     path = Path(path)
     if not path.is_file():
@@ -78,15 +83,15 @@ def read_card(path):
         )
     if path.suffix != ".keras":
         raise ValueError(
-            f"A translator's file name must end in .keras. Received: path={str(path)!r}. Give the "
-            ".keras file; a .tflite file is an export of one."
+            f"A translator's file name must end in .keras. Received: path={str(path)!r}. Use the "
+            ".keras file; a .tflite file is an export of it."
         )
     status = os.stat(path)
     return copy.deepcopy(_verified(path, status.st_ino, status.st_size, status.st_mtime_ns))
 
 
 def read_search(path):
-    """The `SearchOptions` of a pipeline's file: see `read_card`."""
+    """Return the `SearchOptions` in a pipeline's file. Raises the errors of `read_card`."""
     return SearchOptions.from_config(read_card(path)["search"])
 
 
@@ -101,7 +106,7 @@ def write_calibration(path, calibration):
 
 
 def _rewrite_card(path, **fields):
-    """Replace fields of the card that its hashes do not cover, following symbolic links."""
+    """Replace fields of the card that its hashes don't cover. Symbolic links are followed."""
     card = {**read_card(path), **fields}
     path = Path(os.path.realpath(path))
     with replacing(path, unfinished_path(path)) as unfinished:
@@ -115,7 +120,7 @@ def _rewrite_card(path, **fields):
 
 
 def unfinished_path(path):
-    """Path for a file while it is written, in the directory of the finished file."""
+    """Return the path under which a file is written before it is moved to `path`."""
     return path.with_name(f".{path.stem}.{os.getpid()}.keras")
 
 
@@ -149,7 +154,7 @@ def _verified(path, *state):
 
 
 def hashes_of(archive, card):
-    """Hexadecimal sha256 of "source", "target" and each member of an archive except the card."""
+    """Return the sha256 of "source", "target" and each archive member except the card, in hex."""
     hashes = {}
     for side in ("source", "target"):
         config = json.dumps(card[side], sort_keys=True).encode()
@@ -162,7 +167,7 @@ def hashes_of(archive, card):
 
 
 def version_advice(card):
-    """End of an error message: the version that wrote a file, and the version to install."""
+    """Return the end of an error: the version that wrote a file and the version to install."""
     version = card.get("keras_bahdanau")
     if not isinstance(version, str) or not re.fullmatch(r"[0-9a-z.+]{1,40}", version):
         return f"written by an unknown version; this is {__version__}. Save it again."
@@ -173,7 +178,7 @@ def version_advice(card):
 
 def _check_hashes(archive, card):
     hashes = hashes_of(archive, card)  # reads each member to its end, which checks its CRC
-    saved = card.get("sha256", hashes)  # version 0.1.0 wrote none
+    saved = card.get("sha256", hashes)  # files of version 0.1.0 contain no hashes
     if not isinstance(saved, dict):
         raise Damage("its 'sha256' has the wrong type")
     changed = [name for name in {**hashes, **saved} if hashes.get(name) != saved.get(name)]
@@ -182,7 +187,7 @@ def _check_hashes(archive, card):
 
 
 def _check_metrics(card):
-    names = card.get("metrics", ["bleu"])  # absent if the class's own apply
+    names = card.get("metrics", ["bleu"])  # absent if the pipeline uses the defaults of its class
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise Damage("its 'metrics' are not a list of names")
 
@@ -192,7 +197,7 @@ def _check_search(path, card):
     unknown = {*card["search"]} - options
     if unknown:
         raise ValueError(
-            "A translator's file must contain only search options that this version knows. "
+            "A translator's file must contain only search options that this version supports. "
             f"Received: path={str(path)!r} with {', '.join(map(repr, sorted(unknown)))}, "
             f"{version_advice(card)}"
         )

@@ -1,4 +1,4 @@
-"""Work on many inputs in batches that fit in memory, one batch per core at a time."""
+"""Processing of many inputs in batches that fit in memory, with one batch per core at a time."""
 
 import concurrent.futures
 import math
@@ -26,20 +26,23 @@ from keras_bahdanau.settings.option import check_value
 
 
 class SearchMemory(NamedTuple):
-    """Memory of a search for one source, with the logits of `logits_at_once` steps together."""
+    """Memory that a search needs for one source.
+
+    The logits of `logits_at_once` steps are in memory at the same time.
+    """
 
     model: Any
     options: Any
     logits_at_once: int = 1
 
     def numbers(self, positions):
-        """Count the numbers held for one source: scores, alignments, draws, states, attention."""
+        """Count the values held for one source: scores, alignments, draws, states and attention."""
         options, vocabulary = self.options, self.model.target_vocabulary_size
         source_time = -(-positions // self.model.source_limits.reduction)
         limit = int(source_time * options.max_length_ratio + options.max_length_offset)
         time = min(max(limit, options.min_length), options.max_length)
         step = vocabulary * self.logits_at_once + hypothesis_numbers(self.model, source_time)
-        if options.no_repeat_ngram:  # tokens that would repeat an n-gram: see `NoRepeatedNgram`
+        if options.no_repeat_ngram:  # two one-hot matrices (see `NoRepeatedNgram`)
             step += 2 * (time + 1) * (math.isqrt(vocabulary) + 1)
         if options.random:
             step += options.max_length
@@ -49,13 +52,13 @@ class SearchMemory(NamedTuple):
 
 
 def hypothesis_numbers(model, source_time):
-    """Count the numbers that a step holds for one hypothesis, without logits and weights."""
+    """Count the values that a step holds for one hypothesis, without logits and weights."""
     if isinstance(model, Ensemble):
         return sum(hypothesis_numbers(member, source_time) for member in model.models)
     if not isinstance(model, Seq2Seq):
         return 0
     decoder = model.decoder
-    if isinstance(decoder, HardDecoder):  # a prediction at each position
+    if isinstance(decoder, HardDecoder):  # it makes a prediction at each position
         pairs = source_time if decoder.cell.attention.remembers else 0
         return source_time * (decoder.vocabulary_size + decoder.readout.units + pairs)
     cell = decoder.cell
@@ -65,7 +68,7 @@ def hypothesis_numbers(model, source_time):
 
 
 def attention_numbers(attention, source_time):
-    """Count the numbers that an attention computes in a step of one hypothesis."""
+    """Count the values that an attention computes in a step of one hypothesis."""
     if isinstance(attention, MultiHeadAttention):
         return sum(attention_numbers(head, source_time) for head in attention.attentions)
     if isinstance(attention, PastAttention):
@@ -84,31 +87,32 @@ def attention_numbers(attention, source_time):
 
 
 def encoder_numbers(model, source_time):
-    """Count the numbers that the largest part of an encoder holds per row, besides its values."""
+    """Count the values per row in the largest part of an encoder, in addition to its output."""
     if isinstance(model, Ensemble):
         return sum(encoder_numbers(member, source_time) for member in model.models)
     if not isinstance(model, Seq2Seq):
         return 0
     most, time = 0, source_time
     for part in reversed([model.encoder.front_end, *model.encoder.readers]):
-        time *= layer_reduction(part)  # time of its inputs
+        time *= layer_reduction(part)  # length of the part's input
         if isinstance(part, SelfAttentionReader):  # weights between all positions, in one block
             most = max(most, part.heads * time**2)
-        elif hasattr(part, "row_numbers"):  # a front end that compares its positions
+        elif hasattr(part, "row_numbers"):  # a front end that compares its positions to each other
             most = max(most, part.row_numbers(time))
     return most
 
 
 def map_batches(rows, batch_size, work, memory, tell=None):
-    """Results of `work(members, features)` for each member, in the order of the rows.
+    """Call `work(members, features)` for batches of rows, and return a result for each row.
 
-    `work` runs in one thread per core and returns one result for each index in the int array
-    `members`. `tell` is called with the number of rows done so far. Raises ValueError if a single
-    row does not fit in memory.
+    `work` runs in one thread per core and returns one result for each row index in the int array
+    `members`. The results are in the order of the rows. `tell` is called with the number of rows
+    done so far. Raises ValueError if a single row does not fit in memory.
     """
     check_value("batch_size", batch_size, BATCH_SIZE)
     results = [None] * len(rows.lengths)
-    order = np.argsort(-rows.lengths, kind="stable")  # so that no core waits long at the end
+    # long rows first, so that all cores finish at about the same time
+    order = np.argsort(-rows.lengths, kind="stable")
     batches, done = [*_batches(order, rows.lengths, batch_size, memory)], 0
 
     def run(members):
@@ -127,7 +131,7 @@ def map_batches(rows, batch_size, work, memory, tell=None):
 
 
 def _batches(order, lengths, batch_size, memory):
-    """Yield parts of `order`, the longest inputs first; fewer rows if they need more memory."""
+    """Yield parts of `order`, the longest inputs first, with as many rows as fit in memory."""
     while order.size:
         longest = int(lengths[order[0]])
         numbers = memory.numbers(longest)
@@ -137,7 +141,7 @@ def _batches(order, lengths, batch_size, memory):
                 f"Received: an input of {longest:,} positions, "
                 f"beam_width={memory.options.beam_width}, "
                 f"max_length={memory.options.max_length}, "
-                f"which need {numbers:,}. Lower one of them."
+                f"which need {numbers:,}. Reduce one of these."
             )
         rows = min(batch_size, max(1, SEARCH_NUMBERS // numbers))
         yield order[:rows]

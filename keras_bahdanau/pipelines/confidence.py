@@ -1,7 +1,7 @@
-"""Confidence: the probability that a text, or a word of it, is right. NumPy only.
+"""Confidence: the probability that a text, or a word in it, is correct. Uses only NumPy.
 
-Without calibration it is the geometric mean of the tokens' probabilities; with calibration, a
-logistic regression on values of the search (Platt 1999), fitted by `evaluation.calibrate`.
+Without calibration, it is the geometric mean of the tokens' probabilities. With calibration, it is
+a logistic regression on values of the search (Platt 1999), which `evaluation.calibrate` fits.
 """
 
 import dataclasses
@@ -22,18 +22,18 @@ WORD_FEATURES = (
     *("mean_log_prob", "least_log_prob", "log_prob", "mean_entropy", "most_entropy"),
     "text_log_prob",
 )
-LARGEST = 1e6  # largest coefficient, within the precision of float32
+LARGEST = 1e6  # largest coefficient; float32 is precise enough for it
 
 
 class Word(NamedTuple):
     """One word of a text.
 
     Attributes:
-        word: String, as spelled in the text: see `words_of_text`.
-        first: Integer, the index of its first token in `target_tokens`.
-        last: Integer, the index of its last token.
+        word: String, the word as it is spelled in the text (see `words_of_text`).
+        first: Integer, index of its first token in `target_tokens`.
+        last: Integer, index of its last token.
         log_prob: Float, log p of its tokens, in nats.
-        confidence: Float in [0, 1], the probability that it is right.
+        confidence: Float in [0, 1], the probability that the word is correct.
     """
 
     word: str
@@ -52,8 +52,8 @@ class Calibration:
     Attributes:
         text: Dictionary from "bias" and each of `TEXT_FEATURES` to a float.
         word: Dictionary from "bias" and each of `WORD_FEATURES` to a float.
-        metric: String, the metric that decides whether a text is right: "chrf" or "exact".
-        threshold: Float, the least score, in percent, of a right text.
+        metric: String, the metric that decides whether a text is correct: "chrf" or "exact".
+        threshold: Float, the lowest score, in percent, of a correct text.
 
     Raises:
         ValueError: If a coefficient is missing, unknown, or not a number in [-1e6, 1e6].
@@ -69,27 +69,30 @@ class Calibration:
             coefficients = getattr(self, kind)
             if not isinstance(coefficients, dict) or {*coefficients} != {"bias", *names}:
                 raise ValueError(
-                    f"`{kind}` must have the coefficients bias, {', '.join(names)}. "
+                    f"`{kind}` must contain the coefficients bias, {', '.join(names)}. "
                     f"Received: {kind}={coefficients!r:.200}. Calibrate the model again."
                 )
         numbers = [*self.text.values(), *self.word.values(), self.threshold]
         if not all(type(number) in (int, float) and abs(number) <= LARGEST for number in numbers):
             raise ValueError(
-                "The numbers of a calibration must be at most 1e6 in size. "
+                "The numbers in a calibration must be from -1e6 to 1e6. "
                 f"Received: {numbers!r:.200}. Calibrate the model again."
             )
 
     def rate_text(self, features):
-        """Float, the confidence of a text with these `text_features`."""
+        """Return the confidence of a text from its `text_features`, as a float."""
         return _logistic(self.text, TEXT_FEATURES, features)
 
     def rate_word(self, features):
-        """Float, the confidence of a word with these features, a row of `word_features`."""
+        """Return the confidence of a word from its row of `word_features`, as a float."""
         return _logistic(self.word, WORD_FEATURES, features)
 
 
 def calibration_of(card):
-    """The `Calibration` in the card of a model, or None."""
+    """Return the `Calibration` in the card of a model, or None.
+
+    Raises ValueError if it is invalid.
+    """
     fields = card.get("calibration")
     if fields is None:
         return None
@@ -103,9 +106,10 @@ def calibration_of(card):
 
 
 def text_confidence(log_probs, entropies, alignment, calibration=None):
-    """Confidence of a text, a float in [0, 1]; 1 for the empty text of an empty input.
+    """Return the confidence of a text, a float in [0, 1]; 1 for the empty text of an empty input.
 
-    `log_probs` (nats), `entropies` `(target_time,)`; `alignment` `(target_time, source_time)`.
+    `log_probs` and `entropies` are `(target_time,)`, in nats, and `alignment` is
+    `(target_time, source_time)`.
     """
     if not len(log_probs):
         return 1.0
@@ -115,9 +119,10 @@ def text_confidence(log_probs, entropies, alignment, calibration=None):
 
 
 def text_features(log_probs, entropies, alignment):
-    """Float64 array of the `TEXT_FEATURES` of a text with at least one token.
+    """Return the `TEXT_FEATURES` of a text with at least one token, as a float64 array.
 
-    Coverage is the attended share of the source, mean_j min(sum_i alpha_ij, 1), 0 if there is none.
+    Coverage is the fraction of the source that is attended to, mean_j min(sum_i alpha_ij, 1), or 0
+    if there is no source position.
     """
     log_probs, entropies = np.asarray(log_probs, float), np.asarray(entropies, float)
     target_time, source_time = np.shape(alignment)
@@ -132,7 +137,10 @@ def text_features(log_probs, entropies, alignment):
 
 
 def word_spans_of(tokens, text):
-    """List of (word, first token, last token), without the end; unknown tokens count as words."""
+    """Return a list of (word, first token, last token), without the end token.
+
+    Unknown tokens count as words.
+    """
     inside = _spans([NO_WORD if token == UNKNOWN else token for token in tokens])
     return inside if len(inside) == len(_words(text)) else _spans(tokens)
 
@@ -147,7 +155,7 @@ def _spans(tokens):
 
 
 def word_features(spans, log_probs, entropies):
-    """Float64 array `(words, features)` of the `WORD_FEATURES` of each word of a text."""
+    """Return the `WORD_FEATURES` of each word of a text, as a float64 array `(words, features)`."""
     log_probs, entropies = np.asarray(log_probs, float), np.asarray(entropies, float)
     rows = []
     for _, first, last in spans:
@@ -159,7 +167,11 @@ def word_features(spans, log_probs, entropies):
 
 
 def words_of_text(spans, text):
-    """The words of spans, spelled as in the text; a copy of several words stays `<unk>`."""
+    """Return the words of spans as they are spelled in the text.
+
+    If an unknown token was replaced by several words, the words are those of the tokens, so it
+    stays `<unk>`.
+    """
     words = _words(text)
     if len(words) == len(spans):
         return words
@@ -171,7 +183,10 @@ def _words(text):
 
 
 def words_of(tokens, text, log_probs, entropies, calibration=None):
-    """List of the `Word` of a text; arguments as in `text_confidence` and `words_of_text`."""
+    """Return the words of a text as a list of `Word`.
+
+    Arguments are those of `text_confidence` and `words_of_text`.
+    """
     spans = word_spans_of(tokens, text)
     words = []
     features = word_features(spans, log_probs, entropies)
@@ -185,7 +200,7 @@ def words_of(tokens, text, log_probs, entropies, calibration=None):
 
 
 def _logistic(coefficients, names, features):
-    """1 / (1 + exp(-z)), computed without overflow."""
+    """Compute 1 / (1 + exp(-z)) without overflow, where z is linear in the features."""
     z = coefficients["bias"] + sum(
         coefficients[name] * value for name, value in zip(names, features, strict=True)
     )
@@ -193,5 +208,5 @@ def _logistic(coefficients, names, features):
 
 
 def _probability(log_prob):
-    """Exp of a log-probability, at most 1: a share of CTC may make the logarithm positive."""
+    """Return exp(log_prob), but at most 1, since mixing in CTC may make `log_prob` positive."""
     return math.exp(min(0.0, log_prob))

@@ -1,4 +1,4 @@
-"""The file of a pipeline: writes and loads its model, source and target."""
+"""Writing and loading of a pipeline's file, with its model, source and target."""
 
 import dataclasses
 import io
@@ -20,7 +20,7 @@ from keras_bahdanau.pipelines.archive import (
 )
 from keras_bahdanau.search.search_options import SearchOptions
 
-_WEIGHTS = "model.weights.h5"  # Keras' own name
+_WEIGHTS = "model.weights.h5"  # the name that Keras uses
 _LARGEST_HALF = 65504.0  # largest float16
 
 
@@ -37,7 +37,8 @@ def write_pipeline(
 ):
     """Atomically write the parts of a pipeline to one `.keras` file.
 
-    `weights` is "float32", or "float16" for half the size; ValueError if a weight is too large.
+    `weights` is "float32", or "float16" for half the size. Raises ValueError if a weight is too
+    large for float16 or is not finite.
     """
     import keras  # slow
 
@@ -64,7 +65,7 @@ def write_pipeline(
         card["training"] = training
     if calibration is not None:
         card["calibration"] = dataclasses.asdict(calibration)
-    card = json.loads(json.dumps(card))  # as it will be read
+    card = json.loads(json.dumps(card))  # in the form in which it will be read
     with replacing(path, unfinished_path(path)) as unfinished:
         _bare(model).save(unfinished)
         if weights == "float16":
@@ -76,14 +77,17 @@ def write_pipeline(
 
 
 def require_unforked():
-    """Raise RuntimeError in a process forked after a model was loaded: TensorFlow hangs there."""
+    """Raise RuntimeError in a process that was forked after a model was loaded.
+
+    TensorFlow hangs in such a process.
+    """
     global _process
     _process = _process or os.getpid()
     if _process != os.getpid():
         raise RuntimeError(
-            "A model must not run in a process that was forked after a model was loaded: "
+            "A model must not run in a process that was forked after a model was loaded, because "
             "TensorFlow hangs there. Received: a forked process. Start processes with "
-            'multiprocessing.get_context("spawn"), and load the file in each.'
+            'multiprocessing.get_context("spawn"), and load the file in each of them.'
         )
 
 
@@ -91,7 +95,11 @@ _process = None  # id of the first process that loaded a model
 
 
 def read_pipeline(file, precision=None):
-    """(source, model, target, search, metrics) of a `PipelineFile` or path; see `cast_model`."""
+    """Load (source, model, target, search, metrics) from a `PipelineFile` or path.
+
+    `precision` is that of `cast_model`, or None for the saved one. Raises ValueError if a part
+    can't be read.
+    """
     require_unforked()
     import keras
 
@@ -109,13 +117,13 @@ def read_pipeline(file, precision=None):
         target = Subwords.from_config(card["target"])
     except Exception as error:  # Keras has no exception class of its own for unreadable files
         if isinstance(error, MemoryError) or getattr(error, "errno", None):
-            raise  # the machine's fault, not the file's
+            raise  # caused by the machine, not by the file
         unknown = _unknown_class(path, card)
         if unknown is not None:
             raise ValueError(
-                "Keras must know all classes of a translator's file. "
-                f"Received: path={str(path)!r}, unknown class {unknown!r}: import its module "
-                "first; on the command line: give --import MODULE."
+                "All classes in a translator's file must be registered with Keras. "
+                f"Received: path={str(path)!r}, unknown class {unknown!r}. Import its module "
+                "first, or use --import MODULE on the command line."
             ) from None
         raise ValueError(
             "Keras and this package must be able to read all parts of a translator's file. "
@@ -123,12 +131,12 @@ def read_pipeline(file, precision=None):
         ) from None
     if not isinstance(model, Seq2Seq | Ensemble):
         raise ValueError(
-            "A translator's file must contain a Seq2Seq model, or an Ensemble. "
+            "A translator's file must contain a Seq2Seq model or an Ensemble. "
             f"Received: path={str(path)!r} with a {type(model).__name__}."
         )
-    if not model.built:  # then Keras has read no weights
+    if not model.built:  # Keras has not read any weights
         raise ValueError(
-            "A translator's file must say that its model is built. "
+            "A translator's file must contain the build config of its model. "
             f"Received: path={str(path)!r} without a 'build_config'. Save or copy it again."
         )
     require_finite_weights(model, f"path={str(path)!r}")
@@ -138,11 +146,11 @@ def read_pipeline(file, precision=None):
 
 
 def halve_weights(path):
-    """Store the float32 weights of a `.keras` archive as float16, compressed, in the same file.
+    """Convert the float32 weights in a `.keras` archive to float16, and compress the archive.
 
-    Keras loads them into float32 variables. A weight keeps 11 significant bits: its relative
-    error is at most 2^-11; below 2^-14, its absolute error is at most 2^-25. Raises ValueError if
-    a weight is too large.
+    Keras loads them into float32 variables. A weight keeps 11 significant bits, so its relative
+    error is at most 2^-11; below 2^-14, its absolute error is at most 2^-25. Raises ValueError if a
+    weight is too large.
     """
     with zipfile.ZipFile(path) as archive:
         members = {entry: archive.read(entry) for entry in archive.namelist()}
@@ -181,19 +189,22 @@ def _check_size(name, values):
     largest = float(abs(values).max(initial=0.0))
     if largest > _LARGEST_HALF:
         raise ValueError(
-            "A weight in 16 bits must be at most 65,504 in size. "
+            "The absolute value of a float16 weight must be at most 65,504. "
             f"Received: {name}={largest:.6g}. Save the weights as float32."
         )
 
 
 def read_source(config):
-    """The source of a card; TypeError or ValueError if Keras can't read it."""
+    """Return the source from its config in a card.
+
+    Raises TypeError or ValueError if Keras can't deserialize it.
+    """
     import keras
 
     from keras_bahdanau import sources
 
     for name in sources.__all__:
-        getattr(sources, name)  # loads its module, which registers it
+        getattr(sources, name)  # loads the module, which registers the class
     source = keras.saving.deserialize_keras_object(config)
     if not isinstance(source, sources.Source):
         raise ValueError(f"A source must be a Source. Received: a {type(source).__name__}.")
@@ -201,7 +212,7 @@ def read_source(config):
 
 
 def _check_policies(model):
-    """Raise TypeError if Keras has read another object in place of a dtype policy."""
+    """Raise TypeError if Keras has loaded another object in place of a dtype policy."""
     import keras
 
     for layer in model._flatten_layers():
@@ -210,9 +221,9 @@ def _check_policies(model):
 
 
 def _unknown_class(path, card):
-    """Name of the first class in a file that Keras does not know, or None."""
+    """Return the name of the first class in a file that is not registered with Keras, or None."""
     with zipfile.ZipFile(path) as archive:
-        # Keras reports a missing or invalid config itself
+        # Keras itself reports a missing or invalid config
         try:
             model = json.loads(archive.read("config.json"))
         except (KeyError, ValueError):
@@ -239,13 +250,16 @@ def _registered_names(config):
 
 
 def _first_sentence(error):
-    """The first sentence of an error; Keras' next ones tell how to disable its safe mode."""
+    """Return the first sentence of an error.
+
+    The next ones of Keras' errors say how to disable its safe mode.
+    """
     sentence = str(error).partition("\n")[0].partition(". ")[0]
     return f"{type(error).__name__}: {sentence[:200]!r}"
 
 
 def _bare(model):
-    """The same model without its optimizer, which would make the file three times as large."""
+    """Return a copy of the model without its optimizer, which would triple the file size."""
     from keras_bahdanau.layers.initializers import replaced_at_once
 
     twin = type(model).from_config(model.get_config())

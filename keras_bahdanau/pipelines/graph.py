@@ -1,4 +1,4 @@
-"""A pipeline inside a TensorFlow graph: the functions from which every export is traced."""
+"""A pipeline in a TensorFlow graph, with the functions from which every export is traced."""
 
 import copy
 import threading
@@ -16,11 +16,11 @@ from keras_bahdanau.text.copies import are_characters
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN
 
-MOST_GRAPHS = 64  # kept per pipeline
+MOST_GRAPHS = 64  # maximum number kept per pipeline
 
 
 class GraphPipeline:
-    """From features to hypotheses to texts, using only TensorFlow operations."""
+    """Pipeline from features to hypotheses to texts, using only TensorFlow operations."""
 
     def __init__(self, source, model, target, search=None):
         self.source = source_of(source)
@@ -33,7 +33,7 @@ class GraphPipeline:
         if not model.built:
             model.build()
         self.model = model
-        # one object if both sides share a vocabulary
+        # use the same object if both sides share a vocabulary
         self.target = self.source.subwords if self.source.subwords == target else target
         self.search = search or SearchOptions()
         self.check_options(self.search)
@@ -41,33 +41,33 @@ class GraphPipeline:
     def check_options(self, options):
         if options.replace_unknown and self.source.subwords is None:
             raise ValueError(
-                "Only words of the source can replace unknown words. Received: "
+                "`replace_unknown` needs a text source, whose words are copied. Received: "
                 f"replace_unknown=True with a {type(self.source).__name__}. Turn it off."
             )
         require_ctc(self.model, options)
         _check_attends(self.model, options)
 
     def searching(self, options):
-        """The same pipeline with other `SearchOptions`."""
+        """Return the same pipeline with other `SearchOptions`."""
         self.check_options(options)
         pipeline = copy.copy(self)
         pipeline.search = options
         return pipeline
 
     def labels(self, features):
-        """Names of the real positions of the memory, a list of lists of strings."""
+        """Return the names of the real positions of the memory, as a list of lists of strings."""
         return [row[:: self.model.source_limits.reduction] for row in self.source.labels(features)]
 
     def label_tensor(self, features):
-        """`labels` in a graph: strings `(batch, source_time)`, "" for padding."""
+        """Return `labels` in a graph: strings `(batch, source_time)`, with "" at padding."""
         return self.source.label_tensor(features)[:, :: self.model.source_limits.reduction]
 
     def lengths(self, features):
-        """Int32 tensor `(batch,)`, number of real positions of the memory."""
+        """Return the number of real positions of the memory, int32 `(batch,)`."""
         return -(-self.source.lengths(features) // self.model.source_limits.reduction)
 
     def longest(self, options=None):
-        """Maximum number of positions that a search reads of an input, in whole columns."""
+        """Return the maximum number of positions of an input, in whole columns of a grid."""
         longest = (options or self.search).max_source_length
         return self.source.whole_columns(longest or self.source.longest)
 
@@ -81,12 +81,13 @@ class GraphPipeline:
         visit=None,
         drop_ended=False,
     ):
-        """`SearchResult` of the hypotheses for features `(batch, source_time, ...)`.
+        """Search for the hypotheses of features `(batch, source_time, ...)`.
 
-        `time` is the length of the buffers if it must be static. `prefix` int32
-        `(batch, prefix_time)`, right-padded with 0, begins each hypothesis. `uniforms`
-        `(batch, beam_width, max_length)` in [0, 1) are the random numbers for draws. Outside a
-        graph, `visit` is called with each state: see `beam_search`.
+        Returns a `SearchResult`. `time` is the length of the buffers, if it must be static.
+        `prefix`, int32 `(batch, prefix_time)` and right-padded with 0, is the beginning of each
+        hypothesis. `uniforms`, `(batch, beam_width, max_length)` in [0, 1), are the random numbers
+        for draws. `visit`, which works only outside a graph, is called with each state (see
+        `beam_search`).
         """
         options = options or self.search
         return search_model(
@@ -105,16 +106,17 @@ class GraphPipeline:
         )
 
     def unwritten(self, options=None):
-        """Ids that a search never writes: padding, start and, by default, unknown."""
+        """Return the ids that a search never writes: padding, start and, by default, unknown."""
         options = options or self.search
         shows_unknown = options.write_unknown or options.replace_unknown
         return [PAD, START] if shows_unknown else [PAD, START, UNKNOWN]
 
     def force_features(self, features, target_out, options=None):
-        """Forced decoding: `SearchResult` with the targets as the only hypotheses, a beam of 1.
+        """Score given targets by forced decoding.
 
-        `target_out` is int32 `(batch, target_time)`, ids with the end token, right-padded with 0.
-        The entropies are the model's, without constraints and CTC.
+        Returns a `SearchResult` with a beam of 1, in which each target is the only hypothesis.
+        `target_out` is int32 `(batch, target_time)`: ids with the end token, right-padded with 0.
+        The entropies are those of the model, without constraints and CTC.
         """
         options = options or self.search
         # -> (batch, target_time)
@@ -129,7 +131,7 @@ class GraphPipeline:
             log_probs = self._mix_ctc(log_probs, features, target_in, target_out, options)
         lengths = tf.math.count_nonzero(target_out, axis=1, dtype=tf.int32)
         scores = normalized(tf.reduce_sum(log_probs, axis=1), lengths, options)  # -> (batch,)
-        weights *= tf.expand_dims(real, axis=-1)  # by (batch, target_time, 1)
+        weights *= tf.expand_dims(real, axis=-1)  # times (batch, target_time, 1)
         finished = tf.ones_like(lengths, tf.bool)
         forced = SearchResult(target_out, lengths, scores, weights, finished, log_probs, entropies)
         # (batch, ...) -> (batch, 1, ...)
@@ -140,7 +142,7 @@ class GraphPipeline:
         return forced
 
     def _mix_ctc(self, log_probs, features, target_in, target_out, options):
-        """Log-probabilities of given tokens, with CTC's share as in a search."""
+        """Return log-probabilities of given tokens, mixed with those of CTC as in a search."""
         prepared = self.model.encode(features)
         ctc = forced_log_probs(
             prepared.ctc_log_probs,
@@ -152,7 +154,10 @@ class GraphPipeline:
         return (1 - options.ctc_weight) * log_probs + options.ctc_weight * ctc
 
     def graph_copies(self, result, **inputs):
-        """Source words for unknown tokens, strings `(batch, beam, target_time)`, or None."""
+        """Return source words for unknown tokens, strings `(batch, beam, target_time)`.
+
+        Returns None if the search does not replace unknown tokens.
+        """
         if not self.search.replace_unknown:
             return None
         characters = self.copies_characters
@@ -164,7 +169,10 @@ class GraphPipeline:
         return are_characters(self.source.subwords, self.target)
 
     def graph_texts(self, result, copies=None):
-        """Texts of hypotheses, a string tensor `(batch, beam)`; `copies` from `graph_copies`."""
+        """Return the texts of hypotheses, a string tensor `(batch, beam)`.
+
+        `copies` is the result of `graph_copies`.
+        """
         target = self.target.graph
         if copies is not None:
             from keras_bahdanau.text.copies import graph_texts
@@ -176,7 +184,7 @@ class GraphPipeline:
 
 
 class TracedGraphs:
-    """The `tf.function`s of a pipeline by key, one for each search, shared by threads."""
+    """Cache of a pipeline's `tf.function` objects, one per search, which threads share."""
 
     def __init__(self):
         self._functions, self._making = {}, threading.Lock()
@@ -185,7 +193,10 @@ class TracedGraphs:
         return len(self._functions)
 
     def get(self, key, function, inputs):
-        """The function of a key, made if needed; if there are too many, the oldest is dropped."""
+        """Return the `tf.function` for a key, and create it if necessary.
+
+        If there are too many functions, the oldest one is dropped.
+        """
         require_unforked()
         with self._making:
             if key not in self._functions:
@@ -201,8 +212,8 @@ def _check_sizes(source, model, target):
     expected = (source.size, target.vocabulary_size)
     if sizes != expected:
         raise ValueError(
-            "The model must have the sizes (source, target) of its source and its target "
-            f"vocabulary, {expected}. Received: a model with {sizes}. Give the source and the "
+            "The sizes (source, target) of the model must be those of its source and target "
+            f"vocabulary, {expected}. Received: a model with {sizes}. Pass the source and the "
             "target that the model was trained with."
         )
 
@@ -215,6 +226,6 @@ def _check_attends(model, options):
     for name in ("coverage_penalty", "replace_unknown"):
         if value := getattr(options, name):
             raise ValueError(
-                f"This option needs attention weights. Received: {name}={value!r} for a "
-                "search with a model without attention. Leave it out."
+                f"`{name}` needs attention weights. Received: {name}={value!r} for a "
+                "model without attention. Omit the option."
             )

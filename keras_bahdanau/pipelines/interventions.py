@@ -1,4 +1,4 @@
-"""Interventions: run a model with hidden values, other attention weights or other vectors."""
+"""Interventions: a model runs with hidden values, other attention weights or other vectors."""
 
 import contextlib
 
@@ -11,7 +11,7 @@ from keras_bahdanau.models.inspection import replaced_methods
 
 
 def attentions_inside(layer):
-    """List of the attentions inside a layer that weigh values: one for each head or block."""
+    """Return a list of the attentions in a layer that weight values, one per head or block."""
     parts = {id(part): part for part in layer._flatten_layers() if isinstance(part, AttentionBase)}
     return [
         part
@@ -22,15 +22,16 @@ def attentions_inside(layer):
 
 @contextlib.contextmanager
 def intervening(layer, visible=None, reweigh=None):
-    """Hide values from the attentions inside a layer, or change their weights.
+    """Hide values from the attentions in a layer, or change their weights, in a `with` block.
 
-    Inside the block, the `attend` of each attention is replaced, so no other thread may use the
-    layer. Functions that were compiled earlier do not change.
+    Inside the block, the `attend` method of each attention is replaced, so no other thread may use
+    the layer. Functions that were compiled earlier are not affected.
 
-    `visible` is a bool tensor `(batch, source_time)`, False where no attention sees a value.
-    `reweigh` is a function from float32 weights `(batch, [target_time,] source_time)` to the
-    weights of the context. The state of an attention still follows its own weights, except in a
-    `HardAlignment`, whose weights are its state. None changes nothing.
+    `visible` is a bool tensor `(batch, source_time)`, False for values that are hidden from every
+    attention. `reweigh` is a function from float32 weights `(batch, [target_time,] source_time)` to
+    the weights that are used for the context. The state of an attention is still computed from its
+    original weights, except in a `HardAlignment`, in which the weights are the state. If an
+    argument is None, nothing is changed.
     """
 
     def changed(attention):
@@ -59,7 +60,7 @@ def intervening(layer, visible=None, reweigh=None):
 
 @contextlib.contextmanager
 def recording_masks(layer):
-    """Yield a list that collects the mask `(batch, source_time)` of each source attended to."""
+    """Yield a list that collects the mask `(batch, source_time)` of each attended source."""
     masks = []
 
     def recorded(prepare):
@@ -77,7 +78,7 @@ def recording_masks(layer):
 
 @contextlib.contextmanager
 def changed_outputs(layers, change):
-    """Replace the outputs of layers with `change(layer, inputs, outputs)` inside the block."""
+    """Replace the outputs of layers with `change(layer, inputs, outputs)` in a `with` block."""
 
     def changed(layer, call):
         def call_changed(inputs, *args, **kwargs):

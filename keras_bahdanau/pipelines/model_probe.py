@@ -1,4 +1,4 @@
-"""Probe of a Keras model with an attention layer: log p of its most probable class."""
+"""Probe for a Keras model with an attention layer; measures log p of its most probable class."""
 
 import keras
 import numpy as np
@@ -17,10 +17,12 @@ LEAST_PROBABILITY = 1e-12
 
 
 class ModelProbe(Probe):
-    """Probe of a Keras model: a row is an input, or one step if weights and outputs have steps.
+    """Probe for a Keras model.
 
-    `name` is the name of an attention layer, or None if there is only one. If `from_logits` is
-    None, the loss or the outputs decide. `random` draws `steps` steps of each input.
+    A row is an input or, if both weights and outputs have steps, one step of an input. `name` is
+    the name of an attention layer, or None if there is only one. If `from_logits` is None, it is
+    inferred from the loss or the outputs. `random` is a generator that draws `steps` steps of each
+    input.
     """
 
     def __init__(self, model, x, name, from_logits, steps, batch_size, random):
@@ -44,7 +46,7 @@ class ModelProbe(Probe):
         draws = [[0]] * len(self.inputs)
         if self.weighs_rows:
             weights = weights.mean(axis=1, keepdims=True)
-        else:  # weights of padding are zero
+        else:  # the weights of padding are zero
             real = (np.flatnonzero(weights[row].any(axis=1)) for row in self.inputs)
             draws = [random.permutation(row)[:steps] for row in real]
         self.inputs = np.repeat(self.inputs, [len(draw) for draw in draws])
@@ -56,8 +58,11 @@ class ModelProbe(Probe):
         self._set_outputs(log_probs, log_probs.argmax(axis=-1))
 
     def _find_vectors(self, mask):
-        """Find the input with the positions attended to, and the one `Embedding` that reads it."""
-        size = mask.shape[1]  # the positions of an image are not those of its features
+        """Find the input that contains the attended positions, and the `Embedding` that reads it.
+
+        An input of ids must be read by exactly one `Embedding`.
+        """
+        size = mask.shape[1]  # the positions of an image differ from those of its features
         fits = [array.ndim < 4 and array.shape[1:2] == (size,) for array in self._arrays]
         self.reads_vectors, self._index = any(fits), fits.index(True) if any(fits) else None
         if not self.reads_vectors:
@@ -73,7 +78,7 @@ class ModelProbe(Probe):
         self._mean_vector = vectors[mask].mean(axis=0).astype(np.float32)
 
     def _embedded(self, ids):
-        """Dictionary from each `Embedding` that reads the ids to its outputs, by batch."""
+        """Return a dictionary from each `Embedding` that reads the ids to its outputs by batch."""
         layers, embedded = self.model._flatten_layers(), {}
         layers = [layer for layer in layers if isinstance(layer, keras.layers.Embedding)]
         for rows in self._batches(len(ids)):
@@ -89,7 +94,7 @@ class ModelProbe(Probe):
         return embedded
 
     def _call(self, rows, change=None):
-        """Outputs for rows of the inputs, with their vectors changed by `change`."""
+        """Return the outputs for `rows` of the inputs, with their vectors changed by `change`."""
         arrays = [array[rows] for array in self._arrays]
         ids = None if change is None else arrays[self._index]
         layers = [] if change is None or self._embedding is None else [self._embedding]
@@ -104,10 +109,10 @@ class ModelProbe(Probe):
             return self.model(tree.pack_sequence_as(self._structure, x), training=False)
 
     def _row_log_probs(self, outputs, rows):
-        """Log-probabilities `(rows, steps, classes)` of outputs `(rows, [steps,] classes)`."""
+        """Convert outputs `(rows, [steps,] classes)` to log p `(rows, steps, classes)`."""
         outputs = ops.cast(ops.convert_to_tensor(outputs), "float32")
         normalized = ops.log_softmax
-        if outputs.shape[-1] == 1:  # a class against its complement
+        if outputs.shape[-1] == 1:  # binary: add the complement as a class
             normalized = ops.log_sigmoid
             outputs = ops.concatenate([-outputs if self._logits else 1 - outputs, outputs], axis=-1)
         if self._logits:
@@ -129,36 +134,39 @@ class ModelProbe(Probe):
 
 
 def _chosen_layer(model, weights, name, count):
-    """(attention layer, its weights for `count` inputs) of a model, or ValueError."""
+    """Return (attention layer, its weights for `count` inputs), or raise ValueError."""
     layers = attention_layers(model)
     names = [layer for layer in weights if attentions_inside(layers[layer])]
     name = names[0] if len(names) == 1 and name is None else name
     if name not in names or isinstance(weights[name], list) or len(weights[name]) != count:
         raise ValueError(
             "`layer` must name an attention layer of this package that attends once to each input. "
-            f"Received: layer={name!r}. The model has {', '.join(names) or 'none'}."
+            f"Received: layer={name!r}. Layers of the model: {', '.join(names) or 'none'}."
         )
     return layers[name], weights[name]
 
 
 def _checked_output(output):
-    """The output of a model as an array, or ValueError."""
+    """Return the output of a model as an array. Raises ValueError if it has another shape."""
     if len(getattr(output, "shape", ())) not in (2, 3):
         raise ValueError(
             "The model must have one output (batch, [time,] classes). Received: "
-            f"{getattr(output, 'shape', type(output).__name__)}. Make a model with one output."
+            f"{getattr(output, 'shape', type(output).__name__)}. Pass a model with one output."
         )
     return ops.convert_to_numpy(output)
 
 
 def _are_logits(model, outputs):
-    """True if outputs are not probabilities, judged by the compiled loss or by their values."""
+    """Return True if outputs are logits, according to the compiled loss or to their values.
+
+    Raises ValueError if the loss shows that the model does not classify.
+    """
     loss = getattr(model, "loss", None)
     name = str(getattr(loss, "name", loss))
     if "error" in name or name in ("mse", "mae", "mape", "msle"):
         raise ValueError(
             "The model must classify. Received: a model compiled with "
-            f"loss={name!r}. Give a model whose outputs are probabilities or logits of classes."
+            f"loss={name!r}. Pass a model whose outputs are probabilities or logits of classes."
         )
     if getattr(loss, "from_logits", None) is not None:
         return loss.from_logits

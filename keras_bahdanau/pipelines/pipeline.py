@@ -1,4 +1,4 @@
-"""From raw inputs to texts: source, model, target and search in one object and one file."""
+"""Pipeline from raw inputs to texts: source, model, target and search in one object and file."""
 
 import dataclasses
 import functools
@@ -31,7 +31,7 @@ _EXTRAS = {
 
 @check_keywords(search=SearchOptions)
 class Pipeline(GraphPipeline):
-    """A trained model with its source and its target, saved as one `.keras` file.
+    """A trained model with its source and target, which is saved as one `.keras` file.
 
     ```python
     pipeline = keras_bahdanau.Pipeline(source, model, target)
@@ -40,31 +40,32 @@ class Pipeline(GraphPipeline):
     pipeline = keras_bahdanau.Pipeline.load("digits.keras")
     ```
 
-    Any number of threads may share a pipeline. It can't be forked or pickled: another process must
-    load the file itself.
+    Any number of threads can share a pipeline. It can't be forked or pickled, so another process
+    must load the file itself.
 
     Args:
         source: A `Source`, or the `Subwords` of the source text.
         model: A `Seq2Seq`, or an `Ensemble` of several.
         target: The `Subwords` of the target text.
-        search: `SearchOptions`; the defaults when left out.
-        metrics: Tuple of names of metrics, saved in the file; the class's own when left out.
+        search: `SearchOptions`. By default, the default options.
+        metrics: Tuple of names of metrics, which is saved in the file. By default, the metrics of
+            the class.
 
     Attributes:
-        verb: String, the name of the signatures of its exports, such as "decode".
+        verb: String, the name of the signatures in exports, such as "decode".
         noun: String, the name of a result in the outputs of exports.
         plural: String, the name of the inputs in errors.
-        source_class: The class that its source must have.
-        metrics: Tuple of names of metrics, the defaults of `evaluate`.
+        source_class: The class of which the source must be an instance.
+        metrics: Tuple of names of metrics, the defaults for `evaluate`.
         training: Dictionary of the resolved `TrainingOptions` of the model, saved in files;
             None for a model that was not trained by `train`.
-        calibration: `Calibration` of its confidences, saved in files and exports (see
+        calibration: `Calibration` of the confidences, saved in files and exports (see
             `keras_bahdanau.evaluation.calibrate`), or None.
 
     Raises:
-        TypeError: If a part has another type.
-        ValueError: If source, model and target differ in size, or the search replaces unknown
-            words for a source that is not text.
+        TypeError: If a part has the wrong type.
+        ValueError: If the sizes of source, model and target don't match, or if the search replaces
+            unknown words but the source is not text.
     """
 
     verb = "decode"
@@ -72,7 +73,7 @@ class Pipeline(GraphPipeline):
     plural = "inputs"
     source_class = Source
     metrics = ("bleu", "chrf")
-    reads_target = True  # a .tflite file may lack what this needs
+    reads_target = True  # False for a .tflite file that can't split target text
     training = None
     calibration = None
 
@@ -82,38 +83,38 @@ class Pipeline(GraphPipeline):
         super().__init__(source, model, target, search)
         if not isinstance(self.source, self.source_class):
             raise TypeError(
-                f"The source of a {type(self).__name__} must be of the class "
+                f"The source of a {type(self).__name__} must be of class "
                 f"{self.source_class.__name__}. Received: a {type(self.source).__name__}. "
                 "Use a Pipeline."
             )
         if isinstance(metrics, str) or metrics is not None and not metrics:
             raise ValueError(
-                "`metrics` must be names of metrics, or None for the pipeline's own. "
-                f'Received: metrics={metrics!r}. Give a list, such as ["exact", "cer"].'
+                "`metrics` must be a list of names, or None for the metrics of the pipeline. "
+                f'Received: metrics={metrics!r}. Pass a list such as ["exact", "cer"].'
             )
         if metrics is not None:
             self.metrics = tuple(metrics)
 
     def decode(self, inputs, batch_size=64, search=None, prefixes=None, say=None):
-        """Find the best text for each input, or draw one at random if the options say so.
+        """Find the best text for each input, or draw one at random, depending on the options.
 
         Args:
-            inputs: List of inputs of the source, in any order; an empty one gives an empty text.
-            batch_size: Positive integer. Inputs decoded together.
-            search: `SearchOptions` in place of the pipeline's own.
-            prefixes: List of strings, one per input: the beginning of its text, or "" for none.
-                Or a list of lists of target ids, as from `Subwords.encode` without the end
-                token.
-            say: Function of one string, which reports progress, or None.
+            inputs: List of inputs of the source, in any order. An empty input gives an empty text.
+            batch_size: Positive integer. Number of inputs that are decoded together.
+            search: `SearchOptions` that replace those of the pipeline.
+            prefixes: List with one string per input, the beginning of its text, or "" for no
+                prefix. Or a list of lists of target ids, as returned by `Subwords.encode` but
+                without the end token.
+            say: Function of one string, which is called to report progress, or None.
 
         Returns:
-            List of `Translation`, one per input; `truncated` is True if the input was cut at
+            List of `Translation`, one per input. `truncated` is True if the input was cut at
             `max_source_length` of the search.
 
         Raises:
             TypeError: If `inputs` is not a list of inputs, or `prefixes` is not a list of strings.
-            ValueError: If an input is not valid for the source, there are not as many prefixes
-                as inputs, or `replace_unknown` is set for a source that is not text.
+            ValueError: If an input is not valid for the source, if the number of prefixes is not
+                that of the inputs, or if `replace_unknown` is set for a source that is not text.
 
         Example:
             >>> [result.text for result in pipeline.decode(["a man", "a cat"])]
@@ -123,11 +124,12 @@ class Pipeline(GraphPipeline):
         return [best for best, *_ in results]
 
     def decode_nbest(self, inputs, nbest=None, batch_size=64, search=None, prefixes=None, say=None):
-        """Find the best few texts for each input, best first: a list of lists of `Translation`.
+        """Find the best few texts for each input.
 
-        Random draws are not sorted. They depend on the seed and the input, not on the batch.
-        `nbest` is from 1 to the beam width, the default, else ValueError; an empty input has one
-        text, which is empty. Other arguments and errors: as in `decode`.
+        Returns a list of lists of `Translation`, best first. Random draws are not sorted; they
+        depend on the seed and the input, but not on the batch. An empty input has a single, empty
+        text. `nbest` is from 1 to the beam width, which is the default; any other value raises
+        ValueError. The other arguments and errors are those of `decode`.
         """
         inputs = _listed(inputs)
         self.source.check(self.plural, inputs)
@@ -158,13 +160,14 @@ class Pipeline(GraphPipeline):
         return map_batches(rows, batch_size, decoded, memory, tell=tell)
 
     def align(self, pairs, batch_size=64, search=None):
-        """Align given texts with their inputs, by forced decoding: a `Translation` for each pair.
+        """Align given texts with their inputs by forced decoding.
 
-        `pairs` are (input, target string); `search` replaces the pipeline's own options, such as
-        penalties. `truncated` is True if the input was longer than `max_source_length` of the
-        search, or its text longer than `max_length`. Raises TypeError if `pairs` are not
-        inputs of the source and strings; ValueError if an input is not valid for the source, or
-        `replace_unknown` is set for a source that is not text.
+        Returns a `Translation` for each pair. `pairs` is a list of (input, target string), and
+        `search` replaces the pipeline's options, such as penalties. `truncated` is True if the
+        input was longer than `max_source_length` of the search, or the text longer than
+        `max_length`. Raises TypeError if `pairs` does not contain inputs of the source and strings.
+        Raises ValueError if an input is not valid for the source, or if `replace_unknown` is set
+        for a source that is not text.
 
         Example:
             >>> result = pipeline.align([("a man", "ein Mann")])[0]
@@ -194,10 +197,10 @@ class Pipeline(GraphPipeline):
         return [result for (result,) in map_batches(rows, batch_size, forced, memory)]
 
     def score(self, pairs, batch_size=64, search=None):
-        """Score given texts, as `align` does: a list of floats, one per pair.
+        """Score given texts by forced decoding, like `align`; returns a list of one float per pair.
 
-        A score is log p, with the search's share of CTC, divided by the length penalty, plus the
-        coverage penalty.
+        A score is log p, with CTC mixed in as in the search, divided by the length penalty, plus
+        the coverage penalty.
 
         Example:
             >>> translator.score([("one two", "eins zwei"), ("one two", "zwei eins")])
@@ -210,23 +213,23 @@ class Pipeline(GraphPipeline):
 
         Args:
             example: An input of the source.
-            target: Text to follow: a string, read as `align` does; a `Translation` of the
-                input; or None for the best text.
-            top: Positive integer. Number of the most probable next tokens to keep.
-            explore: Boolean. True for the search tree and the texts that follow the second best
-                token of each step, for `plotting.write_explorer`.
-            prefix: String, the given beginning of the text, or None.
-            importance: Boolean. True for leave-one-out and gradient x input of each step, for
-                `plotting.write_explorer`. The model runs twice for each pair of a source and a
-                target token; no other thread may use it meanwhile.
+            target: Text to follow: a string, which is split as in `align`, a `Translation` of the
+                input, or None for the best text.
+            top: Positive integer. Number of most probable next tokens to record at each step.
+            explore: Boolean. If True, also record the search tree, and the texts that follow if a
+                step chooses its second best token, for `plotting.write_explorer`.
+            prefix: String that the text must begin with, or None.
+            importance: Boolean. If True, also compute leave-one-out and gradient x input for each
+                step, for `plotting.write_explorer`. The model then runs twice for each pair of a
+                source token and a target token, and no other thread may use it meanwhile.
 
         Returns:
             `Trace`.
 
         Raises:
-            TypeError: If `example` is not an input, or `target` or `prefix` has another type.
-            ValueError: If `top` is not from 1 to the size of the vocabulary, the model is an
-                `Ensemble`, or `importance` is True for a model without attention weights.
+            TypeError: If `example` is not an input, or `target` or `prefix` has the wrong type.
+            ValueError: If `top` is not from 1 to the size of the vocabulary, if the model is an
+                `Ensemble`, or if `importance` is True for a model without attention weights.
 
         Example:
             >>> kb.plot_trace(translator.trace("the red car")).savefig("trace.png")
@@ -234,17 +237,17 @@ class Pipeline(GraphPipeline):
         if isinstance(self.model, Ensemble):
             name = type(self).__name__
             raise ValueError(
-                "A trace shows what one model computes. "
+                "A trace shows the computation of a single model. "
                 f"Received: an ensemble of {len(self.model.models)}. "
                 f"Trace one of them: {name}(source, ensemble.models[0], target).trace(...)."
             )
         return trace(self, example, target, top, explore, prefix, importance)
 
     def picture(self, example, search=None):
-        """`sources.Picture` of the part of an input that is read, for `plot_alignment`.
+        """Return a `sources.Picture` of the part of an input that is read, for `plot_alignment`.
 
-        None for an empty input, and for a source without pictures, such as text. Raises TypeError
-        or ValueError if the source does not accept `example`.
+        Returns None for an empty input, and for a source without pictures, such as text. Raises
+        TypeError or ValueError if the source does not accept `example`.
 
         Example:
             >>> kb.plot_alignment(pipeline.decode([example])[0], pipeline.picture(example))
@@ -254,7 +257,7 @@ class Pipeline(GraphPipeline):
         return picture and picture._replace(reduction=self.model.source_limits.reduction)
 
     def words(self, inputs, longest=None):
-        """First and last word of each position of the memory: int arrays `(source_time, 2)`."""
+        """Return the first and last word of memory positions: int arrays `(source_time, 2)`."""
         return self.source.words(inputs, longest)
 
     def _check_prefixes(self, prefixes, inputs):
@@ -264,14 +267,14 @@ class Pipeline(GraphPipeline):
             raise ValueError(
                 f"There must be one prefix for each of the {self.plural}. "
                 f"Received: {len(prefixes)} prefixes, {len(inputs)} {self.plural}. "
-                f'Give "" for a {self.noun} without a prefix.'
+                f'Pass "" for a {self.noun} without a prefix.'
             )
 
     def _search_graph(self, options, extras):
-        # only `_uniforms` reads the seed, outside the graph
+        # the graph does not depend on the seed: only `_uniforms` reads it
         options = dataclasses.replace(options, seed=0)
         inputs = self.source.feature_spec, {name: _EXTRAS[name] for name in extras}
-        # a `partial`: TensorFlow would warn that a lambda is retraced too often
+        # a `partial`, since TensorFlow would warn that a lambda is retraced too often
         return self._graphs.get(
             (options, *extras), functools.partial(self._search, options), inputs
         )
@@ -298,19 +301,22 @@ class Pipeline(GraphPipeline):
         )
 
     def prefix_ids(self, prefixes, longest):
-        """Target ids int32 `(batch, prefix_time)` of prefixes, strings or ids, cut to `longest`."""
+        """Return the target ids of prefixes, strings or ids, cut to `longest` ids.
+
+        The result is int32 `(batch, prefix_time)`.
+        """
         rows = prefix_rows(self.target, prefixes, longest)
         shape = (len(prefixes), int(rows.lengths.max(initial=0)))
         return rows.padded(np.arange(len(prefixes)), shape)
 
     def _uniforms(self, inputs, options):
-        """Float32 `(batch, beam_width, max_length)`, drawn by the seed and each input's key."""
+        """Draw float32 `(batch, beam_width, max_length)` from the seed and the inputs' keys."""
         shape = (options.beam_width, options.max_length)
         seeds = ([options.seed, self.source.key(example)] for example in inputs)
         return np.stack([np.random.default_rng(seed).random(shape, np.float32) for seed in seeds])
 
     def _read(self, inputs, features, truncated, result, nbest, options):
-        """Lists of the best few `Translation`, one list per row, from the result of the graph."""
+        """Convert the result of the graph to a list of the `nbest` best `Translation` per row."""
         # -> (batch, nbest, ...)
         result = SearchResult(*(field.numpy()[:, :nbest] for field in result))
         batch, beam, time = result.ids.shape
@@ -328,7 +334,7 @@ class Pipeline(GraphPipeline):
         return read_translations(result, *parts)
 
     def _attended_words(self, inputs, result):
-        """Yield for each row, by hypothesis, the source words that its tokens attend to."""
+        """Yield, for each row, a list with the attended source words of each hypothesis."""
         characters = self.copies_characters
         for example, alignments in zip(inputs, result.alignment, strict=True):
             yield [
@@ -339,33 +345,34 @@ class Pipeline(GraphPipeline):
     def save(self, path, weights="float32"):
         """Atomically write source, model, target and search options to one `.keras` file.
 
-        `weights` "float16" more than halve the file and keep 11 significant bits per weight; they
-        are loaded as float32. A model in bfloat16 stays in bfloat16. Raises ValueError
-        if `path` does not end in ".keras", `weights` is neither "float32" nor "float16", a weight
-        is too large for float16, or the pipeline does not support the search options.
+        With `weights="float16"`, the file is less than half as large and keeps 11 significant bits
+        per weight; the weights are loaded as float32. A model in bfloat16 stays in bfloat16. Raises
+        ValueError if `path` does not end in ".keras", if `weights` is neither "float32" nor
+        "float16", if a weight is too large for float16, or if the pipeline does not support the
+        search options.
         """
         self.check_options(self.search)
-        metrics = vars(self).get("metrics")  # or they are those of the class
+        metrics = vars(self).get("metrics")  # None if they are the defaults of the class
         parts = (self.source, self.model, self.target, self.search)
         record = {"training": self.training, "calibration": self.calibration}
         write_pipeline(path, *parts, metrics=metrics, weights=weights, **record)
 
     @classmethod
     def load(cls, path, precision=None):
-        """Load a pipeline from a file that `save` wrote; it needs no `custom_objects`.
+        """Load a pipeline from a file that `save` wrote, without `custom_objects`.
 
-        Import the modules of your own sources and layers first, so that they are registered
-        with Keras. Arguments and errors as in `load_pipeline`.
+        First import the modules that define custom sources and layers, so that these are registered
+        with Keras. Arguments and errors are those of `load_pipeline`.
         """
         file = open_pipeline_file(path)
         return cls(*read_pipeline(file, precision)).set_record(file.card)
 
     def set_record(self, card):
-        """This pipeline, with `training` and `calibration` from the card of its file."""
+        """Set `training` and `calibration` from the card of a file, and return the pipeline."""
         self.training, self.calibration = card.get("training"), calibration_of(card)
         return self
 
 
 def _listed(inputs):
-    """An iterator's inputs as a list; anything else unchanged, for the checks."""
+    """Convert an iterator of inputs to a list; return anything else unchanged, for the checks."""
     return inputs if hasattr(inputs, "__len__") else list(inputs)

@@ -1,4 +1,4 @@
-"""Probe: the output of a model without some positions, or with other attention weights."""
+"""Probes, which measure a model's output without some positions or with other attention weights."""
 
 import abc
 
@@ -8,16 +8,17 @@ from keras import ops
 
 
 class Probe(abc.ABC):
-    """Rows of attention weights, and the model's output after a change.
+    """Rows of attention weights, and methods that measure the model's output after a change.
 
     A row belongs to one output: a target token, or the class of an input. The methods that change
-    something accept an int array of rows `(requests,)`, and one change for each. They return two
-    float arrays `(requests,)`: log p of the model's own output, in nats, and the total variation
-    distance from its own distribution, from 0 to 1.
+    something accept an int array of rows `(requests,)` and one change per request. They return two
+    float arrays `(requests,)`: log p of the output of the unchanged model, in nats, and the total
+    variation distance from its distribution, from 0 to 1.
 
-    `weights` and bool `mask` are `(rows, positions)`; `inputs`, the index of each row's input, and
-    `log_probs`, of the unchanged model, are `(rows,)`. `reads_vectors` is True if the vectors of
-    the input can be replaced, `weighs_rows` if the weights of a single row can be.
+    `weights` and bool `mask` are `(rows, positions)`. `inputs`, the index of each row's input, and
+    `log_probs`, the log-probabilities under the unchanged model, are `(rows,)`. `reads_vectors` is
+    True if the vectors of the input can be replaced, and `weighs_rows` is True if the weights of a
+    single row can be replaced.
     """
 
     reduction, reads_vectors, weighs_rows, unit = 1, True, True, "positions"
@@ -32,7 +33,7 @@ class Probe(abc.ABC):
         return self._changed(rows, visible, self._run)
 
     def replace(self, rows, visible):
-        """Replace the input with its mean vector where `visible` is False."""
+        """Replace input vectors with the mean vector where `visible` is False."""
 
         def run(rows, visible):
             def change(vectors):
@@ -44,7 +45,7 @@ class Probe(abc.ABC):
         return self._changed(rows, visible, run)
 
     def permute(self, rows, order):
-        """Give position j the weight of position `order[:, j]`, in each head."""
+        """Give position j the weight of position `order[:, j]` in each head."""
 
         def run(rows, order):
             def reweigh(weights):
@@ -63,9 +64,9 @@ class Probe(abc.ABC):
         return self._changed(rows, np.asarray(weights, np.float32), run)
 
     def leave_one_out(self, remove):
-        """Drop of log p if one position is removed: float `(rows, positions)`, 0 at padding.
+        """Return the drop in log p if one position is removed: float `(rows, positions)`.
 
-        `remove` is the probe's `hide` or `replace`.
+        It is 0 at padding. `remove` is the probe's `hide` or `replace`.
         """
         rows, positions = np.nonzero(self.mask)
         visible = self.mask[rows]
@@ -75,7 +76,10 @@ class Probe(abc.ABC):
         return effects
 
     def gradients(self):
-        """Gradient x input `(rows, positions)`: sum_u x_ju d log p / d x_ju of input vectors x."""
+        """Return gradient x input, sum_u x_ju d log p / d x_ju for input vectors x.
+
+        The result is float32 `(rows, positions)`.
+        """
         gradients = np.zeros(self.mask.shape, np.float32)
         for part in self._parts(np.arange(len(self.mask))):
 
@@ -92,12 +96,12 @@ class Probe(abc.ABC):
         return gradients
 
     def _batches(self, count):
-        """Slices of `count` inputs, one per batch."""
+        """Return slices of `count` inputs, one per batch."""
         size = self.batch_size
         return [slice(start, start + size) for start in range(0, count, size)]
 
     def _parts(self, rows):
-        """Split requests into parts of similar cost, each at most a batch."""
+        """Split requests into parts of similar cost, each of at most `batch_size` requests."""
         order = np.argsort(self.steps[rows], kind="stable")
         return np.split(order, range(self.batch_size, len(order), self.batch_size))
 
@@ -113,10 +117,10 @@ class Probe(abc.ABC):
 
     @abc.abstractmethod
     def _run(self, rows, visible=None, reweigh=None, change=None):
-        """Float32 log-probabilities `(requests, steps, classes)` of a changed model.
+        """Return float32 log-probabilities `(requests, steps, classes)` of a changed model.
 
         `visible` and `reweigh` are as in `intervening`. `change` is a function of the input vectors
-        `(requests, time, units)`; with it, `visible` marks the vectors that stay unchanged.
+        `(requests, time, units)`. With `change`, `visible` marks the vectors that stay unchanged.
         """
 
 
@@ -125,12 +129,12 @@ def require_rows(inputs):
     if not len(inputs):
         raise ValueError(
             "At least one input must have two real positions and an output. Received: no such "
-            "input. Give other inputs."
+            "input. Pass other inputs."
         )
 
 
 def _gradient(function, x):
-    """Gradient of the sum of a function's tensor with respect to a float32 array."""
+    """Return the gradient of the sum of `function(x)` with respect to a float32 array `x`."""
     backend = keras.backend.backend()
     if backend == "jax":
         import jax
@@ -150,18 +154,21 @@ def _gradient(function, x):
 
 
 def _output_log_probs(log_probs, outputs):
-    """Log p `(rows,)` of output ids `(rows, steps)`, from `(rows, steps, classes)`."""
+    """Return log p `(rows,)` of output ids `(rows, steps)`, summed over the steps.
+
+    `log_probs` is `(rows, steps, classes)`.
+    """
     log_probs = np.take_along_axis(log_probs, outputs[..., np.newaxis], axis=-1)
     return log_probs[..., 0].sum(axis=-1, dtype=np.float64)
 
 
 def _spread(positions, vectors):
-    """Reshape `(batch, positions)` to `(batch, time, 1, ...)`, for vectors `(batch, time, ...)`."""
+    """Reshape `(batch, positions)` to `(batch, time, 1, ...)`, to match `vectors`."""
     positions = ops.convert_to_tensor(positions)[:, : vectors.shape[1]]
     return ops.reshape(positions, (*positions.shape, *[1] * (len(vectors.shape) - 2)))
 
 
 def _expanded(array, weights):
-    """An array `(batch, positions)` in the shape of weights `(batch, [target_time,] positions)`."""
+    """Broadcast `(batch, positions)` to weights of shape `(batch, [target_time,] positions)`."""
     array = ops.expand_dims(array, axis=1) if len(weights.shape) == 3 else array
     return ops.broadcast_to(array, ops.shape(weights))

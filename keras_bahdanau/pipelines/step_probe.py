@@ -1,4 +1,4 @@
-"""Probe of a pipeline: log p of each target token, given the tokens before it."""
+"""Probe for a pipeline; measures log p of each target token, given the preceding tokens."""
 
 import numpy as np
 from keras import ops, tree
@@ -8,18 +8,18 @@ from keras_bahdanau.models.step_model import step_log_probs
 from keras_bahdanau.pipelines.interventions import changed_outputs, intervening
 from keras_bahdanau.pipelines.probe import Probe
 
-BATCH_SIZE = 256  # runs of the model per batch, for one input
+BATCH_SIZE = 256  # requests per batch for one input
 MEASURES = "leave-one-out, attention", "leave-one-out, input", "gradient x input"
 
 
 class StepProbe(Probe):
-    """Probe of a pipeline: a row is one step of the decoder, given the output before it.
+    """Probe for a pipeline. A row is one step of the decoder, given the preceding output.
 
-    Values are hidden and weights replaced at that step only, in the state that the unchanged model
-    has reached. With other vectors, encoder and decoder run from the beginning.
+    Values are hidden and weights are replaced only at that step, from the state that the unchanged
+    model reached. If input vectors are replaced, encoder and decoder run from the beginning.
 
-    `outputs` are int arrays, the target ids of each source; `rows` is a pair (inputs, steps) of int
-    arrays `(rows,)` in which each input occurs.
+    `outputs` is a list of int arrays, the target ids of each source. `rows` is a pair
+    (inputs, steps) of int arrays `(rows,)`, in which each input must occur.
     """
 
     def __init__(self, pipeline, sources, outputs, rows, batch_size):
@@ -29,7 +29,8 @@ class StepProbe(Probe):
         target = np.zeros((len(outputs), max(map(len, outputs))), np.int32)
         for row, ids in zip(target, outputs, strict=True):
             row[: len(ids)] = ids
-        from keras_bahdanau.text.vocabulary import START  # needs packages that Keras models don't
+        # needs packages that a probe for Keras models does not need
+        from keras_bahdanau.text.vocabulary import START
 
         self._target_in = np.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=START)
         self._features = pipeline.source.batch(sources, pipeline.longest())
@@ -59,7 +60,10 @@ class StepProbe(Probe):
         )
 
     def _follow(self, members):
-        """Run a batch of inputs: pairs (rows, inputs and outputs of their step), step by step."""
+        """Run a batch of inputs step by step.
+
+        Returns a list of pairs (rows, the inputs and outputs of their step).
+        """
         prepared = self.model.encode(self._source(members))
         state, pairs = self.model.initial_state(prepared), []
         is_member = np.isin(self.inputs, members)
@@ -91,7 +95,7 @@ class StepProbe(Probe):
         with changed_outputs([self.model.encoder.front_end], change_vectors):
             memory = self.model.encoder(self._source(self.inputs[rows]))
         if visible is not None and not isinstance(memory.symbols, tuple):
-            symbols = ops.where(visible, memory.symbols, -1)  # nothing is copied from there
+            symbols = ops.where(visible, memory.symbols, -1)  # copy nothing from hidden positions
             memory = memory._replace(symbols=symbols)
         tokens = self._target_in[self.inputs[rows], : steps.max() + 1]
         output = decoder(ops.convert_to_tensor(tokens), memory, return_logits=False)
@@ -109,10 +113,10 @@ class StepProbe(Probe):
 
 
 def step_importance(pipeline, source, outputs, positions):
-    """Importance of each source position for each target token of one input, in nats.
+    """Compute the importance of each source position for each target token of one input, in nats.
 
-    `outputs` are the target ids, an int array `(target_time,)`. Returns a dictionary from the name
-    of each measure to a float32 array `(target_time, positions)`.
+    `outputs` is an int array `(target_time,)` of target ids. Returns a dictionary from the name of
+    each measure to a float32 array `(target_time, positions)`.
     """
     steps = np.arange(len(outputs))
     if not (len(steps) and positions):
@@ -129,8 +133,8 @@ def _attending_model(pipeline):
     attends = isinstance(model, Seq2Seq) and model.decoder.cell.attention.has_weights
     if not attends or not model.exportable:
         raise ValueError(
-            "The pipeline must have one model with attention weights. Received: a "
-            f"{type(model).__name__}. Give another pipeline."
+            "The pipeline must have a single model with attention weights. Received: a "
+            f"{type(model).__name__}. Use another pipeline."
         )
     return model
 

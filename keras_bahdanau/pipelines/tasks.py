@@ -1,4 +1,4 @@
-"""Pipelines for text, images and speech, their files, and ensembles of pipelines."""
+"""Pipelines for text, images and speech, loading of their files, and ensembles of pipelines."""
 
 import dataclasses
 
@@ -15,7 +15,7 @@ from keras_bahdanau.sources.text_source import TextSource
 
 @check_keywords(search=SearchOptions)
 class Translator(Pipeline):
-    """A trained model with the vocabularies of its texts, saved as one `.keras` file.
+    """A trained model with its source and target vocabularies, saved as one `.keras` file.
 
     ```python
     translator = keras_bahdanau.Translator(source, model, target)
@@ -28,10 +28,10 @@ class Translator(Pipeline):
         source: The `Subwords` of the source text, or a `TextSource`.
         model: A `Seq2Seq`, or an `Ensemble` of several.
         target: The `Subwords` of the target text.
-        search: `SearchOptions`; the defaults when left out.
+        search: `SearchOptions`. By default, the default options.
 
     Raises:
-        TypeError: If a part has another type.
+        TypeError: If a part has the wrong type.
         ValueError: If the model was not trained with vocabularies of these sizes.
     """
 
@@ -41,29 +41,29 @@ class Translator(Pipeline):
     source_class = TextSource
 
     def translate(self, sentences, batch_size=64, search=None, prefixes=None):
-        """Find the best translation of each sentence, or draw one if the options say so.
+        """Find the best translation of each sentence, or draw one, depending on the options.
 
-        `sentences` are strings; an empty one gives an empty translation. `search` replaces the
-        translator's own options. `prefixes` are strings, one per sentence: the beginning of its
-        translation, or "" for none. Returns a list of `Translation`. Raises TypeError if
-        `sentences` is not a list of strings; ValueError if there are not as many
-        prefixes as sentences.
+        `sentences` is a list of strings; an empty string gives an empty translation. `search`
+        replaces the options of the translator. `prefixes` contains one string per sentence, the
+        beginning of its translation, or "" for no prefix. Returns a list of `Translation`. Raises
+        TypeError if `sentences` is not a list of strings, and ValueError if the number of prefixes
+        is not that of the sentences.
         """
         return self.decode(sentences, batch_size, search, prefixes)
 
     def translate_nbest(self, sentences, nbest=None, batch_size=64, search=None, prefixes=None):
-        """Find the best few translations of each sentence, best first: lists of `Translation`.
+        """Find the best few translations of each sentence, best first.
 
-        As in `Pipeline.decode_nbest`.
+        Returns a list of lists of `Translation`, like `Pipeline.decode_nbest`.
         """
         return self.decode_nbest(sentences, nbest, batch_size, search, prefixes)
 
 
 @check_keywords(search=SearchOptions)
 class ImageToText(Pipeline):
-    """A trained model that reads images, in one `.keras` file; arguments as in `Pipeline`.
+    """A trained model that reads images, saved as one `.keras` file.
 
-    The source is an `ImageSource`.
+    The source is an `ImageSource`. Arguments are those of `Pipeline`.
 
     ```python
     reader = keras_bahdanau.ImageToText.load("formulas.keras")
@@ -77,20 +77,20 @@ class ImageToText(Pipeline):
     metrics = ("exact", "wer")
 
     def read(self, images, batch_size=64, search=None, prefixes=None):
-        """Find the best text for each image: a list of `Translation`.
+        """Find the best text for each image; returns a list of `Translation`.
 
-        An image is bytes of a PNG or JPEG, a path (`pathlib.Path`), or an array `(height, width)`
-        or `(height, width, 3)`. An unreadable image gives an empty text. Other arguments: as in
-        `Pipeline.decode`.
+        An image is the bytes of a PNG or JPEG file, a path (`pathlib.Path`), or an array
+        `(height, width)` or `(height, width, 3)`. An unreadable image gives an empty text. The
+        other arguments are those of `Pipeline.decode`.
         """
         return self.decode(images, batch_size, search, prefixes)
 
 
 @check_keywords(search=SearchOptions)
 class SpeechToText(Pipeline):
-    """A trained model that transcribes speech, in one `.keras` file; arguments as in `Pipeline`.
+    """A trained model that transcribes speech, saved as one `.keras` file.
 
-    The source is an `AudioSource`.
+    The source is an `AudioSource`. Arguments are those of `Pipeline`.
 
     ```python
     speech = keras_bahdanau.SpeechToText.load("an4.keras")
@@ -104,11 +104,11 @@ class SpeechToText(Pipeline):
     metrics = ("wer", "cer")
 
     def transcribe(self, recordings, batch_size=64, search=None, prefixes=None):
-        """Find the best text for each recording: a list of `Translation`.
+        """Find the best text for each recording; returns a list of `Translation`.
 
-        A recording is bytes of a WAV or FLAC file, a path (`pathlib.Path`), or a pair (samples,
-        rate). An unreadable or empty recording gives an empty text. Other arguments: as in
-        `Pipeline.decode`.
+        A recording is the bytes of a WAV or FLAC file, a path (`pathlib.Path`), or a pair (samples,
+        rate). An unreadable or empty recording gives an empty text. The other arguments are those
+        of `Pipeline.decode`.
         """
         return self.decode(recordings, batch_size, search, prefixes)
 
@@ -117,28 +117,31 @@ KINDS = (Translator, ImageToText, SpeechToText)
 
 
 def kind_of(source):
-    """The pipeline class for a source."""
+    """Return the pipeline class for a source."""
     return next((kind for kind in KINDS if isinstance(source, kind.source_class)), Pipeline)
 
 
 def pipeline_of(source, model, target, search=None, metrics=None):
-    """A `Translator` for text, an `ImageToText` for images, ...; arguments as in `Pipeline`."""
+    """Return a `Translator` for text, an `ImageToText` for images, and so on.
+
+    Arguments are those of `Pipeline`.
+    """
     return kind_of(source)(source, model, target, search, metrics)
 
 
 @check_keywords()
 def load_pipeline(path, precision=None):
-    """Load the pipeline of a `.keras` file, with any kind of source.
+    """Load the pipeline in a `.keras` file, with any kind of source.
 
     Args:
-        path: Path of the file, or of the directory of a training, whose best model is loaded.
-        precision: String, "float32" or "bfloat16", of the model's weights and products; None
-            for the saved precision. bfloat16 needs half the memory, is faster on processors that
-            support it, and changes some of the texts.
+        path: Path of the file, or of the directory of a training run, whose best model is loaded.
+        precision: String, "float32" or "bfloat16": the precision of the model's weights and matrix
+            products. None for the saved precision. bfloat16 needs half the memory, is faster on
+            processors that support it, and changes some of the texts.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file is damaged or not that of a pipeline, or the precision is
+        ValueError: If the file is damaged or does not contain a pipeline, or if the precision is
             unknown.
 
     Example:
@@ -150,13 +153,13 @@ def load_pipeline(path, precision=None):
 
 @check_keywords(search=SearchOptions)
 def ensemble(translators, search=None):
-    """A pipeline whose models choose each token together: see `models.Ensemble`.
+    """Combine pipelines into one whose models choose each token together (see `models.Ensemble`).
 
-    `translators` are `Pipeline`s, or paths of their files, with the same source and target.
-    `search` defaults to the options of the first one, without CTC unless all have a CTC layer.
-    Returns a pipeline for their source, such as a `Translator`. Raises ValueError if
-    there is no translator, one occurs twice, or the vocabularies differ; FileNotFoundError if a
-    file is missing.
+    `translators` is a list of `Pipeline` objects, or of paths of their files, that have the same
+    source and target. `search` defaults to the options of the first one, but without CTC unless all
+    models have a CTC layer. Returns a pipeline for their source, such as a `Translator`. Raises
+    ValueError if the list is empty, if a translator occurs twice, or if the vocabularies differ,
+    and FileNotFoundError if a file is missing.
 
     Example:
         >>> translator = ensemble(["seed-1/translator.keras", "seed-2/translator.keras"])
@@ -179,7 +182,7 @@ def ensemble(translators, search=None):
 
 
 def check_same_sides(sides):
-    """Raise ValueError unless all (`Source`, `Subwords`) of an ensemble are the same."""
+    """Raise ValueError unless all (`Source`, `Subwords`) pairs of an ensemble are equal."""
     for number, pair in enumerate(sides[1:], start=2):
         if pair != sides[0]:
             raise ValueError(
@@ -192,10 +195,10 @@ def _difference(pair, first):
     vocabularies = [(getattr(source, "subwords", None), target) for source, target in (pair, first)]
     if pair[0] != first[0] and vocabularies[0] == vocabularies[1]:
         return (
-            f"other settings of the source, {pair[0].card} and not {first[0].card}. Train one of "
-            "them again, on pairs of the same form"
+            f"other source settings, {pair[0].card} instead of {first[0].card}. Train one of them "
+            "again, on pairs of the same form"
         )
     return (
-        "other vocabularies than the first. Train them on the same pairs, with the same vocabulary "
-        "settings"
+        "vocabularies that differ from the first. Train both on the same pairs with the same "
+        "vocabulary settings"
     )

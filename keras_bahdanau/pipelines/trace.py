@@ -1,4 +1,4 @@
-"""Step by step: what a model computes on the way to one translation."""
+"""Trace of the values that a model computes, step by step, for one translation."""
 
 import dataclasses
 
@@ -11,8 +11,8 @@ from keras_bahdanau.search import SearchTree, TreeRecorder
 from keras_bahdanau.sources.picture import Picture
 from keras_bahdanau.text.vocabulary import START
 
-MOST_ALTERNATIVES = 64  # steps with an alternative
-WIDEST = 12  # beam of a recorded tree
+MOST_ALTERNATIVES = 64  # maximum number of steps with an alternative
+WIDEST = 12  # maximum beam of a recorded tree
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,11 +21,11 @@ class Alternative:
 
     Attributes:
         step: Integer, the step, counted from 0.
-        token: The piece that is forced there: the best one except the chosen piece.
+        token: The piece that is forced at this step: the most probable one that was not chosen.
         log_prob: log p of that piece.
-        text: The best text that begins with the same tokens and that piece.
-        score: Its score, as in `Translation`.
-        target_tokens: List of its pieces.
+        text: The best text that begins with the tokens before the step, followed by that piece.
+        score: Score of the text, as in `Translation`.
+        target_tokens: List of the pieces of the text.
     """
 
     step: int
@@ -38,44 +38,45 @@ class Alternative:
 
 @dataclasses.dataclass(frozen=True)
 class Trace:
-    """One translation and the values of its steps, in the paper's notation.
+    """One translation and the values of its steps, in the notation of Bahdanau et al. (2015).
 
-    S is the number of source tokens, T the number of target tokens, or steps. Arrays are float32.
+    S is the number of source tokens, and T is the number of target tokens, which is also the number
+    of steps. Arrays are float32.
 
     Attributes:
         text: The translation.
         score: log p divided by the length penalty, as in `Translation`.
-        source_tokens: List of S source pieces, with the end token.
+        source_tokens: List of S source pieces, including the end token.
         input_tokens: List of T pieces, y_{i-1}: the input of each step. The first is `<s>`.
         target_tokens: List of T pieces, y_i: the token chosen at each step.
-        values: `(S, values_units)`, h_j, the encoder's value of each source token.
+        values: `(S, values_units)`, h_j, the encoder's value for each source token.
         initial_state: `(units,)`, s_0; zeros for self-attention.
         embedded: `(T, embedding_units)`, the embedding of y_{i-1}.
         query: `(T, query_units)`, s_{i-1}, or as the model's `query` and `when` define it.
-        scores: `(T, S)`, e_ij, before mask and softmax; the mean of all heads. Zero if
-            the model does not attend.
-        weights: `(T, S)`, alpha_ij, the mean of all heads. For a `BlockCell`, the query, scores,
-            weights and context are of the highest block.
+        scores: `(T, S)`, e_ij, before mask and softmax, averaged over all heads. Zero if the model
+            has no attention.
+        weights: `(T, S)`, alpha_ij, averaged over all heads. For a `BlockCell`, the query, scores,
+            weights and context are those of the highest block.
         context: `(T, context_units)`, c_i.
         state: `(T, units)`, s_i; for self-attention, the key that step i adds for later steps.
         output: `(T, output_units)`, the state that the readout reads: s_i, or as the model's
             `when` and `readout_state` define it.
-        log_probs: `(T,)`, log p(y_i | y_1 ... y_{i-1}, x) of the tokens chosen.
-        top_tokens: List of T lists of pieces, the most probable next ones, best first.
-        top_probabilities: `(T, top)`, their probabilities.
+        log_probs: `(T,)`, log p(y_i | y_1 ... y_{i-1}, x) of the chosen tokens.
+        top_tokens: List of T lists of the most probable next pieces, best first.
+        top_probabilities: `(T, top)`, the probabilities of these pieces.
         generation: `(T,)`, p_gen, the probability that a step generates its token instead of
             copying one (`log_mixture`); None for a model that does not copy.
         picture: `sources.Picture` of the input, or None.
-        reads_context: Bool. False if tokens do not depend on c_i, as in a `HardDecoder`.
-        tree: `search.SearchTree` of the beam search, with pieces; None if it was not requested,
-            or the search draws at random.
-        alternatives: List of an `Alternative` for each of the first 64 steps; empty if they were
+        reads_context: Bool. False if tokens don't depend on c_i, as in a `HardDecoder`.
+        tree: `search.SearchTree` of the beam search, with pieces as tokens; None if it was not
+            requested, or if the search draws at random.
+        alternatives: List with an `Alternative` for each of the first 64 steps; empty if they were
             not requested.
-        importance: Dictionary from a measure to `(T, S)`, in nats: "leave-one-out, attention", the
-            drop of log p if the attention of the step does not see the position;
-            "leave-one-out, input", the drop if the position's vector before the encoder is replaced
-            by the mean vector of the input; and "gradient x input", the derivative of log p with
-            respect to a factor of that vector. Empty if it was not requested.
+        importance: Dictionary from the name of a measure to `(T, S)`, in nats; empty if it was not
+            requested. "leave-one-out, attention" is the drop in log p if the position is hidden
+            from the attention at that step. "leave-one-out, input" is the drop if the position's
+            vector before the encoder is replaced by the mean vector of the input. "gradient x
+            input" is the derivative of log p with respect to a factor of that vector.
     """
 
     text: str
@@ -104,21 +105,21 @@ class Trace:
 
     @property
     def alignment(self):
-        """The weights, under their name in a `Translation`."""
+        """The weights, under the name that they have in a `Translation`."""
         return self.weights
 
 
 def trace(pipeline, example, target=None, top=5, explore=False, prefix=None, importance=False):
-    """Trace one result: see `Pipeline.trace`."""
+    """Trace one result (see `Pipeline.trace`)."""
     vocabulary = pipeline.target.vocabulary_size
     _check_example(pipeline.source, example)
     if not isinstance(top, int) or not 1 <= top <= vocabulary:
         raise ValueError(
-            "`top`, the number of next tokens kept, must be from 1 to the size of the "
+            "`top`, the number of next tokens to record, must be from 1 to the size of the "
             f"vocabulary, {vocabulary}. Received: top={top!r}"
         )
     if prefix is not None and not isinstance(prefix, str):
-        raise TypeError(f"`prefix` must be a string, or None. Received: prefix={prefix!r}")
+        raise TypeError(f"`prefix` must be a string or None. Received: prefix={prefix!r}")
     result = _translation(pipeline, example, target, prefix)
     pieces = pipeline.target.tokens(np.arange(vocabulary)).tolist()
     features = pipeline.source.batch([example], pipeline.longest())  # (1, source_time, ...)
@@ -181,19 +182,26 @@ def _check_source(result, labels):
 
 
 def ids_of_tokens(tokens, pieces):
-    """Int32 ids of target tokens, given the list of all pieces; ValueError for other tokens."""
+    """Return the int32 ids of target tokens, given the list of all pieces.
+
+    Raises ValueError for a token that is not in the list.
+    """
     id_of = {piece: number for number, piece in enumerate(pieces)}
     other = next((token for token in tokens if token not in id_of), None)
     if other is not None:
         raise ValueError(
-            "`target` must be a Translation into the tokens of this model. "
-            f"Received: a Translation with {other!r}, which is not one of them. Give its text."
+            "`target` must be a Translation that consists of tokens of this model. "
+            f"Received: a Translation with {other!r}, which is not one of them. Pass its text."
         )
     return np.array([id_of[token] for token in tokens], "int32")
 
 
 def _run(model, features, tokens):
-    """Projected memory, s_0, and the output of each step as arrays `(len(tokens), ...)`."""
+    """Run the decoder on `tokens`, the inputs of its steps.
+
+    Returns (prepared memory, s_0, dictionary from the name of each value of a step to an array
+    `(len(tokens), ...)`).
+    """
     prepared = model.encode(tree.map_structure(ops.convert_to_tensor, features))
     state = model.initial_state(prepared)
     initial_state = _array(model.decoder.newest(state))[0]  # (1, units) -> (units,)

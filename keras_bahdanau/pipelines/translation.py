@@ -1,4 +1,4 @@
-"""The result of a pipeline, read from the arrays of a search."""
+"""The result of a pipeline, created from the arrays of a search."""
 
 import dataclasses
 import math
@@ -17,26 +17,29 @@ class Translation:
     Attributes:
         text: The translation.
         score: log p divided by the length penalty, by default log p / length, plus the
-            coverage penalty; natural logarithms.
-        source_tokens: List of the labels of the source: for text its subwords, with the end
+            coverage penalty. Logarithms are natural.
+        source_tokens: List of the labels of the source; for text, its subwords, including the end
             token.
-        target_tokens: List of target subwords, with the end token if finished.
-        alignment: float32 array `(len(target_tokens), len(source_tokens))`; row i has
+        target_tokens: List of target subwords, including the end token if finished.
+        alignment: float32 array `(len(target_tokens), len(source_tokens))`; row i contains
             the attention weights of target token i.
-        finished: False if it was cut at the longest length.
+        finished: False if the translation was cut at the maximum length.
         truncated: True if the source was cut at `max_source_length` of the search, or a
             given text at `max_length`.
         token_log_probs: float32 array `(len(target_tokens),)`, log p(y_i | y_1 ... y_{i-1}, x) in
-            nats, with the search's share of CTC. None, like the next two, from an old export.
+            nats, with CTC mixed in as in the search. Like `token_entropies` and `confidence`, it is
+            None for the result of an old export.
         token_entropies: float32 array `(len(target_tokens),)`, entropy in nats of the distribution
-            that each token was chosen from, 0 for a given token. For an ensemble, of the mean of
-            its members; for a draw, of the model before `temperature`, `top_k` and `top_p`.
-        confidence: Float in [0, 1], the probability that the text is right if the model is
-            calibrated (`keras_bahdanau.evaluation.calibrate`), else the geometric mean of the
-            probabilities of its tokens; 1 for the empty text of an empty input.
-        calibration: `Calibration` of the model, for the confidences of `words`, or None.
-        rejected: True if `reject_below` has emptied the text.
-        rejected_text: String, the text before it was emptied, for `words`.
+            from which each token was chosen; 0 for a given token. For an ensemble, it is that of
+            the mean of its members; for a draw, that of the model before `temperature`, `top_k` and
+            `top_p` are applied.
+        confidence: Float in [0, 1]. For a calibrated model (see
+            `keras_bahdanau.evaluation.calibrate`), the probability that the text is correct;
+            otherwise the geometric mean of the probabilities of its tokens. 1 for the empty text of
+            an empty input.
+        calibration: `Calibration` of the model, used for the confidences of `words`, or None.
+        rejected: True if `reject_below` emptied the text.
+        rejected_text: String, the text before it was emptied, used by `words`.
 
     Example:
         >>> [(word.word, round(word.confidence, 2)) for word in result.words]
@@ -59,7 +62,7 @@ class Translation:
 
     @property
     def words(self):
-        """List of `Word`, each with log-probability and confidence; empty if they are unknown."""
+        """List of `Word`, with log-probabilities and confidences; empty if these are unknown."""
         if self.token_log_probs is None:
             return []
         text = self.rejected_text if self.rejected else self.text
@@ -67,10 +70,10 @@ class Translation:
         return words_of(self.target_tokens, text, *parts)
 
     def reject_below(self, confidence):
-        """This result, with its text emptied and `rejected` set if its confidence is lower.
+        """Return this result, but without its text if its confidence is below `confidence`.
 
-        Raises ValueError if `confidence` is not from 0 to 1, or the result has none, as from an
-        old export.
+        A result whose text was emptied has `rejected` set. Raises ValueError if `confidence` is not
+        from 0 to 1, or if the result, such as one from an old export, has no confidence.
 
         Example:
             >>> texts = [one.reject_below(0.5).text for one in translator.translate(sentences)]
@@ -87,7 +90,7 @@ class Translation:
 
 
 def read_translations(result, texts, labels, truncated, target, calibration=None):
-    """Lists of `Translation`, one list per row, from arrays `(batch, beam, ...)`."""
+    """Yield a list of `Translation` for each row of arrays `(batch, beam, ...)`."""
     tokens = target.tokens(result.ids)  # -> (batch, beam, target_time)
     for row, source in enumerate(labels):
         hypotheses = []
@@ -97,7 +100,7 @@ def read_translations(result, texts, labels, truncated, target, calibration=None
             length = hypothesis.lengths
             if rank and not length:
                 break
-            # copies: a view would keep the arrays of the whole batch and beam in memory
+            # copies, since views would keep the arrays of the whole batch and beam in memory
             alignment = hypothesis.alignment[:length, : len(source)].copy()
             log_probs = hypothesis.token_log_probs[:length].copy()
             entropies = hypothesis.token_entropies[:length].copy()
@@ -120,11 +123,13 @@ def read_translations(result, texts, labels, truncated, target, calibration=None
 
 
 def confidence_of(result, search):
-    """Confidence of a result in [0, 1]: its own, or exp(log p / |Y|) for an export without one.
+    """Return the confidence of a result in [0, 1].
+
+    For the result of an export without confidences, it is exp(log p / |Y|), where
 
     log p = (score - b sum_j log(min(sum_i alpha_ij, 1))) lp(Y)      (Wu et al. 2016, eq. 14)
 
-    `search` is the `SearchOptions` of the score.
+    `search` is the `SearchOptions` with which the score was computed.
     """
     if result.confidence is not None:
         return result.confidence

@@ -118,5 +118,5 @@ def test_a_full_disk_leaves_nothing_and_names_the_file(tmp_path, name):
 
 
 def test_a_tag_is_one_word():
-    with pytest.raises(ValueError, match=r"different strings in UTF-8 without white space .*'a b'"):
+    with pytest.raises(ValueError, match=r"distinct UTF-8 strings without white space .*'a b'"):
         PairFile("pairs.tsv", tag="a b")

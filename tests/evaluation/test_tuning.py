@@ -59,7 +59,7 @@ def test_shares_of_ctc_are_tried_with_all_else():
 def test_a_model_without_ctc_gets_no_share_of_it(toy_translator):
     assert tuned_options(toy_translator.model)["ctc_weights"] == (0.0,)
     joint = dataclasses.replace(OWN, ctc_weight=0.3)
-    with pytest.raises(ValueError, match="ctc_weight=0.3 for a search with another model"):
+    with pytest.raises(ValueError, match="ctc_weight=0.3 for a model trained without"):
         tune(toy_translator, PAIRS, [OWN, joint], tell=lambda trial: pytest.fail("one is tried"))
 
 

@@ -235,7 +235,9 @@ def test_model_whose_weights_keras_does_not_read_is_refused(changed, value):
     members = members_of(path)
     config = {**json.loads(members["config.json"]), "build_config": value}
     archive_of(path, {**members, "config.json": json.dumps(config)})
-    with pytest.raises(ValueError, match="must say that its model is built. Received: ") as error:
+    with pytest.raises(
+        ValueError, match="must contain the build config of its model. Received: "
+    ) as error:
         kb.Translator.load(path)
     one_line(error)
 
@@ -321,11 +323,11 @@ def test_the_directory_of_a_training_is_loaded_and_a_typo_is_named(toy_translato
         with pytest.raises(FileNotFoundError) as caught:
             load(tmp_path / "runs")
         path = str(tmp_path / "runs")
-        expected = f"No model at {path!r}. Give the directory of a training, or a .keras file."
+        expected = f"No model at {path!r}. Pass the directory of a training run, or a .keras file."
         assert str(caught.value) == expected
 
 
 def test_an_export_in_the_place_of_a_translator_is_named_as_one(tmp_path):
     (tmp_path / "names.tflite").write_bytes(b"")
-    with pytest.raises(ValueError, match="Give the .keras file; a .tflite file is an export of"):
+    with pytest.raises(ValueError, match="Use the .keras file; a .tflite file is an export of"):
         kb.load_pipeline(tmp_path / "names.tflite")

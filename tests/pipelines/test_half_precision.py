@@ -43,7 +43,7 @@ def test_a_weight_that_is_too_large_leaves_nothing(toy_translator, tmp_path):
     before = variable.numpy()
     variable.assign(np.where(np.arange(before.size).reshape(before.shape) == 1, 7e4, before))
     try:
-        with pytest.raises(ValueError, match="at most 65,504 in size. Received: .*=70000"):
+        with pytest.raises(ValueError, match="must be at most 65,504. Received: .*=70000"):
             toy_translator.save(tmp_path / "large.keras", weights="float16")
     finally:
         variable.assign(before)

@@ -86,7 +86,7 @@ def test_its_picture_ends_where_it_stops_reading(pipeline):
     below = kb.plot_alignment(result, picture, words=False).axes[1]
     assert len(below.get_yticks()) == len(result.target_tokens)
     assert below.images[0].get_array().shape[1] == 4
-    with pytest.raises(ValueError, match="as far as it was read"):
+    with pytest.raises(ValueError, match="up to where it was truncated"):
         kb.plot_alignment(result, pipeline.picture(frames))
     with pytest.raises(ValueError, match="must contain arrays"):
         pipeline.picture(INPUTS)

@@ -464,5 +464,7 @@ def test_importance_for_the_attention_is_that_of_a_masked_step(subwords):
 @pytest.mark.slow
 def test_without_weights_there_is_no_importance_beside_them(subwords):
     translator = new_translator(subwords, attention=None)
-    with pytest.raises(ValueError, match="must have one model with attention weights. Received: "):
+    with pytest.raises(
+        ValueError, match="must have a single model with attention weights. Received: "
+    ):
         translator.trace(SENTENCE, "eins zwei", importance=True)

@@ -333,7 +333,7 @@ def test_a_limit_is_that_of_whole_columns(longest, whole):
 
 
 def test_a_limit_below_one_column_is_refused():
-    with pytest.raises(ValueError, match="Received: max_source_length=7, and columns of 8 pos"):
+    with pytest.raises(ValueError, match="Received: max_source_length=7, with columns of 8 pos"):
         ImageSource(64, 512).whole_columns(7)
     source = ImageSource(96, 9600)  # columns of 12 cells
     assert source.fixed_length == 4092 == source.whole_columns(4096)

@@ -22,7 +22,7 @@ def test_settings_are_numbers_where_they_can_be():
 
 @pytest.mark.parametrize("text", ["", "no-such", "text:height=3", "Image"])
 def test_an_unknown_source_is_refused(text):
-    told = f"A source must be one of {', '.join(NAMES)}; {' and '.join(NAMED)} take settings"
+    told = f"A source must be one of {', '.join(NAMES)}; {' and '.join(NAMED)} accept settings"
     with pytest.raises(ValueError, match=told):
         parsed_source(text)
 
