@@ -1,4 +1,4 @@
-"""Training of a student on its teachers' texts, and the choice of these texts."""
+"""Training of a student on texts written by its teacher, and the choice of these texts."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

@@ -1,4 +1,4 @@
-"""Choice and filters of a teacher's hypotheses, and files of the chosen pairs."""
+"""Choice and filtering of a teacher's hypotheses, and files with the chosen pairs."""
 
 import functools
 import itertools
@@ -32,7 +32,7 @@ SCORES, ATTENTION = "scores.txt", "attention.txt"
 class Choice(NamedTuple):
     """A hypothesis for the student, with the number of its pair.
 
-    `closeness` is in percent; NaN if no setting needs it.
+    `closeness` is in percent, or NaN if no setting needs it.
     """
 
     pair: int
@@ -41,13 +41,15 @@ class Choice(NamedTuple):
 
 
 def choose_hypotheses(pairs, hypotheses, settings, source=None, workers=1, say=print):
-    """Choose the hypotheses for the student: a list of `Choice`, and a `FilterReport`.
+    """Choose the hypotheses for the student; returns a list of `Choice` and a `FilterReport`.
 
-    First `settings.choose` selects one hypothesis per source, or all: only these stay in memory.
-    Then the filters drop some. The first that applies, in the order of `REASONS`, counts.
+    First, `settings.choose` selects one hypothesis per source, or all of them; only these stay in
+    memory. Then the filters drop some of them. The report counts each under the first filter, in
+    the order of `REASONS`, that drops it.
 
-    `pairs` are (input, true target); `hypotheses` yields a list for each, of at most `n_best` items
-    unless `hypotheses` is a list; `source` reads the inputs, None for text.
+    `pairs` are (input, true target). `hypotheses` yields a list for each pair, with at most
+    `n_best` items unless `hypotheses` is itself a list. `source` is the `Source` that reads the
+    inputs, or None for text.
     """
     most = settings.n_best
     if isinstance(hypotheses, list):  # from a file, with any number per source
@@ -73,16 +75,17 @@ def choose_hypotheses(pairs, hypotheses, settings, source=None, workers=1, say=p
 
 
 def sentence_closeness(name, texts, target):
-    """Closeness of texts to a target, in percent: sacreBLEU's sentence "chrf" or "bleu".
+    """Measure the closeness of texts to a target in percent, by sentence-level "chrf" or "bleu".
 
-    BLEU uses n-gram orders up to the length of the texts, and smoothing "exp".
+    The scores are those of sacreBLEU. BLEU uses n-gram orders up to the length of the texts, and
+    "exp" smoothing.
 
         >>> sentence_closeness("chrf", ["ein Mann", "zwei"], "ein Mann")
         [100.0, 12.447589098532493]
     """
     from sacrebleu.metrics import BLEU, CHRF  # slow to import
 
-    references = [[target]]  # passed here so that its n-grams are counted once
+    references = [[target]]  # passed to the scorer, so that the n-grams are counted only once
     scorer = CHRF(references=references)
     if name == "bleu":
         scorer = BLEU(effective_order=True, references=references)
@@ -90,11 +93,11 @@ def sentence_closeness(name, texts, target):
 
 
 def write_pairs(directory, pairs, rows, guides=False):
-    """Write the chosen `pairs`, with their `Choice`s `rows`, line by line.
+    """Write the chosen `pairs` line by line; `rows` are their `Choice` objects.
 
-    `source.txt` and `target.txt`, or `manifest.tsv` for files, are input files of `train`.
-    `scores.txt` contains the teacher's scores; with `guides`, `attention.txt` contains its weights
-    between words. Sources that are arrays are not written.
+    `source.txt` and `target.txt`, or `manifest.tsv` for files, can be passed to `train`.
+    `scores.txt` contains the teacher's scores, and with `guides`, `attention.txt` contains its
+    weights between words. Sources that are arrays are not written.
     """
     files = {SCORES: (f"{row.hypothesis.score:.4f}" for row in rows)}
     files[TARGET] = (text for _, text in pairs)
@@ -113,7 +116,7 @@ def write_pairs(directory, pairs, rows, guides=False):
 
 
 def _blocks(pairs, hypotheses):
-    """Yield (number of the first pair, lists of hypotheses, true targets) of each block."""
+    """Yield (number of the first pair, lists of hypotheses, true targets) for each block."""
     hypotheses = iter(hypotheses)
     blocks = iter(lambda: [*itertools.islice(hypotheses, BLOCK)], [])
     for first, block in zip(itertools.count(0, BLOCK), blocks):  # noqa: B905, count has no end
@@ -134,7 +137,7 @@ def _choices(settings, measures, block):
 
 
 def _ranks(hypotheses, percents, choose):
-    """Ranks of the chosen hypotheses of a source, in order."""
+    """Return the ranks of the chosen hypotheses of a source, in order."""
     if choose == "all" or len(hypotheses) < 2:
         return range(len(hypotheses))
     candidates = [
@@ -148,11 +151,14 @@ def _ranks(hypotheses, percents, choose):
         score = -np.inf if np.isnan(score) else score
         return (percents[rank] if choose == "closest" else 0.0, score)
 
-    return [max(candidates or [0], key=value)]  # first maximum; filters may drop 0
+    return [max(candidates or [0], key=value)]  # the first maximum; filters may drop rank 0
 
 
 def _verdicts(pairs, rows, settings, source):
-    """Uint8 `(rows,)`: `KEPT`, or 1 + the index in `REASONS` of the filter that drops a row."""
+    """Return, for each row, `KEPT` or 1 + the index in `REASONS` of the filter that drops it.
+
+    The result is uint8 `(rows,)`.
+    """
     inputs, texts = [pairs[row.pair][0] for row in rows], [row.hypothesis.text for row in rows]
     verdicts = verdicts_of(settings, inputs, texts, functools.partial(_side, source))
 
@@ -188,14 +194,14 @@ def _repeated(pairs, rows):
 
 
 def _side(source, inputs):
-    """The source side for filters: see `filters.verdicts_of`."""
+    """Return the source side for filters (see `filters.verdicts_of`)."""
     if source is None or source.inputs_are == "lines":
         return TextSide(inputs)
     return FileSide(source, inputs) if source.inputs_are == "files" else _NoText(len(inputs))
 
 
 class _NoText:
-    """Sources that are neither text nor files; no filter drops them."""
+    """Sources that are neither text nor files, which no filter drops."""
 
     def __init__(self, count):
         self.lines, self.lengths = [None] * count, np.zeros(count, np.int64)

@@ -1,4 +1,4 @@
-"""Comparison of the quality, size and speed of teacher, baseline and student."""
+"""Comparison of teacher, baseline and student by quality, size and speed."""
 
 import os
 import time
@@ -7,14 +7,14 @@ from typing import NamedTuple
 from keras_bahdanau.data.pairs import answers_by_source
 from keras_bahdanau.evaluation import evaluate
 
-TIMED = 256  # number of sources for timing
+TIMED = 256  # number of sources used to measure the speed
 
 
 class Row(NamedTuple):
     """One model in the comparison.
 
-    `scores` maps labels of metrics to percent; `size` is in bytes, `speed` in sources per second
-    with the model's own search.
+    `scores` is a dictionary from the labels of metrics to percent, `size` is in bytes, and `speed`
+    is in sources per second with the model's search options.
     """
 
     name: str
@@ -25,10 +25,10 @@ class Row(NamedTuple):
 
 
 def measure(name, pipeline, paths, pairs, metrics, batch_size=64):
-    """Measure one model, a `Pipeline` from the files `paths`, on pairs: a `Row`."""
+    """Measure one model, a `Pipeline` loaded from the files `paths`, on pairs; returns a `Row`."""
     measured = evaluate(pipeline, pairs, batch_size, metrics=metrics).by_metric.values()
     sources = answers_by_source(pairs).sources[:TIMED]
-    start = time.perf_counter()  # the search has been traced
+    start = time.perf_counter()  # the search has already been traced
     pipeline.decode(sources, batch_size)
     seconds = time.perf_counter() - start
     return Row(
@@ -41,7 +41,7 @@ def measure(name, pipeline, paths, pairs, metrics, batch_size=64):
 
 
 def table_of(rows, plural):
-    r"""Lines of a table of `Row`s with equal metrics; `plural` names the sources.
+    r"""Return the lines of a table of `Row` objects with equal metrics; `plural` names the sources.
 
     >>> print(*table_of([Row("teacher", {"BLEU": 35.8}, 5_200_000, 20_000_000, 98.2)],
     ...     "sentences"), sep="\n")

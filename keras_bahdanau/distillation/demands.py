@@ -1,4 +1,4 @@
-"""Checks of the arguments of a distillation, before anything slow."""
+"""Checks of the arguments of a distillation, which run before any slow step."""
 
 import os
 
@@ -19,7 +19,7 @@ def check_demands(plan):
 
 
 def _demands(plan):
-    """Tuples (demand, bool: whether it is met, received arguments, advice)."""
+    """Yield tuples (demand, whether it is met, received arguments, advice)."""
     file, models = plan.hypotheses and os.fspath(plan.hypotheses), [*map(str, plan.paths)]
     yield from _source_demands(plan, file, models)
     yield from _attention_demands(plan, file, models)
@@ -27,81 +27,82 @@ def _demands(plan):
 
 
 def _source_demands(plan, file, models):
-    """Demands on the teacher, the pairs and the baseline."""
+    """Yield the demands on the teacher, the pairs and the baseline."""
     yield (
         "A distillation needs either a teacher or hypotheses",
         bool(models) != bool(file),
         f"teacher={models}, hypotheses={file!r}",
-        "Give one of them.",
+        "Pass one of them.",
     )
     pairs = pairs_of(plan.pairs)
     yield (
         "A teacher needs one list of (input, text) pairs",
         pairs.in_memory and not pairs.corpora,
         f"pairs of type {type(pairs).__name__}",
-        "Give a list instead of shards or several corpora.",
+        "Pass a list instead of shards or several corpora.",
     )
     kinds = [_source_class(path) for path in (*plan.paths[:1], plan.baseline) if path]
     yield (
         "A baseline must have the same kind of source as the teacher",
         len({*kinds}) < 2,
         f"baseline={str(plan.baseline)!r}, of {kinds[-1:]}, with teacher={models}, of {kinds[:1]}",
-        "Give another one, or leave it out.",
+        "Use another baseline, or omit it.",
     )
 
 
 def _attention_demands(plan, file, models):
-    """Demands on sampling and on attention that the teacher guides."""
+    """Yield the demands on sampling and on attention that the teacher guides."""
     options, settings = plan.resolved, plan.settings
     yield (
-        "`temperature` is for several corpora; sampling uses that of the teacher's search",
+        "`temperature` is for several corpora; sampling uses the temperature of the teacher's "
+        "search",
         options.temperature == 1,
         f"temperature={options.temperature!r}",
-        "Leave it out.",
+        "Omit it.",
     )
     yield (
         "The attention 'forced' also needs alignments of the validation pairs",
         options.attention != "forced",
         "attention='forced'",
-        "Give another attention.",
+        "Use another attention.",
     )
-    weight, leave = f"guided_alignment={options.guided_alignment!r}", "leave guided_alignment out."
+    weight, leave = f"guided_alignment={options.guided_alignment!r}", "omit guided_alignment."
     yield (
         "Only a teacher model can guide attention",
         not (plan.guides and file),
         f"{weight}, hypotheses={file!r}",
-        f"Give a model, or {leave}",
+        f"Pass a model, or {leave}",
     )
     yield (
         "Guided attention needs a single list of pairs",
         not (plan.guides and settings.mix),
         f"{weight}, mix={settings.mix!r}",
-        f"Give mix=0, or {leave}",
+        f"Use mix=0, or {leave}",
     )
     inputs = [read_card(path).get("inputs", "lines") for path in plan.paths[:1]]
     yield (
-        "Guided attention needs texts on both sides",
+        "Guided attention needs text on both sides",
         not plan.guides or inputs == ["lines"],
         f"{weight}, teacher={models}, which reads {'/'.join(inputs)}",
-        f"L{leave[1:]}",
+        leave.capitalize(),
     )
 
 
 def _token_demands(plan, file):
-    """Demands on word-level distillation, and on settings of a teacher."""
+    """Yield the demands on word-level distillation, and on settings for a teacher."""
     options, settings = plan.resolved, plan.settings
     share = f"word_distillation={options.word_distillation!r}"
     yield (
         "Word-level distillation needs a teacher model",
         not (options.word_distillation and file),
         f"{share}, hypotheses={file!r}",
-        "Give a model, or leave word_distillation out.",
+        "Pass a model, or omit word_distillation.",
     )
     yield (
         "Word-level distillation needs a vocabulary shared by teacher and student",
         not options.word_distillation or settings.vocabulary == "teacher",
         f"{share}, vocabulary={settings.vocabulary!r}",
-        "Give vocabulary='teacher'.",
+        "Use vocabulary='teacher'.",
     )
     for name, is_set in {
         "vocabulary": settings.vocabulary == "teacher",
@@ -112,10 +113,10 @@ def _token_demands(plan, file):
             f"`{name}` is only for a teacher model",
             not (file and is_set),
             f"{name}={getattr(settings, name)!r}, hypotheses={file!r}",
-            "Leave it out.",
+            "Omit it.",
         )
 
 
 def _source_class(path):
-    """Name of the class of a model's source, such as "ImageSource"."""
+    """Return the class name of a model's source, such as "ImageSource"."""
     return str(read_card(path).get("source", {}).get("class_name"))

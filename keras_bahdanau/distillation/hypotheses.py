@@ -1,4 +1,4 @@
-"""Hypotheses of a teacher, and the files that hold them.
+"""Hypotheses of a teacher, and the files that contain them.
 
 A line of `hypotheses.tsv` contains the number of the pair, the score, the state ("whole",
 "unfinished" or "cut"), the text, and, if requested, the weights between words. Files of other
@@ -25,10 +25,10 @@ class Hypothesis(NamedTuple):
 
     Attributes:
         text: String.
-        score: Float; NaN if unknown.
-        state: `WHOLE`; `UNFINISHED` if the search reached its length limit; `CUT` if the source was
-            longer than the teacher reads.
-        weights: String, the attention between words: see `word_weights.format_weights`.
+        score: Float, or NaN if unknown.
+        state: `WHOLE`, `UNFINISHED` if the search reached its length limit, or `CUT` if the source
+            was too long for the teacher.
+        weights: String, the attention between words (see `word_weights.format_weights`).
     """
 
     text: str
@@ -69,18 +69,19 @@ def read_hypotheses(path, count):
         except (TypeError, ValueError):
             pass
     raise ValueError(
-        f"A file of hypotheses must be intact. Received: path={str(path)!r}, which is "
-        "not. Remove it: the same command writes it again."
+        f"A file of hypotheses must be intact. Received: path={str(path)!r}, which is damaged. "
+        "Remove it; the same command writes it again."
     )
 
 
 def read_external(path, count, n_best=1):
-    """Read hypotheses of any other teacher: lists of `Hypothesis`, one list per source.
+    """Read hypotheses of any other teacher; returns one list of `Hypothesis` per source.
 
-    The file is UTF-8 text, plain or .gz, with `n_best` lines for each of `count` sources, best
-    first; or with lines `number ||| text ||| score` as from `translate --nbest`, numbers from 0.
-    The score is the last field that is a number, NaN if missing; other fields are ignored.
-    ValueError for any other number of hypotheses, or for mixed formats.
+    The file is UTF-8 text, plain or .gz. It contains either `n_best` lines for each of `count`
+    sources, best first, or lines `number ||| text ||| score` as written by `translate --nbest`,
+    with numbers from 0. The score is the last field that is a number, or NaN if there is none;
+    other fields are ignored. Raises ValueError if the number of hypotheses is wrong, or if formats
+    are mixed.
     """
     lines = read_lines(path)
     items = [_numbered(line) for line in lines]
@@ -100,13 +101,13 @@ def read_external(path, count, n_best=1):
         received = f"{len(lines):,} lines, n_best={n_best}"
     raise ValueError(
         "A file of hypotheses must have n_best lines for each source. "
-        f"Received: hypotheses={os.fspath(path)!r} with {received}, for {count:,} sources. Give "
+        f"Received: hypotheses={os.fspath(path)!r} with {received}, for {count:,} sources. Pass "
         "the hypotheses of these sources, with an empty line for each missing one."
     )
 
 
 def _numbered(line):
-    """(number of the source, `Hypothesis`) from a line `number ||| text ...`, or None."""
+    """Parse a line `number ||| text ...` into (number of the source, `Hypothesis`), or None."""
     number, *fields = _BAR.split(f" {line.strip()}")
     if not fields or not _NUMBER.fullmatch(number):
         return None
@@ -130,6 +131,6 @@ def _check_form(path, lines, items):
         raise ValueError(
             "Either all lines of hypotheses must be 'number ||| text ||| score', or none. "
             f"Received: hypotheses={os.fspath(path)!r} with line {index + 1:,}, "
-            f"{lines[index][:_EXCERPT]!r}, and {len(items) - items.count(None):,} lines of that "
-            "form. Correct the line, or give only texts."
+            f"{lines[index][:_EXCERPT]!r}, and {len(items) - items.count(None):,} lines in that "
+            "format. Correct the line, or write only texts."
         )

@@ -1,4 +1,4 @@
-"""Settings of a distillation: the teacher's search and the choice of hypotheses."""
+"""Settings for a distillation: the teacher's search and the choice of hypotheses."""
 
 import dataclasses
 import functools
@@ -13,62 +13,68 @@ hypotheses_field = functools.partial(option, heading="Hypotheses")
 @documented
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Distillation(Filters):
-    """Settings of `distill`: the teacher's search, the choice among its hypotheses, the filters.
+    """Settings for `distill`: the teacher's search, the choice of its hypotheses, and filters.
 
     Raises:
-        ValueError: If a value is out of range, or does not go with the others.
+        ValueError: If a value is out of range or inconsistent with another value.
 
     Example:
         >>> Distillation(n_best=8, closeness="bleu", drop_worst=0.05)
     """
 
     n_best: int = hypotheses_field(
-        1, BEAM_WIDTH, "Hypotheses of the teacher per source, among which `choose` selects."
+        1, BEAM_WIDTH, "Number of the teacher's hypotheses per source, from which `choose` selects."
     )
     beam_width: int | None = hypotheses_field(
         None,
         optional(BEAM_WIDTH),
-        "Beam width of the teacher, at least n_best. None for its own, or n_best if larger.",
+        "Beam width of the teacher, at least n_best. None uses the larger of n_best and the "
+        "teacher's beam width.",
     )
     sample: bool = hypotheses_field(
         False,
         flag(),
-        "Sample the teacher's hypotheses, with the seed of the training, instead of searching for "
-        "the best ones.",
+        "Sample the teacher's hypotheses, with the seed of the training run, instead of searching "
+        "for the best ones.",
         off="search",
     )
-    batch_size: int = hypotheses_field(64, BATCH_SIZE, "Sources that the teacher decodes together.")
+    batch_size: int = hypotheses_field(
+        64, BATCH_SIZE, "Number of sources that the teacher decodes together."
+    )
     choose: str = hypotheses_field(
         "closest",
         one_of("closest", "best", "all"),
-        'Hypotheses to keep of each source: {choices}: the "closest" to the true target (Kim '
-        'and Rush 2016, section 3.3), the "best" by the teacher\'s score, or "all".',
+        'Hypotheses to keep for each source: {choices}. "closest" is the one closest to the true '
+        'target (Kim and Rush 2016, section 3.3), "best" the one with the highest teacher score.',
     )
     closeness: str = hypotheses_field(
-        "chrf", one_of("chrf", "bleu"), "Closeness to the true target: sentence-level {choices}."
+        "chrf",
+        one_of("chrf", "bleu"),
+        "Measure of closeness to the true target: sentence-level {choices}.",
     )
     min_closeness: float = hypotheses_field(
-        0.0, PERCENT, "Drop hypotheses with a lower closeness to the true target, in percent."
+        0.0,
+        PERCENT,
+        "Drop hypotheses whose closeness to the true target is below this value, in percent.",
     )
     min_score: float | None = hypotheses_field(
         None,
         optional(number(-1000, 0)),
-        "Drop hypotheses with a lower score: log p divided by the length penalty of the teacher's "
-        "search, by default per token.",
+        "Drop hypotheses whose score is below this value. The score is log p divided by the length "
+        "penalty of the teacher's search, by default per token.",
     )
     drop_worst: float = hypotheses_field(
-        0.0, number(0, 1, "[)"), "Share of the hypotheses to drop, lowest scores first."
+        0.0, number(0, 1, "[)"), "Fraction of the hypotheses to drop, lowest scores first."
     )
     mix: float = hypotheses_field(
         0.0,
         number(0, 1, "[)"),
-        "Share of the batches with the true targets; 0 to use only the teacher's.",
+        "Fraction of the batches that contain true targets; 0 to use only the teacher's texts.",
     )
     vocabulary: str = hypotheses_field(
         "own",
         one_of("own", "teacher"),
-        'Vocabularies of the student: {choices}: its "own", learned from its pairs, or those of '
-        'the "teacher".',
+        'Vocabularies of the student: {choices}. Its "own" ones are learned from its pairs.',
     )
 
     def __post_init__(self):
@@ -85,23 +91,23 @@ class Distillation(Filters):
             )
         if self.sample and self.beam_width is not None:
             raise ValueError(
-                "Sampling the hypotheses uses no beam. "
-                f"Received: sample=True, beam_width={self.beam_width}. Leave one of them out; "
-                "n_best is the number of samples."
+                "Sampling of hypotheses does not use a beam. "
+                f"Received: sample=True, beam_width={self.beam_width}. Omit one of them; n_best is "
+                "the number of samples."
             )
 
     @property
     def score_filters(self):
-        """Dictionary of the enabled settings that need scores."""
+        """Dictionary of the settings that are enabled and need scores."""
         filters = {"min_score": self.min_score, "drop_worst": self.drop_worst or None}
         return {name: value for name, value in filters.items() if value is not None}
 
     def measures(self, most):
-        """True if closeness is needed, with at most `most` hypotheses per source."""
+        """Return True if closeness is needed for at most `most` hypotheses per source."""
         return self.min_closeness > 0 or self.choose == "closest" and most > 1
 
     def search(self, options, seed):
-        """The teacher's search, from the `SearchOptions` of its file and a seed."""
+        """Return the teacher's `SearchOptions`, based on those of its file and a seed."""
         if self.sample:
             drawn = {"beam_width": self.n_best, "temperature": options.temperature or 1.0}
             return dataclasses.replace(options, ctc_weight=0.0, seed=seed, **drawn)

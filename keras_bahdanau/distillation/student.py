@@ -1,4 +1,4 @@
-"""Distillation: a teacher writes targets, trains a student on them, and compares both."""
+"""Distillation: a student is trained on targets written by a teacher, and both are compared."""
 
 import math
 from collections.abc import Callable
@@ -46,32 +46,33 @@ def distill(
     cache=None,
     load=None,
 ):
-    """Train a student on a teacher's texts, or resume a killed distillation.
+    """Train a student on a teacher's texts, or resume an interrupted distillation.
 
-    Sequence-level knowledge distillation (Kim and Rush 2016): a text from the teacher's beam, or a
-    sampled one, replaces each true target. Small models learn the consistent translations of a
-    teacher more easily than human translations.
+    In sequence-level knowledge distillation (Kim and Rush 2016), each true target is replaced by a
+    text from the teacher's beam, or by a sampled one. Small models learn the consistent
+    translations of a teacher more easily than human translations.
 
-    The directory is the student's run, as from `train`; `distilled` in it contains all hypotheses,
-    the chosen ones as plain files, and the report of the filters. With the option
-    `guided_alignment` the student also learns the teacher's attention (`losses.GuidedAlignment`),
-    with `word_distillation` its distribution of each token (`WordDistillation`).
+    The directory is the output directory of the student's training run, as in `train`. Its
+    subdirectory `distilled` contains all hypotheses, the chosen ones as plain files, and the filter
+    report. With the option `guided_alignment`, the student also learns the teacher's attention
+    (`losses.GuidedAlignment`); with `word_distillation`, it learns the teacher's distribution for
+    each token (`WordDistillation`).
 
     Args:
         pairs: List of (input, true target).
         valid_pairs: List of such pairs, used to select the best epoch.
-        directory: Path of the student's run.
-        teacher: Path of a `.keras` file or of a run, or a list of several: their ensemble.
-        options: `TrainingOptions` of the student. Their seed also seeds the sampling.
+        directory: Path of the student's training run.
+        teacher: Path of a `.keras` file or of a training run, or a list of paths for an ensemble.
+        options: `TrainingOptions` for the student. Their seed is also used for sampling.
         settings: `Distillation`.
-        hypotheses: Path of a file with hypotheses of another teacher: see `read_external`.
-        baseline: Path of a model to compare with, such as a student without a teacher.
-        workers: Positive integer, number of teacher processes. With several, the calling program
-            must be importable: `if __name__ == "__main__":`.
+        hypotheses: Path of a file with hypotheses of another teacher (see `read_external`).
+        baseline: Path of a model to compare with, such as a student trained without a teacher.
+        workers: Positive integer, number of teacher processes. If there are several, the calling
+            program must be importable, so guard it with `if __name__ == "__main__":`.
         verbose: As in `keras.Model.fit`.
-        say: Function of one string, which reports progress.
-        source: `Source` of the student, or the `Subwords` of its text; None for the teacher's
-            source, or a learned vocabulary if that source is text.
+        say: Function of one string, which is called to report progress.
+        source: `Source` of the student, or the `Subwords` of its source text. None uses the
+            teacher's source or, if that is text, a vocabulary learned from the pairs.
         symbols: As in `train`.
         cache: As in `train`.
         load: Picklable function that loads TensorFlow in a custom way, or None.
@@ -81,11 +82,11 @@ def distill(
 
     Raises:
         BlockingIOError: If another process owns the directory.
-        FileExistsError: If the directory holds something else.
+        FileExistsError: If the directory contains something else.
         FileNotFoundError: If a model or file is missing.
-        RuntimeError: If a process of the teacher was killed.
-        ValueError: If the arguments are inconsistent or differ from those of the directory, no pair
-            passes the filters, or `symbols` can't be tokens.
+        RuntimeError: If a teacher process was killed.
+        ValueError: If the arguments are inconsistent or differ from those of the directory, if no
+            pair passes the filters, or if `symbols` can't be tokens.
 
     Example:
         >>> options = TrainingOptions(preset="ssru-student")
@@ -112,7 +113,7 @@ def distill(
     if load is not None:
         load()
     plan.check_baseline(valid_pairs)
-    # as given: `train` infers the place of their features
+    # pass `Subwords` on unchanged, so that `train` infers the position of features
     subwords = source if isinstance(source, Subwords) else None
     source, target = plan.sides(source)
     if not plan.run.exists():
@@ -133,10 +134,10 @@ def distill(
 
 
 class DistillationPlan(NamedTuple):
-    """Arguments of `distill`, with the files of the teacher.
+    """Arguments of `distill`, and the files of the teacher.
 
-    `paths` are the teacher's files, () with hypotheses; `resolved` are the options with defaults
-    filled in.
+    `paths` are the teacher's files, or () if hypotheses are given. `resolved` contains the options
+    with all defaults filled in.
     """
 
     run: Run
@@ -165,8 +166,8 @@ class DistillationPlan(NamedTuple):
         self.run.check_free()
         if self.run.exists() and not self.run.distilled.is_dir():
             raise FileExistsError(
-                "A distillation resumes only in a directory that it began. Received: "
-                f"out={str(self.run.directory)!r}, with a run of `train`. Choose another name."
+                "A distillation can resume only in a directory of a distillation. Received: "
+                f"out={str(self.run.directory)!r}, with a run of `train`. Choose another directory."
             )
 
     def check_baseline(self, valid_pairs):
@@ -178,7 +179,7 @@ class DistillationPlan(NamedTuple):
             baseline.check("valid_pairs", [source for source, _ in valid_pairs[:1]])
 
     def external_hypotheses(self):
-        """Lists of `Hypothesis` from the file, one list per pair; None with a teacher."""
+        """Return one list of `Hypothesis` per pair from the file, or None with a teacher."""
         if not self.hypotheses:
             return None
         hypotheses = read_external(self.hypotheses, len(self.pairs), self.settings.n_best)
@@ -186,13 +187,16 @@ class DistillationPlan(NamedTuple):
         if filters and any(math.isnan(text.score) for nbest in hypotheses for text in nbest):
             raise ValueError(
                 "Filters by score need hypotheses with scores, in lines 'number ||| text ||| "
-                f"score'. Received: hypotheses={str(self.hypotheses)!r} without, and {filters}. "
-                "Leave the filters out."
+                f"score'. Received: hypotheses={str(self.hypotheses)!r} without scores, and "
+                f"{filters}. Omit the filters."
             )
         return hypotheses
 
     def sides(self, source):
-        """(source, target) of the student, given or the teacher's; None to learn one."""
+        """Return (source, target) of the student, as given or from the teacher.
+
+        A side is None if its vocabulary is learned from the pairs.
+        """
         from keras_bahdanau.pipelines.tasks import check_same_sides
         from keras_bahdanau.sources.named_source import read_sides
         from keras_bahdanau.sources.text_source import source_of  # loads TensorFlow
@@ -206,8 +210,8 @@ class DistillationPlan(NamedTuple):
         if source is not None and type(source) is not type(teacher_source):
             raise ValueError(
                 "Teacher and student must have the same kind of source. Received: a "
-                f"{type(teacher_source).__name__} of the teacher, and a {type(source).__name__}. "
-                "Leave out `source`."
+                f"{type(teacher_source).__name__} for the teacher, and a {type(source).__name__} "
+                "for the student. Omit `source`."
             )
         if self.settings.vocabulary == "teacher":
             if not self.run.exists():
@@ -216,7 +220,10 @@ class DistillationPlan(NamedTuple):
         return source or (teacher_source if teacher_source.subwords is None else None), None
 
     def student_pairs(self, source, hypotheses, valid_pairs):
-        """Write the chosen pairs; return (pairs or list of `Corpus`, weights of words or None)."""
+        """Choose and write the pairs for the student.
+
+        Returns (pairs or a list of `Corpus`, weights between words or None).
+        """
         directory = self.run.distilled
         with existing(self.run.directory), owned(directory, self.say), existing(directory):
             hypotheses = hypotheses or self._teacher_hypotheses(directory)
@@ -250,7 +257,7 @@ class DistillationPlan(NamedTuple):
         return teacher_hypotheses(teacher, inputs, directory, self.workers, self.say)
 
     def train(self, pairs, valid_pairs, **arguments):
-        """Train the student, unless its training has ended."""
+        """Train the student, unless its training has already ended."""
         from keras_bahdanau import training
 
         arguments |= {"say": self.say, "teacher": self.word_teacher}
@@ -262,7 +269,7 @@ class DistillationPlan(NamedTuple):
             self.say("the training of the student has already ended")
 
     def compare(self, pairs):
-        """Print and write the table of teacher, baseline and student on validation pairs."""
+        """Print and write a table that compares teacher, baseline and student on pairs."""
         from keras_bahdanau.distillation.comparing import measure, table_of
         from keras_bahdanau.evaluation.corpus_metrics import metrics_of, report_blind
         from keras_bahdanau.pipelines.tasks import ensemble, load_pipeline

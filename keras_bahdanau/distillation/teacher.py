@@ -1,4 +1,4 @@
-"""Decoding of many sources by a teacher, in several processes; resumes after a kill."""
+"""Decoding of many sources by a teacher in several processes, which can resume if interrupted."""
 
 import functools
 import json
@@ -25,14 +25,15 @@ from keras_bahdanau.settings.limits import HYPOTHESES as MOST_HYPOTHESES
 from keras_bahdanau.training.data import teacher_prints
 
 HYPOTHESES, PLAN, PIECES = "hypotheses.tsv", "plan.json", "pieces"
-BATCHES = 8  # most batches per piece, which a process decodes and writes as a unit
+BATCHES = 8  # maximum batches per piece; a process decodes and writes a piece as a unit
 
 
 class Teacher(NamedTuple):
-    """A teacher, one model or an ensemble, to send to another process.
+    """Description of a teacher, a model or an ensemble, which can be sent to another process.
 
-    `guides` requests its attention weights, `threads` is the number of cores per process (None to
-    inherit), `load` a picklable function that loads TensorFlow in a custom way, or None.
+    `guides` requests the teacher's attention weights, `threads` is the number of cores per process
+    (None for that of the parent process), and `load` is a picklable function that loads TensorFlow
+    in a custom way, or None.
     """
 
     paths: tuple
@@ -44,12 +45,12 @@ class Teacher(NamedTuple):
 
     @property
     def piece_size(self):
-        """Integer, sources per piece: a process keeps all their hypotheses in memory."""
+        """Integer, number of sources per piece; a process keeps all their hypotheses in memory."""
         size, n_best = self.settings.batch_size, self.settings.n_best
         return size * max(1, min(BATCHES, MOST_HYPOTHESES // (size * n_best)))
 
     def plan(self, inputs):
-        """Dictionary of everything that determines the hypotheses."""
+        """Return a dictionary of everything that determines the hypotheses."""
         settings = self.settings
         return {
             "teacher": teacher_prints(self.paths),
@@ -62,10 +63,10 @@ class Teacher(NamedTuple):
 
 
 def teacher_hypotheses(teacher, inputs, directory, workers=1, say=print):
-    """Iterate over the lists of `Hypothesis` of `hypotheses.tsv`; write it if missing.
+    """Iterate over the lists of `Hypothesis` in `hypotheses.tsv`, which is written if missing.
 
-    Each process writes complete pieces of the corpus. After a kill, a new call writes the missing
-    pieces; the result equals the file of an uninterrupted call.
+    Each process writes complete pieces of the corpus. If a call is interrupted, the next call
+    writes the missing pieces, and the resulting file is that of an uninterrupted call.
     """
     _check_plan(directory / PLAN, teacher.plan(inputs))
     path, pieces = directory / HYPOTHESES, directory / PIECES
@@ -81,7 +82,7 @@ def teacher_hypotheses(teacher, inputs, directory, workers=1, say=print):
 
 
 def _write_pieces(teacher, inputs, pieces, workers, say):
-    """Write the missing pieces; return the paths of all."""
+    """Write the missing pieces, and return the paths of all pieces."""
     size = teacher.piece_size
     firsts = range(0, len(inputs), size)
     paths = [pieces / f"{number:06d}.tsv" for number in range(len(firsts))]
@@ -125,7 +126,7 @@ def _state(translation):
 
 
 def _weights(source_words, translation):
-    """Attention between words; "" if the tokens do not determine the words."""
+    """Format the attention between words; "" if the tokens don't determine the words."""
     from keras_bahdanau.text.alignments import word_spans
     from keras_bahdanau.text.word_weights import format_weights, word_weights
 
@@ -137,13 +138,13 @@ def _weights(source_words, translation):
 
 @functools.lru_cache(1)
 def _pipeline(paths, threads, load):
-    if threads is not None:  # before TensorFlow is loaded
+    if threads is not None:  # set this before TensorFlow is loaded
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
         os.environ["OMP_NUM_THREADS"] = str(threads)  # read by `usable_cores`
         for kind in ("INTRAOP", "INTEROP"):
             os.environ.setdefault(f"TF_NUM_{kind}_THREADS", str(threads))
-        if load is not None:  # the main process has called it
+        if load is not None:  # in the main process, it has already been called
             load()
     from keras_bahdanau.pipelines.tasks import ensemble, load_pipeline
 
@@ -151,7 +152,7 @@ def _pipeline(paths, threads, load):
 
 
 def _check_plan(path, plan):
-    """Compare a plan with the directory's, or write it to a new directory."""
+    """Compare a plan with the one in the directory, or write it to a new directory."""
     plan = json.loads(json.dumps(plan))  # tuples become lists
     if not path.exists():
         write_json(path, plan)
@@ -161,7 +162,7 @@ def _check_plan(path, plan):
         saved = {}
     if different := [name for name in plan if saved.get(name) != plan[name]]:
         raise ValueError(
-            "A distillation must resume with its original arguments. Received: another "
-            f"{' and '.join(different)} than that in {str(path.parent)!r}. Use that, or another "
-            "output directory."
+            "A distillation must resume with its original arguments. Received: "
+            f"{' and '.join(different)} that differ from those in {str(path.parent)!r}. Use the "
+            "original arguments, or another output directory."
         )

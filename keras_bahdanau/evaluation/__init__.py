@@ -1,4 +1,4 @@
-"""Scores of a pipeline, and significance tests between two of them."""
+"""Evaluation of pipelines, and significance tests that compare two of them."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

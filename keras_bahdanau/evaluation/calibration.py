@@ -21,16 +21,16 @@ from keras_bahdanau.settings.limits import PERCENT
 from keras_bahdanau.settings.option import check_value
 
 FOLDS = 5
-FEWEST = 10  # least number of right texts, and of wrong ones
-CHRF, EXACT = 40.0, 100.0  # least scores of a right text
+FEWEST = 10  # minimum number of correct texts, and of wrong ones
+CHRF, EXACT = 40.0, 100.0  # lowest scores of a correct text
 ROUNDS, HALVINGS = 100, 30
-SAME = 1e-5  # a feature that varies less counts as constant up to rounding
-CLOSE = 1e-10  # largest gradient at the solution, per case
+SAME = 1e-5  # a feature that varies less than this counts as constant
+CLOSE = 1e-10  # largest gradient per case at the solution
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Calibrated:
-    """Result of `calibrate`: a `Calibration` of all pairs, and `Reliability` of texts and words."""
+    """Result of `calibrate`: the `Calibration`, and the `Reliability` of texts and words."""
 
     calibration: Calibration
     texts: Reliability
@@ -41,25 +41,28 @@ class Calibrated:
 def calibrate(translator, pairs, batch_size=64, metric=None, threshold=None, say=None):
     """Fit the confidences of texts and words on held-out pairs.
 
-    The pipeline's own search decodes the sources. A text is right if its chrF is at least the
-    threshold, or, outside of translation, if it equals a reference. A word is right if it is in the
-    reference, in the alignment with the fewest edits. Pairs with one source count once, with the
-    nearest reference. Sources without tokens do not count.
+    The sources are decoded with the search options of the pipeline. For translation, a text is
+    correct if its chrF is at least the threshold; for other tasks, it is correct if it equals a
+    reference. A word is correct if the alignment with the fewest edits matches it to a word of the
+    reference. Several pairs with the same source count once, with the nearest reference. Sources
+    without tokens do not count.
 
     Args:
         translator: A `Translator`, or other `Pipeline`.
-        pairs: List of (input of the source, target string): held-out pairs, never the test's.
-        batch_size: Positive integer. Inputs decoded together.
-        metric: "chrf" or "exact"; by default "chrf" for a pipeline of BLEU and chrF.
-        threshold: Float in percent, the least score of a right text; 40 for chrF when left out.
-        say: Function of one string, which reports progress, or None.
+        pairs: List of (input of the source, target string): held-out pairs that are not test pairs.
+        batch_size: Positive integer. Number of inputs that are decoded together.
+        metric: "chrf" or "exact". By default, "chrf" if the metrics of the pipeline are BLEU, chrF
+            or TER, otherwise "exact".
+        threshold: Float, lowest score of a correct text in percent. By default, 40 for chrF and 100
+            for exact.
+        say: Function of one string, which is called to report progress, or None.
 
     Returns:
-        `Calibrated`. Assign its `calibration` to the pipeline, and save the pipeline.
+        `Calibrated`. Assign its `calibration` to the pipeline, and then save the pipeline.
 
     Raises:
-        ValueError: If the search draws at random, the metric is unknown, the threshold is out
-            of range, or there are fewer than 10 right or wrong texts.
+        ValueError: If the search draws at random, if the metric is unknown, if the threshold is out
+            of range, or if there are fewer than 10 correct or fewer than 10 wrong texts.
 
     Example:
         >>> translator.calibration = calibrate(translator, valid_pairs).calibration
@@ -102,7 +105,9 @@ def calibrate(translator, pairs, batch_size=64, metric=None, threshold=None, say
 
 
 def right_words(words, references):
-    """Bools: True for words that occur in the nearest reference, aligned by the fewest edits.
+    """Return a list of bools, True for the words that match the nearest reference.
+
+    Words match if the alignment with the fewest edits pairs them.
 
     >>> right_words(["a", "big", "man"], ["a man", "no"])
     [True, False, True]
@@ -117,17 +122,17 @@ def right_words(words, references):
 
 
 def _rule(translator, metric, threshold):
-    """(metric, threshold) that define a right text."""
+    """Return the (metric, threshold) that defines a correct text."""
     if translator.search.random:
         raise ValueError(
             "A calibration needs a deterministic search. Received: "
-            f"search={translator.search!r}. Give a translator whose search does not draw."
+            f"search={translator.search!r}. Use a translator whose search does not draw at random."
         )
     if metric is None:
         metric = "chrf" if {*translator.metrics} <= {"bleu", "chrf", "ter"} else "exact"
     if metric not in ("chrf", "exact"):
         raise ValueError(
-            f"`metric` must be 'chrf' or 'exact'. Received: metric={metric!r}. Give one of them."
+            f"`metric` must be 'chrf' or 'exact'. Received: metric={metric!r}. Pass one of these."
         )
     if threshold is None:
         threshold = CHRF if metric == "chrf" else EXACT
@@ -139,29 +144,30 @@ def _check_labels(labels, metric, threshold):
     right = sum(labels)
     if min(right, len(labels) - right) < FEWEST:
         raise ValueError(
-            f"A calibration needs at least {FEWEST} right texts and {FEWEST} wrong ones. Received: "
-            f"{right:,} right of {len(labels):,} at {metric} >= {threshold:g}. Give more pairs, or "
-            "another threshold."
+            f"A calibration needs at least {FEWEST} correct texts and {FEWEST} wrong ones. "
+            f"Received: {right:,} of {len(labels):,} correct, with {metric} >= {threshold:g}. "
+            "Use more pairs, or another threshold."
         )
 
 
 def _fitted(names, features, labels, folds):
-    """(coefficients of the regression on all cases, `Reliability` of the folds)."""
+    """Return (coefficients of the regression on all cases, `Reliability` from the folds)."""
     features, labels = np.array(features).reshape(-1, len(names)), np.array(labels, bool)
     weights, bias = fit_logistic(features, labels)
     coefficients = {"bias": bias, **dict(zip(names, weights.tolist(), strict=True))}
-    raw = np.exp(np.minimum(features[:, 0], 0))  # of the mean log-probability
+    raw = np.exp(np.minimum(features[:, 0], 0))  # feature 0 is the mean log-probability
     calibrated = cross_validated(features, labels, folds)
     return coefficients, Reliability(labels=labels, raw=raw, calibrated=calibrated)
 
 
 def fit_logistic(features, labels, penalty=1.0):
-    """(weights float64 `(features,)`, bias) that make the labels most probable, with an L2 penalty.
+    """Fit a logistic regression with an L2 penalty; returns (weights `(features,)`, bias).
 
-    sum_n log(1 + exp(-y_n z_n)) + penalty/2 |w|^2 is minimal, with y_n = 1 or -1 and z = w x + b,
-    of features x with mean 0 and standard deviation 1 (Newton's method), as in scikit-learn's
-    `LogisticRegression(C=1 / penalty)`. Constant features have weight 0; with equal labels all
-    features do.
+    Newton's method minimizes sum_n log(1 + exp(-y_n z_n)) + penalty/2 |w|^2, with y_n = 1 or -1 and
+    z = w x + b, where the features x are scaled to mean 0 and standard deviation 1. The objective
+    is that of scikit-learn's `LogisticRegression(C=1 / penalty)`. The float64 weights are those of
+    the unscaled features. The weight of a constant feature is 0, and if all labels are equal, all
+    weights are 0.
     """
     features, labels = np.asarray(features, float), np.asarray(labels, float)
     count = len(labels)
@@ -170,7 +176,7 @@ def fit_logistic(features, labels, penalty=1.0):
     if len(set(labels)) < 2:
         return np.zeros(features.shape[1]), float(start)
     mean, scale = features.mean(axis=0), features.std(axis=0)
-    scale = np.where(scale > SAME * (1 + np.abs(mean)), scale, np.inf)  # -> zeros
+    scale = np.where(scale > SAME * (1 + np.abs(mean)), scale, np.inf)  # constant features get 0
     inputs = np.column_stack([(features - mean) / scale, np.ones(count)])
     penalties = np.full(inputs.shape[1], float(penalty))
     penalties[-1] = 0.0
@@ -189,7 +195,7 @@ def fit_logistic(features, labels, penalty=1.0):
 
 
 def _lower(inputs, labels, penalties, weights, step):
-    """Weights with a lower loss, after the step, or half, a quarter, ... of it."""
+    """Return weights with a lower loss, after the whole step, half of it, a quarter, and so on."""
     before = _loss(inputs, labels, penalties, weights)
     for halvings in range(HALVINGS):
         after = weights - step / 2**halvings
@@ -208,7 +214,7 @@ def _logistic(z):
 
 
 def cross_validated(features, labels, folds, penalty=1.0):
-    """Probabilities `(cases,)` of cases from regressions fitted without their fold."""
+    """Return the probability of each case, `(cases,)`, from a regression without its fold."""
     features, labels, folds = np.asarray(features, float), np.asarray(labels, bool), np.array(folds)
     probabilities = np.zeros(len(labels))
     for fold in np.unique(folds):
@@ -219,7 +225,10 @@ def cross_validated(features, labels, folds, penalty=1.0):
 
 
 def folds_of(labels, count, seed=0):
-    """Random folds `(cases,)`, from 0 to `count - 1`, each with its share of right cases."""
+    """Assign cases to random folds, `(cases,)` from 0 to `count - 1`.
+
+    All folds have about the same fraction of correct cases.
+    """
     labels = np.asarray(labels, bool)
     order = np.random.default_rng(seed).permutation(len(labels))
     order = order[np.argsort(labels[order], kind="stable")]

@@ -1,4 +1,4 @@
-"""Quality of confidences: are texts with confidence 80 % right in 80 % of the cases?"""
+"""Quality of confidences, such as whether 80 % of the texts with confidence 80 % are correct."""
 
 import dataclasses
 
@@ -9,11 +9,11 @@ BINS = 10
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Reliability:
-    """Quality of raw and calibrated confidences of the same texts, or words.
+    """Raw and calibrated confidences of the same texts or words, and their quality.
 
     Attributes:
-        labels: Bool array `(cases,)`, True for a right text or word.
-        raw: Float array `(cases,)`, geometric means of the probabilities of tokens.
+        labels: Bool array `(cases,)`, True for a correct text or word.
+        raw: Float array `(cases,)`, geometric means of the tokens' probabilities.
         calibrated: Float array `(cases,)`, probabilities from regressions on the other folds.
     """
 
@@ -22,17 +22,21 @@ class Reliability:
     calibrated: np.ndarray
 
     def figures(self, probabilities):
-        """(ROC area, or None if all labels are equal, calibration error, Brier score)."""
+        """Return (area under the ROC curve, calibration error, Brier score) of probabilities.
+
+        The area is None if all labels are equal.
+        """
         area = roc_auc(self.labels, probabilities) if len(set(self.labels.tolist())) == 2 else None
         scores = calibration_error, brier_score
         return area, *(score(self.labels, probabilities) for score in scores)
 
 
 def roc_auc(labels, scores):
-    """Area under the ROC curve; ValueError without both right and wrong cases.
+    """Compute the area under the ROC curve.
 
-    The probability that a right case has a higher score than a wrong one, with ties counted half
-    (Mann and Whitney 1947): 0.5 for random scores, 1 for a perfect order.
+    This is the probability that a correct case has a higher score than a wrong one, with ties
+    counted half (Mann and Whitney 1947): 0.5 for random scores, and 1 for a perfect order. Raises
+    ValueError unless there are both correct and wrong cases.
 
     Example:
         >>> roc_auc([False, True, True], [0.1, 0.1, 0.9])
@@ -43,20 +47,21 @@ def roc_auc(labels, scores):
     wrong = len(labels) - right
     if not right or not wrong:
         raise ValueError(
-            "The area under a curve needs right and wrong cases. "
-            f"Received: {right} right, {wrong} wrong. Give other labels."
+            "The area under the ROC curve needs correct and wrong cases. "
+            f"Received: {right} correct, {wrong} wrong. Pass other labels."
         )
     _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
-    ranks = (last - (counts - 1) / 2)[inverse.reshape(-1)]  # from 1; ties get their mean
+    ranks = (last - (counts - 1) / 2)[inverse.reshape(-1)]  # from 1; ties share their mean rank
     return float((ranks[labels].sum() - right * (right + 1) / 2) / (right * wrong))
 
 
 def reliability(labels, probabilities, bins=BINS):
-    """Reliability curve of right cases (bools) by their probabilities, in bins of equal mass.
+    """Compute a reliability curve: the fraction of correct cases against their probability.
 
-    Float array `(bins, 3)`: the mean probability of a bin, its share of right cases, and its number
-    of cases. There are fewer bins if there are fewer cases.
+    `labels` are bools, True for a correct case. Returns a float array `(bins, 3)`: the mean
+    probability in a bin, the fraction of correct cases in it, and its number of cases. All bins
+    have about the same number of cases. There are fewer bins if there are fewer cases.
     """
     labels, probabilities = _checked(labels, probabilities)
     order = np.argsort(probabilities, kind="stable")
@@ -67,9 +72,9 @@ def reliability(labels, probabilities, bins=BINS):
 
 
 def calibration_error(labels, probabilities, bins=BINS):
-    """Expected calibration error (Naeini et al. 2015), in bins of equal mass: see `reliability`.
+    """Compute the expected calibration error (Naeini et al. 2015) in the bins of `reliability`.
 
-    ECE = sum_b n_b/n |share right in b - mean probability in b|
+    ECE = sum_b n_b/n |fraction correct in b - mean probability in b|
 
         >>> calibration_error([True, False], [0.6, 0.6], bins=1)
         0.1
@@ -79,7 +84,10 @@ def calibration_error(labels, probabilities, bins=BINS):
 
 
 def brier_score(labels, probabilities):
-    """Mean squared error of probabilities of right cases (Brier 1950): 0 at best, 0.25 for 50 %."""
+    """Compute the mean squared error of probabilities (Brier 1950).
+
+    The best value is 0; a constant probability of 50 % has 0.25.
+    """
     labels, probabilities = _checked(labels, probabilities)
     return float(np.mean((probabilities - labels) ** 2))
 
@@ -89,6 +97,6 @@ def _checked(labels, scores):
     if labels.ndim != 1 or labels.shape != scores.shape or not len(labels):
         raise ValueError(
             "There must be one score for each label, and at least one label. "
-            f"Received: labels of the shape {labels.shape}, scores of {scores.shape}."
+            f"Received: labels of shape {labels.shape}, scores of shape {scores.shape}."
         )
     return labels, scores

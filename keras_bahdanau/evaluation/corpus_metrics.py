@@ -1,4 +1,4 @@
-"""Metrics of a corpus, by name: texts compared with references, in percent."""
+"""Corpus metrics by name, which compare texts with references and give scores in percent."""
 
 import dataclasses
 import itertools
@@ -8,13 +8,16 @@ from typing import Any, NamedTuple
 
 from keras_bahdanau.settings.guesses import nearest
 
-SAMPLE = 500  # references on which a metric is tried first
-UNSPACED = "zh", "char"  # of BLEU, for texts without spaces
-FEW = 0.1  # least share of references with four tokens
+SAMPLE = 500  # a metric is first tried on this many references
+UNSPACED = "zh", "char"  # BLEU tokenizations for text without spaces
+FEW = 0.1  # minimum fraction of references with four tokens
 
 
 class MetricKind(NamedTuple):
-    """Entry of `METRICS`; `new_scorer(rates, tokenization, lowercase)` makes a sacreBLEU metric."""
+    """Entry of `METRICS`.
+
+    `new_scorer(rates, tokenization, lowercase)` returns a sacreBLEU metric.
+    """
 
     label: str
     higher_is_better: bool
@@ -35,7 +38,7 @@ def _top(most):
 
 
 def _exprate(most):
-    label = f"ExpRate{f' <={most}' if most else ''}"  # sacreBLEU's bootstrap needs it
+    label = f"ExpRate{f' <={most}' if most else ''}"  # sacreBLEU's bootstrap needs the label
     return MetricKind(
         label,
         True,
@@ -46,7 +49,7 @@ def _exprate(most):
 
 
 METRICS = {
-    # force: no warning about tokenized text, which is common
+    # `force` turns off a warning about tokenized text, which is common
     "bleu": MetricKind(
         "BLEU", True, lambda rates, tok, lc: rates.BLEU(tokenize=tok, lowercase=lc, force=True)
     ),
@@ -80,13 +83,13 @@ METRICS = {
 
 @dataclasses.dataclass(frozen=True)
 class CorpusMetric:
-    """A metric with its settings, as `metrics_of` makes it.
+    """A metric with its settings, as returned by `metrics_of`.
 
     Attributes:
         name: String, such as "bleu".
-        label: String, such as "BLEU": the name in tables.
-        higher_is_better: Bool, False for the error rates.
-        scorer: The `sacrebleu.metrics.base.Metric` of its scores and significance tests.
+        label: String, the name in tables, such as "BLEU".
+        higher_is_better: Bool, False for error rates.
+        scorer: The `sacrebleu.metrics.base.Metric` that computes scores and significance tests.
 
     Example:
         >>> (metric,) = metrics_of(["wer"])
@@ -100,32 +103,35 @@ class CorpusMetric:
     scorer: Any
 
     def corpus_score(self, hypotheses, references):
-        """Score of all sentences together, at least 0; error rates may exceed 100.
+        """Compute the score of all sentences together, at least 0; error rates may exceed 100.
 
-        `hypotheses` are strings; or lists of strings, the best first, of which the first `nbest`
-        count. `references` are as many strings; or lists of right answers. Raises
-        ValueError if the lists differ in length, or are empty.
+        `hypotheses` contains strings, or lists of strings, best first, of which the first `nbest`
+        count. `references` contains one string per hypothesis, or one list of correct answers.
+        Raises ValueError if the lists differ in length or are empty.
         """
         return float(self.scorer.corpus_score(*self._lines(hypotheses, references)).score)
 
     def statistics(self, hypotheses, references):
-        """The counts of each sentence, `(sentences, counts)`; `score_of` scores their sums."""
+        """Return the counts for each sentence, `(sentences, counts)`.
+
+        `score_of` computes the score from their sums.
+        """
         import numpy as np
 
         lines = self._lines(hypotheses, references)
         return np.array(self.scorer._extract_corpus_statistics(*lines))
 
     def score_of(self, statistics):
-        """Score of the sums of statistics `(counts,)`."""
+        """Compute the score from the sums of the statistics, `(counts,)`."""
         return float(self.scorer._compute_score_from_stats(statistics).score)
 
     def loss_of(self, score):
-        """A score as a loss, lower is better; infinity for NaN."""
+        """Convert a score to a loss, for which lower is better; infinity for NaN."""
         loss = -score if self.higher_is_better else score
         return math.inf if math.isnan(loss) else loss
 
     def tells(self, texts):
-        """True if texts score better against themselves than empty texts do."""
+        """Return True if texts, scored against themselves, score better than empty texts."""
         texts = [text for text in texts if text.strip()]
         for part in (texts[:: 1 + len(texts) // SAMPLE], texts):
             if part:
@@ -137,12 +143,12 @@ class CorpusMetric:
         return False
 
     def _lines(self, hypotheses, references):
-        """The arguments of sacreBLEU: one line per sentence, and streams of references."""
+        """Return the arguments for sacreBLEU: one line per sentence, and streams of references."""
         if len(hypotheses) != len(references) or not hypotheses:
             raise ValueError(
                 "There must be one reference for each hypothesis, and at least one hypothesis. "
                 f"Received: len(hypotheses)={len(hypotheses)}, len(references)={len(references)}. "
-                "Give the references of the sentences that were translated."
+                "Pass the references of the sentences that were translated."
             )
         separator = getattr(self.scorer, "separator", "")
         lines = [separator.join(_listed(texts)[: self.nbest]) for texts in hypotheses]
@@ -151,22 +157,22 @@ class CorpusMetric:
 
     @property
     def nbest(self):
-        """Integer, texts of a hypothesis that count; 1 except for top-k accuracy."""
+        """Integer, the number of best texts that count; 1 except for top-k accuracy."""
         return getattr(self.scorer, "nbest", 1)
 
     @property
     def by_source(self):
-        """True if a source of several pairs counts once, with the nearest reference."""
+        """True if a source that occurs in several pairs counts once, with its nearest reference."""
         return getattr(self.scorer, "by_source", False)
 
     @property
     def counts_texts(self):
-        """True if each text is right or wrong, and the score is the share of either."""
+        """True if a text is either correct or wrong, and the score is the fraction of one kind."""
         return getattr(self.scorer, "counts_texts", False)
 
     @property
     def signature(self):
-        """String, settings and version in sacreBLEU's form."""
+        """String, the settings and version in sacreBLEU's format."""
         return str(self.scorer.get_signature())
 
 
@@ -175,29 +181,30 @@ def _listed(texts):
 
 
 def metrics_of(names, tokenize=None, lowercase=False):
-    """Metrics by name.
+    """Return metrics by name.
 
     Args:
         names: Iterable of keys of `METRICS`: "bleu", "chrf", "ter" (translation edit rate), "wer"
             and "cer" (word and character error rate), "per" (phoneme error rate: "wer" of phonemes
-            separated by spaces), "exact" (texts that equal a reference), "ser" (the others: the
-            "WER" of papers on grapheme to phoneme), "top2", "top3", "top5" and "top10" (sources
-            with a right text among the best ones), "exprate" and "exprate1" to "exprate3" (formulas
-            with at most 0 to 3 wrong tokens, separated by spaces).
-        tokenize: Name of sacreBLEU's tokenization for BLEU; 13a when left out.
+            separated by spaces), "exact" (texts that equal a reference), "ser" (texts that don't:
+            the "WER" in papers on grapheme-to-phoneme conversion), "top2", "top3", "top5" and
+            "top10" (sources with a correct text among the best 2, 3, 5 or 10), "exprate" and
+            "exprate1" to "exprate3" (formulas with at most 0 to 3 wrong tokens, separated by
+            spaces).
+        tokenize: Name of sacreBLEU's tokenization for BLEU. By default, 13a.
         lowercase: Bool. True to ignore case.
 
     Returns:
         List of `CorpusMetric`, in the order of the names.
 
     Raises:
-        ValueError: If there is no name, or one is unknown or given twice.
+        ValueError: If there are no names, or if a name is unknown or occurs twice.
 
     Example:
         >>> [metric.label for metric in metrics_of(["chrf", "ter"])]
         ['chrF', 'TER']
     """
-    from keras_bahdanau.evaluation import rates  # which loads sacreBLEU
+    from keras_bahdanau.evaluation import rates  # loads sacreBLEU
 
     is_text = isinstance(names, str)
     names = names if is_text else list(names)
@@ -205,7 +212,7 @@ def metrics_of(names, tokenize=None, lowercase=False):
         unknown = None if is_text else next((n for n in names if n not in METRICS), None)
         advice = ". Put it in a list." if is_text else nearest(unknown, METRICS)
         raise ValueError(
-            f"`metrics` must be names out of {', '.join(METRICS)}, each once. "
+            f"`metrics` must be a list of distinct names from {', '.join(METRICS)}. "
             f"Received: metrics={names!r}{advice}"
         )
     metrics = []
@@ -218,10 +225,10 @@ def metrics_of(names, tokenize=None, lowercase=False):
 
 
 def report_blind(metric, references):
-    """One line about a metric that can't judge texts by these references; "" if it can.
+    """Return a line about a metric that is meaningless for these references; "" otherwise.
 
-    Either the references themselves score no better than empty texts, or the metric is BLEU and
-    hardly any reference has four tokens. `references` are strings.
+    A metric is meaningless if the references themselves score no better than empty texts, or if it
+    is BLEU and hardly any reference has four tokens. `references` are strings.
     """
     tells, advice = metric.tells(references), []
     if metric.name == "bleu":
@@ -230,7 +237,7 @@ def report_blind(metric, references):
             return ""
         tokenization = metric.scorer.tokenizer.signature()
         reason = (
-            f"BLEU counts 4-grams, and tokenized by {tokenization} "
+            f"BLEU counts 4-grams, but with the tokenization {tokenization} only "
             f"{round(share * len(references)):,} of {len(references):,} have four tokens"
         )
         advice = [f"--tokenize {name}" for name in UNSPACED if _has_long(name, references)]
@@ -238,21 +245,21 @@ def report_blind(metric, references):
         return ""
     else:
         score = metric.corpus_score(references, references) if references else math.nan
-        reason = f"they have {score:.2f} even against themselves, as empty texts have"
+        reason = f"scored against themselves, they get {score:.2f}, as empty texts do"
     others = [other.name for other in metrics_of(["chrf", "exact"]) if other.tells(references)]
     advice = [*(f"the metric {name}" for name in others[:1]), *advice[:1]]
-    remedy = f". Take {' or '.join(advice)}" if advice else ""
-    return f"{metric.label} can't judge by these references: {reason}{remedy}"
+    remedy = f". Use {' or '.join(advice)}" if advice else ""
+    return f"{metric.label} is meaningless for these references: {reason}{remedy}"
 
 
 def _share_of_long(bleu, references):
-    """Share of the references with at least four tokens by BLEU's tokenization."""
+    """Return the fraction of references with at least four tokens in BLEU's tokenization."""
     counts = [len(bleu.scorer.tokenizer(text.rstrip()).split()) for text in references]
     return sum(count >= 4 for count in counts) / max(1, len(counts))
 
 
 def _smooths(bleu):
-    """True if BLEU has settings for short texts."""
+    """Return True if BLEU has settings for short texts."""
     return bleu.scorer.smooth_method != "exp" or bleu.scorer.effective_order
 
 

@@ -1,4 +1,4 @@
-"""Orders of positions by importance: removal curves, their areas, and other weights."""
+"""Positions in order of importance: removal curves, their areas, and alternative weights."""
 
 from typing import NamedTuple
 
@@ -6,12 +6,12 @@ import numpy as np
 
 SAMPLES = 1000
 POINTS = 5  # points of a removal curve
-GRID = np.linspace(0, 1, 11)  # shares of a source at which mean curves are evaluated
+GRID = np.linspace(0, 1, 11)  # fractions of a source at which mean curves are evaluated
 LEAST_WEIGHT = 1e-6
 
 
 class Estimate(NamedTuple):
-    """A mean over inputs, with its 95 % interval by bootstrap over inputs."""
+    """A mean over inputs, with its 95 % interval from a bootstrap over inputs."""
 
     value: float
     low: float
@@ -19,27 +19,31 @@ class Estimate(NamedTuple):
 
 
 class RemovalCurves(NamedTuple):
-    """Change of log p, in nats, as positions are removed from all, or added to none."""
+    """Change in log p, in nats, as positions are removed (deletion) or added (insertion)."""
 
-    deletion: np.ndarray  # (rows, points), most important positions removed first
-    insertion: np.ndarray  # (rows, points), most important positions added first
-    shares: np.ndarray  # (rows, points), positions removed or added, of all
+    deletion: np.ndarray  # (rows, points), the most important positions are removed first
+    insertion: np.ndarray  # (rows, points), the most important positions are added first
+    shares: np.ndarray  # (rows, points), fraction of positions removed or added
 
     def areas(self):
-        """Areas between the two curves `(rows,)`, by the trapezoidal rule; 0 for chance."""
+        """Return the areas between the curves, `(rows,)`, by the trapezoidal rule.
+
+        A random order has an expected area of 0.
+        """
         heights = self.insertion - self.deletion
         return ((heights[:, 1:] + heights[:, :-1]) / 2 * np.diff(self.shares)).sum(axis=1)
 
     def means(self):
-        """Mean deletion and insertion curve `(2, 11)`, of shares 0, 0.1, ... 1."""
+        """Return the mean deletion and insertion curves, `(2, 11)`, at fractions 0, 0.1, ... 1."""
         curves = (zip(self.shares, curve, strict=True) for curve in self[:2])
         return np.array([np.mean([np.interp(GRID, *row) for row in rows], 0) for rows in curves])
 
 
 def removal_counts(size, points=POINTS):
-    """Numbers of removed positions at the points of a curve, from 0 to `size`.
+    """Return the numbers of removed positions at the points of a curve, from 0 to `size`.
 
-    With each k there is `size - k`, so that a random order has area 0.
+    For each k, the result also contains `size - k`, so that the expected area of a random order
+    is 0.
 
         >>> removal_counts(11)
         array([ 0,  2,  4,  7,  9, 11])
@@ -51,18 +55,19 @@ def removal_counts(size, points=POINTS):
 
 
 def ranks(scores, mask, random):
-    """Rank of each position by falling score: 0 for the highest, ties at random, padding last."""
+    """Rank positions by descending score, from 0; ties are in random order, and padding is last."""
     falling = np.where(mask, -np.nan_to_num(scores), np.inf)
     return np.argsort(np.lexsort((random.random(scores.shape), falling)), axis=-1)
 
 
 def removal_curves(answer, scores, mask, log_probs, random, points=POINTS):
-    """`RemovalCurves` of orders: a dictionary like `scores`, name -> float `(rows, positions)`.
+    """Compute the `RemovalCurves` of several orders of positions.
 
-    `answer` is a function (rows, visible) -> log p: int `(requests,)` and bool
-    `(requests, positions)` give float `(requests,)`. `mask` is bool `(rows, positions)`, True where
-    a position is real; `log_probs` `(rows,)` are those of the unchanged model. Equal requests are
-    computed once.
+    `scores` is a dictionary from the name of an order to importances, float `(rows, positions)`;
+    the result is a dictionary from the same names to `RemovalCurves`. `answer` is a function from
+    rows, int `(requests,)`, and visible positions, bool `(requests, positions)`, to log p, float
+    `(requests,)`. `mask` is bool `(rows, positions)`, True for real positions, and `log_probs`
+    `(rows,)` are those of the unchanged model. Equal requests are computed only once.
     """
     sizes = mask.sum(axis=1)
     counts = [removal_counts(size, points) for size in sizes]
@@ -85,7 +90,7 @@ def removal_curves(answer, scores, mask, log_probs, random, points=POINTS):
 
 
 def permutations(mask, count, random):
-    """Random permutations of the real positions: int `(rows, count, positions)`."""
+    """Draw random permutations of the real positions, int `(rows, count, positions)`."""
     keys = np.where(mask[:, np.newaxis], random.random((len(mask), count, mask.shape[1])), np.inf)
     places = np.argsort(~mask, axis=1, kind="stable")[:, np.newaxis]  # real positions first
     orders = np.empty(keys.shape, int)
@@ -94,24 +99,25 @@ def permutations(mask, count, random):
 
 
 def uniform(weights, mask):
-    """Equal weights at the real positions, with each row's sum."""
+    """Return equal weights at the real positions; the sum of each row is unchanged."""
     return weights.sum(axis=1, keepdims=True) * mask / mask.sum(axis=1, keepdims=True)
 
 
 def overlap(weights, peers):
-    """sum_j min(alpha_j, beta_j) of rows with sum 1: 1 for equal rows, 0 for disjoint ones."""
+    """Compute sum_j min(alpha_j, beta_j) of normalized rows: 1 for equal, 0 for disjoint rows."""
     return np.minimum(_normalized(weights), _normalized(peers)).sum(axis=-1)
 
 
 def adversarial(distance, weights, mask, random, tolerance=0.05, rounds=5, candidates=8):
-    """Largest distance of other weights that hardly change the output: float `(rows,)`.
+    """Find distant weights that hardly change the output; returns their distance, float `(rows,)`.
 
-    A random search moves the scores log alpha of the farthest weights so far away from the model's
-    own. It tries `rounds * candidates` weights for each row, so the result is a lower bound.
+    The distance is the total variation distance from the weights of the model, from 0 to 1. A
+    random search changes the scores log alpha of the most distant weights found so far. It tries
+    `rounds * candidates` weights for each row, so the result is a lower bound of the largest
+    distance.
 
-    `distance` is a function (rows, weights) -> change of the output, from 0 to 1, of which
-    `tolerance` is allowed; `weights` are float and `mask` bool `(rows, positions)`. The result is
-    the total variation distance of the weights, from 0 to 1.
+    `distance` is a function (rows, weights) -> change in the output, from 0 to 1; changes up to
+    `tolerance` are allowed. `weights` are float and `mask` is bool, both `(rows, positions)`.
     """
     size, alpha = len(weights), _normalized(weights)
     farthest, reached = alpha.copy(), np.zeros(size)
@@ -132,16 +138,18 @@ def adversarial(distance, weights, mask, random, tolerance=0.05, rounds=5, candi
 
 
 def estimate(values, inputs, per=None):
-    """`Estimate` of values `(rows,)`: the mean over inputs of the means of their rows.
+    """Return an `Estimate` of values `(rows,)`: the mean over inputs of the mean over their rows.
 
-    With `per`, values of the same rows, it is the ratio of both means, 0 unless `per` is above 0.
+    With `per`, which contains other values of the same rows, it is the ratio of the two means, or 0
+    if the mean of `per` is not above 0.
     """
     _, inputs = np.unique(inputs, return_inverse=True)
     count = np.bincount(inputs)
     draws = np.random.default_rng(0).multinomial(
         len(count), np.ones(len(count)) / len(count), SAMPLES
     )
-    draws = np.vstack([np.ones(len(count), int), draws]) / len(count)  # all inputs, and samples
+    # the first row is the mean over all inputs, the others are bootstrap samples
+    draws = np.vstack([np.ones(len(count), int), draws]) / len(count)
     means = draws @ (np.bincount(inputs, values) / count)
     if per is not None:
         below = draws @ (np.bincount(inputs, per) / count)

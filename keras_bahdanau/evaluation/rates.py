@@ -1,33 +1,34 @@
-"""Error rates and shares of right texts, as metrics of sacreBLEU."""
+"""Error rates and fractions of correct texts, as sacreBLEU metrics."""
 
 import itertools
 
 import rapidfuzz
 from rapidfuzz.distance import Levenshtein
-from sacrebleu.metrics import BLEU, CHRF, TER  # noqa: F401, for the entries of `METRICS`
+from sacrebleu.metrics import BLEU, CHRF, TER  # noqa: F401, used by the entries of `METRICS`
 from sacrebleu.metrics.base import Metric, Score
 
 
 class Rate(Metric):
-    """Sum of one count over the sum of another, in percent.
+    """Metric that divides the sum of one count by the sum of another, in percent.
 
-    sacreBLEU's paired bootstrap draws from the counts of each sentence. Space around a text is
-    ignored. Characters are code points. Of several references, the one with the fewest errors (then
-    the longest), or with most hits, counts.
+    sacreBLEU's paired bootstrap resamples the counts of the sentences. White space around a text is
+    ignored. Characters are code points. If there are several references, the one with the fewest
+    errors (then the longest), or with the most hits, counts.
 
     Args:
         label: String, the name in tables.
-        counts: Function of a hypothesis and its reference to two integers: errors (or hits), and
-            their maximum.
-        unit: String, the counted unit in the signature.
+        counts: Function from a hypothesis and its reference to two integers: the number of errors
+            (or hits), and its maximum.
+        unit: String, the name of the counted unit in the signature.
         lowercase: Bool. True to ignore case.
-        hits: Bool. True for hits instead of errors.
-        nbest: Positive integer, texts of which the best counts.
-        counts_texts: Bool. True if each text is right or wrong, which is compared by a sign test.
+        hits: Bool. True if `counts` returns hits instead of errors.
+        nbest: Positive integer, the number of texts of which the best one counts.
+        counts_texts: Bool. True if each text is either correct or wrong. Systems are then compared
+            by a sign test.
     """
 
     by_source = True
-    separator = "\0"  # joins the texts of an n-best list to one string for sacreBLEU
+    separator = "\0"  # joins the texts of an n-best list into one string for sacreBLEU
 
     def __init__(
         self, label, counts, unit, lowercase=False, *, hits=False, nbest=1, counts_texts=False
@@ -69,33 +70,36 @@ class Rate(Metric):
 
     def _compute_score_from_stats(self, stats):
         errors, length = (float(count) for count in stats)
-        # as in TER: empty references are 0 % wrong with empty hypotheses, else 100 %
+        # as in TER: an empty reference is 0 % wrong if the hypothesis is empty, otherwise 100 %
         share = errors / length if length else float(errors > 0)
         return Score(self.label, 100 * share)
 
 
 def edits(hypothesis, reference):
-    """(number of edits, length of the reference) of two sequences."""
+    """Return (number of edits, length of the reference) for two sequences."""
     return Levenshtein.distance(hypothesis, reference), len(reference)
 
 
 def word_edits(hypothesis, reference):
-    """`edits` of the words of two strings."""
+    """Return `edits` for the words of two strings."""
     return edits(hypothesis.split(), reference.split())
 
 
 def equality(hypothesis, reference):
-    """(1 if the strings are equal, else 0; 1)."""
+    """Return (1 if the strings are equal or 0 otherwise, 1)."""
     return int(hypothesis == reference), 1
 
 
 def difference(hypothesis, reference):
-    """(0 if the strings are equal, else 1; 1)."""
+    """Return (0 if the strings are equal or 1 otherwise, 1)."""
     return int(hypothesis != reference), 1
 
 
 def within(most):
-    """Count formulas with at most `most` wrong tokens: (0 or 1, 1) for each pair."""
+    """Return a function that counts formulas with at most `most` wrong tokens.
+
+    It returns (0 or 1, 1) for each pair.
+    """
 
     def count(hypothesis, reference):
         errors, _ = word_edits(hypothesis, reference)

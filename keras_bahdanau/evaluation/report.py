@@ -1,11 +1,14 @@
-"""Report of an evaluation: scores, scores by length of the source, and their table."""
+"""Report of an evaluation: scores, scores by length of the source, and a table of both."""
 
 import dataclasses
 from typing import NamedTuple
 
 
 def band_starts(step):
-    """The shortest length of each band: four narrow bands, three twice as wide, and the rest.
+    """Return the shortest length in each length band.
+
+    There are four bands of width `step`, three bands of twice that width, and one for all longer
+    inputs.
 
     >>> band_starts(5)
     (1, 6, 11, 16, 21, 31, 41, 51)
@@ -13,11 +16,14 @@ def band_starts(step):
     return tuple(1 + step * count for count in (0, 1, 2, 3, 4, 6, 8, 10))
 
 
-STARTS = band_starts(5)  # of texts, in words or symbols
+STARTS = band_starts(5)  # for texts, in words or symbols
 
 
 class Band(NamedTuple):
-    """Inputs of similar length in `Source.counted_in`: label, such as "6-10", number, and score."""
+    """Inputs of similar length: a label such as "6-10", their number, and their score.
+
+    The unit of the length is `Source.counted_in`.
+    """
 
     label: str
     sentences: int
@@ -25,11 +31,12 @@ class Band(NamedTuple):
 
 
 def scores_by_length(lengths, hypotheses, references, metric, starts=STARTS):
-    """List of `Band`, scores by length of the inputs, shortest first, without empty bands.
+    """Compute scores by length of the inputs.
 
-    `lengths` are those of the sources: see `Source.sizes`. Hypotheses and references: see
-    `CorpusMetric.corpus_score`. `starts` are the shortest lengths of the bands; shorter inputs have
-    none.
+    Returns a list of `Band`, shortest first, without empty bands. `lengths` are the lengths of the
+    sources (see `Source.sizes`). Hypotheses and references are those of
+    `CorpusMetric.corpus_score`. `starts` are the shortest lengths of the bands; shorter inputs are
+    in no band.
     """
     bands = []
     for start, next_start in zip(starts, [*starts[1:], None], strict=True):
@@ -48,13 +55,13 @@ def scores_by_length(lengths, hypotheses, references, metric, starts=STARTS):
 
 
 class Measured(NamedTuple):
-    """Score of the corpus by one metric.
+    """Score of the corpus under one metric.
 
     Attributes:
         label: String, the metric's name in tables.
         score: Float, in percent.
-        signature: String, settings and version behind the score.
-        interval: (low, high) in percent, or None: see `interval`.
+        signature: String, the settings and version of the metric.
+        interval: (low, high) in percent, or None (see `interval`).
     """
 
     label: str
@@ -65,36 +72,36 @@ class Measured(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """Figures that `evaluate` measured.
+    """Results of `evaluate`.
 
-    Each metric is also an attribute: `evaluation.bleu` is the score,
-    `evaluation.bleu_signature` the signature, `evaluation.bleu_interval` the interval.
+    Each metric is also available as attributes: `evaluation.bleu` is the score,
+    `evaluation.bleu_signature` is the signature, and `evaluation.bleu_interval` is the interval.
 
     Attributes:
-        by_metric: Dictionary from the names of the metrics, in their order, to `Measured`.
-        perplexity: Float, per token of the references, with end tokens. Without a model, this and
-            the next two are None.
+        by_metric: Dictionary from the names of the metrics, in order, to `Measured`.
+        perplexity: Float, per token of the references, including end tokens. Without a model,
+            `perplexity`, `word_perplexity` and `token_accuracy` are None.
         word_perplexity: Float, per word of the references; the end of a sentence counts as a word.
-        token_accuracy: Float, share of the references' tokens that the model ranks first.
-        attention_entropy: Float, nats, mean over the tokens of the translations, or None.
-        attention_entropy_share: Float, its share of the log of the source's length.
+        token_accuracy: Float, fraction of the references' tokens that the model ranks first.
+        attention_entropy: Float, mean over the tokens of the translations in nats, or None.
+        attention_entropy_share: Float, the same as a fraction of the log of the source's length.
         alignment_error_rate: Float from 0 to 1, or None without known alignments.
-        by_length: List of `Band`, the first metric by the length of the source.
+        by_length: List of `Band`, scores under the first metric by the length of the source.
         inputs: String, the name of the inputs in the report, such as "sentences".
         texts: String, the name of the results, such as "translations".
         counted_in: String, the unit of a source's length, such as "words".
         sentences: Integer, number of all pairs.
-        sources: Integer, number of different sources, each decoded once.
-        skipped: Integer. Pairs with an empty side (of a `.tflite` file, without a reference), not
-            in perplexities and accuracy. Metrics that count sources, such as "exact", leave out
-            pairs without any content.
-        too_long: Integer. Pairs with a side of more than `max_source_length` positions, also left
-            out; their sources are cut for decoding.
-        cut: Float, the share of the texts that were cut at the longest length.
+        sources: Integer, number of distinct sources, each of which is decoded once.
+        skipped: Integer, number of pairs with an empty side (for a `.tflite` file, with an empty
+            reference). They are excluded from perplexities and accuracy. Metrics that count
+            sources, such as "exact", exclude pairs whose sides are both empty.
+        too_long: Integer, number of pairs with a side of more than `max_source_length` positions.
+            They are also excluded; for decoding, their sources are cut.
+        cut: Float, fraction of the texts that were cut at the maximum length.
         seconds: Float, duration of decoding.
         translations: List of `Translation`, one per pair.
-        remarks: List of strings: metrics that can't judge by these references, and targets that are
-            longer than outputs may be.
+        remarks: List of strings, about metrics that are meaningless for these references, and about
+            targets that are longer than outputs can be.
     """
 
     by_metric: dict
@@ -118,12 +125,12 @@ class Evaluation:
     remarks: list = dataclasses.field(default_factory=list)
 
     def __getattr__(self, name):
-        # `vars`: during a copy the attribute may not exist yet
+        # `vars`, since the attribute may not exist yet while an evaluation is copied
         measured, (metric, _, field) = vars(self).get("by_metric", {}), name.partition("_")
         if metric not in measured or field not in ("", "signature", "interval"):
             raise AttributeError(
-                f"An evaluation has the requested metrics, {', '.join(measured)}. "
-                f"Received: name={name!r}. Give its name to `evaluate` in `metrics`."
+                f"An evaluation has only the requested metrics, {', '.join(measured)}. "
+                f"Received: name={name!r}. Add the metric to `metrics` of `evaluate`."
             )
         return getattr(measured[metric], field or "score")
 
@@ -133,7 +140,7 @@ class Evaluation:
         return self.sources / self.seconds
 
     def scores(self):
-        """Everything except the translations, as a dictionary for JSON."""
+        """Return everything except the translations, as a JSON dictionary."""
         scores = {}
         for name, (_, score, signature, ends) in self.by_metric.items():
             scores.update({name: score, f"{name}_signature": signature, f"{name}_interval": ends})

@@ -1,4 +1,4 @@
-"""Evaluation of a pipeline on pairs: metrics, perplexity, attention, speed."""
+"""Evaluation of a pipeline on pairs: metrics, perplexity, attention and speed."""
 
 import dataclasses
 import math
@@ -19,10 +19,10 @@ from keras_bahdanau.text.features import is_blank, untagged
 
 @dataclasses.dataclass(frozen=True)
 class Likelihood:
-    """Likelihood of the references, each token given the true previous tokens.
+    """Likelihood of the references, in which each token is conditioned on the true previous tokens.
 
     Attributes:
-        loss: Float, the sum of -log p over the target tokens, end tokens included.
+        loss: Float, the sum of -log p over the target tokens, including end tokens.
         tokens: Integer, number of tokens.
         correct: Integer, number of tokens that the model ranks first.
     """
@@ -33,22 +33,25 @@ class Likelihood:
 
     @property
     def perplexity(self):
-        """Perplexity of a token: exp of the mean loss."""
+        """Perplexity per token: exp of the mean loss."""
         return self.perplexity_of(self.tokens)
 
     @property
     def accuracy(self):
-        """Share of the tokens that the model ranks first, from 0 to 1."""
+        """Fraction of the tokens that the model ranks first, from 0 to 1."""
         return self.correct / self.tokens
 
     def perplexity_of(self, units):
-        """Perplexity per unit, such as a word, for a number of `units`."""
+        """Return the perplexity per unit, such as a word, given the number of `units`."""
         mean = self.loss / units
         return math.exp(mean) if mean < 700 else math.inf
 
 
 def likelihood(model, batches):
-    """`Likelihood` of `BatchedPairs` with a `Seq2Seq`; ValueError if all sources are broken."""
+    """Compute the `Likelihood` of `BatchedPairs` under a `Seq2Seq` model.
+
+    Raises ValueError if no source can be read.
+    """
     import tensorflow as tf
 
     dataset = batches.epoch(0)
@@ -71,7 +74,7 @@ def likelihood(model, batches):
 
 
 def perplexity(model, batches):
-    """exp(mean -log p) of the target tokens: see `likelihood`."""
+    """Compute exp(mean -log p) of the target tokens (see `likelihood`)."""
     return likelihood(model, batches).perplexity
 
 
@@ -88,35 +91,37 @@ def evaluate(
     tag=None,
     say=None,
 ):
-    """Decode the sources of pairs and compare with their targets.
+    """Decode the sources of pairs and compare the results with the targets.
 
-    Pairs with the same source are several right answers: the source is decoded once, and rates such
-    as `exact` and `cer` count it once, with the nearest answer. BLEU, chrF and TER count each pair.
+    Pairs with the same source give it several correct answers. The source is decoded once, and
+    rates such as `exact` and `cer` count it once, with the nearest answer. BLEU, chrF and TER count
+    each pair.
 
     Args:
-        translator: A `Translator` or other `Pipeline`; or a `LiteRTTranslator` of a .tflite file,
-            without perplexities and token accuracy.
-        pairs: List of (input of the source, target string). An empty source has an empty text;
+        translator: A `Translator` or other `Pipeline`, or the `LiteRTTranslator` of a .tflite file,
+            which gives no perplexities and token accuracy.
+        pairs: List of (input of the source, target string). An empty source has an empty text, and
             a source longer than `max_source_length` of the search is cut.
-        batch_size: Positive integer. Inputs decoded together.
-        search: `SearchOptions` instead of the translator's own.
+        batch_size: Positive integer. Number of inputs that are decoded together.
+        search: `SearchOptions` that replace those of the translator.
         alignments: (sure, possible) links between the words of the pairs, from
             `read_alignments`, for the alignment error rate.
-        tokenize: Name of sacreBLEU's tokenization for BLEU; 13a when left out.
+        tokenize: Name of sacreBLEU's tokenization for BLEU. By default, 13a.
         lowercase: Bool. True to ignore case.
-        metrics: Names of metrics, as in `metrics_of`; `Pipeline.metrics` when left out. The first
-            one is used for the scores by length.
-        tag: String before each source, such as <2de>, not counted in its length; or None.
-        say: Function of one string, which reports progress, or None.
+        metrics: Names of metrics, as in `metrics_of`. By default, those in `Pipeline.metrics`. The
+            first one is used for the scores by length.
+        tag: String that comes before each source, such as <2de>, and does not count in its length;
+            or None.
+        say: Function of one string, which is called to report progress, or None.
 
     Returns:
         `Evaluation`.
 
     Raises:
-        ValueError: If every pair has a side that is empty or longer than `max_source_length` (the
-            text of an image or a recording: than `max_length`, too), there are not as many
-            alignments as pairs, a metric is unknown, or the beam is too narrow for a metric, such
-            as `top5`.
+        ValueError: If every pair has a side that is empty or too long, if the number of alignments
+            is not that of the pairs, if a metric is unknown, or if the beam is too narrow for a
+            metric such as `top5`. A side is too long if it exceeds `max_source_length`; the text of
+            an image or a recording, if it also exceeds `max_length`.
     """
     pairs = list(pairs)
     source = translator.source
@@ -173,14 +178,14 @@ def _measured(metric, *lines):
 
 
 def checked_answers(pairs, target, metrics):
-    """Targets of each source, checked against the metrics: see `answers_by_source`."""
+    """Return the targets of each source, checked against the metrics (see `answers_by_source`)."""
     return answers_by_source(pairs, target).checked(metrics)
 
 
 def long_references(pairs, lengths, translator, search=None):
-    """One line about targets that are longer than outputs may be; "" if there are none.
+    """Return a line about targets that are longer than outputs can be; "" if there are none.
 
-    `lengths` are int arrays `(pairs,)`, positions of the sources and tokens of the targets.
+    `lengths` are two int arrays `(pairs,)`: numbers of source positions and of target tokens.
     """
     from keras_bahdanau.search.constraints import (
         limits_of,
@@ -196,36 +201,36 @@ def long_references(pairs, lengths, translator, search=None):
     example = f"{source!r:.40}: " if isinstance(source, str) else ""
     have = "has" if len(rows) == 1 else "have"
     return (
-        f"{len(rows):,} of {counted(len(pairs), 'targets')} {have} more tokens than outputs may "
+        f"{len(rows):,} of {counted(len(pairs), 'targets')} {have} more tokens than outputs can "
         f"have (max_length_ratio {search.max_length_ratio:g} * positions of the source + "
         f"max_length_offset {search.max_length_offset}, at most max_length {search.max_length}), "
-        f"such as {example}{target!r:.60}. Outputs are cut there: raise --max-length-ratio, "
-        "max_length_ratio in Python"
+        f"such as {example}{target!r:.60}. Longer outputs are cut: raise --max-length-ratio, "
+        "or max_length_ratio in Python"
     )
 
 
 def long_references_of(batches, pairs, translator, search=None):
-    """The same line about the used pairs of `BatchedPairs`."""
+    """Return the line of `long_references` for the pairs that `BatchedPairs` uses."""
     (lengths,) = batches.lengths()
-    pairs = [*pairs]  # `Corpora` have no index
+    pairs = [*pairs]  # `Corpora` can't be indexed
     return long_references([pairs[row] for row in batches.used], lengths, translator, search)
 
 
 def _batches(translator, pairs, search):
-    from keras_bahdanau.data import BatchedPairs  # which loads TensorFlow
+    from keras_bahdanau.data import BatchedPairs  # loads TensorFlow
 
     translator.source.check(translator.plural, [source for source, _ in pairs])
     longest = translator.longest(search)
     limits = {"max_length": longest, "max_source_length": longest}
-    if not translator.source.positions_are_tokens:  # else they do not bound the target's
+    if not translator.source.positions_are_tokens:  # source positions don't limit target tokens
         limits["max_length"] = max(longest, (search or translator.search).max_length)
     try:
         return BatchedPairs(pairs, translator.source, translator.target, shuffle=False, **limits)
-    except ValueError:  # no pair is left; the original message names a training option
+    except ValueError:  # no pair remains; the original message names a training option
         raise ValueError(
             "At least one pair must have content on both sides, of at most "
             f"max_source_length={longest} tokens or positions. Received: {len(pairs)} pairs, none "
-            "of which has. Give other pairs, or a larger max_source_length."
+            "of which does. Use other pairs, or a larger max_source_length."
         ) from None
 
 
@@ -235,7 +240,7 @@ def _read(model, batches, references):
         empty = sum(map(is_blank, references))
         return {**unread, "skipped": empty, "too_long": 0}
     read = likelihood(model, batches)
-    pairs = np.setdiff1d(batches.used, batches.broken)  # known only now
+    pairs = np.setdiff1d(batches.used, batches.broken)  # `broken` is known only after reading
     words = sum(len(references[pair].split()) + 1 for pair in pairs)
     return {
         "perplexity": read.perplexity,

@@ -13,11 +13,11 @@ from keras_bahdanau.settings.guesses import check_keywords
 
 BEAM_WIDTHS = (5, 10)
 LENGTH_NORMALIZATIONS = (0.6, 0.8, 1.0, 1.2, 1.4)
-WITH_CTC = {  # the joint probability favours short texts, which omit words
+WITH_CTC = {  # the joint probability favours short texts that omit words
     "length_normalizations": (0.5, 1.0, 1.5, 2.0),
     "ctc_weights": (0.3, 0.4, 0.5),
 }
-TOLERANCE = 0.1  # percent: smaller differences are chance on a thousand sentences
+TOLERANCE = 0.1  # percent; on a thousand sentences, smaller differences are due to chance
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,9 +26,10 @@ class Trial:
 
     Attributes:
         search: `SearchOptions`.
-        score: Float, percent by `metric`, a name of `METRICS`.
-        length_ratio: Float, tokens of the texts over tokens of the references.
-        seconds: Float, duration of decoding, tracing included.
+        score: Float, score under `metric` in percent.
+        length_ratio: Float, number of tokens in the texts divided by that in the references.
+        seconds: Float, duration of decoding, including tracing.
+        metric: String, a name in `METRICS`.
     """
 
     search: SearchOptions
@@ -39,7 +40,7 @@ class Trial:
 
     @property
     def loss(self):
-        """The score, negated where higher is better; infinity for NaN."""
+        """The score, negated if higher is better; infinity for NaN."""
         loss = -self.score if METRICS[self.metric].higher_is_better else self.score
         return math.inf if math.isnan(loss) else loss
 
@@ -52,17 +53,18 @@ def candidates(
     length_penalties=LENGTH_PENALTIES,
     ctc_weights=None,
 ):
-    """The options to try: `search` itself, then each combination, narrow beams first.
+    """Return the options to try: `search` itself, then each combination, narrow beams first.
 
-    Equivalent options appear once: a beam of 1 ranks nothing; an exponent of 0 is no penalty.
-    `ctc_weights` defaults to that of `search`; `tuned_options` has the values for a model.
-    Raises ValueError if a value is out of range, or the search draws at random.
+    Equivalent options appear only once: a beam of 1 ranks nothing, and an exponent of 0 means no
+    penalty. By default, only the `ctc_weight` of `search` is tried; `tuned_options` returns values
+    that are suitable for a model. Raises ValueError if a value is out of range, or if the search
+    draws at random.
     """
     if search.random:
         raise ValueError(
             "Tuning compares deterministic searches. Received: "
             f"temperature={search.temperature!r}, top_k={search.top_k!r}, top_p={search.top_p!r}. "
-            "Give a translator whose SearchOptions have none of them."
+            "Use a translator whose SearchOptions set none of these."
         )
     shares = [search.ctc_weight] if ctc_weights is None else ctc_weights
     widths = sorted(set(beam_widths))
@@ -81,7 +83,7 @@ def candidates(
 
 
 def tuned_options(model):
-    """Dictionary of `length_normalizations` and `ctc_weights` for `candidates` of a model."""
+    """Return a dictionary of `length_normalizations` and `ctc_weights` to pass to `candidates`."""
     if model.source_limits.has_ctc:
         return dict(WITH_CTC)
     return {"length_normalizations": LENGTH_NORMALIZATIONS, "ctc_weights": (0.0,)}
@@ -99,27 +101,29 @@ def tune(
     metric=None,
     say=None,
 ):
-    """Decode the sources of pairs with each of several search options.
+    """Decode the sources of pairs with each of several search options, and score the results.
 
-    Pairs with one source count as in `evaluate`.
+    Pairs with the same source count as in `evaluate`.
 
     Args:
         translator: A `Translator`, or other `Pipeline`.
-        pairs: List of (input of the source, target string): validation pairs, never the test's.
-        searches: Iterable of `SearchOptions`, such as of `candidates`.
-        batch_size: Positive integer. Inputs decoded together.
-        tokenize: Name of sacreBLEU's tokenization, for BLEU and for the lengths; 13a when left out.
+        pairs: List of (input of the source, target string): validation pairs, not test pairs.
+        searches: Iterable of `SearchOptions`, such as the result of `candidates`.
+        batch_size: Positive integer. Number of inputs that are decoded together.
+        tokenize: Name of sacreBLEU's tokenization for BLEU and for the lengths. By default, 13a.
         lowercase: Bool. True to ignore case.
-        tell: Function of one `Trial`, called after each of them, or None.
-        metric: Name of `METRICS`; the first of `Pipeline.metrics` when left out.
-        say: Function of one string, which reports progress, or None.
+        tell: Function of one `Trial`, which is called after each trial, or None.
+        metric: Name of a metric in `METRICS`. By default, the first of `Pipeline.metrics`.
+        say: Function of one string, which is called to report progress, or None.
 
     Returns:
-        List of `Trial`, best score first; of equal scores the narrower beam, then the earlier.
+        List of `Trial`, best score first. Trials with equal scores are sorted by beam width, then
+        by the order of `searches`.
 
     Raises:
-        ValueError: If no pair has content on both sides, there are no options to try, the
-            model can't search with one, or the metric is unknown or can't judge by these pairs.
+        ValueError: If no pair has content on both sides, if there are no options to try, if the
+            model does not support some options, or if the metric is unknown or meaningless for
+            these pairs.
 
     Example:
         >>> searches = candidates(pipeline.search, **tuned_options(pipeline.model))
@@ -132,7 +136,7 @@ def tune(
     if not usable or not searches:
         raise ValueError(
             "Tuning needs pairs with content on both sides and options to try. "
-            f"Received: {len(pairs)} pairs, {len(searches)} options. Give at least one of each."
+            f"Received: {len(pairs)} pairs, {len(searches)} options. Pass at least one of each."
         )
     for search in searches:
         translator.check_options(search)
@@ -142,7 +146,7 @@ def tune(
         search.check_nbest(measure.nbest)
     if line := report_blind(measure, references):
         raise ValueError(
-            "Tuning needs a metric that tells right texts from wrong ones. "
+            "Tuning needs a metric that distinguishes correct texts from wrong ones. "
             f"Received: metric={name!r}. {line}."
         )
     (bleu,) = metrics_of(["bleu"], tokenize)
@@ -166,12 +170,12 @@ def tune(
 
 
 def simplest(trials, tolerance=TOLERANCE):
-    """The trial to keep: almost the best score, with the least search.
+    """Return the cheapest trial whose score is almost the best.
 
-    Among trials at most `tolerance` percent worse than the best, prefers the narrowest beam, then
-    no CTC, then the shortest texts. A wide beam and CTC cost time, and a strong length
-    normalization may make the texts of other inputs too long. ValueError if the tolerance is below
-    0.
+    Among the trials that are at most `tolerance` percent worse than the best, it has the narrowest
+    beam, then no CTC, then the shortest texts. A wide beam and CTC cost time, and a strong length
+    normalization may make the texts of other inputs too long. Raises ValueError if the tolerance is
+    below 0.
     """
     if not tolerance >= 0:
         raise ValueError(f"`tolerance` must be at least 0. Received: tolerance={tolerance!r}")
@@ -184,7 +188,7 @@ def _cost(trial):
 
 
 def _effect(options):
-    """The options that make a difference."""
+    """Return the options with those that have no effect set to fixed values."""
     plain = {}
     if options.beam_width == 1:
         plain["length_normalization"] = 0.0
@@ -194,5 +198,5 @@ def _effect(options):
 
 
 def _tokens(bleu, texts):
-    """Number of tokens of texts by BLEU's tokenization."""
+    """Return the number of tokens in texts in BLEU's tokenization."""
     return sum(len(bleu.scorer.tokenizer(text.rstrip()).split()) for text in texts)

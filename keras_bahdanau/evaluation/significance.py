@@ -1,4 +1,4 @@
-"""Chance in scores: the interval of a score, and the significance of a difference."""
+"""The role of chance in scores: confidence intervals, and the significance of a difference."""
 
 import dataclasses
 import itertools
@@ -12,17 +12,17 @@ from keras_bahdanau.settings.option import check_value, integer
 
 SAMPLES = integer(1, 100_000)
 _SEED = 12345  # as in sacreBLEU
-MOST_DRAWN = 50_000_000  # most sentences of all samples: sacreBLEU holds some 100 bytes of each
-LEAST_SAMPLES = 100  # least samples for a comparison
+MOST_DRAWN = 50_000_000  # maximum sentences in all samples; each needs about 100 bytes in sacreBLEU
+LEAST_SAMPLES = 100  # minimum samples for a comparison
 
 
 def interval(metric, hypotheses, references, samples=1000):
-    """95 % interval of a score, by bootstrap over sentences (Koehn 2004; Bisani and Ney 2004).
+    """Compute the 95 % interval of a score by bootstrap over sentences.
 
-    Hypotheses and references: see `CorpusMetric.corpus_score`. `samples`, from 1 to 100,000, is
-    the number of corpora drawn from the sentences, the same each time. Returns (low, high), in
-    percent. Raises ValueError if the lists differ in length, or are empty, or `samples` is out of
-    range.
+    (Koehn 2004; Bisani and Ney 2004.) Hypotheses and references are those of
+    `CorpusMetric.corpus_score`. `samples`, from 1 to 100,000, is the number of corpora that are
+    drawn from the sentences; the draws are the same each time. Returns (low, high) in percent.
+    Raises ValueError if the lists differ in length or are empty, or if `samples` is out of range.
 
     Example:
         >>> interval(exact, ["a"] * 100, ["a"] * 60 + ["b"] * 40)
@@ -40,11 +40,14 @@ def interval(metric, hypotheses, references, samples=1000):
 
 
 def samples_for(count):
-    """Number of bootstrap samples of `count` sentences; ValueError below `LEAST_SAMPLES`."""
+    """Return the number of bootstrap samples for `count` sentences.
+
+    Raises ValueError if it is below `LEAST_SAMPLES`.
+    """
     samples = min(1000, MOST_DRAWN // max(1, count))
     if samples < LEAST_SAMPLES:
         raise ValueError(
-            f"Systems are compared on at most {MOST_DRAWN // LEAST_SAMPLES:,} sentences. "
+            f"Systems can be compared on at most {MOST_DRAWN // LEAST_SAMPLES:,} sentences. "
             f"Received: {count:,} sentences. Use a part of them."
         )
     return samples
@@ -52,18 +55,20 @@ def samples_for(count):
 
 @dataclasses.dataclass(frozen=True)
 class SystemComparison:
-    """Two systems on the same sentences, by one metric.
+    """Comparison of two systems on the same sentences under one metric.
 
-    Uses the paired bootstrap (Koehn 2004); for metrics of right or wrong texts, such as "exact",
-    the exact sign test of texts that only one system has right (McNemar 1947).
+    The p-value is that of the paired bootstrap (Koehn 2004). For metrics such as "exact", for which
+    a text is either correct or wrong, it is that of the exact sign test on the texts that only one
+    system has correct (McNemar 1947).
 
     Attributes:
         metric: "BLEU", "chrF2", "TER", "WER", "CER" or "exact".
-        score, baseline: Floats, of the system and of the baseline, on all sentences.
-        score_range, baseline_range: (mean, half width) of the scores in 95 % of the samples.
+        score, baseline: Floats, scores of the system and of the baseline on all sentences.
+        score_range, baseline_range: (mean, half width) of the range that contains the scores of
+            95 % of the samples.
         p_value: Float, probability of a difference this large by chance.
-        signature: String, settings and version behind the scores; "test:sign" for the sign test.
-        higher_is_better: Bool, False for the error rates.
+        signature: String, settings and version of the metric, with "test:sign" for the sign test.
+        higher_is_better: Bool, False for error rates.
     """
 
     metric: str
@@ -94,26 +99,26 @@ def compare(
     lowercase=False,
     metrics=("bleu", "chrf"),
 ):
-    """Compare two systems by paired bootstrap, or the sign test: see `SystemComparison`.
+    """Compare two systems with the paired bootstrap or the sign test (see `SystemComparison`).
 
     Args:
         hypotheses: List of strings, the texts of the system.
         baselines: List of strings, the texts of the baseline.
-        references: List of strings; or of lists of strings, several right answers.
-        samples: Positive integer, number of corpora drawn from the sentences; by default
-            `samples_for`.
-        tokenize: Name of sacreBLEU's tokenization; its own choice, 13a, when left out.
+        references: List of strings, or of lists of strings with several correct answers.
+        samples: Positive integer, number of corpora that are drawn from the sentences. By default,
+            the result of `samples_for`.
+        tokenize: Name of sacreBLEU's tokenization. By default, 13a.
         lowercase: Bool. True to ignore case.
         metrics: Names of metrics, as in `metrics_of`.
 
     Returns:
-        List of `SystemComparison`, one for each metric. The draws are the same each time
-        (SACREBLEU_SEED in the environment chooses others).
+        List of `SystemComparison`, one for each metric. The draws are the same each time, unless
+        the environment variable SACREBLEU_SEED sets another seed.
 
     Raises:
-        ValueError: If the lists differ in length, or are empty, a metric is unknown or needs
-            more than one text, or `samples` is not from 1 to 100,000, or they have more than
-            50,000,000 sentences together.
+        ValueError: If the lists differ in length or are empty, if a metric is unknown or needs more
+            than one text, if `samples` is not from 1 to 100,000, or if all samples together have
+            more than 50,000,000 sentences.
 
     Example:
         >>> bleu, chrf = compare(new, old, references)
@@ -124,7 +129,7 @@ def compare(
     check_value("samples", samples, SAMPLES)
     if not len(hypotheses) == len(baselines) == len(references) or not hypotheses:
         raise ValueError(
-            "Systems are compared on the same sentences. "
+            "Systems must be compared on the same sentences. "
             f"Received: len(hypotheses)={len(hypotheses)}, len(baselines)={len(baselines)}, "
             f"len(references)={len(references)}. Translate the same file with both."
         )
@@ -137,8 +142,8 @@ def compare(
     nbest = [metric.name for metric in metrics if metric.nbest > 1]
     if nbest:
         raise ValueError(
-            "Systems are compared by their best texts. "
-            f"Received: metrics={nbest!r}, which need several. Leave them out."
+            "Systems are compared by their best text for each source. "
+            f"Received: metrics={nbest!r}, which need several texts. Omit these metrics."
         )
     answers = [[texts] if isinstance(texts, str) else texts for texts in references]
     test = PairedTest(
@@ -150,11 +155,11 @@ def compare(
     )
     signatures, scores = test()
     comparisons = []
-    for metric, name in zip(metrics, signatures, strict=True):  # of sacreBLEU, such as chrF2
+    for metric, name in zip(metrics, signatures, strict=True):  # sacreBLEU's name, such as chrF2
         baseline, system = scores[name]
         if metric.counts_texts:
             p_value = _sign_p_value(metric, hypotheses, baselines, answers)
-        else:  # sacreBLEU counts larger differences; equal texts have none
+        else:  # sacreBLEU counts samples with a larger difference, so equal texts get p = 0
             p_value = 1.0 if system.score == baseline.score else float(system.p_value)
         comparisons.append(
             SystemComparison(
@@ -179,12 +184,15 @@ def _sign_p_value(metric, hypotheses, baselines, references):
 
 
 def sign_test(first, second):
-    """p-value of the exact sign test, from the texts that only one of two systems has right.
+    """Compute the p-value of the exact sign test.
 
     p = min(1, 2 P(X <= min(first, second))),  X ~ Binomial(first + second, 1 / 2)
+
+    `first` and `second` are the numbers of texts that only the first or only the second system has
+    correct.
     """
     count = first + second
     few = np.arange(1, min(first, second) + 1)
-    # log of the binomial coefficients (count over 0), (count over 1), ...
+    # logs of the binomial coefficients (count choose 0), (count choose 1), ...
     logs = np.concatenate([[0.0], np.cumsum(np.log((count - few + 1) / few))])
     return min(1.0, float(np.sum(np.exp(logs + (1 - count) * math.log(2)))))

@@ -1,4 +1,4 @@
-"""Faithfulness of attention: do the weights say which positions the output depends on?"""
+"""Faithfulness of attention: whether the weights show on which positions the output depends."""
 
 import dataclasses
 
@@ -27,23 +27,25 @@ REMOVALS = {"attention": "hidden from the attention", "input": "replaced in the 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Faithfulness:
-    """Measures of `faithfulness`, most of them an `Estimate`: value, low, high.
+    """Measures of `faithfulness`. Most of them are an `Estimate` (value, low, high).
 
     Attributes:
-        areas: Dictionary from the place of a removal, "attention" or "input", to a dictionary from
-            an order, "weights", "gradient", "leave-one-out" or "random", to the area between its
-            insertion and deletion curves, in nats: 0 for a random order.
-        shares: Dictionary from the place to the area of the weights relative to leave-one-out.
-        curves: Dictionary like `areas` of float arrays `(2, 11)`: the mean change of log p with 0,
-            10, ... 100 % of the positions removed, and added.
-        permuted: Change of the output with the weights permuted, from 0 to 1.
-        uniform: Change of the output with equal weights, from 0 to 1.
-        adversarial: Distance from 0 to 1 of other weights with the same output; None if weights
-            can't be replaced for a single output.
-        entropy: Entropy of the weights, as a share of its maximum.
+        areas: Dictionary from the place where positions are removed, "attention" or "input", to a
+            dictionary from an order of positions, "weights", "gradient", "leave-one-out" or
+            "random", to the area between its insertion and deletion curves, in nats. A random order
+            has area 0.
+        shares: Dictionary from the place to the area of "weights" relative to that of
+            "leave-one-out".
+        curves: Dictionary like `areas`, but of float arrays `(2, 11)`: the mean change in log p
+            with 0, 10, ... 100 % of the positions removed, and added.
+        permuted: Change in the output if the weights are permuted, from 0 to 1.
+        uniform: Change in the output if the weights are equal, from 0 to 1.
+        adversarial: Distance, from 0 to 1, of other weights with almost the same output; None if
+            weights can't be replaced for a single output.
+        entropy: Entropy of the weights as a fraction of its maximum.
         agreement: Overlap of the weights with those of the peers, or None.
         alignment_error_rate: Float from 0 to 1, or None without alignments.
-        inputs, rows: Integers, numbers of inputs and outputs measured.
+        inputs, rows: Integers, numbers of inputs and of outputs that were measured.
         unit: String, the name of positions, such as "source tokens".
     """
 
@@ -75,13 +77,13 @@ class Faithfulness:
         return f"{order} {degree} leaving each of them out does: {share.value:.2f} of its area."
 
     def scores(self):
-        """All measures except the curves, as a dictionary for JSON."""
+        """Return all measures except the curves, as a JSON dictionary."""
         measures = dataclasses.asdict(self)
         del measures["curves"]
         return measures
 
     def table(self):
-        """The measures as a Markdown table."""
+        """Return the measures as a Markdown table."""
         rows = [("measure", "value", "95 % interval"), ("---", "--:", "--:")]
         for place, orders in self.areas.items():
             measures = {f"area: {order}, nats": area for order, area in orders.items()}
@@ -125,35 +127,36 @@ def faithfulness(
     seed=0,
     say=None,
 ):
-    """Measure whether attention weights say which positions the output depends on.
+    """Measure whether attention weights show on which positions the output depends.
 
-    Positions are removed in several orders: hidden from the attention, and replaced in the input by
-    its mean vector. See docs/faithfulness.md. No other thread may use the model meanwhile.
+    Positions are removed in several orders, in two ways: they are hidden from the attention, or
+    their input vectors are replaced by the mean vector. See docs/faithfulness.md. No other thread
+    may use the model meanwhile.
 
     Args:
-        model: A `Translator` or other `Pipeline` of one model; or a `keras.Model` that classifies,
-            with an attention layer of this package.
-        data: List of inputs of the pipeline; or inputs as in `model.predict`. Inputs with fewer
+        model: A `Translator` or other `Pipeline` with a single model, or a `keras.Model` that
+            classifies and has an attention layer of this package.
+        data: List of inputs of the pipeline, or inputs as in `model.predict`. Inputs with fewer
             than two positions, or without an output, are ignored.
-        targets: List of strings, texts to use instead of the pipeline's own output; or None.
+        targets: List of strings, texts to use instead of the output of the pipeline; or None.
         alignments: (sure, possible) links between the words of inputs and targets, from
             `read_alignments`, for the alignment error rate; or None.
-        peers: Models of the same kind, such as with other seeds, to compare the weights with.
-        layer: String, name of an attention layer of a Keras model; None for the only one.
-        from_logits: Bool. True if the outputs of a Keras model are logits; None to infer
-            it from the loss or the outputs.
-        steps: Positive integer. Number of target tokens, drawn at random, to measure in each input.
-        batch_size: Positive integer. Model runs per batch.
-        seed: Integer, the seed of all draws.
-        say: Function of one string, which reports progress, or None.
+        peers: Models of the same kind, for example with other seeds, whose weights are compared.
+        layer: String, name of the attention layer in a Keras model; None if there is only one.
+        from_logits: Bool. True if the outputs of a Keras model are logits; None to infer it from
+            the loss or the outputs.
+        steps: Positive integer. Number of target tokens to measure per input, drawn at random.
+        batch_size: Positive integer. Number of model runs per batch.
+        seed: Integer, random seed for all draws.
+        say: Function of one string, which is called to report progress, or None.
 
     Returns:
         `Faithfulness`.
 
     Raises:
         TypeError: If `model` is neither a pipeline nor a Keras model.
-        ValueError: If no input can be measured, the model or its attention is not supported, a
-            peer has another vocabulary, or an argument is for the other kind of model.
+        ValueError: If no input can be measured, if the model or its attention is not supported, if
+            a peer has another vocabulary, or if an argument is for the other kind of model.
 
     Example:
         >>> result = kb.evaluation.faithfulness(translator, sentences)
@@ -177,16 +180,16 @@ def faithfulness(
         probe, *members = _step_probes(model, data, targets, peers, (steps, batch_size), random)
         if alignments is not None and targets is None:
             raise ValueError(
-                "Alignments link the words of inputs and targets. Received: targets=None. Give the "
-                "texts that were aligned."
+                "`alignments` need `targets`, whose words they link. Received: targets=None. Pass "
+                "the texts that were aligned."
             )
         if alignments is not None:
             error = alignment_error(model, [*zip(data, targets, strict=True)], *alignments)
     for member in members:
         if member.weights.shape != probe.weights.shape:
             raise ValueError(
-                "Peers must have weights of the same shape. Received: weights of the shapes "
-                f"{probe.weights.shape} and {member.weights.shape}. Give models with equal layers."
+                "Peers must have weights of the same shape. Received: weights of shapes "
+                f"{probe.weights.shape} and {member.weights.shape}. Pass models with equal layers."
             )
     return _measured(probe, members, error, random, say or (lambda line: None))
 
@@ -239,7 +242,7 @@ def _measured(probe, members, error, random, say):
 
 
 def _step_probes(pipeline, data, targets, peers, sizes, random):
-    """List of a `StepProbe` for each pipeline, on the same target tokens."""
+    """Return a list with a `StepProbe` for each pipeline, on the same target tokens."""
     if not hasattr(pipeline, "decode") or not hasattr(pipeline, "target"):
         raise TypeError(
             "`model` must be a pipeline or a keras.Model. Received: "
@@ -252,7 +255,7 @@ def _step_probes(pipeline, data, targets, peers, sizes, random):
         if peer.target != pipeline.target or peer.source != pipeline.source:
             raise ValueError(
                 "A peer must have the source and the target vocabulary of the model. Received: a "
-                f"{type(peer).__name__} with others. Train it with the same vocabularies."
+                f"{type(peer).__name__} with other vocabularies. Train it with the same ones."
             )
     sources = list(data)
     if targets is None:
@@ -278,5 +281,5 @@ def _refuse(kind, **arguments):
     names = [name for name, value in arguments.items() if value is not None]
     if names:
         raise ValueError(
-            f"`{names[0]}` is not for {kind}. Received: {names[0]} with {kind}. Leave it out."
+            f"`{names[0]}` is not for {kind}. Received: {names[0]} with {kind}. Omit it."
         )

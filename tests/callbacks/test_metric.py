@@ -106,7 +106,7 @@ def test_metrics_with_settings_of_their_own_stand_beside_names(wide):
     judge = MetricCallback(wide, pairs, (capitals, "wer"))
     assert judge.metric is capitals
     assert judge.scores() == {"exact": 50, "wer": 100}
-    with pytest.warns(UserWarning, match="BLEU can't judge by these references"):
+    with pytest.warns(UserWarning, match="BLEU is meaningless for these references"):
         bleu = MetricCallback(wide, PAIRS, "bleu", intervals=True)
     found = [one.text for one in wide.translate([source for source, _ in PAIRS])]
     texts = [text for _, text in PAIRS]

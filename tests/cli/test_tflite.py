@@ -72,8 +72,8 @@ def test_commands_load_neither_tensorflow_nor_keras_for_a_tflite_file(
     unknown = "line 5: the model does not know: qqq ☃. The answer may be wrong.\n"
     counted = "1 of 5 sources has parts that the vocabulary does not know: qqq ☃\n"
     blind = (
-        "BLEU can't judge by these references: BLEU counts 4-grams, and tokenized by 13a 0 of 5 "
-        "have four tokens. Take the metric chrf or --tokenize char\n"
+        "BLEU is meaningless for these references: BLEU counts 4-grams, but with the tokenization "
+        "13a only 0 of 5 have four tokens. Use the metric chrf or --tokenize char\n"
     )
     assert done.stderr == "".join(f"keras-bahdanau: {line}" for line in (unknown, counted, blind))
     results = toy_translator.translate(SENTENCES)

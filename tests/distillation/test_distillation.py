@@ -228,7 +228,7 @@ def test_a_damaged_file_of_hypotheses_is_reported(tmp_path):
     first, _, third = whole.splitlines()
     for lines in (["1\t-1\twhole"], [first], [first, "9" + third[1:]], [third, first], ["1"] * 2):
         path.write_text("\n".join([*lines, ""]))
-        with pytest.raises(ValueError, match="Received: path=.*hypotheses.tsv', which is not"):
+        with pytest.raises(ValueError, match="Received: path=.*hypotheses.tsv', which is damaged"):
             list(read_hypotheses(path, 2))
 
 
@@ -425,7 +425,7 @@ def test_a_run_of_train_is_refused_before_the_teacher_translates(tmp_path):
     run = Run(tmp_path / "run")
     begin(run, SMALL, PAIRS)
     before = sorted(path.name for path in run.directory.iterdir())
-    with pytest.raises(FileExistsError, match="only in a directory that it began. Received: out="):
+    with pytest.raises(FileExistsError, match="only in a directory of a distillation. Received: "):
         distill(PAIRS, PAIRS, run.directory, EXAMPLES / "pronounce" / "models" / "ice.keras")
     assert sorted(path.name for path in run.directory.iterdir()) == before
 

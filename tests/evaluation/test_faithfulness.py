@@ -381,7 +381,7 @@ def test_known_links_and_peers_are_compared(toy_translator):
     assert result.agreement == pytest.approx((1, 1, 1))
     expected = kb.evaluation.alignment_error(toy_translator, pairs, links, links)
     assert result.alignment_error_rate == expected
-    with pytest.raises(ValueError, match="Alignments link the words"):
+    with pytest.raises(ValueError, match="`alignments` need `targets`"):
         faithfulness(toy_translator, sources, alignments=(links, links))
 
 

@@ -153,7 +153,9 @@ def test_metrics_of_a_pipeline_are_those_of_its_file(saved, toy_translator, tmp_
     assert loaded.metrics == ("exact", "per")
     assert kb.ensemble([loaded]).metrics == ("exact", "per")
     for wrong in ("exact", ()):
-        with pytest.raises(ValueError, match="`metrics` must be names .* Received: metrics="):
+        with pytest.raises(
+            ValueError, match="`metrics` must be a list of names, .* Received: metrics="
+        ):
             kb.Translator(*parts, metrics=wrong)
 
 

@@ -117,7 +117,7 @@ def test_draws_at_random_have_no_share_of_ctc(settings):
 def test_an_export_must_not_draw_at_random(settings):
     options = SearchOptions(**settings)
     assert options.random
-    with pytest.raises(ValueError, match="Received: temperature=.*none of them"):
+    with pytest.raises(ValueError, match="Received: temperature=.*none of these"):
         require_deterministic(options)
     require_deterministic(SearchOptions(seed=3, beam_width=1))
 

@@ -243,8 +243,8 @@ def test_targets_that_a_metric_cannot_judge_are_reported_before_training():
     for options in ({}, {"best_by": "bleu"}, {"best_by": "bleu", "tokenize": "char"}):
         report_judge(TrainingPlan(TrainingOptions(**options).resolved(), data=data), lines.append)
     assert lines == [
-        f"BLEU can't judge by these references: BLEU counts 4-grams, and tokenized by {name} "
-        "0 of 2 have four tokens. Take the metric chrf. The perplexity decides between epochs "
-        "with the same BLEU"
+        "BLEU is meaningless for these references: BLEU counts 4-grams, but with the tokenization "
+        f"{name} only 0 of 2 have four tokens. Use the metric chrf. The perplexity decides "
+        "between epochs with the same BLEU"
         for name in ("13a", "char")
     ]
