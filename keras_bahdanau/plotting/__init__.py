@@ -1,7 +1,8 @@
-"""Pictures of attention, decoding steps, training curves and scores, without pyplot.
+"""Plots of attention, decoding steps, training curves and scores, without pyplot.
 
-`write_explorer` and `write_training_page` write a page for a browser, `animate_alignment` a GIF;
-`highlight_text` returns HTML, other functions return a `matplotlib.figure.Figure`.
+`write_explorer` and `write_training_page` write a page for a browser, and `animate_alignment`
+writes a GIF. `highlight_text` returns HTML. All other functions return a
+`matplotlib.figure.Figure`.
 """
 
 from keras_bahdanau.plotting.alignment import plot_alignment

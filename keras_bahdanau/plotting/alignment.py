@@ -1,4 +1,4 @@
-"""Alignment matrices, or the attention over the picture of an input."""
+"""Plots of alignment matrices, or of the attention over the picture of an input."""
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -28,26 +28,26 @@ def plot_alignment(result, picture=None, *, words=None, ax=None):
     """Draw the alignment of one translation as a grey map, black for 0 and white for 1.
 
     Source tokens run along the top and target tokens down the side, as in figure 3 of Bahdanau et
-    al. 2015. Missing scripts, such as Devanagari, are drawn with an installed font: see
-    `fonts.families_for`. `plot_attention_maps` draws the picture of a grid, `plot_time_alignment`
-    the picture of a sequence.
+    al. 2015. Scripts that the default font lacks, such as Devanagari, are drawn with an installed
+    font (see `fonts.families_for`). If there is a picture, `plot_attention_maps` draws it if it is
+    a grid, and `plot_time_alignment` if it is a sequence.
 
     Args:
-        result: A `Translation`, or anything with `source_tokens`, `target_tokens` and
-            `alignment` `(len(target_tokens), len(source_tokens))`; `text`, if present,
-            becomes the title above a picture.
+        result: A `Translation`, or any object with `source_tokens`, `target_tokens` and
+            `alignment` `(len(target_tokens), len(source_tokens))`. If it has a `text`, that becomes
+            the title above a picture.
         picture: `Picture` of the input, from `pipeline.picture`, or None.
         words: Boolean. True to join subwords into words, False for tokens. None for words, except
             for characters and graphemes, and for a single word of several tokens.
-        ax: Axes to draw in, if there is no picture; None for a new figure.
+        ax: Axes to draw in if there is no picture, or None for a new figure.
 
     Returns:
         Figure with one square for each pair of a source and a target token, or with pictures.
 
     Raises:
-        TypeError: If `result` has another type, such as a list of results.
-        ValueError: If the shape of `alignment` does not fit the tokens or the picture, or
-            there are both a picture and `ax`.
+        TypeError: If `result` has the wrong type, such as a list of results.
+        ValueError: If the shape of `alignment` does not match the tokens or the picture, or if both
+            a picture and `ax` are given.
 
     Example:
         >>> plot_alignment(translator.translate(["Good morning."])[0]).savefig("alignment.png")
@@ -58,7 +58,7 @@ def plot_alignment(result, picture=None, *, words=None, ax=None):
         if ax is not None:
             raise ValueError(
                 "A picture is always drawn in a new figure. Received: a picture and `ax`. "
-                "Leave one of them out."
+                "Omit one of them."
             )
         plot = plot_attention_maps if picture.rows > 1 else plot_time_alignment
         return plot(result, picture, words=words)
@@ -71,9 +71,9 @@ def plot_alignment(result, picture=None, *, words=None, ax=None):
 
 
 def draw_map(weights, source, target, families, ax=None, limits=(0, 1)):
-    """Draw weights `(target_time, source_time)` with labels, black and white at the `limits`.
+    """Draw weights `(target_time, source_time)` with labels, from black to white at the `limits`.
 
-    Without `ax`, a new figure of the right size is made. Returns the figure.
+    Returns the figure. Without `ax`, it is a new one of the right size.
     """
     cell = min(CELL_INCHES, LONGEST_SIDE_INCHES / max(1, *weights.shape))
     new_figure = ax is None
@@ -98,14 +98,14 @@ def draw_map(weights, source, target, families, ax=None, limits=(0, 1)):
 
 
 def _labels(tokens, opposite):
-    """Truncated tokens, without space marks if either side consists of characters."""
+    """Return truncated tokens, without space marks if either side consists of characters."""
     if are_characters(tokens) or (are_characters(opposite) and are_words(tokens)):
         return [token_label(token) for token in tokens]
     return [truncated(token, LONGEST_LABEL) for token in tokens]
 
 
 def _fit_figure(ax, size):
-    """Set `ax` to the height and width `size` in inches, and fit its figure to the labels."""
+    """Set the size of `ax` to (height, width) in inches, and fit its figure to the labels."""
     figure = ax.figure
     renderer = FigureCanvasAgg(figure).get_renderer()
     outer, inner = ax.get_tightbbox(renderer), ax.get_window_extent(renderer)

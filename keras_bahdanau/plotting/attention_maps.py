@@ -1,4 +1,4 @@
-"""One copy of an image per token, with a heat map of the token's weights."""
+"""Plot of an image with one copy per token, overlaid with a heat map of the token's weights."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -10,31 +10,32 @@ from keras_bahdanau.plotting.overlay import colored, overlay, relative
 
 PAGE_INCHES, PANEL_INCHES, GAP_INCHES, TITLE_INCHES, MARGIN_INCHES = 12.0, 1.6, 0.12, 0.25, 0.12
 LOWEST_INCHES, TALLEST_INCHES, NARROWEST_INCHES = 0.3, 3.0, 0.9
-SIDES_INCHES, USUAL_PANELS = (1.2, 1.9), 16  # of a square panel
+SIDES_INCHES, USUAL_PANELS = (1.2, 1.9), 16  # limits on the side of a square panel
 TITLE_POINTS, NOTE_POINTS = 9, 8
 
 
 def plot_attention_maps(result, picture, *, words=None, smooth=True, most=48):
     """Draw an image, then the same image for each token of its text, overlaid with its weights.
 
-    Like figure 3 of Xu et al. 2015, "Show, attend and tell". Attended parts are orange, and the
-    background is dimmed. Each map is relative to the largest weight of its token; uniform weights
-    stay pale.
+    The figure resembles figure 3 of Xu et al. 2015, "Show, attend and tell". Attended parts are
+    orange, and the background is dimmed. Each map is relative to the largest weight of its token;
+    uniform weights stay pale.
 
     Args:
-        result: A `Translation`, or anything as in `plot_alignment`.
+        result: A `Translation`, or any object that `plot_alignment` accepts.
         picture: `Picture` of the input, from `pipeline.picture`.
-        words: Boolean. True for one image per word, the mean of its subwords; None as in
-            `plot_alignment`.
+        words: Boolean. True for one image per word, with the mean weights of its subwords. False
+            and None as in `plot_alignment`.
         smooth: Boolean. False for cells with sharp edges.
-        most: Integer from 1 to 400. Largest number of tokens to draw.
+        most: Integer from 1 to 400. Maximum number of tokens to draw.
 
     Returns:
         Figure, at most 12 inches wide.
 
     Raises:
-        TypeError: If `result` or `picture` has another type.
-        ValueError: If the alignment does not fit picture and tokens, or `most` is out of range.
+        TypeError: If `result` or `picture` has the wrong type.
+        ValueError: If the alignment does not match the picture and the tokens, or if `most` is out
+            of range.
     """
     check_result(result)
     check_picture(picture)
@@ -60,11 +61,11 @@ def plot_attention_maps(result, picture, *, words=None, smooth=True, most=48):
 
 
 class _Page:
-    """A figure with panels of equal size, in rows from the top left."""
+    """A figure with panels of equal size, arranged in rows from the top left."""
 
     def __init__(self, panels, picture, title, note):
         height, width = picture.pixels.shape[:2]
-        # all proportions have panels of the same area; smaller if there are many
+        # panels of all proportions have the same area, which is smaller if there are many panels
         side = np.clip(PANEL_INCHES * np.sqrt(USUAL_PANELS / panels), *SIDES_INCHES)
         self.width = np.clip(side * np.sqrt(width / height), NARROWEST_INCHES, PAGE_INCHES)
         self.height = np.clip(self.width * height / width, LOWEST_INCHES, TALLEST_INCHES)

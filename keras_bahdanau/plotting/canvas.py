@@ -1,4 +1,4 @@
-"""A page to draw on, in pixels."""
+"""Canvas for drawing in pixel coordinates."""
 
 import numpy as np
 from matplotlib.backends.backend_agg import RendererAgg
@@ -10,7 +10,7 @@ DPI = 100
 
 
 class Canvas:
-    """A figure with coordinates in pixels, y downward; `families` are the fonts of tokens."""
+    """A figure with pixel coordinates, y downwards; `families` are the fonts for tokens."""
 
     def __init__(self, width, height, families):
         self.figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI, facecolor="white")
@@ -20,12 +20,12 @@ class Canvas:
         self.ax.set_axis_off()
 
     def text(self, x, y, text, size=10, color="0.2", **kwargs):
-        """Write a text, with math between dollar signs, vertically centred at `y`."""
+        """Draw text, with math between dollar signs, vertically centred at `y`."""
         options = {"va": "center_baseline", "fontsize": size, "color": color, **kwargs}
         return self.ax.text(x, y, text, **options)
 
     def token(self, x, y, text, room, **kwargs):
-        """Write a text in any script, shrunk to at most `room` pixels."""
+        """Draw text in any script, shrunk to a width of at most `room` pixels."""
         options = {"fontfamily": self.families, "parse_math": False}  # dollar signs are literal
         artist = self.text(x, y, text, **options, **kwargs)
         width = artist.get_window_extent(self.ruler).width
@@ -33,16 +33,19 @@ class Canvas:
             artist.set_fontsize(artist.get_fontsize() * room / width)
 
     def bar(self, x, y, width, height, color):
-        """Draw a bar from `x`, to the left if `width` is negative, vertically centred at `y`."""
+        """Draw a bar that starts at `x` and is vertically centred at `y`.
+
+        It extends to the left if `width` is negative.
+        """
         self.ax.add_patch(Rectangle((x, y - height / 2), width, height, color=color, linewidth=0))
 
     def circle(self, x, y, radius, text):
-        """Draw a dark circle around a text."""
+        """Draw a dark circle that contains a text."""
         self.ax.add_patch(Circle((x, y), radius, color="0.25", linewidth=0))
         self.text(x, y, text, size=9.5, color="white", weight="bold", ha="center")
 
     def box(self, x, y, width, height, **kwargs):
-        """Draw a box with rounded corners; (x, y) is its upper left corner."""
+        """Draw a box with rounded corners, whose upper left corner is (x, y)."""
         shape = FancyBboxPatch((x, y), width, height, boxstyle="round,pad=0,rounding_size=8")
         shape.set(**{"facecolor": "none", "edgecolor": "0.8", "linewidth": 1, **kwargs})
         self.ax.add_patch(shape)
@@ -52,7 +55,7 @@ class Canvas:
         self.ax.plot(xs, ys, color=color, linewidth=width, solid_joinstyle="round", **kwargs)
 
     def flow(self, start, end, color, width=1.0, head=6, **kwargs):
-        """Draw a curve from one point to another; `head` is its arrow head's size, or 0."""
+        """Draw a curve from one point to another; `head` is the size of its arrowhead, or 0."""
         (x, y), (end_x, end_y) = start, end
         middle = (x + end_x) / 2
         points = [(x, y), (middle, y), (middle, end_y), (end_x, end_y)]
@@ -76,7 +79,7 @@ class Canvas:
         self._frame(x, y, width, height)
 
     def strip(self, x, y, width, height, vector, limit):
-        """Draw numbers as a row of cells, blue for `-limit` and red for `limit`."""
+        """Draw values as a row of cells, from blue at `-limit` to red at `limit`."""
         top, bottom = y - height / 2, y + height / 2
         self.ax.imshow(
             np.asarray(vector)[np.newaxis],

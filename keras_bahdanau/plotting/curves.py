@@ -1,4 +1,4 @@
-"""Curves: training history, scores by length, reliability, faithfulness of attention."""
+"""Plots of training history, scores by length, reliability, and faithfulness of attention."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -8,11 +8,11 @@ from keras_bahdanau.plotting.figures import check_bands, check_faithfulness, che
 
 
 def plot_history(history, *, ax=None):
-    """Draw training curves: one panel per metric, with training and validation together.
+    """Draw training curves, with one panel per metric for both training and validation.
 
     Args:
-        history: Dict of lists with one value for each epoch, such as `fit(...).history`; None or
-            NaN for an epoch without a value. `"val_loss"` shares the panel of `"loss"`, and so on.
+        history: Dictionary of lists with one value per epoch, such as `fit(...).history`, and None
+            or NaN for epochs without a value. `"val_loss"` shares the panel of `"loss"`, and so on.
         ax: Axes to draw in, one for each panel, or None for a new figure.
 
     Returns:
@@ -20,15 +20,15 @@ def plot_history(history, *, ax=None):
 
     Raises:
         TypeError: If `history` is not a dictionary.
-        ValueError: If `history` is empty, its lists differ in length, or `ax` has the wrong number
-            of axes.
+        ValueError: If `history` is empty, if its lists differ in length, or if `ax` has the wrong
+            number of axes.
     """
     check_history(history)
     lengths = {name: len(values) for name, values in history.items()}
     if len(set(lengths.values())) != 1:
         raise ValueError(
             "`history` must contain at least one metric, with one value for every epoch. "
-            f"Received: lengths={lengths}. Fill epochs without a value with None."
+            f"Received: lengths={lengths}. Use None for epochs without a value."
         )
     metrics = dict.fromkeys(name.removeprefix("val_") for name in history)
     metrics = sorted(metrics, key=lambda metric: metric != "loss")
@@ -39,7 +39,7 @@ def plot_history(history, *, ax=None):
     if len(panels) != len(metrics):
         raise ValueError(
             f"`ax` must contain one axes for each of the metrics {metrics}. "
-            f"Received: {len(panels)} axes. Leave `ax` out for a new figure."
+            f"Received: {len(panels)} axes. Omit `ax` to draw in a new figure."
         )
     for panel, metric in zip(panels, metrics, strict=True):
         _plot_metric(panel, metric, history)
@@ -67,14 +67,13 @@ def _plot_metric(panel, metric, history):
 
 
 def plot_lengths(bands, *, metric="BLEU", counted_in="words", inputs="sentences", ax=None):
-    """Draw the score for each source length, with the number of inputs.
+    """Draw the score for each band of source lengths, with the number of inputs in it.
 
     Args:
-        bands: Sequence of (label, sentences, score), such as the `by_length` of an
-            `Evaluation`.
+        bands: Sequence of (label, sentences, score), such as `by_length` of an `Evaluation`.
         metric: String, the label of the scores.
-        counted_in: String, the unit of the lengths: `Evaluation.counted_in`.
-        inputs: String, the name of the inputs: `Evaluation.inputs`.
+        counted_in: String, the unit of the lengths, such as `Evaluation.counted_in`.
+        inputs: String, the name of the inputs, such as `Evaluation.inputs`.
         ax: Axes to draw in, or None for a new figure.
 
     Raises:
@@ -104,9 +103,9 @@ def plot_lengths(bands, *, metric="BLEU", counted_in="words", inputs="sentences"
 
 
 def plot_reliability(curves, *, ax=None):
-    """Draw a reliability diagram: calibrated confidences lie on the diagonal.
+    """Draw a reliability diagram, in which calibrated confidences follow the diagonal.
 
-    `curves` maps the name of a confidence to a float array `(bins, 3)` from
+    `curves` is a dictionary from the name of a confidence to a float array `(bins, 3)` from
     `evaluation.reliability`. `ax` is the axes to draw in, or None for a new figure. Raises
     ValueError if there is no curve.
 
@@ -115,13 +114,13 @@ def plot_reliability(curves, *, ax=None):
         >>> plot_reliability({"texts": evaluation.reliability(texts.labels, texts.calibrated)})
     """
     if not curves:
-        raise ValueError("`curves` must contain a curve. Received: curves={}. Calibrate first.")
+        raise ValueError("`curves` must not be empty. Received: curves={}. Calibrate a model.")
     if ax is None:
         ax = Figure(figsize=(4.5, 4.5), dpi=150, layout="constrained").subplots()
     ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle="--")
     for name, bins in curves.items():
         ax.plot(bins[:, 0], bins[:, 1], "o-", markersize=4, label=name)
-    ax.set(xlabel="confidence", ylabel="share of right cases", xlim=(0, 1), ylim=(0, 1))
+    ax.set(xlabel="confidence", ylabel="fraction of correct cases", xlim=(0, 1), ylim=(0, 1))
     ax.set_aspect("equal")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize=8)
@@ -129,11 +128,11 @@ def plot_reliability(curves, *, ax=None):
 
 
 def plot_faithfulness(result):
-    """Draw the curves of a `Faithfulness`: one panel for each place where positions are removed.
+    """Draw the curves of a `Faithfulness`, with a panel for each place of removal.
 
-    Solid lines: the most important positions are removed first, so a good order falls early.
-    Dashed lines: they are added first, so a good order rises early. Raises TypeError if `result`
-    is not a `Faithfulness`.
+    For solid lines, the most important positions are removed first, so the line of a good order
+    falls early. For dashed lines, they are added first, so the line of a good order rises early.
+    Raises TypeError if `result` is not a `Faithfulness`.
 
     Example:
         >>> result = evaluation.faithfulness(translator, sentences)
@@ -151,7 +150,7 @@ def plot_faithfulness(result):
             panel.plot(shares, curves[1], color=color, linestyle="--")
         title = "hidden from the attention" if place == "attention" else "replaced in the input"
         panel.set_title(title, fontsize=9)
-        panel.set(xlabel=f"{result.unit} removed or added, %", ylabel="change of log p, nats")
+        panel.set(xlabel=f"{result.unit} removed or added, %", ylabel="change in log p, nats")
         panel.spines[["top", "right"]].set_visible(False)
     lines = panels[0].lines[::2]
     figure.legend(handles=lines, loc="outside lower center", ncols=4, frameon=False, fontsize=8)

@@ -1,4 +1,4 @@
-"""Checks of what figures draw, and files of pictures and animations."""
+"""Checks of the arguments of plots, and writing of pictures and animations to files."""
 
 import io
 from collections.abc import Mapping
@@ -12,13 +12,16 @@ FRAME_COLORS = 64
 
 
 def save_picture(figure, path):
-    """Write a figure to a new file; on FileExistsError, it is kept in a file next to that path."""
+    """Write a figure to a new file.
+
+    If this raises FileExistsError, the figure is kept in another file next to `path`.
+    """
     with new_file(path) as draft:
         figure.savefig(draft)
 
 
 def write_animation(figures, path, seconds=FRAME_SECONDS, last_seconds=None):
-    """Write a looping GIF of figures of one size; the last one may stay longer."""
+    """Write a looping GIF of figures of equal size; the last one may be shown for longer."""
     check_animation_name(path)
     frames = [_frame(figure) for figure in figures]
     durations = [round(1000 * seconds)] * (len(frames) - 1)
@@ -28,9 +31,9 @@ def write_animation(figures, path, seconds=FRAME_SECONDS, last_seconds=None):
 
 
 def _frame(figure):
-    """A figure as an image with few colours."""
+    """Convert a figure to an image with few colours."""
     file = io.BytesIO()
-    figure.savefig(file, format="png")  # at its own size, the only one at which texts fit
+    figure.savefig(file, format="png")  # at the figure's own size, for which its texts are fitted
     return Image.open(file).convert("RGB").quantize(FRAME_COLORS, dither=Image.Dither.NONE)
 
 
@@ -38,58 +41,58 @@ def check_animation_name(path):
     """Raise ValueError unless a path ends in .gif."""
     if not str(path).lower().endswith(".gif"):
         raise ValueError(
-            f"An animation's name must end in .gif. Received: path={str(path)!r}. Rename it."
+            f"The name of an animation must end in .gif. Received: path={str(path)!r}. Rename it."
         )
 
 
 def check_result(result):
-    """Raise TypeError unless it is a `Translation`, or has its tokens and alignment."""
+    """Raise TypeError unless `result` is a `Translation`, or has the same tokens and alignment."""
     if not _has(result, "source_tokens", "target_tokens", "alignment"):
         advice = "result[0]" if _is_list(result) else "translator.translate([text])[0]"
-        raise wrong_type("result", result, "one Translation", f"Give {advice}.")
+        raise wrong_type("result", result, "one Translation", f"Pass {advice}.")
 
 
 def check_picture(picture):
-    """Raise TypeError unless it is the `Picture` of an input."""
+    """Raise TypeError unless `picture` is the `Picture` of an input."""
     if not _has(picture, "columns", "rows", "maps"):
-        raise wrong_type("picture", picture, "a Picture", "Give pipeline.picture(one).")
+        raise wrong_type("picture", picture, "a Picture", "Pass pipeline.picture(one).")
 
 
 def is_trace(trace):
-    """True for a `Trace`."""
+    """Return True for a `Trace`."""
     return _has(trace, "source_tokens", "top_tokens", "query")
 
 
 def check_trace(trace):
-    """Raise TypeError unless it is a `Trace`."""
+    """Raise TypeError unless `trace` is a `Trace`."""
     if _is_list(trace):
-        raise wrong_type("trace", trace, "one Trace", "Give trace[0].")
+        raise wrong_type("trace", trace, "one Trace", "Pass trace[0].")
     if not is_trace(trace):
-        raise wrong_type("trace", trace, "a Trace", "Give translator.trace(text).")
+        raise wrong_type("trace", trace, "a Trace", "Pass translator.trace(text).")
 
 
 def check_history(history):
-    """Raise TypeError unless it is a dictionary."""
+    """Raise TypeError unless `history` is a dictionary."""
     if not isinstance(history, Mapping):
-        raise wrong_type("history", history, "a dictionary of lists", "Give history.history.")
+        raise wrong_type("history", history, "a dictionary of lists", "Pass history.history.")
 
 
 def check_bands(bands):
-    """Raise TypeError unless it is a sequence, such as `Evaluation.by_length`."""
+    """Raise TypeError unless `bands` is a sequence, such as `Evaluation.by_length`."""
     if isinstance(bands, str) or not hasattr(bands, "__iter__"):
         demand = "a sequence of (label, sentences, score)"
-        raise wrong_type("bands", bands, demand, "Give evaluation.by_length.")
+        raise wrong_type("bands", bands, demand, "Pass evaluation.by_length.")
 
 
 def check_faithfulness(result):
-    """Raise TypeError unless it is a `Faithfulness`."""
+    """Raise TypeError unless `result` is a `Faithfulness`."""
     if not _has(result, "curves", "areas", "unit"):
-        advice = "Give evaluation.faithfulness(model, data)."
+        advice = "Pass evaluation.faithfulness(model, data)."
         raise wrong_type("result", result, "a Faithfulness", advice)
 
 
 def wrong_type(name, value, demand, advice):
-    """The TypeError for an argument of the wrong type."""
+    """Return the TypeError to raise for an argument of the wrong type."""
     kind = type(value).__name__
     received = f"a {kind}" if isinstance(value, list | tuple | str) else kind
     return TypeError(f"`{name}` must be {demand}. Received: {received}. {advice}")

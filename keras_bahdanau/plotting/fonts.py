@@ -1,4 +1,4 @@
-"""Fonts with the letters of a text in any script."""
+"""Fonts that contain the characters of texts in any script."""
 
 import functools
 import os
@@ -16,7 +16,7 @@ FILE = "FiraGO-Regular.ttf"
 
 @functools.cache
 def packaged_font():
-    """Path of the packaged font in matplotlib's cache; None if it is not installed."""
+    """Return the path of the packaged font in matplotlib's cache; None if it is not installed."""
     try:
         from pymupdf_fonts import fontbuffers
     except ImportError:
@@ -30,23 +30,23 @@ def packaged_font():
 
 
 def find_fonts():
-    """Paths of the system's fonts and of the packaged one."""
+    """Return the paths of the system's fonts and of the packaged font."""
     return [*font_manager.findSystemFonts(), *filter(None, [packaged_font()])]
 
 
 PREFERRED = "Noto Sans"
-PLACEHOLDERS = "Last Resort"  # matplotlib's fallback font, which has a box for every character
+PLACEHOLDERS = "Last Resort"  # matplotlib's fallback font, which draws every character as a box
 INVISIBLE = {"Cc", "Cf", "Zl", "Zp", "Zs"}
 EAST_ASIAN = {"HANGUL", "HIRAGANA", "KATAKANA"}
 
 
 def families_for(texts):
-    """List of font families that together have every character of the texts.
+    """Return a list of font families that together contain every character of the texts.
 
-    Families of `matplotlib.rcParams["font.family"]` come first, then installed ones, such as the
-    font of `pip install "keras-bahdanau[fonts]"` or of
+    The families in `matplotlib.rcParams["font.family"]` come first. They are followed by installed
+    ones, such as the font from `pip install "keras-bahdanau[fonts]"` or one that was added with
     `matplotlib.font_manager.fontManager.addfont(path)`. Joined letters, as in Devanagari and
-    Arabic, need matplotlib 3.11. A warning names characters without a font.
+    Arabic, need matplotlib 3.11. If no font contains a character, a warning names it.
     """
     families = list(matplotlib.rcParams["font.family"])
     paths = (font_manager.findfont(FontProperties(family=[name])) for name in families)
@@ -73,12 +73,12 @@ def _is_drawn(character):
 def _characters(path):
     try:
         return frozenset(map(chr, font_manager.get_font(path).get_charmap()))
-    except (OSError, RuntimeError):  # gone since matplotlib listed the fonts
+    except (OSError, RuntimeError):  # removed since matplotlib listed the fonts
         return frozenset()
 
 
 def _find_new_fonts():
-    """Add fonts installed since matplotlib last listed them."""
+    """Add fonts that were installed since matplotlib last listed them."""
     known = {entry.fname for entry in font_manager.fontManager.ttflist}
     for path in set(find_fonts()) - known:
         try:
@@ -88,7 +88,7 @@ def _find_new_fonts():
 
 
 def _most_complete(missing):
-    """The listed font with most of these characters; the first one that has all, if any."""
+    """Return the first listed font with all of these characters, or the one with most of them."""
     upright = [
         entry
         for entry in font_manager.fontManager.ttflist
@@ -105,7 +105,7 @@ def _warn(missing):
     fonts = " and ".join(sorted({f"Noto Sans {_script(character)}" for character in missing}))
     examples = "".join(sorted(missing))[:9]
     warnings.warn(
-        f"No installed font has the characters {examples!r}, so boxes replace them. "
+        f"No installed font contains the characters {examples!r}, so they are drawn as boxes. "
         f"Install {fonts} (https://fonts.google.com/noto; on Debian and Ubuntu "
         "`apt install fonts-noto`), or `pip install 'keras-bahdanau[fonts]'` for Devanagari and "
         "Thai, or pass a font file to matplotlib.font_manager.fontManager.addfont(path).",
@@ -114,7 +114,7 @@ def _warn(missing):
 
 
 def _script(character):
-    """Noto's name for the script of a character."""
+    """Return Noto's name for the script of a character."""
     if unicodedata.category(character)[0] == "S":
         return "Symbols"
     name = re.match("[A-Z]*", unicodedata.name(character, ""))[0]

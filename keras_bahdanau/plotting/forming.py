@@ -1,4 +1,4 @@
-"""Alignments as they form during training: an animation, and a page with a slider."""
+"""Animation of how alignments form during training, and a page with a slider for it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,31 +16,31 @@ from keras_bahdanau.plotting.trace_data import packed
 from keras_bahdanau.settings.option import Check, check_value
 
 MODULES = "traces", "elements", "player", "forming"
-SECONDS, LAST_SECONDS = 0.25, 2.5  # per frame, and for the last one
+SECONDS, LAST_SECONDS = 0.25, 2.5  # per frame, and for the last frame
 CURVE_INCHES = 1.5
 LOSS, ENTROPY, NOW = "#1f5ea8", "#e08a1e", "0.3"
 
 
 def animate_alignment(history, path, input=0, seconds=SECONDS):
-    """Write a GIF of how the alignment of one input forms.
+    """Write a GIF that shows how the alignment of one input forms.
 
-    Each frame is a recorded step: the weights, black for 0 and white for 1, and below them
-    curves of the training loss and the entropy of the weights, with a line at the step.
+    Each frame shows a recorded step: the weights, from black for 0 to white for 1, and below them
+    curves of the training loss and of the entropy of the weights, with a line at the step.
 
     Args:
-        history: `AlignmentHistory` of a training, or a dictionary of several by name, drawn side
-            by side, each at its last record up to the step.
+        history: `AlignmentHistory` of a training run, or a dictionary from names to several of
+            them. These are drawn side by side, each at its last record up to the step.
         path: Path of the GIF to write.
-        input: Integer, the input whose alignment is drawn.
-        seconds: Positive number. Duration of a frame; the last one stays for 2.5 seconds.
+        input: Integer, the index of the input whose alignment is drawn.
+        seconds: Positive number. Duration of a frame; the last one is shown for 2.5 seconds.
 
     Returns:
-        Figure of the last frame, for print.
+        Figure of the last frame, for printing.
 
     Raises:
-        TypeError: If `history` has another type.
-        ValueError: If nothing was recorded, there is no such input, `seconds` is not positive, or
-            the path does not end in .gif.
+        TypeError: If `history` has the wrong type.
+        ValueError: If nothing was recorded, if there is no such input, if `seconds` is not
+            positive, or if the path does not end in .gif.
 
     Example:
         >>> still = animate_alignment({"soft": soft, "monotonic": monotonic}, "forming.gif")
@@ -59,14 +59,17 @@ def animate_alignment(history, path, input=0, seconds=SECONDS):
 def write_training_page(history, path, title="How the alignment is learnt"):
     """Write a page with a slider over the training steps, for any browser.
 
-    One offline file with the weights of each recorded input and step, loss and entropy.
+    The page is a single file that works offline. It shows the weights of each recorded input and
+    step, the loss and the entropy.
 
     Args:
-        history: As in `animate_alignment`; several are shown side by side.
+        history: As in `animate_alignment`; several histories are shown side by side.
         path: Path of the file to write.
         title: String, the heading of the page.
 
-    Raises TypeError or ValueError if `history` has no record, or the path does not end in .html.
+    Raises:
+        TypeError: If `history` has the wrong type.
+        ValueError: If `history` has no record, or if the path does not end in .html.
     """
     check_page_name("path", path)
     histories = _histories(history)
@@ -78,16 +81,16 @@ def write_training_page(history, path, title="How the alignment is learnt"):
 
 
 def _histories(history):
-    """Dictionary of histories, each with at least one record."""
+    """Check histories, and return them as a dictionary; each has at least one record."""
     histories = history if isinstance(history, Mapping) else {"": history}
     for name, one in histories.items():
         if not all(hasattr(one, field) for field in ("steps", "alignments", "entropies")):
             demand = "an AlignmentHistory, or a dictionary of them"
-            raise wrong_type("history", one, demand, "Give the callback of a training.")
+            raise wrong_type("history", one, demand, "Pass the callback of a training run.")
         if not one.steps:
             raise ValueError(
-                f"A history must have a record. Received: none in {name or 'history'!r}. Give it "
-                "to `fit` first: callbacks=[history]."
+                f"A history must have a record. Received: none in {name or 'history'!r}. First "
+                "pass it to `fit`: callbacks=[history]."
             )
     if not histories:
         raise ValueError("`history` must have a record. Received: history={}. Train a model.")
@@ -95,12 +98,12 @@ def _histories(history):
 
 
 def _record_at(history, step):
-    """Number of the last record up to a step."""
+    """Return the index of the last record up to a step."""
     return max(0, int(np.searchsorted(history.steps, step, side="right")) - 1)
 
 
 def _frame(histories, number, step):
-    """Figure of one step: for each history a column with a map and curves."""
+    """Draw one step as a figure, with a map and curves in a column for each history."""
     columns = [one.alignments[_record_at(one, step)][number] for one in histories.values()]
     shapes = np.array([column.alignment.shape for column in columns])
     widths = CELL_INCHES * (shapes[:, 1] + 3)  # includes the target labels
@@ -137,7 +140,7 @@ def _draw_curves(ax, history, step):
 
 
 def _history_data(name, history):
-    """JSON of one history, with null for NaN."""
+    """Return the data of one history for JSON, with None for NaN."""
     inputs = []
     for records in zip(*history.alignments, strict=True):
         weights = np.stack([record.alignment for record in records])  # (steps, target, source)

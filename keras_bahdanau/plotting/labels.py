@@ -1,4 +1,4 @@
-"""Labels of figures: tokens or whole words, and titles that fit."""
+"""Labels in figures, which are tokens or whole words, and titles that fit the figure."""
 
 import textwrap
 
@@ -14,7 +14,7 @@ from keras_bahdanau.text.alignments import (
 )
 
 LONGEST = 24  # characters of a token
-SPACE = "␣"  # as in the explorer
+SPACE = "␣"  # the same as in the explorer
 NO_TEXT = ("<s>", END, UNKNOWN)
 POINTS, LINE_INCHES, MARGIN_INCHES, MOST_LINES = 11, 0.21, 0.12, 3
 LETTER = 0.55  # approximate width of a letter in a font of size 1
@@ -22,7 +22,7 @@ SMALLEST_POINTS = 3.0
 
 
 def are_characters(tokens):
-    """True for tokens that are characters, graphemes, spaces, or symbols such as `<PST>▁`."""
+    """Return True if tokens are characters, graphemes, spaces, or symbols such as `<PST>▁`."""
     tokens = [token for token in tokens if token and token not in NO_TEXT]
     return bool(tokens) and all(map(_is_character, tokens))
 
@@ -35,12 +35,15 @@ def _is_character(token):
 
 
 def are_words(tokens):
-    """True if each token is a word, with the mark of its start."""
+    """Return True if each token is a word, marked at its start."""
     return all(token.startswith(WORD_START) for token in tokens if token not in NO_TEXT)
 
 
 def joins_words(words, *sides):
-    """`words` if it is a bool; else False for characters, and for one word of several tokens."""
+    """Return `words` if it is a bool; otherwise whether tokens should be joined into words.
+
+    They should not if they are characters, or a single word of several tokens.
+    """
     if words is not None:
         return words
     return not any(are_characters(tokens) or _is_one_word(tokens) for tokens in sides)
@@ -52,7 +55,7 @@ def _is_one_word(tokens):
 
 
 def labelled_targets(result, words=None):
-    """Weights `(target_time, source_time)` and labels of target tokens, or of joined words."""
+    """Return weights `(target_time, source_time)` and labels of target tokens, or joined words."""
     weights = check_alignment(result.alignment, result.source_tokens, result.target_tokens)
     labels = result.target_tokens
     if joins_words(words, labels):
@@ -61,24 +64,24 @@ def labelled_targets(result, words=None):
 
 
 def token_label(token, longest=LONGEST):
-    """A token without its space mark; a mark on its own becomes a visible space."""
-    text = token.replace(WORD_START, " ").strip()  # a mark in the middle joins two positions
+    """Return a token without its space mark; a bare mark becomes a visible space."""
+    text = token.replace(WORD_START, " ").strip()  # a mark in the middle becomes a space
     return truncated(text or (SPACE if token else ""), longest)
 
 
 def truncated(text, longest):
-    """A text cut to at most `longest` characters, with "…" at the cut."""
+    """Cut a text to at most `longest` characters, with "…" at the cut."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 class FigureTitle:
-    """The text of a result as the title of a figure, in a few lines; "" for no title."""
+    """The text of a result as a figure title of a few lines; "" for no title."""
 
     def __init__(self, text, families):
         self.text, self.families = " ".join(text.split()), families
 
     def wrap(self, width):
-        """Divide the text into lines of `width` inches; return their height in inches."""
+        """Wrap the text to lines of `width` inches, and return their total height in inches."""
         letters = max(8, int(width * 72 / (POINTS * LETTER)))
         self.lines = textwrap.wrap(
             self.text, letters, max_lines=MOST_LINES, placeholder=" …", break_on_hyphens=False
@@ -103,7 +106,7 @@ class FigureTitle:
 
 
 def fit_text(artist, inches):
-    """Shrink a text in a figure to fit a width in inches."""
+    """Shrink a text in a figure so that it fits a width in inches."""
     dpi = artist.get_figure(root=True).dpi
     width = artist.get_window_extent(RendererAgg(1, 1, dpi)).width / dpi
     if width > inches:

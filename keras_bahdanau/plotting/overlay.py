@@ -5,16 +5,17 @@ import numpy as np
 
 # the orange of Okabe and Ito, which colour-blind readers can tell from grey
 ATTENDED = np.array([0.90, 0.62, 0.00])
-TINT, CONTRAST = 0.6, 0.35  # share of orange where attended; remaining contrast elsewhere
+TINT, CONTRAST = 0.6, 0.35  # fraction of orange where attended, remaining contrast elsewhere
 EVEN = 4  # weights below this multiple of the mean stay pale
 # in pixels: width of both maps of a step, height of a name, gap between maps
 MAPS_WIDTH, NAME, GAP = 740, 26, 20
-LOW, HIGH, FLAT = 150, 240, 110  # largest heights in pixels: stacked, side by side, any proportions
-WIDE = 3.0  # width per height above which the maps are stacked
+# maximum heights of maps in pixels: stacked, side by side, and without fixed proportions
+LOW, HIGH, FLAT = 150, 240, 110
+WIDE = 3.0  # maps whose width/height ratio is above this are stacked
 
 
 def colored(picture):
-    """Pixels of a `Picture` in colour, float `(height, width, 3)` in [0, 1]."""
+    """Return the pixels of a `Picture` in colour, float `(height, width, 3)` in [0, 1]."""
     pixels = np.asarray(picture.pixels, np.float64)
     if pixels.ndim == 2:
         pixels = matplotlib.colormaps[picture.colors](pixels)[..., :3]
@@ -22,7 +23,10 @@ def colored(picture):
 
 
 def overlay(picture, shares, smooth=True):
-    """Picture uint8 `(height, width, 3)` with clear, orange attended parts on a dim background."""
+    """Return a uint8 image `(height, width, 3)` with attended parts in orange.
+
+    The background is dimmed.
+    """
     pixels = colored(picture)  # (height, width, 3)
     grey = pixels.mean(axis=-1, keepdims=True)
     background = np.median(grey)
@@ -33,9 +37,10 @@ def overlay(picture, shares, smooth=True):
 
 
 def relative(weights):
-    """Weights `(target_time, source_time)` in [0, 1], relative to the largest one of each token.
+    """Divide weights `(target_time, source_time)` by the largest weight of each token.
 
-    The largest counts as at least four times the mean, so a uniform distribution stays pale.
+    The results are in [0, 1]. The largest weight counts as at least four times the mean, so a
+    uniform distribution stays pale.
     """
     weights = np.asarray(weights, np.float64)
     floor = min(1.0, EVEN / max(1, weights.shape[1]))
@@ -43,7 +48,7 @@ def relative(weights):
 
 
 def spread(cells, shape, smooth=True):
-    """Interpolate cells `(rows, columns)` to pixels `shape`: bilinear, or constant in each cell."""
+    """Interpolate cells `(rows, columns)` to pixels `shape`, bilinearly or with constant cells."""
     down, across = (
         _shares_of_cells(pixels, number, smooth)
         for pixels, number in zip(shape, np.shape(cells), strict=True)
@@ -53,7 +58,7 @@ def spread(cells, shape, smooth=True):
 
 
 def _shares_of_cells(pixels, number, smooth):
-    """Float array `(pixels, number)`: the share of each cell in each pixel along one axis."""
+    """Return the fraction of each cell in each pixel along one axis, float `(pixels, number)`."""
     positions = (np.arange(pixels) + 0.5) / pixels * number - 0.5  # 0 is the centre of cell 0
     if not smooth:
         positions = np.round(positions)
@@ -62,12 +67,12 @@ def _shares_of_cells(pixels, number, smooth):
 
 
 class StepMaps:
-    """Scores and weights of each step of a `Trace`, as maps over its picture."""
+    """Maps of the scores and weights of each step of a `Trace`, over its picture."""
 
     def __init__(self, trace):
         self.picture = trace.picture
         height, width = self.picture.pixels.shape[:2]
-        if self.picture.axis:  # not a spatial axis: any proportions will do
+        if self.picture.axis:  # the axis is not spatial, so any proportions are allowed
             height, width = FLAT, MAPS_WIDTH
         self.below = width > WIDE * height
         room = (MAPS_WIDTH, LOW) if self.below else ((MAPS_WIDTH - GAP) / 2, HIGH)
@@ -95,6 +100,6 @@ class StepMaps:
 
 
 def _normalized(scores):
-    """Scores of each step, scaled to [0, 1] from lowest to highest; 0 if all are equal."""
+    """Scale the scores of each step to [0, 1], from lowest to highest; 0 if all are equal."""
     low, high = scores.min(axis=1, keepdims=True), scores.max(axis=1, keepdims=True)
     return (scores - low) / np.where(high > low, high - low, 1.0)

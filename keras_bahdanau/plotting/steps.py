@@ -1,4 +1,4 @@
-"""The steps of a decoder as a picture: from query to next token."""
+"""Plot of the steps of a decoder, from the query to the next token."""
 
 import numpy as np
 
@@ -15,10 +15,10 @@ from keras_bahdanau.text.alignments import WORD_START, join_subwords
 WIDTH, HEADER, FOOTER, GAP = 1600, 190, 48, 58
 ROW, TOKEN_ROW, SHORTEST_PANEL = 32, 26, 176
 ASKS, SOURCE, SCORES, WEIGHTS, SHARES, KNOWN, NEXT = 24, 290, 566, 740, 924, 1130, 1346
-STRIP, CELLS, LONGEST = 120, 12, 16  # a strip's width, its numbers, and a token's characters
-SMALLEST = 1e-30  # least probability that is not written as 0
-COPYING = 40  # pixels of height for p_gen
-MOST_SOURCES = 100  # most source tokens of a step
+STRIP, CELLS, LONGEST = 120, 12, 16  # width of a strip, values in it, characters of a token
+SMALLEST = 1e-30  # smaller probabilities are written as 0
+COPYING = 40  # height for p_gen in pixels
+MOST_SOURCES = 100  # maximum source tokens of a step
 
 SCORE, WEIGHT, CHOSEN, QUIET = "#7c8da5", "#e6952b", "#2e8b57", "0.78"
 
@@ -28,7 +28,8 @@ STORY = (
 )
 HARD_STORY = (
     "One row is one step: the decoder asks, every source token answers with a score, the scores "
-    "become the chances that the next token comes from there, and each source token predicts it."
+    "become the probabilities that the next token comes from there, and each source token "
+    "predicts it."
 )
 FOR_A_PICTURE = ("source token", "part of the picture")
 FIXED_STORY = (
@@ -38,18 +39,19 @@ FIXED_STORY = (
 
 
 def plot_trace(trace, steps=4, sources=8, animate=None, *, first=0):
-    """Draw how a decoder writes some tokens of a translation, one row per step.
+    """Draw how a decoder writes some tokens of a translation, with one row per step.
 
-    From left to right: the decoder's query, the encoder's states, their scores, the weights, the
-    weighted states, their sum (the context) with the new state, and the most probable next tokens.
-    Vectors are strips of their first numbers. For a picture, scores and weights are heat maps.
+    A row shows, from left to right, the decoder's query, the encoder's states, their scores, the
+    weights, the weighted states, their sum (the context) with the new state, and the most probable
+    next tokens. Vectors are drawn as strips of their first values. For a picture, scores and
+    weights are heat maps.
 
     Args:
         trace: A `Trace`, from `Translator.trace`.
-        steps: Integer from 1 to 100. Largest number of steps.
-        sources: Integer from 1 to 100. Largest number of source tokens, the most attended ones;
-            a picture is always complete.
-        animate: Path of a GIF to write, with at most 100 steps from `first` on, or None.
+        steps: Integer from 1 to 100. Maximum number of steps to draw.
+        sources: Integer from 1 to 100. Maximum number of source tokens to draw, the most attended
+            ones; a picture is always drawn completely.
+        animate: Path of a GIF to write, with at most 100 steps starting at `first`, or None.
         first: Integer. First step, counted from 0.
 
     Returns:
@@ -57,7 +59,7 @@ def plot_trace(trace, steps=4, sources=8, animate=None, *, first=0):
 
     Raises:
         TypeError: If `trace` is not a `Trace`.
-        ValueError: If `steps` or `sources` is out of range, or there is no step `first`.
+        ValueError: If `steps` or `sources` is out of range, or if there is no step `first`.
 
     Example:
         >>> plot_trace(translator.trace("the red car")).savefig("trace.png")
@@ -76,13 +78,13 @@ def plot_trace(trace, steps=4, sources=8, animate=None, *, first=0):
 
 
 def _frames(trace, steps, sources, families):
-    """Yield figures of one size, one per step."""
+    """Yield figures of equal size, one per step."""
     for rows in [[step] for step in steps] or [[]]:
         yield _Walkthrough(trace, steps, sources, families, rows).draw()
 
 
 class _Walkthrough:
-    """Picture of a range of steps of a trace; `rows` are the steps to draw, None for all."""
+    """Figure of a range of steps of a trace; `rows` are the steps to draw, None for all."""
 
     def __init__(self, trace, steps, sources, families, rows=None):
         self.trace, self.rows = trace, steps if rows is None else rows
@@ -142,9 +144,9 @@ class _Walkthrough:
 
     def _context_meaning(self):
         if not self.trace.reads_context:
-            return "shown, but read by nothing"
+            return "shown, but not used"
         total = "$= \\sum_j \\alpha_{ij} h_j$, added up"
-        return total if self.is_sum else "what it reads of the source"
+        return total if self.is_sum else "what it reads from the source"
 
     def _source_columns(self):
         weights = "softmax: they sum to 1" if self.is_softmax else "how much of each?"
@@ -183,7 +185,7 @@ class _Walkthrough:
         self._strip(ASKS, self.middle + 52, trace.query[step], _limit(trace.query))
 
     def _query_name(self, step):
-        """Name of the query, found by comparing it with the states."""
+        """Return the name of the query, found by comparing it with the states."""
         number = query_state(self.trace, step)
         return f"q_{{{step + 1}}}" if number is None else f"= s_{{{number}}}"
 
@@ -288,7 +290,7 @@ class _Walkthrough:
         canvas.text(
             (left + right) / 2,
             y,
-            f"the new state $s_{{{step + 1}}}$ and the chosen token go on to the next step",
+            f"the new state $s_{{{step + 1}}}$ and the chosen token are passed to the next step",
             size=9.5,
             ha="center",
             backgroundcolor="white",
@@ -298,7 +300,7 @@ class _Walkthrough:
         continues = self.marks_source or self.marks_target
         marks = "…x: a piece that continues a word." if continues else "␣: a space."
         text = (
-            f"Strips: the first {CELLS} numbers of a vector, blue below 0, red above.    <s> and "
+            f"Strips: the first {CELLS} values of a vector, blue below 0, red above.    <s> and "
             f"</s>: start and end of a sentence.    {marks}    "
             f"{self._counted()} of {len(self.trace.target_tokens)}."
         )
@@ -316,13 +318,13 @@ class _Walkthrough:
 
 
 def _limit(*arrays):
-    """The value that has the darkest colour in strips of these vectors."""
+    """Return the absolute value that has the darkest colour in strips of these vectors."""
     cells = np.concatenate([np.abs(array[:, :CELLS]).ravel() for array in arrays])
     return max(1e-6, np.quantile(cells, 0.95)) if cells.size else 1.0
 
 
 def _percent(probability):
-    """A probability with two digits, as in the explorer: 12%, 0.012%, 1.2e-6."""
+    """Format a probability with two digits, as in the explorer: 12%, 0.012%, 1.2e-6."""
     if probability < SMALLEST:
         return "0%"
     if probability < 1e-4:
@@ -332,6 +334,6 @@ def _percent(probability):
 
 
 def _label(token, marks):
-    """The label of a token; with `marks`, "…" precedes a token that continues a word."""
+    """Return the label of a token; with `marks`, "…" precedes a token that continues a word."""
     marked = marks and not token.startswith(WORD_START) and token not in NO_TEXT
     return token_label(f"…{token}" if marked else token, LONGEST)

@@ -1,4 +1,4 @@
-"""A picture of a sequence, such as a spectrogram, with the alignment below it."""
+"""Plot of the picture of a sequence, such as a spectrogram, with the alignment below it."""
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -16,30 +16,30 @@ LETTER_POINTS = 36.0  # font size for a row of one inch
 
 
 def plot_time_alignment(result, picture, *, words=None):
-    """Draw the picture of a sequence, and below it, on the same axis, the weights of each token.
+    """Draw the picture of a sequence, and below it the weights of each token on the same axis.
 
-    Each target token is one row. The larger a weight, relative to the largest one of its row, the
+    Each target token has one row. The larger a weight relative to the largest one in its row, the
     darker the cell. Uniform weights stay pale.
 
     Args:
-        result: A `Translation`, or anything as in `plot_alignment`.
+        result: A `Translation`, or any object that `plot_alignment` accepts.
         picture: `Picture` of the input with one row of cells, from `pipeline.picture`.
-        words: Boolean. True for one row per word, the mean of its subwords. None as in
-            `plot_alignment`.
+        words: Boolean. True for one row per word, with the mean weights of its subwords. False and
+            None as in `plot_alignment`.
 
     Returns:
         Figure.
 
     Raises:
-        TypeError: If `result` or `picture` has another type.
-        ValueError: If the alignment does not fit the picture and the tokens, or the picture has
-            several rows of cells.
+        TypeError: If `result` or `picture` has the wrong type.
+        ValueError: If the alignment does not match the picture and the tokens, or if the picture
+            has several rows of cells.
     """
     check_result(result)
     check_picture(picture)
     if picture.rows > 1:
         raise ValueError(
-            "`picture` must have one row of cells, like a recording. "
+            "`picture` must have a single row of cells, like that of a recording. "
             f"Received: a picture of {picture.rows} rows. Draw it with plot_attention_maps."
         )
     weights, labels = labelled_targets(result, words)
@@ -84,7 +84,7 @@ def plot_time_alignment(result, picture, *, words=None):
 
 
 def _fit_figure(above, below, picture, rows, title):
-    """Size both axes by the length of the sequence, and fit the figure to them."""
+    """Set the size of both axes from the length of the sequence, and fit the figure to them."""
     figure = above.figure
     renderer = FigureCanvasAgg(figure).get_renderer()
     outer, inner = below.get_tightbbox(renderer), below.get_window_extent(renderer)

@@ -1,4 +1,4 @@
-"""A trace, or the arrays of any model, as JSON for the explorer."""
+"""Conversion of a trace, or of the arrays of any model, to JSON data for the explorer."""
 
 import base64
 import io
@@ -9,14 +9,17 @@ from PIL import Image
 
 from keras_bahdanau.plotting.labels import NO_TEXT, WORD_START, are_characters
 
-CELLS = 48  # numbers of a vector in a strip
-LEAST = 1e-35  # smallest probability above 0
-LONGEST_SIDE = 640  # pixels of a picture
+CELLS = 48  # values of a vector that a strip shows
+LEAST = 1e-35  # smaller probabilities are raised to this value
+LONGEST_SIDE = 640  # maximum pixels on a side of a picture
 VECTORS = ("values", "context", "query", "embedded", "state")
 
 
 def trace_data(trace):
-    """Data of one `Trace` for the page; vectors in 8 bits, other numbers in 16: see `packed`."""
+    """Return the data of one `Trace` for the page.
+
+    Vectors are packed in 8 bits and other arrays in 16 bits (see `packed`).
+    """
     data = {
         "text": trace.text,
         "score": round(float(trace.score), 4),
@@ -57,7 +60,7 @@ def trace_data(trace):
 
 
 def steps_data(steps):
-    """Data of one `AttentionSteps`: the part of `trace_data` that every model has."""
+    """Return the data of one `AttentionSteps`: the part of `trace_data` that every model has."""
     data = {
         "text": steps.text,
         "source": word_marks(steps.source_tokens),
@@ -72,7 +75,7 @@ def steps_data(steps):
 
 
 def word_marks(tokens):
-    """Tokens with the marks of word starts that the page needs, added if there are none."""
+    """Return tokens with the word start marks that the page needs, added if there are none."""
     if any(token.startswith(WORD_START) for token in tokens) or are_characters(tokens):
         return tokens
     return [token if token in NO_TEXT else f"{WORD_START}{token}" for token in tokens]
@@ -83,7 +86,10 @@ def _importance_data(importance):
 
 
 def packed(array, bits):
-    """Dictionary of 8- or 16-bit integers n in base64, little endian: value = scale * n."""
+    """Pack an array as a dictionary of 8-bit or 16-bit integers n, where value = scale * n.
+
+    The integers are little endian, in base64.
+    """
     array = np.asarray(array, np.float64)
     largest = 2 ** (bits - 1) - 1
     scale = max(np.abs(array).max(initial=0.0), 1e-12) / largest
@@ -93,7 +99,7 @@ def packed(array, bits):
 
 
 def unpacked(data):
-    """Float array from the dictionary of `packed`, exact to half a `scale`."""
+    """Return the float array in a dictionary of `packed`, accurate to half of its `scale`."""
     numbers = np.frombuffer(base64.b64decode(data["data"]), f"<i{data['bits'] // 8}")
     return numbers.reshape(data["shape"]) * data["scale"]
 
@@ -127,10 +133,10 @@ def _picture_data(picture):
 
 
 def _image_url(picture):
-    """The pixels as a PNG in a `data:` URL, with a palette if they are grey."""
+    """Return the pixels as a PNG in a `data:` URL, with a palette if they are grey."""
     pixels = np.rint(255 * np.clip(picture.pixels, 0, 1)).astype(np.uint8)
     image = Image.fromarray(pixels)
-    if picture.axis:  # the page stretches a sequence, so its rows stay
+    if picture.axis:  # the page stretches the picture of a sequence, so the sides are independent
         image = image.resize((min(image.width, LONGEST_SIDE), min(image.height, LONGEST_SIDE)))
     else:
         image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
@@ -144,19 +150,19 @@ def _image_url(picture):
 
 
 def attends(trace):
-    """True if any source token has a weight."""
+    """Return True if any source token has a weight above 0."""
     return bool(trace.weights.any())
 
 
 def is_softmax(trace):
-    """True if the weights are the softmax of the scores."""
+    """Return True if the weights are the softmax of the scores."""
     scores = trace.scores - trace.scores.max(axis=-1, keepdims=True, initial=-np.inf)
     scores = np.exp(scores)
     return np.allclose(scores / scores.sum(axis=-1, keepdims=True), trace.weights, atol=1e-4)
 
 
 def is_sum(trace):
-    """True if c_i = sum_j alpha_ij h_j."""
+    """Return True if c_i = sum_j alpha_ij h_j."""
     # (T, S) @ (S, values_units)
     return trace.context.shape[1:] == trace.values.shape[1:] and np.allclose(
         trace.weights @ trace.values, trace.context, atol=1e-2
@@ -164,7 +170,10 @@ def is_sum(trace):
 
 
 def query_state(trace, step):
-    """Index i of the state s_i, before or after a step, that equals its query, or None."""
+    """Return the index i of the state s_i that equals the query of a step, or None.
+
+    Only the states before and after the step are compared.
+    """
     before = trace.state[step - 1] if step else trace.initial_state
     for number, state in ((step, before), (step + 1, trace.state[step])):
         if np.array_equal(trace.query[step], state):

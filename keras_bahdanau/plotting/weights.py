@@ -1,4 +1,4 @@
-"""Weights of any attention as a map, below a curve, or as highlighted text."""
+"""Plots of the weights of any attention: as a map, below a curve, or as highlighted text."""
 
 import html
 
@@ -10,34 +10,35 @@ from keras_bahdanau.plotting.figures import wrong_type
 from keras_bahdanau.plotting.fonts import families_for
 from keras_bahdanau.plotting.labels import are_characters, token_label
 
-MOST_NUMBERS = 25  # ticks of an axis without labels
+MOST_NUMBERS = 25  # maximum ticks on an axis without labels
 HIGHLIGHT = "255, 165, 0"  # orange, as in `plot_attention_maps`
 
 
 def plot_weights(weights, labels=None, target_labels=None, *, curve=None, largest=None, ax=None):
-    """Draw attention weights as a grey map, black for 0 and white for the largest.
+    """Draw attention weights as a grey map, from black for 0 to white for the largest weight.
 
     Args:
-        weights: Array `(source_time,)`, one row of cells; `(target_time, source_time)`, a map; or
-            `(heads, target_time, source_time)`, a map for each head; all of one example, such as
-            `attention_weights(model, x)["attention"][0]`.
-        labels: Texts of the source positions, or None for numbers. Padding after them, which has
-            no weight, is left out.
+        weights: Array with the weights of one example, such as
+            `attention_weights(model, x)["attention"][0]`. `(source_time,)` is drawn as one row of
+            cells, `(target_time, source_time)` as a map, and `(heads, target_time, source_time)` as
+            a map for each head.
+        labels: Texts of the source positions, or None for numbers. Padding after the last label,
+            which has no weight, is not drawn.
         target_labels: Texts of the target positions, or None for numbers.
-        curve: Array `(source_time,)` or `(source_time, channels)`, such as a time series. It is
-            drawn above the weights, on the same axis, with a gap where it is NaN. Below a curve,
-            dark cells are large weights.
-        largest: Number drawn as the largest weight, to make figures comparable. None for the
+        curve: Array `(source_time,)` or `(source_time, channels)`, such as a time series, or None.
+            It is drawn above the weights on the same axis, with a gap where it is NaN. In a map
+            below a curve, dark cells are large weights.
+        largest: Value that is drawn as the largest weight, to make figures comparable. None for the
             largest of `weights`.
-        ax: Axes to draw one map in; None for a new figure.
+        ax: Axes to draw one map in, or None for a new figure.
 
     Returns:
         Figure.
 
     Raises:
         TypeError: If `weights` is not an array of numbers.
-        ValueError: If the shape is wrong or does not fit labels or curve, a number is not finite,
-            or `ax` is given with heads or a curve.
+        ValueError: If the shape is wrong or does not match labels or curve, if a value is not
+            finite, or if `ax` is given with heads or a curve.
 
     Example:
         >>> plot_weights([0.1, 0.7, 0.2], ["not", "bad", "."]).savefig("weights.png")
@@ -46,7 +47,7 @@ def plot_weights(weights, labels=None, target_labels=None, *, curve=None, larges
     if (ax is not None) + (curve is not None) + (weights.ndim == 3) > 1:
         raise ValueError(
             "Heads, `curve` and `ax` are mutually exclusive. Received: two of them with "
-            f"weights.shape={weights.shape}. Draw one head, or leave `ax` out."
+            f"weights.shape={weights.shape}. Draw one head, or omit `ax`."
         )
     if curve is not None:
         curve = read_numbers("curve", curve, (1, 2), has_gaps=True)
@@ -71,7 +72,7 @@ def plot_weights(weights, labels=None, target_labels=None, *, curve=None, larges
 
 
 def _below_curve(weights, curve, source, target, families, limits):
-    """Figure of a curve `(source_time, [channels])` above bars or a map of the weights."""
+    """Draw a curve `(source_time, [channels])` above bars or a map of the weights."""
     height = 3.5 if weights.ndim == 1 else 2.5 + min(0.25 * len(target), 5.0)
     figure = Figure((8.0, height), dpi=150, layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
@@ -93,25 +94,27 @@ def _below_curve(weights, curve, source, target, families, limits):
 
 
 class HighlightedText(str):
-    """HTML that notebooks render."""
+    """HTML string that notebooks render."""
 
     def _repr_html_(self):
         return str(self)
 
 
 def highlight_text(weights, labels, *, largest=None):
-    """HTML of words on backgrounds: the larger the weight, the darker the background.
+    """Return HTML with words on backgrounds that are the stronger, the larger the weight.
 
     Args:
-        weights: Array `(source_time,)` of one example. The weight is the tooltip of each word.
-        labels: Texts of the words, or of characters; as in `plot_weights`.
+        weights: Array `(source_time,)` of one example. The tooltip of each word is its weight.
+        labels: Texts of the words, or of characters, as in `plot_weights`.
         largest: Number as in `plot_weights`.
 
     Returns:
-        `HighlightedText`, a string that notebooks render. All texts are escaped.
+        `HighlightedText`, a string that notebooks render as HTML. All texts are escaped.
 
     Raises:
-        TypeError, ValueError: As in `plot_weights`.
+        TypeError: If `weights` is not an array of numbers.
+        ValueError: If the shape is wrong or does not match the labels, or if a weight is not
+            finite.
     """
     weights = read_numbers("weights", weights, (1,))
     labels, weights = _fit_labels("labels", labels, weights, axis=-1)
@@ -125,16 +128,19 @@ def highlight_text(weights, labels, *, largest=None):
 
 
 def read_numbers(name, array, ranks, has_gaps=False):
-    """A float array whose number of axes is in `ranks`; NaN is refused unless `has_gaps`."""
+    """Return a float array; the number of its axes must be in `ranks`.
+
+    NaN is allowed only if `has_gaps`. Raises TypeError or ValueError for other arrays.
+    """
     try:
         numbers = np.asarray(array, dtype="float64")
     except (TypeError, ValueError) as error:
-        advice = "Give weights[name][0]." if isinstance(array, dict) else "Give numbers."
+        advice = "Pass weights[name][0]." if isinstance(array, dict) else "Pass numbers."
         raise wrong_type(name, array, "an array of numbers", advice) from error
     if numbers.ndim not in ranks:
         raise ValueError(
             f"`{name}` must have {' or '.join(map(str, ranks))} axes. Received: "
-            f"{name}.shape={numbers.shape}. Give the values of one example: {name}[0]."
+            f"{name}.shape={numbers.shape}. Pass the values of one example: {name}[0]."
         )
     if np.isinf(numbers).any() or not (has_gaps or np.isfinite(numbers).all()):
         raise ValueError(f"`{name}` must be finite. Received: NaN or infinity in {name}.")
@@ -142,7 +148,7 @@ def read_numbers(name, array, ranks, has_gaps=False):
 
 
 def _fit_labels(name, labels, weights, axis):
-    """Labels as texts, and the weights without the padding after them."""
+    """Return labels as texts, and the weights without the padding after the last label."""
     length = weights.shape[axis]
     if labels is None:
         step = max(1, -(-length // MOST_NUMBERS))
@@ -153,11 +159,11 @@ def _fit_labels(name, labels, weights, axis):
 
 
 def _cut(name, length, weights, axis):
-    """The first `length` weights, if all others are zero."""
+    """Return the first `length` weights. Raises ValueError unless all other weights are 0."""
     padding = np.take(weights, range(length, weights.shape[axis]), axis)
     if length > weights.shape[axis] or padding.any():
         raise ValueError(
-            f"`{name}` must fit the {weights.shape[axis]} weights of its axis. Received: {length} "
-            f"of {name}, weights.shape={weights.shape}. Give the labels of the same example."
+            f"`{name}` must match the {weights.shape[axis]} weights on its axis. Received: "
+            f"{length} of {name}, weights.shape={weights.shape}. Pass those of the same example."
         )
     return np.take(weights, range(length), axis)

@@ -123,7 +123,9 @@ def test_each_metric_has_a_name_of_its_own(translator, metric):
 
 @pytest.mark.parametrize("metric", ["blue", ["wer", "blue"], None])
 def test_unknown_metrics_are_refused(translator, metric):
-    with pytest.raises(ValueError, match="must be names out of bleu, chrf, .* Received: metrics="):
+    with pytest.raises(
+        ValueError, match="list of distinct names from bleu, chrf, .* Received: metrics="
+    ):
         MetricCallback(translator, PAIRS, metric)
 
 

@@ -71,9 +71,9 @@ def model(module, toy_translator, monkeypatch):
 @pytest.mark.slow
 def test_a_class_that_is_unknown_is_named_with_the_mend(model, module, command):
     message = (
-        "Keras must know all classes of a translator's file. Received: path='own.keras', unknown "
-        "class 'own>PlainScore': import its module first; on the command line: give --import "
-        "MODULE."
+        "All classes in a translator's file must be registered with Keras. Received: "
+        "path='own.keras', unknown class 'own>PlainScore'. Import its module first, or use "
+        "--import MODULE on the command line."
     )
     with pytest.raises(ValueError) as caught:
         kb.load_pipeline(model)

@@ -71,7 +71,7 @@ def test_a_tag_that_is_no_token_is_refused(model_type, tag, reason):
     subwords = Subwords.train(["<2 fr de>"], 20, model_type=model_type, exact=False)
     with pytest.raises(ValueError, match=f"Received: tag='{tag}', which is {reason} there"):
         require_token(tag, TextSource(subwords))
-    with pytest.raises(ValueError, match="before text. Received: tag='<2fr>' for a source that"):
+    with pytest.raises(ValueError, match="text can have a tag. Received: tag='<2fr>' for a source"):
         require_token(tag, FeatureSource(3))
 
 
@@ -90,7 +90,7 @@ def test_the_tags_that_a_source_has_are_named_where_another_is_refused():
         ({"weight": float("nan")}, "Received: weight=nan"),
         ({"weight": float("inf")}, "Received: weight=inf"),
         ({"weight": "0.5"}, "Received: weight='0.5'"),
-        ({"tag": "to German"}, "one word .* Received: tag='to German' of corpus 'de'"),
+        ({"tag": "to German"}, "one word .* Received: tag='to German' for the corpus 'de'"),
         ({"tag": "<s>"}, "not the name of a special token. Received: tag='<s>'"),
         ({"tag": ""}, "Received: tag=''"),
     ],
@@ -101,7 +101,7 @@ def test_a_corpus_is_checked(settings, message):
 
 
 def test_a_tag_stands_before_text_alone():
-    with pytest.raises(TypeError, match="before text. Received: tag='<2de>' before an input of"):
+    with pytest.raises(TypeError, match="text can have a tag. Received: tag='<2de>' for an input"):
         Corpora([Corpus("de", [([[0.5]], "a")], tag="<2de>")])
 
 

@@ -407,7 +407,7 @@ def test_the_command_teaches_what_a_file_of_hypotheses_says_without_its_worst(tm
         (
             ["pronounce/models/ice", "inflect/models/turkish-medium"],
             None,
-            "translator 2 with other vocabularies than the first",
+            "translator 2 with vocabularies that differ from",
         ),
         (["pronounce/models/ice"], "captions", "of ['ImageSource'], with teacher=['"),
     ],
@@ -470,7 +470,7 @@ def test_an_ensemble_teaches_what_it_translates_in_two_processes(teacher, tmp_pa
         [best.score for best in expected], abs=1e-4
     )
     assert not (directory / "pieces").exists()
-    with pytest.raises(ValueError, match="Received: another teacher than that in "):
+    with pytest.raises(ValueError, match="Received: teacher that differ from those in "):
         teacher_hypotheses(Teacher((teacher,), settings), inputs, directory)
 
 

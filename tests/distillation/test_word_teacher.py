@@ -114,9 +114,9 @@ def test_a_distillation_of_both_levels(teacher, tmp_path):
 
 
 def test_a_distillation_of_words_takes_the_vocabularies_of_the_teacher(teacher, tmp_path):
-    with pytest.raises(ValueError, match="vocabulary='own'. Give vocabulary='teacher'"):
+    with pytest.raises(ValueError, match="vocabulary='own'. Use vocabulary='teacher'"):
         distill(WRONG, PAIRS, tmp_path / "run", teacher, STUDENT)
     (tmp_path / "texts").write_text("eins\n" * len(PAIRS))
-    with pytest.raises(ValueError, match="distillation=1.0, hypotheses='.*texts'. Give a model"):
+    with pytest.raises(ValueError, match="distillation=1.0, hypotheses='.*texts'. Pass a model"):
         distill(WRONG, PAIRS, tmp_path / "run", None, STUDENT, hypotheses=tmp_path / "texts")
     assert not (tmp_path / "run").exists()

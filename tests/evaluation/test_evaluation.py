@@ -239,9 +239,9 @@ def test_targets_that_no_output_can_equal_are_named(translator):
     lowest = SearchOptions(max_length_ratio=0, max_length_offset=3)
     assert long_references_of(batches, PAIRS, translator, fits) == ""
     assert long_references_of(batches, PAIRS, translator, short) == (
-        "1 of 4 targets has more tokens than outputs may have (max_length_ratio 2 * positions of "
+        "1 of 4 targets has more tokens than outputs can have (max_length_ratio 2 * positions of "
         "the source + max_length_offset 0, at most max_length 256), such as 'c a': 'z x z x z x'. "
-        "Outputs are cut there: raise --max-length-ratio, max_length_ratio in Python"
+        "Longer outputs are cut: raise --max-length-ratio, or max_length_ratio in Python"
     )
     line = long_references_of(batches, PAIRS, translator, lowest)
     assert line.startswith("3 of 4 targets have") and "'a b c': 'x y z'" in line

@@ -260,7 +260,7 @@ def test_an_input_without_positions_is_not_replaced():
     ("make", "arguments", "message"),
     [
         (lambda: pooled_classifier(), {"targets": ["a"]}, "`targets` is not for a Keras model"),
-        (lambda: pooled_classifier(), {"layer": "other"}, "The model has pooling"),
+        (lambda: pooled_classifier(), {"layer": "other"}, "Layers of the model: pooling"),
         (lambda: pooled_classifier(), {"steps": 0}, "`steps`"),
         (
             lambda: pooled_classifier(),

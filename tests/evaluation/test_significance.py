@@ -150,7 +150,7 @@ def test_systems_are_compared_with_the_nearest_of_several_answers():
     alone = compare(spoilt(0.2, 1), spoilt(0.25, 2), REFERENCES, samples=100, metrics=["wer"])
     both = compare(spoilt(0.2, 1), spoilt(0.25, 2), several, samples=100, metrics=["wer"])
     assert both[0].score == alone[0].score and both[0].p_value == alone[0].p_value
-    with pytest.raises(ValueError, match="best texts. Received: metrics=.'top2'."):
+    with pytest.raises(ValueError, match="best text for each source. Received: metrics=.'top2'."):
         compare(REFERENCES, REFERENCES, REFERENCES, metrics=["exact", "top2"])
 
 

@@ -119,12 +119,12 @@ def test_features_in_another_place_are_told_apart_from_another_vocabulary():
     last, first = ((TextSource(both, place), both) for place in ("last", "first"))
     check_same_sides([last, last])
     with pytest.raises(
-        ValueError, match="translator 2 with other settings of the source, .*'first'.*'last'"
+        ValueError, match="translator 2 with other source settings, .*'first'.*'last'"
     ):
         check_same_sides([last, first])
     other = Subwords.train(["other"], 20, model_type="char", exact=False)
     for sides in ((TextSource(other, "first"), both), (TextSource(both, "first"), other)):
-        with pytest.raises(ValueError, match="translator 2 with other vocabularies"):
+        with pytest.raises(ValueError, match="translator 2 with vocabularies that differ"):
             check_same_sides([last, sides])
 
 

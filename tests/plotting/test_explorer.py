@@ -132,7 +132,7 @@ def test_arrays_of_any_model_have_a_page(page):
             {"weights": np.ones((3, 5))},
             ValueError,
             r"`weights` must have the shape \(3, 3\): target tokens x source tokens. Received: "
-            r"weights.shape=\(3, 5\). Leave padding out.",
+            r"weights.shape=\(3, 5\). Remove padding.",
         ),
         ({"weights": 2 * np.eye(3)}, ValueError, "must be from 0 to 1. Received: 2 in weights. "),
         ({"weights": np.full((3, 3), np.nan)}, ValueError, "`weights` must be finite. Received: "),

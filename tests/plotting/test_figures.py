@@ -16,50 +16,50 @@ TRACE = trace_of(RED_CAR, VOITURE)
     [
         (
             lambda: plotting.plot_alignment([RESULT]),
-            "`result` must be one Translation. Received: a list. Give result[0].",
+            "`result` must be one Translation. Received: a list. Pass result[0].",
         ),
         (
             lambda: plotting.plot_alignment("text"),
-            "`result` must be one Translation. Received: a str. Give "
+            "`result` must be one Translation. Received: a str. Pass "
             "translator.translate([text])[0].",
         ),
         (
             lambda: plotting.plot_alignment(RESULT, "a.png"),
-            "`picture` must be a Picture. Received: a str. Give pipeline.picture(one).",
+            "`picture` must be a Picture. Received: a str. Pass pipeline.picture(one).",
         ),
         (
             lambda: plotting.plot_attention_maps(RESULT, None),
-            "`picture` must be a Picture. Received: NoneType. Give pipeline.picture(one).",
+            "`picture` must be a Picture. Received: NoneType. Pass pipeline.picture(one).",
         ),
         (
             lambda: plotting.plot_time_alignment((RESULT,), None),
-            "`result` must be one Translation. Received: a tuple. Give result[0].",
+            "`result` must be one Translation. Received: a tuple. Pass result[0].",
         ),
         (
             lambda: plotting.plot_trace(RESULT),
-            "`trace` must be a Trace. Received: Translation. Give translator.trace(text).",
+            "`trace` must be a Trace. Received: Translation. Pass translator.trace(text).",
         ),
         (
             lambda: plotting.plot_trace([TRACE]),
-            "`trace` must be one Trace. Received: a list. Give trace[0].",
+            "`trace` must be one Trace. Received: a list. Pass trace[0].",
         ),
         (
             lambda: plotting.plot_history(RESULT),
-            "`history` must be a dictionary of lists. Received: Translation. Give history.history.",
+            "`history` must be a dictionary of lists. Received: Translation. Pass history.history.",
         ),
         (
             lambda: plotting.plot_lengths(RESULT),
             "`bands` must be a sequence of (label, sentences, score). Received: Translation. "
-            "Give evaluation.by_length.",
+            "Pass evaluation.by_length.",
         ),
         (
             lambda: plotting.write_explorer(RESULT, "page.html"),
             "`traces` must be a list of Traces. Received: Translation. "
-            "Give [translator.trace(text)].",
+            "Pass [translator.trace(text)].",
         ),
         (
             lambda: plotting.write_explorer(None, "page.html"),
-            "`traces` must be a list of Traces. Received: NoneType. Give [translator.trace(text)].",
+            "`traces` must be a list of Traces. Received: NoneType. Pass [translator.trace(text)].",
         ),
     ],
 )

@@ -156,8 +156,8 @@ def test_a_context_that_nothing_reads_has_no_arrow_to_the_next_token():
     assert "from context, last token" in shown and "helps to choose" in shown
     count, shown = arrows_to_the_next(trace_of(RED_CAR, VOITURE, reads_context=False))
     assert count == 4 * 2
-    assert "from each $h_j$, last token" in shown and "read by nothing" in shown
-    assert "chances" in shown and "helps to choose" not in shown
+    assert "from each $h_j$, last token" in shown and "but not used" in shown
+    assert "probabilities" in shown and "helps to choose" not in shown
 
 
 def test_a_decoder_without_attention_is_told_so():

@@ -97,5 +97,7 @@ def test_an_empty_text_is_the_picture_alone():
 
 def test_a_picture_of_several_rows_is_refused():
     picture = picture_of(6)._replace(rows=2)
-    with pytest.raises(ValueError, match="have one row of cells.* Received: a picture of 2 rows"):
+    with pytest.raises(
+        ValueError, match="have a single row of cells.* Received: a picture of 2 rows"
+    ):
         plot_time_alignment(result_of(["▁a"], 6), picture)

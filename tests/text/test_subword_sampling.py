@@ -293,5 +293,5 @@ def test_unusable_settings_are_refused(subwords, settings, message):
 @pytest.mark.parametrize("model_type", ["char", "word"])
 def test_only_bpe_and_unigram_are_sampled(model_type):
     subwords = Subwords.train(["a b c"], 7, model_type=model_type, exact=False)
-    with pytest.raises(ValueError, match=f"Received: a model of the type '{model_type}'"):
+    with pytest.raises(ValueError, match=f"Received: a model of type '{model_type}'"):
         SubwordSampler(subwords.model, 0.1)

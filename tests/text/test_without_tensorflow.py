@@ -13,8 +13,8 @@ PAIRS = [("the cat sat", "le chat"), ("a dog ran home", "un chien")] * 3
 TEXTS = ["the cat", "", "猫 le chien", "a\x00 dog"]
 LINE = (
     "needs the package tensorflow-text, which has no wheel for Windows. Received: "
-    "import of tensorflow_text halted; None in sys.modules. Install it, or export with ids in "
-    "place of text: --format saved-model-ids, or litert."
+    "import of tensorflow_text halted; None in sys.modules. Install it, or export a "
+    "model that reads ids instead of text: --format saved-model-ids, or litert."
 )
 
 
