@@ -170,8 +170,8 @@ def test_a_measure_has_one_scale_for_all_steps_and_sides(trace, visit):
         1
     ].argmax()  # the word with the largest weight, with a slope of 0.1 to 0.3
     assert by_gradient["narration"].endswith(
-        "By gradient x input, the end token counts most, +0.400; "
-        f"“\u2068{RED_CAR[first][1:]}\u2069”, which has the largest weight, counts "
+        "According to gradient x input, the end token matters most (+0.400); "
+        f"“\u2068{RED_CAR[first][1:]}\u2069”, which has the largest weight, has "
         f"+{SLOPES[1, first]:.3f}."
     )
     without = visit["without"]
@@ -190,9 +190,9 @@ def test_arrays_of_any_model_have_weights_and_measures_alone(visit):
     assert seen["sources"] == ["not", "bad", "."] and seen["effects"] == ["+1.50", "−0.75", "0.00"]
     assert seen["narration"] == (
         "Step 1 of 1. “\u2068bad\u2069” gets 75% of the attention, “\u2068not\u2069” 20%. The "
-        "output is “\u2068positive\u2069”, with a probability of 90%. By gradient x input, "
-        "“\u2068not\u2069” counts most, +1.50; “\u2068bad\u2069”, which has the largest weight, "
-        "counts −0.75."
+        "output is “\u2068positive\u2069”, with a probability of 90%. According to gradient x "
+        "input, “\u2068not\u2069” matters most (+1.50); “\u2068bad\u2069”, which has the largest "
+        "weight, has −0.75."
     )
 
 
@@ -201,7 +201,7 @@ def test_it_claims_a_sum_of_a_context_that_is_one_alone(visit):
     assert visit["first"]["sums"] == ["Add up: context c₂ = Σⱼ αᵢⱼ hⱼ"]
     assert visit["first"]["shares"] == len(RED_CAR)
     other = visit["others"][2]
-    assert other["sums"] == ["Context c₁, what the decoder reads of the source"]
+    assert other["sums"] == ["Context c₁, what the decoder reads from the source"]
     assert other["shares"] == 0
 
 

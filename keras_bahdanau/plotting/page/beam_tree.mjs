@@ -1,4 +1,4 @@
-// The tree of a beam search: every hypothesis that it held, the pruned ones included.
+// The tree of a beam search: every hypothesis that it kept at some step, including pruned ones.
 
 import { placed } from "./branches.mjs";
 import { html, label, roving, svg } from "./elements.mjs";
@@ -6,7 +6,7 @@ import { chance, quoted, signed } from "./wording.mjs";
 
 const COLUMN = 104, ROW = 32, WIDTH = 84, HEIGHT = 24, MARGIN = 12, START = 26;  // pixels
 
-/** `{element, show(step)}` of a trace with a tree; `go` as in `sentenceOf`. */
+/** Return `{element, show(step)}` for a trace with a tree; `go` is as in `sentenceOf`. */
 export function beamTreeOf(trace, { go }) {
   const { tree } = trace;
   const layout = placed(tree.parents, tree.path);
@@ -49,10 +49,10 @@ function kindsOf({ tokens, path, kept }) {
 
 function counted(kinds) {
   const pruned = kinds.filter((kind) => kind === "pruned").length;
-  return `${kinds.length} hypotheses were held, ${pruned} of them pruned. Choose one to read it.`;
+  return `The search had ${kinds.length} hypotheses, of which ${pruned} were pruned. Choose one to read it.`;
 }
 
-/** The hypothesis of a node, and what became of it. */
+/** Describe the hypothesis of a node, and whether it was kept. */
 function told(tree, node, kind) {
   const tokens = [];
   for (let one = node; one >= 0; one = tree.parents[one]) tokens.unshift(tree.tokens[one]);
@@ -89,7 +89,7 @@ function nodeOf(token, node, { columns, rows }, kind, { name, say, choose }) {
     svg("text", { x: x + WIDTH / 2, y: y + HEIGHT / 2, "text-anchor": "middle", "dominant-baseline": "central" }, label(token, 9)));
 }
 
-/** The node that an arrow key leads to: parent, first child, or the next row of a column. */
+/** Return the node that an arrow key leads to: the parent, the first child, or the next row of a column. */
 function neighbour(node, key, tree, { columns, rows, children }) {
   if (key === "ArrowLeft") return tree.parents[node];
   if (key === "ArrowRight") return children[node][0];

@@ -1,11 +1,12 @@
-// Places for the nodes of a tree: a column for each step, and a row for each branch.
+// Layout of the nodes of a tree, with a column for each step and a row for each branch.
 
 /**
- * Columns and rows of nodes, from the numbers of their parents, -1 for the root, which come first.
+ * Return the columns and rows of nodes as {columns, rows, children, count}.
  *
- * A branch keeps its row from where it leaves its parent to its last node. It takes the first row below
- * its parent's that nothing else has in these columns, so that rows are used again after a dead end.
- * `path` has the nodes whose branch has row 0. -> {columns, rows, children, count}
+ * `parents` contains the number of each node's parent, or -1 for the root; a parent comes before its children.
+ * `path` contains the nodes of the branch in row 0. A branch stays in one row from where it leaves its parent to
+ * its last node. It gets the first row below its parent's row that is free in these columns, so that rows are
+ * used again after a branch ends.
  */
 export function placed(parents, path) {
   const children = parents.map(() => []);
@@ -20,17 +21,17 @@ export function placed(parents, path) {
   const before = (one, other) => first.has(other) - first.has(one) || ends[other] - ends[one] || one - other;
   for (const siblings of [roots, ...children]) siblings.sort(before);
   const rows = Array(parents.length).fill(0);
-  const taken = [];  // of each row, pairs of a first and a last column
+  const taken = [];  // for each row, pairs of a first and a last column
 
   function place(node, above) {
     const branch = [node];
     while (children[branch.at(-1)].length) branch.push(children[branch.at(-1)][0]);
-    const [from, to] = [columns[node] - 0.5, columns[branch.at(-1)]];  // with the room of its curve
+    const [from, to] = [columns[node] - 0.5, columns[branch.at(-1)]];  // including the space for its curve
     let row = above;
     while ((taken[row] ?? []).some(([start, end]) => start <= to && from <= end)) ++row;
     (taken[row] ??= []).push([from, to]);
     for (const one of branch) rows[one] = row;
-    // those that leave last are nearest, and so no curve crosses another
+    // branches that leave last are placed nearest, so that no curves cross
     for (const one of branch.toReversed()) children[one].slice(1).forEach((child) => place(child, row + 1));
   }
 

@@ -1,4 +1,4 @@
-// Elements of the page, and tokens as a reader sees them.
+// Creation of elements of the page, and display of tokens.
 
 const SVG = "http://www.w3.org/2000/svg";
 const WORD_START = "\u2581";
@@ -6,12 +6,12 @@ const NAMES = new Map(Object.entries({ "": "padding", "<pad>": "padding", "<s>":
 const WIDE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
 const FROM_THE_RIGHT = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
 
-/** An element of HTML with attributes and children: elements, or strings. */
+/** Create an HTML element with attributes and children, which are elements or strings. */
 export function html(name, attributes = {}, ...children) {
   return filled(document.createElement(name), attributes, children);
 }
 
-/** The same of SVG. */
+/** Create an SVG element with attributes and children. */
 export function svg(name, attributes = {}, ...children) {
   return filled(document.createElementNS(SVG, name), attributes, children);
 }
@@ -26,12 +26,12 @@ function filled(element, attributes, children) {
   return element;
 }
 
-/** The element of that id. */
+/** Return the element with an id. */
 export function byId(id) {
   return document.getElementById(id);
 }
 
-/** A piece as it is read, without the mark of a word's start; wide letters count as two. */
+/** Return a piece for display, without the mark of a word's start; wide letters count as two. */
 export function label(token, longest = 24) {
   const text = NAMES.get(token) ?? token.replaceAll(WORD_START, " ").trim();
   const characters = [...text];
@@ -42,27 +42,27 @@ export function label(token, longest = 24) {
   return `${characters.slice(0, count).join("")}…`;
 }
 
-/** True for a piece that goes on with the word before it. */
+/** Return true for a piece that continues the previous word. */
 export function goesOn(token, place) {
   return place > 0 && !NAMES.has(token) && !token.startsWith(WORD_START);
 }
 
-/** True for a token that is a mark of the model, no text. */
+/** Return true for a special token of the model, which is not text. */
 export function isMark(token) {
   return NAMES.has(token);
 }
 
-/** "rtl" for tokens of a script that is written from the right. */
+/** Return "rtl" for tokens in a script that is written from right to left, otherwise "ltr". */
 export function directionOf(tokens) {
   return FROM_THE_RIGHT.test(tokens.join("")) ? "rtl" : "ltr";
 }
 
-/** An index in letters below the line, such as that of h₃. */
+/** Return an index in subscript digits, as in h₃. */
 export function subscript(number) {
   return [...String(number)].map((digit) => "₀₁₂₃₄₅₆₇₈₉"[digit] ?? "₋").join("");
 }
 
-/** Give the focus to one of elements with arrows: they are one stop of the tab key. */
+/** Let arrow keys move the focus among elements, which are a single tab stop. */
 export function roving(elements, move) {
   elements.forEach((element, place) => {
     element.setAttribute("tabindex", place ? -1 : 0);

@@ -1,4 +1,4 @@
-// The page: a panel for each side of an input, and below them the step of the chosen side.
+// The page, with a panel for each side of an input, and the step of the chosen side below.
 
 import { beamTreeOf } from "./beam_tree.mjs";
 import { byId, html, label } from "./elements.mjs";
@@ -10,15 +10,15 @@ import { readTraces } from "./traces.mjs";
 import { weightMapOf } from "./weight_map.mjs";
 import { explained, introduced, narrated } from "./wording.mjs";
 
-const LONGEST = 60;  // characters of an input in the list
+const LONGEST = 60;  // maximum characters of an input in the list
 
 const { labels, inputs } = readTraces(byId("data").textContent);
 const NOTHING = "nothing";
 const shown = { input: null, side: null, measure: null };  // the name of a measure, or `NOTHING`
-let chosen = null;  // by the reader, likewise
+let chosen = null;  // the measure that the reader chose, or `NOTHING`
 let panels = [], views = [];
 
-/** Call `point(position)` of all that shows the chosen side. */
+/** Call `point(position)` of every view that shows the chosen side. */
 function point(position) {
   for (const view of [panels[shown.side], ...views]) view.point?.(position);
   for (const row of byId("comparing").querySelectorAll("tr[data-position]")) {
@@ -42,7 +42,7 @@ function showInput(input) {
   offerMeasures([...new Set(sides.flatMap((trace) => [...trace.measures.keys()]))]);
 }
 
-/** Let the reader choose one of an input's measures; what was chosen stays where there is such. */
+/** Let the reader choose one of an input's measures; the previous choice stays if the input has that measure. */
 function offerMeasures(names) {
   const options = [...names, NOTHING];
   shown.measure = options.includes(chosen) ? chosen : options[0];
@@ -80,7 +80,7 @@ function showSide(side) {
   if (choice) choice.checked = true;
 }
 
-/** Put a view into its section, which is hidden where there is none. */
+/** Put a view into its section, which is hidden if there is no view. */
 function fill(id, view) {
   byId(id).hidden = !view;
   byId(id).querySelector(".view")?.remove();

@@ -1,10 +1,10 @@
-// The page of a training: for each history a table of weights and its curves, at the step of the slider.
+// The page of a training run: a table of weights and curves for each history, at the step of the slider.
 
 import { byId, html, label, svg } from "./elements.mjs";
 import { Player } from "./player.mjs";
 import { unpacked } from "./traces.mjs";
 
-const [WIDTH, HEIGHT] = [300, 90];  // of the curves
+const [WIDTH, HEIGHT] = [300, 90];  // size of the curves
 const histories = JSON.parse(byId("data").textContent).map((history) => ({
   ...history,
   inputs: history.inputs.map((input) => ({ ...input, weights: unpacked(input.weights) })),
@@ -13,12 +13,12 @@ const steps = [...new Set(histories.flatMap((history) => history.steps))].sort((
 const count = Math.min(...histories.map((history) => history.inputs.length));
 let views = [], shown = null;
 
-/** Number of the last record of a history up to a step. */
+/** Return the index of the last record of a history up to a step. */
 function recordAt(history, step) {
   return Math.max(0, history.steps.filter((recorded) => recorded <= step).length - 1);
 }
 
-/** `{element, show(step)}` of one history and input. */
+/** Return `{element, show(step)}` for one history and input. */
 function viewOf(history, number) {
   const { source, target, weights } = history.inputs[number];
   const heads = source.map((token) => html("th", { scope: "col" },
@@ -47,7 +47,7 @@ function viewOf(history, number) {
   };
 }
 
-/** Loss and entropy of a history over its steps, with a line at one record. */
+/** Draw the loss and entropy of a history over its steps, with a line at one record. */
 function curvesOf(history) {
   const last = Math.log1p(history.steps.at(-1)) || 1;
   const xOf = (record) => (WIDTH * Math.log1p(history.steps[record])) / last;
@@ -77,7 +77,7 @@ const player = new Player(Array.from({ length: count }, () => [{ target: steps }
     shown = input;
   }
   for (const view of views) view.show(steps[step]);
-  byId("narration").textContent = `Step ${steps[step].toLocaleString("en")} of ${steps.at(-1).toLocaleString("en")} of the training.`;
+  byId("narration").textContent = `Step ${steps[step].toLocaleString("en")} of ${steps.at(-1).toLocaleString("en")} of the training run.`;
 }, 500);
 
 byId("inputs").append(...Array.from({ length: count }, (_, input) => html("option", { value: input },

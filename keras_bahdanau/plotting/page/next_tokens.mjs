@@ -1,10 +1,10 @@
-// The most probable next tokens of a step, and what the text becomes with the second best.
+// The most probable next tokens of a step, and the text that follows after the second best one.
 
 import { html, isMark, label, subscript } from "./elements.mjs";
 import { named, stage } from "./step_table.mjs";
 import { chance, quoted, signed } from "./wording.mjs";
 
-/** Fill `place` with a step. */
+/** Fill the element `place` with a step. */
 export function showNext(place, trace, step) {
   place.querySelector("h2").textContent = `Step ${step + 1}: the next token`;
   place.querySelector(".content")?.remove();
@@ -16,9 +16,9 @@ function reading(trace, step) {
   const limit = trace.limits.values;
   return html("div", { class: "asking" },
     stage(5, "Write"),
-    ...(trace.readsContext ? [named(context, trace.context[step], limit, "what it reads of the source")] : []),
+    ...(trace.readsContext ? [named(context, trace.context[step], limit, "what it reads from the source")] : []),
     named(`last token y${subscript(step)}`, trace.embedded[step], trace.limits.embedded, "its embedding"),
-    named(`new state s${subscript(step + 1)}`, trace.state[step], trace.limits.state, "what goes on to the next step"));
+    named(`new state s${subscript(step + 1)}`, trace.state[step], trace.limits.state, "which is passed to the next step"));
 }
 
 function chances(trace, step) {
@@ -40,7 +40,7 @@ function whatIf(trace, step) {
   if (!other) return [];
   const better = other.score > trace.score ? "better" : "worse";
   return [html("div", { class: "what-if" },
-    html("h3", {}, `What if it took ${quoted(other.token)} (${chance(Math.exp(other.logProb))})?`),
+    html("h3", {}, `What if it chose ${quoted(other.token)} (${chance(Math.exp(other.logProb))})?`),
     html("p", { dir: "auto", class: "text" }, other.text || "The text ends here, empty."),
-    html("p", { class: "hint" }, `score ${signed(other.score, 2)}, ${better} than ${signed(trace.score, 2)} of this text`))];
+    html("p", { class: "hint" }, `score ${signed(other.score, 2)}, ${better} than the ${signed(trace.score, 2)} of this text`))];
 }

@@ -1,13 +1,13 @@
-// The picture of an input: a grid with its regions, or a sequence such as a spectrogram with its seconds.
+// The picture of an input: a grid with its regions, or a sequence with its axis, such as a spectrogram.
 
 import { html, roving, svg } from "./elements.mjs";
 import { nameOf, percent } from "./wording.mjs";
 
-const EVEN = 4;  // weights below so many times the mean stay pale
-const LAST_LABEL = 0.82;  // of the axis, whose end has its unit
+const EVEN = 4;  // weights below this multiple of the mean stay pale
+const LAST_LABEL = 0.82;  // labels end at this fraction of the axis, whose unit is at the end
 const LABELS = [0.1, 0.2, 0.25, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
-/** The source side of a panel: `element`, `anchors` (one a position), `show` and `point`. */
+/** Return the source side of a panel: `element`, `anchors` (one per position), `show` and `point`. */
 export function pictureOf(trace, point) {
   const { picture } = trace;
   const isGrid = picture.rows > 1;
@@ -46,7 +46,7 @@ export function pictureOf(trace, point) {
   };
 }
 
-/** Squares of a position in a grid; in a sequence a bar as high as its share. */
+/** Return the squares of a position in a grid, or a bar as high as its share in a sequence. */
 function shapeOf({ positions, reduction, places, rows }, position, isGrid, share = 1) {
   const first = position * reduction;
   const last = Math.min(positions, first + reduction);
@@ -59,7 +59,7 @@ function shapeOf({ positions, reduction, places, rows }, position, isGrid, share
   return shape;
 }
 
-/** Weights of a step relative to the largest one, which counts as four times the mean at least. */
+/** Return the weights of a step relative to the largest one, which counts as at least four times the mean. */
 function shares(trace, step) {
   const weights = Array.from(trace.weights[step] ?? trace.source.map(() => 0));
   const most = Math.max(Math.min(1, EVEN / Math.max(1, weights.length)), ...weights);

@@ -1,4 +1,4 @@
-// The place in the page, as input, side and step, and all that moves it.
+// The current place in the page (input, side and step), and the controls that change it.
 
 import { byId } from "./elements.mjs";
 
@@ -6,7 +6,7 @@ const PAUSE = 1600;
 const OWN_KEYS = "input, select, textarea, [role=button], td, [contenteditable]";
 
 export class Player {
-  /** `inputs`: lists of traces; `show(place)`: called when the place changes; `pause`: milliseconds of a step. */
+  /** `inputs` are lists of traces, `show(place)` is called when the place changes, `pause` is in ms per step. */
   constructor(inputs, show, pause = PAUSE) {
     this.inputs = inputs;
     this.show = show;
@@ -30,7 +30,7 @@ export class Player {
     return this.trace.target.length;
   }
 
-  /** Go to a place, of which parts may be left out; what does not exist becomes the nearest. */
+  /** Go to a place. Missing parts stay the same, and numbers out of range become the nearest valid ones. */
   go(change) {
     const place = { ...this.place, ...change };
     place.input = within(place.input, this.inputs.length);
@@ -42,7 +42,7 @@ export class Player {
     try {
       history.replaceState(null, "", address);
     } catch {
-      // browsers refuse too many of them in a short time, and some frames have none
+      // browsers limit how often this may be called, and some frames have no history
     }
     const [step, last] = [place.step, Math.max(0, this.steps - 1)];
     byId("slider").max = Math.max(1, this.steps);
@@ -55,7 +55,7 @@ export class Player {
     this.show(place);
   }
 
-  /** Go to the place that the address names. */
+  /** Go to the place in the address. */
   follow() {
     const numbers = location.hash.slice(1).split(".").map(Number);
     const valid = numbers.length === 3 && numbers.every(Number.isInteger);
@@ -63,7 +63,7 @@ export class Player {
     this.go({ input, side, step });
   }
 
-  /** Do what a key stands for; true if it stands for anything. */
+  /** Perform the action of a key; returns true if it has one. */
   press(key) {
     const { step } = this.place;
     const goals = { Home: 0, ArrowLeft: step - 1, ArrowRight: step + 1, End: this.steps - 1 };

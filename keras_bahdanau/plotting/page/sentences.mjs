@@ -1,18 +1,19 @@
-// Source and target of one side, and curves between them as wide as the weights.
+// Source and target of one side, joined by curves that are as wide as the weights.
 
 import { directionOf, goesOn, html, label, subscript, svg } from "./elements.mjs";
 import { pictureOf } from "./pictures.mjs";
 import { confidenceOf, mostAttended } from "./traces.mjs";
 import { chance, nameOf, percent, quoted, signed } from "./wording.mjs";
 
-const WIDEST = 16, LEAST = 0.03, MOST = 8;  // pixels of weight 1; what has a curve, and how many of a step
-const MUCH = 0.2;  // weight of a token that is marked with the other side
+// width of weight 1 in pixels; smallest weight with a curve; maximum number of curves of a step
+const WIDEST = 16, LEAST = 0.03, MOST = 8;
+const MUCH = 0.2;  // smallest weight for which a token is highlighted together with the other side
 
 /**
- * The panel of one side.
+ * Return the panel of one side.
  *
- * `name` is its heading; `go(step)` and `point(position)` are called when a reader chooses a step, and
- * looks at a source position or at none, null.
+ * `name` is its heading. `go(step)` is called when a reader chooses a step, and `point(position)` when a reader
+ * points at a source position, or at none (null).
  */
 export function sentenceOf(trace, name, { go, point }) {
   let [now, pointed, peeked] = [0, null, null];  // a step, a source position, a step
@@ -69,7 +70,7 @@ export function sentenceOf(trace, name, { go, point }) {
   };
 }
 
-/** From the lower edge of one box to the upper edge of another. */
+/** Return a curve from the lower edge of one box to the upper edge of another. */
 function curve(from, to, frame) {
   const [x, y] = [from.left + from.width / 2 - frame.left, from.bottom - frame.top];
   const [endX, endY] = [to.left + to.width / 2 - frame.left, to.top - frame.top];
@@ -100,7 +101,7 @@ function sourceRow(trace, point) {
   };
 }
 
-/** Words for the steps that attend to a position most. */
+/** Describe the steps that attend to a position most. */
 function readOf(trace, position) {
   const steps = [...trace.target.keys()].filter((step) => trace.weights[step][position] >= LEAST);
   steps.sort((one, other) => trace.weights[other][position] - trace.weights[one][position]);

@@ -1,30 +1,30 @@
-// One step from query to context: scores beside weights, a measure of importance beside them, and the weighted
-// sum of the encoder's states. A trace of arrays has weights and measures alone.
+// One step from query to context: scores, weights, a measure of importance next to them, and the weighted sum of
+// the encoder's states. A trace of arrays has only weights and measures.
 
 import { html, label, subscript } from "./elements.mjs";
 import { mostAttended } from "./traces.mjs";
 import { amount, placeOf, signed } from "./wording.mjs";
 
-const MOST = 24, MOST_PARTS = 10;  // source tokens of a step, and parts of a picture
-const BELOW = [44, 108, 196], ABOVE = [206, 62, 50];  // blue and red, which all eyes tell apart
-const NO_SUM = "what the decoder reads of the source";
+const MOST = 24, MOST_PARTS = 10;  // maximum source tokens of a step, and parts of a picture
+const BELOW = [44, 108, 196], ABOVE = [206, 62, 50];  // blue and red that colour-blind readers can distinguish
+const NO_SUM = "what the decoder reads from the source";
 
-/** Fill `place` with a step; `point(position)` is called as in `sentenceOf`, `measure` may be null. */
+/** Fill the element `place` with a step; `point` is as in `sentenceOf`, and `measure` may be null. */
 export function showStep(place, trace, step, point, measure) {
   place.querySelector("h2").textContent = `Step ${step + 1}: ${trace.values ? "from query to context" : "weights"}`;
   place.querySelector(".content")?.remove();
   const parts = trace.values ? [asking(trace, step)] : [];
   if (trace.attends) parts.push(html("div", { class: "scroll" }, table(trace, step, point, measure)));
-  else parts.push(html("p", { class: "hint" }, "This decoder does not attend: it has no scores and no weights."));
+  else parts.push(html("p", { class: "hint" }, "This decoder has no attention, and so no scores and no weights."));
   place.append(html("div", { class: "content" }, ...parts));
 }
 
-/** A number in a circle, and what is done there. */
+/** Return a number in a circle, followed by the name of a stage. */
 export function stage(number, text) {
   return html("span", { class: "stage" }, html("b", {}, String(number)), ` ${text}`);
 }
 
-/** A vector as a strip with a cell for each number: strong colours for `limit`, none for 0. */
+/** Draw a vector as a strip with a cell for each value: full colour for `limit`, none for 0. */
 function strip(vector, limit, name) {
   const canvas = html("canvas", { class: "strip", width: Math.max(1, vector.length), height: 1, role: "img", "aria-label": name, title: name });
   const context = canvas.getContext("2d");
@@ -37,7 +37,7 @@ function strip(vector, limit, name) {
   return canvas;
 }
 
-/** A strip with its name. */
+/** Return a strip with its name. */
 export function named(name, vector, limit, meaning) {
   return html("div", { class: "named" }, html("span", {}, name), strip(vector, limit, `${name}, ${meaning}`));
 }
@@ -48,7 +48,7 @@ function asking(trace, step) {
   return html("div", { class: "asking" },
     stage(1, "Ask"),
     html("span", { class: "written" }, "last token ", html("bdi", { class: "token" }, label(trace.input[step]))),
-    named(name, trace.query[step], trace.limits.query, "what the decoder asks with"));
+    named(name, trace.query[step], trace.limits.query, "which is compared with the encoder's states"));
 }
 
 function table(trace, step, point, measure) {
@@ -94,7 +94,7 @@ function rowOf(trace, step, position, highest, point, measure) {
   return line;
 }
 
-/** Cells of a row with state, score and share around those in the middle. */
+/** Return the cells of a row: state and score before the cells in the middle, and the weighted state after them. */
 function wholeRow(trace, step, position, highest, middle) {
   const [value, weight, name] = [trace.values[position], trace.weights[step][position], `h${subscript(position + 1)}`];
   const shares = value.map((number) => weight * number);
@@ -111,7 +111,7 @@ function measureCell({ values, limit }, step, position) {
   return barCell(value, limit, value < 0 ? "score measure below" : "score measure", (number) => amount(number, limit));
 }
 
-/** A bar to the left or the right of 0, half as long as the cell for `limit`. */
+/** Return a bar to the left or the right of 0, which is half as long as the cell for `limit`. */
 function barCell(value, limit, classes, figure) {
   return html("td", {},
     html("span", { class: classes, "--score": (value / limit).toFixed(4) }, html("i")),

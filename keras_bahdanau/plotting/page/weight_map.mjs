@@ -1,12 +1,12 @@
-// All weights of a trace, or a measure of importance, as a table: a row for each step, a column for each part of
-// the source.
+// All weights of a trace, or a measure of importance, as a table with a row for each step and a column for each
+// part of the source.
 
 import { html, label, roving } from "./elements.mjs";
 import { amount, nameOf, percent, quoted } from "./wording.mjs";
 
-const MOST_COLUMNS = 64;  // more positions share a column, which has the largest of their weights
+const MOST_COLUMNS = 64;  // if there are more positions, several share a column, which shows their largest weight
 
-/** `{element, show(step), point(position)}`; `go` and `point` as in `sentenceOf`, a measure in place of weights. */
+/** Return `{element, show(step), point(position)}` for the weights, or for a measure; `go` is as in `sentenceOf`. */
 export function weightMapOf(trace, { go, point }, measure = null) {
   const size = Math.max(1, Math.ceil(trace.source.length / MOST_COLUMNS));
   const firsts = [];
@@ -45,7 +45,7 @@ function columnName(trace, first) {
   return html("span", { class: [...text].length > 1 ? "upright" : null }, html("bdi", {}, text));
 }
 
-/** A cell with full colour for the weight `strongest`: many parts of a picture share a step's attention. */
+/** Return a cell, with full colour for the value `strongest`; in a picture, many parts share the attention. */
 function cellOf(trace, step, first, size, strongest, go, point, measure) {
   const values = (measure?.values ?? trace.weights)[step].slice(first, first + size);
   const value = values.reduce((most, other) => (Math.abs(other) > Math.abs(most) ? other : most), 0);
