@@ -41,15 +41,16 @@ class Choice(NamedTuple):
 
 
 def choose_hypotheses(pairs, hypotheses, settings, source=None, workers=1, say=print):
-    """Choose the hypotheses for the student; returns a list of `Choice` and a `FilterReport`.
+    """Choose the hypotheses for the student.
 
     First, `settings.choose` selects one hypothesis per source, or all of them; only these stay in
-    memory. Then the filters drop some of them. The report counts each under the first filter, in
-    the order of `REASONS`, that drops it.
+    memory. Then the filters drop some of them. Returns a list of `Choice` and a `FilterReport`,
+    which counts each dropped hypothesis under the first filter, in the order of `REASONS`, that
+    applies.
 
-    `pairs` are (input, true target). `hypotheses` yields a list for each pair, with at most
-    `n_best` items unless `hypotheses` is itself a list. `source` is the `Source` that reads the
-    inputs, or None for text.
+    `pairs` is a list of (input, true target). `hypotheses` yields a list for each pair, with at
+    most `n_best` items unless `hypotheses` is itself a list. `source` is the `Source` that reads
+    the inputs, or None for text.
     """
     most = settings.n_best
     if isinstance(hypotheses, list):  # from a file, with any number per source

@@ -19,7 +19,7 @@ def check_demands(plan):
 
 
 def _demands(plan):
-    """Yield tuples (demand, whether it is met, received arguments, advice)."""
+    """Yield tuples (requirement, whether it is met, received arguments, advice)."""
     file, models = plan.hypotheses and os.fspath(plan.hypotheses), [*map(str, plan.paths)]
     yield from _source_demands(plan, file, models)
     yield from _attention_demands(plan, file, models)
@@ -27,7 +27,7 @@ def _demands(plan):
 
 
 def _source_demands(plan, file, models):
-    """Yield the demands on the teacher, the pairs and the baseline."""
+    """Yield the requirements for the teacher, the pairs and the baseline."""
     yield (
         "A distillation needs either a teacher or hypotheses",
         bool(models) != bool(file),
@@ -51,7 +51,7 @@ def _source_demands(plan, file, models):
 
 
 def _attention_demands(plan, file, models):
-    """Yield the demands on sampling and on attention that the teacher guides."""
+    """Yield the requirements for sampling and for attention that is guided by the teacher."""
     options, settings = plan.resolved, plan.settings
     yield (
         "`temperature` is for several corpora; sampling uses the temperature of the teacher's "
@@ -89,7 +89,7 @@ def _attention_demands(plan, file, models):
 
 
 def _token_demands(plan, file):
-    """Yield the demands on word-level distillation, and on settings for a teacher."""
+    """Yield the requirements for word-level distillation, and for settings of a teacher."""
     options, settings = plan.resolved, plan.settings
     share = f"word_distillation={options.word_distillation!r}"
     yield (

@@ -81,7 +81,7 @@ class Distillation(Filters):
         super().__post_init__()
         if self.n_best * self.batch_size > HYPOTHESES:
             raise ValueError(
-                f"A batch of a teacher must have at most {HYPOTHESES:,} hypotheses. Received: "
+                f"A teacher's batch must have at most {HYPOTHESES:,} hypotheses. Received: "
                 f"n_best={self.n_best}, batch_size={self.batch_size}. Lower one of them."
             )
         if self.beam_width is not None and self.beam_width < self.n_best:

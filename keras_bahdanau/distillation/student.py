@@ -78,11 +78,11 @@ def distill(
         load: Picklable function that loads TensorFlow in a custom way, or None.
 
     Returns:
-        Path of the student.
+        Path of the student's file.
 
     Raises:
         BlockingIOError: If another process owns the directory.
-        FileExistsError: If the directory contains something else.
+        FileExistsError: If the directory contains anything other than a distillation.
         FileNotFoundError: If a model or file is missing.
         RuntimeError: If a teacher process was killed.
         ValueError: If the arguments are inconsistent or differ from those of the directory, if no

@@ -162,7 +162,7 @@ def _check_plan(path, plan):
         saved = {}
     if different := [name for name in plan if saved.get(name) != plan[name]]:
         raise ValueError(
-            "A distillation must resume with its original arguments. Received: "
-            f"{' and '.join(different)} that differ from those in {str(path.parent)!r}. Use the "
-            "original arguments, or another output directory."
+            "A distillation must resume with its original arguments. Received: arguments that "
+            f"differ from those in {str(path.parent)!r}: {', '.join(different)}. Use the original "
+            "arguments, or another output directory."
         )

@@ -1,4 +1,4 @@
-"""Calibration of confidences on held-out pairs, by logistic regression."""
+"""Calibration of confidences on held-out pairs, with logistic regression."""
 
 import dataclasses
 
@@ -122,7 +122,7 @@ def right_words(words, references):
 
 
 def _rule(translator, metric, threshold):
-    """Return the (metric, threshold) that defines a correct text."""
+    """Return the metric and the threshold that define a correct text."""
     if translator.search.random:
         raise ValueError(
             "A calibration needs a deterministic search. Received: "
@@ -214,7 +214,7 @@ def _logistic(z):
 
 
 def cross_validated(features, labels, folds, penalty=1.0):
-    """Return the probability of each case, `(cases,)`, from a regression without its fold."""
+    """Return the probability of each case, `(cases,)`, from a regression on the other folds."""
     features, labels, folds = np.asarray(features, float), np.asarray(labels, bool), np.array(folds)
     probabilities = np.zeros(len(labels))
     for fold in np.unique(folds):

@@ -253,7 +253,7 @@ def report_blind(metric, references):
 
 
 def _share_of_long(bleu, references):
-    """Return the fraction of references with at least four tokens in BLEU's tokenization."""
+    """Return the fraction of references with at least four tokens under BLEU's tokenization."""
     counts = [len(bleu.scorer.tokenizer(text.rstrip()).split()) for text in references]
     return sum(count >= 4 for count in counts) / max(1, len(counts))
 

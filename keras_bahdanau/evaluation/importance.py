@@ -1,4 +1,4 @@
-"""Positions in order of importance: removal curves, their areas, and alternative weights."""
+"""Removal curves of positions in order of importance, their areas, and alternative weights."""
 
 from typing import NamedTuple
 
@@ -109,12 +109,12 @@ def overlap(weights, peers):
 
 
 def adversarial(distance, weights, mask, random, tolerance=0.05, rounds=5, candidates=8):
-    """Find distant weights that hardly change the output; returns their distance, float `(rows,)`.
+    """Find weights that differ from the model's, but hardly change the output.
 
-    The distance is the total variation distance from the weights of the model, from 0 to 1. A
-    random search changes the scores log alpha of the most distant weights found so far. It tries
-    `rounds * candidates` weights for each row, so the result is a lower bound of the largest
-    distance.
+    Returns the largest total variation distance of such weights from those of the model, float
+    `(rows,)` from 0 to 1. A random search changes the scores log alpha of the most distant weights
+    found so far. It tries `rounds * candidates` weights for each row, so the result is a lower
+    bound of the distance.
 
     `distance` is a function (rows, weights) -> change in the output, from 0 to 1; changes up to
     `tolerance` are allowed. `weights` are float and `mask` is bool, both `(rows, positions)`.

@@ -22,7 +22,7 @@ class Rate(Metric):
         unit: String, the name of the counted unit in the signature.
         lowercase: Bool. True to ignore case.
         hits: Bool. True if `counts` returns hits instead of errors.
-        nbest: Positive integer, the number of texts of which the best one counts.
+        nbest: Positive integer, number of texts per hypothesis, of which only the best one counts.
         counts_texts: Bool. True if each text is either correct or wrong. Systems are then compared
             by a sign test.
     """

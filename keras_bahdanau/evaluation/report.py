@@ -84,7 +84,7 @@ class Evaluation:
         word_perplexity: Float, per word of the references; the end of a sentence counts as a word.
         token_accuracy: Float, fraction of the references' tokens that the model ranks first.
         attention_entropy: Float, mean over the tokens of the translations in nats, or None.
-        attention_entropy_share: Float, the same as a fraction of the log of the source's length.
+        attention_entropy_share: Float, this mean as a fraction of the log of the source's length.
         alignment_error_rate: Float from 0 to 1, or None without known alignments.
         by_length: List of `Band`, scores under the first metric by the length of the source.
         inputs: String, the name of the inputs in the report, such as "sentences".
@@ -100,8 +100,8 @@ class Evaluation:
         cut: Float, fraction of the texts that were cut at the maximum length.
         seconds: Float, duration of decoding.
         translations: List of `Translation`, one per pair.
-        remarks: List of strings, about metrics that are meaningless for these references, and about
-            targets that are longer than outputs can be.
+        remarks: List of strings: remarks about metrics that are meaningless for these references,
+            and about targets that are longer than outputs can be.
     """
 
     by_metric: dict

@@ -93,13 +93,13 @@ def evaluate(
 ):
     """Decode the sources of pairs and compare the results with the targets.
 
-    Pairs with the same source give it several correct answers. The source is decoded once, and
-    rates such as `exact` and `cer` count it once, with the nearest answer. BLEU, chrF and TER count
-    each pair.
+    A source that occurs in several pairs has several correct answers. It is decoded once, and rates
+    such as `exact` and `cer` count it once, with the nearest answer. BLEU, chrF and TER count each
+    pair.
 
     Args:
         translator: A `Translator` or other `Pipeline`, or the `LiteRTTranslator` of a .tflite file,
-            which gives no perplexities and token accuracy.
+            for which no perplexity or token accuracy is available.
         pairs: List of (input of the source, target string). An empty source has an empty text, and
             a source longer than `max_source_length` of the search is cut.
         batch_size: Positive integer. Number of inputs that are decoded together.
@@ -110,7 +110,7 @@ def evaluate(
         lowercase: Bool. True to ignore case.
         metrics: Names of metrics, as in `metrics_of`. By default, those in `Pipeline.metrics`. The
             first one is used for the scores by length.
-        tag: String that comes before each source, such as <2de>, and does not count in its length;
+        tag: String, such as <2de>, that precedes each source and does not count toward its length,
             or None.
         say: Function of one string, which is called to report progress, or None.
 
@@ -118,10 +118,10 @@ def evaluate(
         `Evaluation`.
 
     Raises:
-        ValueError: If every pair has a side that is empty or too long, if the number of alignments
-            is not that of the pairs, if a metric is unknown, or if the beam is too narrow for a
-            metric such as `top5`. A side is too long if it exceeds `max_source_length`; the text of
-            an image or a recording, if it also exceeds `max_length`.
+        ValueError: If every pair has a side that is empty or too long, if the numbers of alignments
+            and pairs differ, if a metric is unknown, or if the beam is too narrow for a metric such
+            as `top5`. A side is too long if it exceeds `max_source_length`; the text of an image or
+            a recording is too long only if it exceeds `max_length` as well.
     """
     pairs = list(pairs)
     source = translator.source
@@ -178,14 +178,14 @@ def _measured(metric, *lines):
 
 
 def checked_answers(pairs, target, metrics):
-    """Return the targets of each source, checked against the metrics (see `answers_by_source`)."""
+    """Group targets by source, and check that the metrics support them (`answers_by_source`)."""
     return answers_by_source(pairs, target).checked(metrics)
 
 
 def long_references(pairs, lengths, translator, search=None):
     """Return a line about targets that are longer than outputs can be; "" if there are none.
 
-    `lengths` are two int arrays `(pairs,)`: numbers of source positions and of target tokens.
+    `lengths` are two int arrays `(pairs,)`: the source positions and the target tokens.
     """
     from keras_bahdanau.search.constraints import (
         limits_of,

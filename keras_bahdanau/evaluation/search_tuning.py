@@ -1,4 +1,4 @@
-"""Choice of search options by a metric on validation pairs."""
+"""Choice of search options according to a metric on validation pairs."""
 
 import dataclasses
 import itertools
@@ -62,7 +62,7 @@ def candidates(
     """
     if search.random:
         raise ValueError(
-            "Tuning compares deterministic searches. Received: "
+            "Tuning needs a deterministic search. Received: "
             f"temperature={search.temperature!r}, top_k={search.top_k!r}, top_p={search.top_p!r}. "
             "Use a translator whose SearchOptions set none of these."
         )
@@ -188,7 +188,7 @@ def _cost(trial):
 
 
 def _effect(options):
-    """Return the options with those that have no effect set to fixed values."""
+    """Return the options, with fixed values for those that have no effect."""
     plain = {}
     if options.beam_width == 1:
         plain["length_normalization"] = 0.0
@@ -198,5 +198,5 @@ def _effect(options):
 
 
 def _tokens(bleu, texts):
-    """Return the number of tokens in texts in BLEU's tokenization."""
+    """Return the number of tokens in texts under BLEU's tokenization."""
     return sum(len(bleu.scorer.tokenizer(text.rstrip()).split()) for text in texts)

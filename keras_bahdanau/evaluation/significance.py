@@ -1,4 +1,4 @@
-"""The role of chance in scores: confidence intervals, and the significance of a difference."""
+"""Statistical tests: confidence intervals of scores, and the significance of a difference."""
 
 import dataclasses
 import itertools
@@ -17,12 +17,13 @@ LEAST_SAMPLES = 100  # minimum samples for a comparison
 
 
 def interval(metric, hypotheses, references, samples=1000):
-    """Compute the 95 % interval of a score by bootstrap over sentences.
+    """Compute the 95 % interval of a score with the bootstrap over sentences.
 
-    (Koehn 2004; Bisani and Ney 2004.) Hypotheses and references are those of
-    `CorpusMetric.corpus_score`. `samples`, from 1 to 100,000, is the number of corpora that are
-    drawn from the sentences; the draws are the same each time. Returns (low, high) in percent.
-    Raises ValueError if the lists differ in length or are empty, or if `samples` is out of range.
+    The method is described by Koehn (2004) and by Bisani and Ney (2004). Hypotheses and references
+    are those of `CorpusMetric.corpus_score`. `samples`, from 1 to 100,000, is the number of corpora
+    that are drawn from the sentences; the draws are the same each time. Returns (low, high) in
+    percent. Raises ValueError if the lists differ in length or are empty, or if `samples` is out of
+    range.
 
     Example:
         >>> interval(exact, ["a"] * 100, ["a"] * 60 + ["b"] * 40)
@@ -48,7 +49,7 @@ def samples_for(count):
     if samples < LEAST_SAMPLES:
         raise ValueError(
             f"Systems can be compared on at most {MOST_DRAWN // LEAST_SAMPLES:,} sentences. "
-            f"Received: {count:,} sentences. Use a part of them."
+            f"Received: {count:,} sentences. Use fewer sentences."
         )
     return samples
 
@@ -59,7 +60,7 @@ class SystemComparison:
 
     The p-value is that of the paired bootstrap (Koehn 2004). For metrics such as "exact", for which
     a text is either correct or wrong, it is that of the exact sign test on the texts that only one
-    system has correct (McNemar 1947).
+    system gets right (McNemar 1947).
 
     Attributes:
         metric: "BLEU", "chrF2", "TER", "WER", "CER" or "exact".
@@ -67,7 +68,8 @@ class SystemComparison:
         score_range, baseline_range: (mean, half width) of the range that contains the scores of
             95 % of the samples.
         p_value: Float, probability of a difference this large by chance.
-        signature: String, settings and version of the metric, with "test:sign" for the sign test.
+        signature: String, the settings and version of the metric, with "test:sign" for the sign
+            test.
         higher_is_better: Bool, False for error rates.
     """
 
@@ -131,7 +133,7 @@ def compare(
         raise ValueError(
             "Systems must be compared on the same sentences. "
             f"Received: len(hypotheses)={len(hypotheses)}, len(baselines)={len(baselines)}, "
-            f"len(references)={len(references)}. Translate the same file with both."
+            f"len(references)={len(references)}. Translate the same file with both systems."
         )
     if samples * len(hypotheses) > MOST_DRAWN:
         raise ValueError(
@@ -188,8 +190,8 @@ def sign_test(first, second):
 
     p = min(1, 2 P(X <= min(first, second))),  X ~ Binomial(first + second, 1 / 2)
 
-    `first` and `second` are the numbers of texts that only the first or only the second system has
-    correct.
+    `first` and `second` are the numbers of texts that only the first or only the second system gets
+    right.
     """
     count = first + second
     few = np.arange(1, min(first, second) + 1)

@@ -180,8 +180,8 @@ def faithfulness(
         probe, *members = _step_probes(model, data, targets, peers, (steps, batch_size), random)
         if alignments is not None and targets is None:
             raise ValueError(
-                "`alignments` need `targets`, whose words they link. Received: targets=None. Pass "
-                "the texts that were aligned."
+                "`alignments` needs `targets`, because it links their words. Received: "
+                "targets=None. Pass the texts that were aligned."
             )
         if alignments is not None:
             error = alignment_error(model, [*zip(data, targets, strict=True)], *alignments)
@@ -255,7 +255,7 @@ def _step_probes(pipeline, data, targets, peers, sizes, random):
         if peer.target != pipeline.target or peer.source != pipeline.source:
             raise ValueError(
                 "A peer must have the source and the target vocabulary of the model. Received: a "
-                f"{type(peer).__name__} with other vocabularies. Train it with the same ones."
+                f"{type(peer).__name__} with other vocabularies. Train the peer with the same ones."
             )
     sources = list(data)
     if targets is None:

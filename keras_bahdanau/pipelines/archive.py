@@ -79,7 +79,7 @@ def read_card(path):
     if not path.is_file():
         kind = "a directory" if path.is_dir() else "no such file"
         raise FileNotFoundError(
-            f"A translator is one .keras file. Received: path={str(path)!r}, {kind}."
+            f"A translator must be a .keras file. Received: path={str(path)!r}, {kind}."
         )
     if path.suffix != ".keras":
         raise ValueError(
@@ -143,7 +143,7 @@ def _verified(path, *state):
     if card is None:
         raise ValueError(
             "A translator's file must contain its vocabularies. "
-            f"Received: path={str(path)!r}, a Keras model without any. "
+            f"Received: path={str(path)!r}, a Keras model without vocabularies. "
             "Save it with Translator.save, not with model.save."
         )
     from keras_bahdanau.pipelines.confidence import calibration_of  # imports NumPy, which is slow
@@ -189,7 +189,7 @@ def _check_hashes(archive, card):
 def _check_metrics(card):
     names = card.get("metrics", ["bleu"])  # absent if the pipeline uses the defaults of its class
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-        raise Damage("its 'metrics' are not a list of names")
+        raise Damage("its 'metrics' is not a list of names")
 
 
 def _check_search(path, card):

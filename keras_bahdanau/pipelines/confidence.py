@@ -169,8 +169,8 @@ def word_features(spans, log_probs, entropies):
 def words_of_text(spans, text):
     """Return the words of spans as they are spelled in the text.
 
-    If an unknown token was replaced by several words, the words are those of the tokens, so it
-    stays `<unk>`.
+    If the text has another number of words, because an unknown token was replaced with several, the
+    words are those of the tokens, and the unknown one stays `<unk>`.
     """
     words = _words(text)
     if len(words) == len(spans):

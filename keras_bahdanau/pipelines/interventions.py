@@ -1,4 +1,4 @@
-"""Interventions: a model runs with hidden values, other attention weights or other vectors."""
+"""Interventions, which run a model with hidden values, other attention weights or vectors."""
 
 import contextlib
 
@@ -11,7 +11,7 @@ from keras_bahdanau.models.inspection import replaced_methods
 
 
 def attentions_inside(layer):
-    """Return a list of the attentions in a layer that weight values, one per head or block."""
+    """Return a list of the attention layers in a layer that have weights, one per head or block."""
     parts = {id(part): part for part in layer._flatten_layers() if isinstance(part, AttentionBase)}
     return [
         part

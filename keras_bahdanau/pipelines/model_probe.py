@@ -1,4 +1,4 @@
-"""Probe for a Keras model with an attention layer; measures log p of its most probable class."""
+"""Probe for a Keras model with an attention layer: measures log p of its most probable class."""
 
 import keras
 import numpy as np
@@ -165,7 +165,7 @@ def _are_logits(model, outputs):
     name = str(getattr(loss, "name", loss))
     if "error" in name or name in ("mse", "mae", "mape", "msle"):
         raise ValueError(
-            "The model must classify. Received: a model compiled with "
+            "The model must be a classifier. Received: a model compiled with "
             f"loss={name!r}. Pass a model whose outputs are probabilities or logits of classes."
         )
     if getattr(loss, "from_logits", None) is not None:

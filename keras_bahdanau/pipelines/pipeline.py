@@ -47,16 +47,16 @@ class Pipeline(GraphPipeline):
         source: A `Source`, or the `Subwords` of the source text.
         model: A `Seq2Seq`, or an `Ensemble` of several.
         target: The `Subwords` of the target text.
-        search: `SearchOptions`. By default, the default options.
-        metrics: Tuple of names of metrics, which is saved in the file. By default, the metrics of
-            the class.
+        search: `SearchOptions`, or None for the default options.
+        metrics: Tuple of metric names, which is saved in the file, or None for the metrics of the
+            class.
 
     Attributes:
         verb: String, the name of the signatures in exports, such as "decode".
         noun: String, the name of a result in the outputs of exports.
         plural: String, the name of the inputs in errors.
-        source_class: The class of which the source must be an instance.
-        metrics: Tuple of names of metrics, the defaults for `evaluate`.
+        source_class: Class that the source must be an instance of.
+        metrics: Tuple of metric names, the defaults for `evaluate`.
         training: Dictionary of the resolved `TrainingOptions` of the model, saved in files;
             None for a model that was not trained by `train`.
         calibration: `Calibration` of the confidences, saved in files and exports (see
@@ -113,8 +113,8 @@ class Pipeline(GraphPipeline):
 
         Raises:
             TypeError: If `inputs` is not a list of inputs, or `prefixes` is not a list of strings.
-            ValueError: If an input is not valid for the source, if the number of prefixes is not
-                that of the inputs, or if `replace_unknown` is set for a source that is not text.
+            ValueError: If an input is not valid for the source, if the numbers of prefixes and
+                inputs differ, or if `replace_unknown` is set for a source that is not text.
 
         Example:
             >>> [result.text for result in pipeline.decode(["a man", "a cat"])]
@@ -165,9 +165,9 @@ class Pipeline(GraphPipeline):
         Returns a `Translation` for each pair. `pairs` is a list of (input, target string), and
         `search` replaces the pipeline's options, such as penalties. `truncated` is True if the
         input was longer than `max_source_length` of the search, or the text longer than
-        `max_length`. Raises TypeError if `pairs` does not contain inputs of the source and strings.
-        Raises ValueError if an input is not valid for the source, or if `replace_unknown` is set
-        for a source that is not text.
+        `max_length`. Raises TypeError if `pairs` is not a list of pairs of an input and a string,
+        and ValueError if an input is not valid for the source, or if `replace_unknown` is set for a
+        source that is not text.
 
         Example:
             >>> result = pipeline.align([("a man", "ein Mann")])[0]
@@ -197,10 +197,10 @@ class Pipeline(GraphPipeline):
         return [result for (result,) in map_batches(rows, batch_size, forced, memory)]
 
     def score(self, pairs, batch_size=64, search=None):
-        """Score given texts by forced decoding, like `align`; returns a list of one float per pair.
+        """Score given texts by forced decoding, like `align`.
 
-        A score is log p, with CTC mixed in as in the search, divided by the length penalty, plus
-        the coverage penalty.
+        Returns one float per pair: log p, with CTC mixed in as in the search, divided by the length
+        penalty, plus the coverage penalty.
 
         Example:
             >>> translator.score([("one two", "eins zwei"), ("one two", "zwei eins")])
@@ -316,7 +316,7 @@ class Pipeline(GraphPipeline):
         return np.stack([np.random.default_rng(seed).random(shape, np.float32) for seed in seeds])
 
     def _read(self, inputs, features, truncated, result, nbest, options):
-        """Convert the result of the graph to a list of the `nbest` best `Translation` per row."""
+        """Convert the result of the graph to lists of the `nbest` best translations of each row."""
         # -> (batch, nbest, ...)
         result = SearchResult(*(field.numpy()[:, :nbest] for field in result))
         batch, beam, time = result.ids.shape
@@ -359,7 +359,7 @@ class Pipeline(GraphPipeline):
 
     @classmethod
     def load(cls, path, precision=None):
-        """Load a pipeline from a file that `save` wrote, without `custom_objects`.
+        """Load a pipeline from a file that `save` wrote. This needs no `custom_objects`.
 
         First import the modules that define custom sources and layers, so that these are registered
         with Keras. Arguments and errors are those of `load_pipeline`.

@@ -1,4 +1,4 @@
-"""Probe for a pipeline; measures log p of each target token, given the preceding tokens."""
+"""Probe for a pipeline: measures log p of each target token, given the preceding tokens."""
 
 import numpy as np
 from keras import ops, tree

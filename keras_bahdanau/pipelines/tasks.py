@@ -28,7 +28,7 @@ class Translator(Pipeline):
         source: The `Subwords` of the source text, or a `TextSource`.
         model: A `Seq2Seq`, or an `Ensemble` of several.
         target: The `Subwords` of the target text.
-        search: `SearchOptions`. By default, the default options.
+        search: `SearchOptions`, or None for the default options.
 
     Raises:
         TypeError: If a part has the wrong type.
@@ -46,8 +46,8 @@ class Translator(Pipeline):
         `sentences` is a list of strings; an empty string gives an empty translation. `search`
         replaces the options of the translator. `prefixes` contains one string per sentence, the
         beginning of its translation, or "" for no prefix. Returns a list of `Translation`. Raises
-        TypeError if `sentences` is not a list of strings, and ValueError if the number of prefixes
-        is not that of the sentences.
+        TypeError if `sentences` is not a list of strings, and ValueError if the numbers of prefixes
+        and sentences differ.
         """
         return self.decode(sentences, batch_size, search, prefixes)
 
@@ -153,7 +153,7 @@ def load_pipeline(path, precision=None):
 
 @check_keywords(search=SearchOptions)
 def ensemble(translators, search=None):
-    """Combine pipelines into one whose models choose each token together (see `models.Ensemble`).
+    """Combine pipelines into one; their models choose each token together (`models.Ensemble`).
 
     `translators` is a list of `Pipeline` objects, or of paths of their files, that have the same
     source and target. `search` defaults to the options of the first one, but without CTC unless all

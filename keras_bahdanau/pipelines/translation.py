@@ -21,22 +21,22 @@ class Translation:
         source_tokens: List of the labels of the source; for text, its subwords, including the end
             token.
         target_tokens: List of target subwords, including the end token if finished.
-        alignment: float32 array `(len(target_tokens), len(source_tokens))`; row i contains
+        alignment: Float32 array `(len(target_tokens), len(source_tokens))`; row i contains
             the attention weights of target token i.
         finished: False if the translation was cut at the maximum length.
         truncated: True if the source was cut at `max_source_length` of the search, or a
             given text at `max_length`.
-        token_log_probs: float32 array `(len(target_tokens),)`, log p(y_i | y_1 ... y_{i-1}, x) in
+        token_log_probs: Float32 array `(len(target_tokens),)`, log p(y_i | y_1 ... y_{i-1}, x) in
             nats, with CTC mixed in as in the search. Like `token_entropies` and `confidence`, it is
             None for the result of an old export.
-        token_entropies: float32 array `(len(target_tokens),)`, entropy in nats of the distribution
+        token_entropies: Float32 array `(len(target_tokens),)`, entropy in nats of the distribution
             from which each token was chosen; 0 for a given token. For an ensemble, it is that of
             the mean of its members; for a draw, that of the model before `temperature`, `top_k` and
             `top_p` are applied.
         confidence: Float in [0, 1]. For a calibrated model (see
             `keras_bahdanau.evaluation.calibrate`), the probability that the text is correct;
-            otherwise the geometric mean of the probabilities of its tokens. 1 for the empty text of
-            an empty input.
+            otherwise the geometric mean of the probabilities of its tokens. The empty text of an
+            empty input has confidence 1.
         calibration: `Calibration` of the model, used for the confidences of `words`, or None.
         rejected: True if `reject_below` emptied the text.
         rejected_text: String, the text before it was emptied, used by `words`.

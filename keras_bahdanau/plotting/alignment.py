@@ -29,8 +29,8 @@ def plot_alignment(result, picture=None, *, words=None, ax=None):
 
     Source tokens run along the top and target tokens down the side, as in figure 3 of Bahdanau et
     al. 2015. Scripts that the default font lacks, such as Devanagari, are drawn with an installed
-    font (see `fonts.families_for`). If there is a picture, `plot_attention_maps` draws it if it is
-    a grid, and `plot_time_alignment` if it is a sequence.
+    font (see `fonts.families_for`). If a picture is given, the figure is drawn by
+    `plot_attention_maps` (for a grid) or `plot_time_alignment` (for a sequence).
 
     Args:
         result: A `Translation`, or any object with `source_tokens`, `target_tokens` and

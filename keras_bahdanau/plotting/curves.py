@@ -128,7 +128,7 @@ def plot_reliability(curves, *, ax=None):
 
 
 def plot_faithfulness(result):
-    """Draw the curves of a `Faithfulness`, with a panel for each place of removal.
+    """Draw the curves of a `Faithfulness`, with a panel for each place where positions are removed.
 
     For solid lines, the most important positions are removed first, so the line of a good order
     falls early. For dashed lines, they are added first, so the line of a good order rises early.

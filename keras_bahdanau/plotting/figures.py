@@ -1,4 +1,4 @@
-"""Checks of the arguments of plots, and writing of pictures and animations to files."""
+"""Checks of plot arguments, and writing of figures and animations to files."""
 
 import io
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Animation of how alignments form during training, and a page with a slider for it."""
+"""Animations and pages that show how alignments form during training."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,8 +28,8 @@ def animate_alignment(history, path, input=0, seconds=SECONDS):
     curves of the training loss and of the entropy of the weights, with a line at the step.
 
     Args:
-        history: `AlignmentHistory` of a training run, or a dictionary from names to several of
-            them. These are drawn side by side, each at its last record up to the step.
+        history: `AlignmentHistory` of a training run, or a dictionary from names to several
+            histories, which are drawn side by side, each at its last record up to the step.
         path: Path of the GIF to write.
         input: Integer, the index of the input whose alignment is drawn.
         seconds: Positive number. Duration of a frame; the last one is shown for 2.5 seconds.
@@ -81,7 +81,7 @@ def write_training_page(history, path, title="How the alignment is learnt"):
 
 
 def _histories(history):
-    """Check histories, and return them as a dictionary; each has at least one record."""
+    """Return histories as a dictionary, and check that each has at least one record."""
     histories = history if isinstance(history, Mapping) else {"": history}
     for name, one in histories.items():
         if not all(hasattr(one, field) for field in ("steps", "alignments", "entropies")):
@@ -89,11 +89,12 @@ def _histories(history):
             raise wrong_type("history", one, demand, "Pass the callback of a training run.")
         if not one.steps:
             raise ValueError(
-                f"A history must have a record. Received: none in {name or 'history'!r}. First "
-                "pass it to `fit`: callbacks=[history]."
+                "A history must have at least one record. "
+                f"Received: none in {name or 'history'!r}. First pass it to `fit`: "
+                "callbacks=[history]."
             )
     if not histories:
-        raise ValueError("`history` must have a record. Received: history={}. Train a model.")
+        raise ValueError("`history` must not be empty. Received: history={}. Train a model.")
     return histories
 
 

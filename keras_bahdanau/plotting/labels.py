@@ -40,9 +40,10 @@ def are_words(tokens):
 
 
 def joins_words(words, *sides):
-    """Return `words` if it is a bool; otherwise whether tokens should be joined into words.
+    """Return whether the tokens of the sides should be joined into words.
 
-    They should not if they are characters, or a single word of several tokens.
+    If `words` is None, they are joined unless a side consists of characters, or of a single word
+    with several tokens.
     """
     if words is not None:
         return words

@@ -1,4 +1,4 @@
-"""Weights and scores drawn over the picture of an input."""
+"""Drawing of weights and scores over the picture of an input."""
 
 import matplotlib
 import numpy as np

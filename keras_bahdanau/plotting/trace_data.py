@@ -99,7 +99,7 @@ def packed(array, bits):
 
 
 def unpacked(data):
-    """Return the float array in a dictionary of `packed`, accurate to half of its `scale`."""
+    """Return the float array in a dictionary from `packed`, accurate to half of its `scale`."""
     numbers = np.frombuffer(base64.b64decode(data["data"]), f"<i{data['bits'] // 8}")
     return numbers.reshape(data["shape"]) * data["scale"]
 

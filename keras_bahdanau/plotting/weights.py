@@ -101,7 +101,7 @@ class HighlightedText(str):
 
 
 def highlight_text(weights, labels, *, largest=None):
-    """Return HTML with words on backgrounds that are the stronger, the larger the weight.
+    """Return HTML that highlights words: the larger the weight, the stronger the background.
 
     Args:
         weights: Array `(source_time,)` of one example. The tooltip of each word is its weight.
@@ -164,6 +164,6 @@ def _cut(name, length, weights, axis):
     if length > weights.shape[axis] or padding.any():
         raise ValueError(
             f"`{name}` must match the {weights.shape[axis]} weights on its axis. Received: "
-            f"{length} of {name}, weights.shape={weights.shape}. Pass those of the same example."
+            f"{length} of {name}, weights.shape={weights.shape}. Use `{name}` of the same example."
         )
     return np.take(weights, range(length), axis)

@@ -80,7 +80,7 @@ def _are(tokens, vocabulary):
 
 
 def _both(allowed, next_allowed):
-    """Return the tokens that both allow, or those of the first if they have none in common."""
+    """Return the tokens that both masks allow, or the first mask if these have none in common."""
     common = ops.logical_and(allowed, next_allowed)
     return ops.where(ops.any(common, axis=-1, keepdims=True), common, allowed)
 
@@ -150,7 +150,7 @@ class NoRepeatedNgram:
         self.time = time
 
     def first(self, batch):
-        """Return the initial previous tokens: -1 for none. The latest token is the last one."""
+        """Return the initial state, -1 for each previous token; the latest token is the last."""
         return ops.full((batch, self.time + self.size), -1, "int32")
 
     def __call__(self, tokens, before, vocabulary):
@@ -170,7 +170,7 @@ class NoRepeatedNgram:
 def _among(tokens, counted, vocabulary):
     """Return bool `(..., vocabulary)`, True for the `tokens` `(..., n)` at which `counted` is True.
 
-    Computed as a product of two one-hot matrices.
+    It is computed as a product of two one-hot matrices.
     """
     base = math.isqrt(vocabulary - 1) + 1
     rows = ops.one_hot(tokens // base, base, dtype="float32")  # -> (..., n, base)

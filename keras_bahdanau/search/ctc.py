@@ -28,8 +28,8 @@ def add_ctc(step, state, log_probs, mask, weight, end):
 
     score(c | g) = (1 - w) log p(c | g) + w (log psi(g c) - log psi(g))
 
-    (Watanabe et al. 2017.) `log_probs`, float32 `(batch, source_time, vocabulary)`, is log p_t(c);
-    c = 0 is the blank.
+    This is the joint score of Watanabe et al. (2017). `log_probs`, float32
+    `(batch, source_time, vocabulary)`, is log p_t(c), where c = 0 is the blank.
     """
     all_prefixes = CtcPrefixes(log_probs, mask, end)
 

@@ -35,11 +35,11 @@ def search_model(
     ```
 
     `model` is a `StepModel`, such as a `Seq2Seq`, and `features` is its input: for text, int32
-    `(batch, source_time)`, right-padded with 0. The options limit the length of each target by the
-    length of its source. Pass `time` to get buffers of a static size. With `drop_ended`, steps skip
-    sources whose hypotheses have all ended, in a graph with a dynamic batch size. This is faster,
-    but the rounding of a row then depends on the other rows. The other arguments and the result are
-    those of `search`.
+    `(batch, source_time)`, right-padded with 0. The options limit the length of each target, based
+    on the length of its source. Pass `time` to get buffers of a static size. With `drop_ended`,
+    steps skip sources whose hypotheses have all ended, in a graph with a dynamic batch size. This
+    is faster, but the rounding of a row then depends on the other rows. The other arguments and the
+    result are those of `search`.
     """
     require_ctc(model, options)
     prepared = model.encode(features)
@@ -117,7 +117,8 @@ def search(
         symbols: Sequence of integers, tokens that are allowed only with `options.write_symbols`.
         unwritten: Sequence of integers, tokens that are forbidden outside a prefix, such as
             padding.
-        visit: As in `beam_search`, which is then used for a beam of 1, too. Ignored by draws.
+        visit: Function as in `beam_search`, which is then also used for a beam of 1. Ignored for
+            random draws.
     """
     if options.ctc_weight:
         step, state = add_ctc(step, state, ctc_log_probs, source_mask, options.ctc_weight, end)

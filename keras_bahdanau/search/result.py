@@ -124,10 +124,10 @@ def best_tokens(distribution, count):
 
 
 def top_k_tokens(log_probs, count, unwritten=()):
-    """Faster `ops.top_k` over the last axis for a large vocabulary; returns (values, int32 ids).
+    """Compute `ops.top_k` over the last axis, faster for a large vocabulary.
 
-    Only tokens in the `count` blocks with the largest maxima are ranked. Equal values keep their
-    order. `unwritten` tokens are excluded.
+    Returns (values, int32 ids). Only tokens in the `count` blocks with the largest maxima are
+    ranked. Equal values keep their order. `unwritten` tokens are excluded.
     """
     vocabulary = log_probs.shape[-1]
     block = _block(vocabulary, count)

@@ -133,7 +133,7 @@ class SearchOptions:
     replace_unknown: bool = search_field(
         False,
         flag(),
-        "Replace each unknown target token by a copy of the most attended source word (Luong et "
+        "Replace each unknown target token with a copy of the most attended source word (Luong et "
         "al. 2015; Jean et al. 2015). Between two character vocabularies, the most attended "
         "character is copied instead, chosen from the unknown ones if the source contains any.",
     )

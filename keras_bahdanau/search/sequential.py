@@ -171,9 +171,9 @@ def _tempered(log_probs, temperature):
 
 
 def _nucleus(odds, share):
-    """Keep the shortest prefix of the sorted odds that sums to the fraction `share`; zero the rest.
+    """Apply a nucleus (top-p) filter to sorted odds.
 
-    This is the nucleus (top-p) filter.
+    Keeps the shortest prefix that sums to the fraction `share`, and sets the rest to 0.
     """
     heights = ops.cumsum(odds, axis=-1)
     # compare the sum of the preceding odds with a fraction (..., 1) of the total

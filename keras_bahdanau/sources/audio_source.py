@@ -1,4 +1,4 @@
-"""Source for speech: reads sound files and gives the model samples at 16 kHz."""
+"""Source for speech, which reads sound files and gives the model samples at 16 kHz."""
 
 import os
 import zlib
@@ -37,9 +37,9 @@ class AudioSource(Source):
     request is made. Other bytes, truncated or unreadable files, and digital silence count as sounds
     without samples.
 
-    A position is a frame of 10 ms. A sound is cut after `longest` positions, or after 7,680 bytes
-    for each of them. Features are `Samples`: float32 values `(batch, samples)`, and int32 lengths
-    `(batch,)` in positions.
+    A position is a frame of 10 ms. A sound is cut after `longest` positions, or after
+    7,680 * `longest` bytes. Features are `Samples`: float32 values `(batch, samples)`, and int32
+    lengths `(batch,)` in positions.
 
     Args:
         bands: Positive integer. Number of mel bands in the front end.
@@ -239,7 +239,10 @@ def _decoded(audio_bytes, longest):
 
 
 def _check_sound(name, raw):
-    """Raise an error unless an input is bytes, a path or a pair, and its format can be decoded."""
+    """Raise an error unless an input is bytes, a path or a pair, in a format that can be decoded.
+
+    A path must be that of a file.
+    """
     if isinstance(raw, tuple | list):
         sounds.pair_of(raw)
         return

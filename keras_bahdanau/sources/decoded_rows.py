@@ -178,7 +178,7 @@ class FeatureCache:
             self._end(str(error).partition(" Make room")[0])
 
     def _has_room(self, size):
-        """Return True, and count the file, if a file of `size` bytes may be written."""
+        """Return whether a file of `size` bytes may be written; if so, count it."""
         with self._lock:
             if self._full:
                 return False

@@ -134,7 +134,7 @@ class ImageDecoder:
         return tf.concat([ink * 256] * (self.channels // ink.shape[-1]), axis=-1)
 
     def _placed(self, ink):
-        """Scale ink and center it vertically, with paper on the right up to a whole cell.
+        """Scale ink and centre it vertically, with paper on the right up to a whole cell.
 
         An image of a single colour is empty and has no columns.
         """
@@ -224,7 +224,7 @@ def _stored_size(head):
 
 @tf.function(input_signature=[tf.TensorSpec((), tf.string)], autograph=False)
 def is_harmless(content):
-    """Return True unless a file has scans, texts or pixels that take long to decompress."""
+    """Return True unless a file has scans, texts or pixels that take a long time to decompress."""
     texts = _count(content, b"zTXt") + _count(content, b"iTXt")
     # a marker and the high byte of its length, which random bytes after an image, such as the video
     # of a phone's moving photo, contain once in 16 million

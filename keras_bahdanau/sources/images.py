@@ -129,7 +129,7 @@ def key(raw):
 
 
 def edge_cases():
-    """Return unusual inputs: empty, broken, a single pixel, and tall, wide, transparent images."""
+    """Return unusual inputs, such as broken files, a single pixel, and tall or wide images."""
     random = np.random.default_rng(0)
     png, jpeg = (
         encode(random.integers(0, 256, (9, 20, 3), np.uint8)).numpy()

@@ -155,7 +155,7 @@ def ink_picture(frames):
 
 
 def _path(points, on):
-    """Return points less than a pixel apart, where the pen stays on the paper."""
+    """Return points less than a pixel apart along the path, where the pen is on the paper."""
     starts, ends = points[:-1][on[:-1]], points[1:][on[:-1]]
     longest = np.abs(ends - starts).max(initial=0)
     shares = np.linspace(0, 1, int(longest) + 2)[:, np.newaxis, np.newaxis]

@@ -1,4 +1,4 @@
-"""Sources from names such as `image:height=64,width=640`, and from cards of runs and shards."""
+"""Creation of sources from names such as `image:height=64,width=640`, and from cards."""
 
 import inspect
 

@@ -56,7 +56,7 @@ class Picture(NamedTuple):
         return cls(pixels, len(frames), axis=axis, scale=scale, colors="magma")
 
     def maps(self, alignment):
-        """Return the weight of each cell, the largest weight of a position in it.
+        """Return the weight of each cell, which is the largest weight of a position in it.
 
         The result is float `(target_time, rows, columns)`. `alignment` is float
         `(target_time, memory_time)`. If the encoder shortens the memory, several positions share

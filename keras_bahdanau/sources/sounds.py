@@ -86,8 +86,8 @@ def whole(raw):
 def pair_of(raw):
     """Check a pair (array, rate) and return it with the array as `(samples, channels)`.
 
-    The array is float32, or of an integer type of WAV files. Raises TypeError or ValueError for
-    other pairs.
+    The array is float32, or has an integer type that WAV files support. Raises TypeError or
+    ValueError for other pairs.
     """
     array, rate = raw if len(raw) == 2 else (None, None)
     array = np.asarray(array)

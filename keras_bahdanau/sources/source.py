@@ -35,7 +35,7 @@ class Source(abc.ABC):
         edge_cases: List of unusual inputs, such as an empty one, on which exports are compared.
         examples: List of two typical inputs of different lengths, for the warm-up of exports.
         subwords: The `Subwords` of a text source, or None.
-        card: JSON dictionary: what runners without Keras need to know about a source with assets.
+        card: JSON dictionary with information for runners without Keras, if the source has assets.
         preset: String, name of the default preset for training.
         inputs_are: String, the form of inputs in commands: "lines" (of text), "files" or "arrays".
         unit: String, the name of positions in messages, such as "tokens".
@@ -128,10 +128,10 @@ class Source(abc.ABC):
     # on the host, with NumPy
 
     def symbols(self, target):
-        """Return the target id as which each source id can be copied, for a `Subwords` target.
+        """Return the target id that corresponds to each source id, for copying.
 
-        The result is a list of `size` integers, -1 where the target has no equal token, or None if
-        the source has no ids to copy. See `Encoder`.
+        `target` is a `Subwords`. The result is a list of `size` integers, -1 where the target has
+        no equal token, or None if the source has no ids to copy. See `Encoder`.
         """
         return None
 
@@ -269,8 +269,8 @@ class Source(abc.ABC):
         """Return the word of the input that each target token attends to: strings `(target_time,)`.
 
         Used by a search with `replace_unknown`, which needs `subwords`. `alignment` is float
-        `(target_time, source_time)`. If `characters`, the result contains single characters instead
-        of words.
+        `(target_time, source_time)`. If `characters` is True, the result contains single characters
+        instead of words.
         """
         raise NotImplementedError
 
@@ -300,14 +300,14 @@ class Source(abc.ABC):
         """
 
     def cut_request(self, longest, **inputs):
-        """Cut a request in a graph, like `cut`; returns (inputs, features, bool `(batch,)`)."""
+        """Cut a request in a graph, like `cut`, to (inputs, features, truncated `(batch,)`)."""
         inputs, shorter = self.graph_truncate(longest, **inputs)
         features, longer = self.graph_cut(self.features(**inputs), longest)
         return inputs, features, shorter | longer
 
     @abc.abstractmethod
     def sanitize(self, features):
-        """Replace invalid values in features, such as ids out of range, by valid ones."""
+        """Replace invalid values in features, such as ids out of range, with valid ones."""
 
     def lengths(self, features):
         """Return the number of real positions, int32 `(batch,)`."""
@@ -344,7 +344,7 @@ class Source(abc.ABC):
 
 
 def refuse_convolutions(name, convolutions, augmentation):
-    """Raise ValueError if convolutions or augmentation are requested for `name`, without either."""
+    """Raise ValueError if convolutions or augmentation are requested; `name` has neither."""
     if convolutions or augmentation:
         raise ValueError(
             f"Convolutions and random changes in training are not available for {name}. "

@@ -1,4 +1,4 @@
-"""Source for text: reads strings and gives the model token ids."""
+"""Source for text, which reads strings and gives the model token ids."""
 
 import zlib
 

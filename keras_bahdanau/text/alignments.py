@@ -143,14 +143,14 @@ def words_of_pieces(sentence, pieces, end_of_empty=True):
 
 
 def _space_behind(piece):
-    """Return the bytes of the space after a symbol such as `<PST>`, which belongs to no word."""
+    """Return the size of the space after a symbol such as `<PST>`, which belongs to no word."""
     if not piece.piece[1:].endswith("\u2581"):
         return 0
     return len(piece.surface.encode()) - len(piece.surface.rstrip().encode())
 
 
 def span_links(source_words, target_words, alignment):
-    """Link each target word to the source word that gets most of its tokens' weight.
+    """Link each target word to the source word that gets the most weight from its tokens.
 
     The end token counts as "no word": a target word that attends most to the source's end token has
     no link, and neither does the target's end token. Arguments are those of `word_weights`.
@@ -175,8 +175,8 @@ def token_alignment(links, source_words, target_words):
 
     A link joins every token of its source word to every token of its target word. The two end
     tokens are linked. Returns float32 `(target_time, source_time)`, in which each row sums to 1, or
-    is all zero if its word has no link. The word arguments are those of `word_weights`. Raises
-    ValueError if a link refers to a word that does not exist.
+    is all zero if its word has no link. `source_words` and `target_words` are as in `word_weights`.
+    Raises ValueError if a link refers to a word that does not exist.
 
     Example:
         >>> one_two = [[0, 0], [1, 1], [1, 1], [2, 2]]  # one token, two tokens, the end
@@ -216,7 +216,7 @@ def _spans(words):
 
 
 def _inside(spans):
-    """Return a float array `(tokens, words)`, 1 where a token covers a word; the end is last."""
+    """Return a float array `(tokens, words)`, 1 where a token covers a word or the end (last)."""
     words = np.arange(spans[-1, 1] + 1)
     # (tokens, 1) against (words,)
     return ((spans[:, :1] <= words) & (words <= spans[:, 1:])).astype(float)

@@ -41,7 +41,7 @@ def decode_copying(target, ids, copies, characters=False):
 
 
 def copied_tokens(tokens, copies, characters=False):
-    """Replace unknown tokens by their copies: "<unk>" with "Zorblax Qux" is "▁Zorblax▁Qux"."""
+    """Replace unknown tokens with copies: "<unk>" becomes "▁Zorblax▁Qux" for "Zorblax Qux"."""
     pairs = zip(tokens, copies, strict=True)
     mark = "" if characters else "▁"
     return [f"{mark}{copy}".replace(" ", "▁") if token == NAME else token for token, copy in pairs]
@@ -95,7 +95,10 @@ def _words(source, sentence, source_time, characters):
 
 
 def graph_texts(target, ids, copies, characters=False):
-    """Batched `decode_copying` in a graph: `(batch, beam, target_time)` -> `(batch, beam)`."""
+    """Graph version of `decode_copying` for ids and copies `(batch, beam, target_time)`.
+
+    Returns strings `(batch, beam)`.
+    """
     import tensorflow as tf
 
     real = graph_is_text(ids)  # (batch, beam, target_time)

@@ -104,7 +104,10 @@ def text_words(source, symbols):
 
 
 def shift_links(links, pairs, symbols):
-    """Shift links (source word, target word) by the features and tags before each source text."""
+    """Shift links (source word, target word) by the number of features and tags before the text.
+
+    `pairs` are the (source, target) strings of the links.
+    """
     if not symbols:
         return links
     starts = [text_words(source, symbols).start for source, _ in pairs]

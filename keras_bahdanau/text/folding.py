@@ -66,7 +66,7 @@ def report_pairs(pairs, source, target, part="", lowercase=False):
 
 
 def report_targets(texts, target, part="", lowercase=False):
-    """Return the lines of `report_pairs` for targets only; checks at most `MOST` of them."""
+    """Return the lines of `report_pairs` for targets only, checking at most `MOST` of them."""
     texts = [text for text in texts if isinstance(text, str)]
     texts, kind = texts[:: 1 + len(texts) // MOST], f"targets{part}"
     lines = report_unknown(kind, texts, target), report_unwritten(kind, texts, target, lowercase)

@@ -1,4 +1,4 @@
-"""Subword tokenization in a TensorFlow graph, for exports that read text; uses tensorflow-text."""
+"""Subword tokenization in a TensorFlow graph with tensorflow-text, for exports that read text."""
 
 import hashlib
 
@@ -38,7 +38,7 @@ class GraphSubwords(tf.Module):
     def tokenize(self, text, end_of_empty: bool = True) -> tf.RaggedTensor:
         """Split strings `(batch,)` into ids with an end token: int32 ragged `(batch, time)`.
 
-        Unless `end_of_empty`, a string without tokens gets no end token.
+        Unless `end_of_empty` is True, a string without tokens gets no end token.
         """
         ids = self._tokenizer.tokenize(text)
         counts = tf.ones_like(ids.row_lengths())

@@ -57,7 +57,7 @@ class HostText:
         return IdRows.encoded(self.subwords, [*map(self.arranged, inputs)], end_of_empty=False)
 
     def truncate(self, sentence, longest):
-        """Return a sentence without most of the bytes that can't be in its first `longest` tokens.
+        """Remove bytes that are certainly after the first `longest` tokens of a sentence.
 
         Returns the same object if nothing is removed.
         """

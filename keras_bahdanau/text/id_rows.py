@@ -115,7 +115,7 @@ def cut_rows(subwords, texts, longest, end_of_empty=True):
     """Split texts into rows of at most `longest` ids.
 
     Returns (`IdRows`, bool `(rows,)` that is True for texts that were longer). Unless
-    `end_of_empty`, a text counts as empty if the part before the byte limit is blank.
+    `end_of_empty` is True, a text counts as empty if the part before the byte limit is blank.
     """
     short = [cut_to_bytes(text, byte_limit(longest)) for text in texts]
     if not end_of_empty:
@@ -140,10 +140,10 @@ def are_ids(prefixes):
 
 
 def rows_by_word(subwords, sentences, end_of_empty=True):
-    """Return what `IdRows.encoded` returns, but split each distinct word only once.
+    """Split sentences like `IdRows.encoded`, but split each distinct word only once.
 
-    This is twice as fast. It applies to BPE models in which no token crosses a space; other models
-    use `IdRows.encoded`.
+    This is twice as fast. It is used for BPE models in which no token crosses a space; for other
+    models, `IdRows.encoded` is called.
     """
     if not sentences or not _splits_words(subwords.model):
         return IdRows.encoded(subwords, sentences, end_of_empty)

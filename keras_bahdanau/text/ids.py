@@ -20,7 +20,7 @@ LAST = 4  # ends a word
 def byte_limit(tokens):
     """Return the largest number of bytes that a text of `tokens` tokens may have.
 
-    At least `WORD`, since a copied word may be a single token.
+    It is at least `WORD`, since a copied word may be a single token.
     """
     return max(32 * tokens, WORD)
 
@@ -65,7 +65,7 @@ def graph_cut_to_bytes(text, most):
 
 
 def is_text(ids) -> np.ndarray:
-    """Return where ids `(..., time)` are text: before the end, not padding, not the start token."""
+    """Return True for ids `(..., time)` of text: before the end, and not padding or the start."""
     return (np.cumsum(ids == END, axis=-1) == 0) & (ids != PAD) & (ids != START)
 
 
@@ -119,7 +119,7 @@ def graph_cut_ids(ids, longest):
 
 
 def word_parts(tokens):
-    """Return the role in words of each token, a string: int8 array `(vocabulary_size,)`."""
+    """Return the role of each token, a string, within words: int8 array `(vocabulary_size,)`."""
     return np.array([_part(token) for token in tokens], np.int8)
 
 
@@ -154,7 +154,7 @@ def graph_word_numbers(ids, parts, copies=None):
 
 
 def _part(token):
-    """Return the role of one token in words (see `join_subwords`)."""
+    """Return the role of one token within words (see `join_subwords`)."""
     if token == END_TOKEN or not token.replace(WORD_START, ""):
         return BETWEEN
     begins = token == UNKNOWN_TOKEN or token.startswith(WORD_START)

@@ -96,10 +96,10 @@ class BpeDropout:
         self._cached = functools.lru_cache(WORDS_CACHED)(self._merged)
 
     def splitter(self, random):
-        """Function from a word to its pieces, which draws from `random()`, a float in [0, 1)."""
+        """Return a function that splits a word, drawing from `random()`, a float in [0, 1)."""
 
         def gap():
-            """Draw the number of merges before the next one is dropped: geometric, by inversion."""
+            """Draw the number of merges before the next dropped one, by inversion (geometric)."""
             return int(min(math.log(1 - random()) / self._log_retained, 2**62))
 
         remaining = gap()  # counts down over all words, so most merges need no random number
@@ -163,7 +163,7 @@ class UnigramDraws:
         self._cached = functools.lru_cache(WORDS_CACHED)(self._lattice)
 
     def splitter(self, random):
-        """Function from a word to its pieces, which draws from `random()`, a float in [0, 1)."""
+        """Return a function that splits a word, drawing from `random()`, a float in [0, 1)."""
 
         def split(word):
             lattice = (self._cached if len(word) <= LONGEST_CACHED else self._lattice)(word)

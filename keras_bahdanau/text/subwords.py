@@ -75,9 +75,9 @@ class Subwords:
                 the vocabulary must cover; the rarest characters become unknown.
             normalization: Unicode normalization. SentencePiece's `"nmt_nfkc"`, `"nfkc"`,
                 `"nmt_nfkc_cf"`, `"nfkc_cf"` (`cf` folds case) or `"identity"`, which changes only
-                white space. With `"none"`, the model types "char" and "grapheme" keep white space
-                unchanged, too. `"nfd"` is like "none", but decomposes each character, such as a
-                Hangul syllable into letters; decoded text is composed again (NFC).
+                white space. `"none"` also keeps white space, for the model types "char" and
+                "grapheme". `"nfd"` is like "none", but decomposes each character, such as a Hangul
+                syllable into letters; decoded text is composed again (NFC).
             symbols: Strings that are always one token, such as the language tokens
                 `("<2de>", "<2fr>")` of Johnson et al. 2017. Each has two ids, one at the start of a
                 word and one inside a word. In a word model each has a single id.
@@ -128,7 +128,8 @@ class Subwords:
         """Return the ids of sentences as a list of int32 arrays `(time,)`.
 
         They include the end token, but no start token. A sentence is a string or bytes, which don't
-        have to be valid UTF-8. Unless `end_of_empty`, a sentence without tokens gets no end token.
+        have to be valid UTF-8. If `end_of_empty` is False, a sentence without tokens has no end
+        token.
         """
         rows = self._processor.encode(list(sentences), out_type="numpy")
         return [np.append(row, np.int32(END)) if row.size or end_of_empty else row for row in rows]

@@ -90,7 +90,7 @@ def symbol_forms(symbols, model_type, keeps_spaces):
 def train_model(sentences, name: str, settings: dict, exact: bool = True) -> bytes:
     """Train a SentencePiece model and return its bytes.
 
-    Unless `exact`, the model may have fewer tokens than requested.
+    Unless `exact` is True, the model may have fewer tokens than requested.
     """
     sentences = list(sentences)
     wrong = [sentence for sentence in sentences if not isinstance(sentence, str | bytes)]

@@ -151,7 +151,7 @@ def _merged(pieces, pair):
 def _may_be_merged(pair):
     """Return True if two pieces may be merged, as in SentencePiece.
 
-    They must be short, and consist either of letters only or of no letters.
+    Together they must be short, and consist either only of letters or of no letters.
     """
     if None in pair or len(pair[0]) + len(pair[1]) > LONGEST:
         return False

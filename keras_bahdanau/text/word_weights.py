@@ -1,4 +1,4 @@
-"""Attention weights between words, computed from token weights and spread over tokens again."""
+"""Conversion of attention weights between tokens to weights between words, and back."""
 
 import re
 

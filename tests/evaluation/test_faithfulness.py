@@ -277,7 +277,7 @@ def test_wrong_arguments_are_named(make, arguments, message):
 def test_a_regression_has_no_log_probability():
     model = pooled_classifier(1, None)
     model.compile("adam", "mse")
-    with pytest.raises(ValueError, match="The model must classify"):
+    with pytest.raises(ValueError, match="The model must be a classifier"):
         faithfulness(model, IDS)
 
 
@@ -381,7 +381,7 @@ def test_known_links_and_peers_are_compared(toy_translator):
     assert result.agreement == pytest.approx((1, 1, 1))
     expected = kb.evaluation.alignment_error(toy_translator, pairs, links, links)
     assert result.alignment_error_rate == expected
-    with pytest.raises(ValueError, match="`alignments` need `targets`"):
+    with pytest.raises(ValueError, match="`alignments` needs `targets`"):
         faithfulness(toy_translator, sources, alignments=(links, links))
 
 

@@ -138,7 +138,7 @@ def test_field_of_another_form_gets_one_line(saved, tmp_path, name, value):
 @pytest.mark.parametrize("value", [None, 3, [], "exact", [3], ["exact", None]])
 def test_metrics_that_are_no_names_get_one_line(saved, tmp_path, value):
     card = {**json.loads(members_of(saved)[CARD]), "metrics": value}
-    with pytest.raises(ValueError, match="its 'metrics' are not a list of names") as error:
+    with pytest.raises(ValueError, match="its 'metrics' is not a list of names") as error:
         read_card(with_card(saved, tmp_path, json.dumps(card)))
     one_line(error)
 

@@ -316,7 +316,7 @@ def test_files_that_are_no_translator_are_refused(toy_translator, tmp_path):
         toy_translator.save(tmp_path / "toy.h5")
 
     toy_translator.model.save(tmp_path / "model.keras")
-    with pytest.raises(ValueError, match="without any"):
+    with pytest.raises(ValueError, match="without vocabularies"):
         kb.Translator.load(tmp_path / "model.keras")
 
     toy_translator.save(tmp_path / "toy.keras")

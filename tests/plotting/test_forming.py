@@ -80,7 +80,7 @@ def test_a_page_has_the_weights_of_each_step_and_asks_no_host(tmp_path):
     [
         ([1], TypeError, "must be an AlignmentHistory"),
         ({}, ValueError, "Received: history={}"),
-        (kb.callbacks.AlignmentHistory([]), ValueError, "must have a record"),
+        (kb.callbacks.AlignmentHistory([]), ValueError, "must have at least one record"),
     ],
 )
 def test_a_history_without_records_is_refused(history, error, message, tmp_path):
