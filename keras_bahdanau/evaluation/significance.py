@@ -144,7 +144,7 @@ def compare(
     nbest = [metric.name for metric in metrics if metric.nbest > 1]
     if nbest:
         raise ValueError(
-            "Systems are compared by their best text for each source. "
+            "Systems are compared using their best text for each source. "
             f"Received: metrics={nbest!r}, which need several texts. Omit these metrics."
         )
     answers = [[texts] if isinstance(texts, str) else texts for texts in references]

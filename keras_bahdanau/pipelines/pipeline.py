@@ -310,7 +310,10 @@ class Pipeline(GraphPipeline):
         return rows.padded(np.arange(len(prefixes)), shape)
 
     def _uniforms(self, inputs, options):
-        """Draw float32 `(batch, beam_width, max_length)` from the seed and the inputs' keys."""
+        """Draw random numbers from the seed and the key of each input.
+
+        The result is float32 `(batch, beam_width, max_length)`.
+        """
         shape = (options.beam_width, options.max_length)
         seeds = ([options.seed, self.source.key(example)] for example in inputs)
         return np.stack([np.random.default_rng(seed).random(shape, np.float32) for seed in seeds])

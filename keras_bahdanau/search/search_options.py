@@ -157,9 +157,9 @@ class SearchOptions:
 
     @classmethod
     def from_config(cls, config):
-        """Return the options from a dictionary in a file (`dataclasses.asdict` of the options).
+        """Return the options in a dictionary from a file (`dataclasses.asdict` of the options).
 
-        Options that were removed are dropped (see `settings.removed`).
+        Entries of removed options are dropped (see `settings.removed`).
         """
         return cls(**drop_removed(config))
 

@@ -252,9 +252,11 @@ def parse_pharaoh(line):
 def alignment_error_rate(predicted, sure, possible):
     """Compute the alignment error rate of a corpus (Och and Ney 2003); 0 if there are no links.
 
-    AER = 1 - (|A & S| + |A & P|) / (|A| + |S|), with predicted links A, sure links S and possible
-    links P, which include S. Each argument contains one set of links per sentence pair. Raises
-    ValueError if their lengths differ.
+    AER = 1 - (|A & S| + |A & P|) / (|A| + |S|)
+
+    A are the predicted links, S are the sure links, and P are the possible links, which include S.
+    Each argument contains one set of links per sentence pair. Raises ValueError if their lengths
+    differ.
     """
     if not len(predicted) == len(sure) == len(possible):
         raise ValueError(

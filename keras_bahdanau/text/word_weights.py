@@ -11,9 +11,11 @@ MOST_WEIGHTS = 10**8  # maximum weights in a line: 400 MB, for two texts of 10,0
 def word_weights(source_words, target_words, alignment):
     """Compute weights between words from weights between tokens.
 
-    a_ts = 1/|t| sum_{i in t} sum_{j in s} alpha_ij: the weights are summed over the tokens of a
-    source word, because its attention is divided among them, and averaged over the tokens of a
-    target word. Returns float `(target words + 1, source words + 1)`, with the end tokens last.
+    a_ts = 1/|t| sum_{i in t} sum_{j in s} alpha_ij
+
+    The weights are summed over the tokens of a source word, because its attention is divided among
+    them, and averaged over the tokens of a target word. Returns float
+    `(target words + 1, source words + 1)`, with the end tokens last.
 
     Args:
         source_words: Int array `(source_time, 2)`, the first and last word that each token covers;
