@@ -48,10 +48,7 @@ class Likelihood:
 
 
 def likelihood(model, batches):
-    """Compute the `Likelihood` of `BatchedPairs` under a `Seq2Seq` model.
-
-    Raises ValueError if no source can be read.
-    """
+    """Compute the `Likelihood` of `BatchedPairs`. Raises ValueError if no source can be read."""
     import tensorflow as tf
 
     dataset = batches.epoch(0)

@@ -41,10 +41,7 @@ def interval(metric, hypotheses, references, samples=1000):
 
 
 def samples_for(count):
-    """Return the number of bootstrap samples for `count` sentences.
-
-    Raises ValueError if it is below `LEAST_SAMPLES`.
-    """
+    """Return the number of bootstrap samples. Raises ValueError if it is below `LEAST_SAMPLES`."""
     samples = min(1000, MOST_DRAWN // max(1, count))
     if samples < LEAST_SAMPLES:
         raise ValueError(

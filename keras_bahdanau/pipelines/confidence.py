@@ -89,10 +89,7 @@ class Calibration:
 
 
 def calibration_of(card):
-    """Return the `Calibration` in the card of a model, or None.
-
-    Raises ValueError if it is invalid.
-    """
+    """Return the `Calibration` in a model's card, or None. Raises ValueError if it is invalid."""
     fields = card.get("calibration")
     if fields is None:
         return None
@@ -137,10 +134,7 @@ def text_features(log_probs, entropies, alignment):
 
 
 def word_spans_of(tokens, text):
-    """Return a list of (word, first token, last token), without the end token.
-
-    Unknown tokens count as words.
-    """
+    """Return (word, first, last token) tuples without the end; unknown tokens count as words."""
     inside = _spans([NO_WORD if token == UNKNOWN else token for token in tokens])
     return inside if len(inside) == len(_words(text)) else _spans(tokens)
 

@@ -77,10 +77,7 @@ def write_pipeline(
 
 
 def require_unforked():
-    """Raise RuntimeError in a process that was forked after a model was loaded.
-
-    TensorFlow hangs in such a process.
-    """
+    """Raise RuntimeError in a process forked after a model was loaded, where TensorFlow hangs."""
     global _process
     _process = _process or os.getpid()
     if _process != os.getpid():
@@ -195,10 +192,7 @@ def _check_size(name, values):
 
 
 def read_source(config):
-    """Return the source from its config in a card.
-
-    Raises TypeError or ValueError if Keras can't deserialize it.
-    """
+    """Return the source of a card. Raises TypeError or ValueError if Keras can't deserialize it."""
     import keras
 
     from keras_bahdanau import sources
@@ -250,10 +244,7 @@ def _registered_names(config):
 
 
 def _first_sentence(error):
-    """Return the first sentence of an error.
-
-    The next ones of Keras' errors say how to disable its safe mode.
-    """
+    """Return the first sentence of an error; Keras' next ones say how to disable its safe mode."""
     sentence = str(error).partition("\n")[0].partition(". ")[0]
     return f"{type(error).__name__}: {sentence[:200]!r}"
 

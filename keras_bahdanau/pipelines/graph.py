@@ -169,10 +169,7 @@ class GraphPipeline:
         return are_characters(self.source.subwords, self.target)
 
     def graph_texts(self, result, copies=None):
-        """Return the texts of hypotheses, a string tensor `(batch, beam)`.
-
-        `copies` is the result of `graph_copies`.
-        """
+        """Return the texts of hypotheses, `(batch, beam)`; `copies` is from `graph_copies`."""
         target = self.target.graph
         if copies is not None:
             from keras_bahdanau.text.copies import graph_texts

@@ -154,10 +154,7 @@ def _gradient(function, x):
 
 
 def _output_log_probs(log_probs, outputs):
-    """Return log p `(rows,)` of output ids `(rows, steps)`, summed over the steps.
-
-    `log_probs` is `(rows, steps, classes)`.
-    """
+    """Return log p `(rows,)` of outputs `(rows, steps)`, from `(rows, steps, classes)`."""
     log_probs = np.take_along_axis(log_probs, outputs[..., np.newaxis], axis=-1)
     return log_probs[..., 0].sum(axis=-1, dtype=np.float64)
 

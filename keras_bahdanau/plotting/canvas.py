@@ -33,10 +33,7 @@ class Canvas:
             artist.set_fontsize(artist.get_fontsize() * room / width)
 
     def bar(self, x, y, width, height, color):
-        """Draw a bar that starts at `x` and is vertically centred at `y`.
-
-        It extends to the left if `width` is negative.
-        """
+        """Draw a bar from `x`, vertically centred at `y`; it extends to the left if `width` < 0."""
         self.ax.add_patch(Rectangle((x, y - height / 2), width, height, color=color, linewidth=0))
 
     def circle(self, x, y, radius, text):

@@ -23,10 +23,7 @@ def colored(picture):
 
 
 def overlay(picture, shares, smooth=True):
-    """Return a uint8 image `(height, width, 3)` with attended parts in orange.
-
-    The background is dimmed.
-    """
+    """Return a uint8 image `(height, width, 3)` with orange attended parts on a dim background."""
     pixels = colored(picture)  # (height, width, 3)
     grey = pixels.mean(axis=-1, keepdims=True)
     background = np.median(grey)

@@ -86,10 +86,7 @@ def _importance_data(importance):
 
 
 def packed(array, bits):
-    """Pack an array as a dictionary of 8-bit or 16-bit integers n, where value = scale * n.
-
-    The integers are little endian, in base64.
-    """
+    """Pack an array as little-endian 8-bit or 16-bit integers n in base64; value = scale * n."""
     array = np.asarray(array, np.float64)
     largest = 2 ** (bits - 1) - 1
     scale = max(np.abs(array).max(initial=0.0), 1e-12) / largest
@@ -170,10 +167,7 @@ def is_sum(trace):
 
 
 def query_state(trace, step):
-    """Return the index i of the state s_i that equals the query of a step, or None.
-
-    Only the states before and after the step are compared.
-    """
+    """Return the index of the state, before or after a step, that equals its query, or None."""
     before = trace.state[step - 1] if step else trace.initial_state
     for number, state in ((step, before), (step + 1, trace.state[step])):
         if np.array_equal(trace.query[step], state):

@@ -106,10 +106,7 @@ class ForcedPrefix:
 
 
 class NoSymbols:
-    """Constraint that no hypothesis contains any of `symbols`.
-
-    These tokens occur only in sources, such as features.
-    """
+    """Constraint that no hypothesis contains `symbols`, tokens that occur only in sources."""
 
     def __init__(self, symbols):
         self.symbols = sorted({int(symbol) for symbol in symbols})

@@ -159,10 +159,7 @@ def top_k_tokens(log_probs, count, unwritten=()):
 
 
 def _block(vocabulary, count):
-    """Return the block size, within limits, that leaves the fewest values to rank.
-
-    Returns 1 if no block size divides the vocabulary.
-    """
+    """Return the block size that leaves the fewest values to rank, or 1 if none divides evenly."""
     sizes = range(SMALLEST, min(LARGEST, vocabulary) + 1)
     dividing = [size for size in sizes if vocabulary % size == 0]
     return min(dividing, key=lambda size: vocabulary // size + count * size, default=1)

@@ -157,10 +157,7 @@ class SearchOptions:
 
     @classmethod
     def from_config(cls, config):
-        """Return the options in a dictionary from a file (`dataclasses.asdict` of the options).
-
-        Entries of removed options are dropped (see `settings.removed`).
-        """
+        """Return the options in a dictionary from a file, without entries of removed options."""
         return cls(**drop_removed(config))
 
     @property

@@ -195,10 +195,7 @@ def changed_sides(expected, received):
 
 
 def source_of(value, **settings):
-    """Return a source; `Subwords` become a `TextSource` with `settings`.
-
-    Raises TypeError for any other value.
-    """
+    """Return a source; `Subwords` become a `TextSource`. Raises TypeError for any other value."""
     if hasattr(value, "front_end") and hasattr(value, "subwords"):
         return value
     if isinstance(value, Subwords):

@@ -1,7 +1,4 @@
-"""Decoding of WAV files to samples at 16 kHz in a graph. Any bytes are accepted as input.
-
-A broken file has no samples.
-"""
+"""Decoding of WAV files to samples at 16 kHz in a graph. A broken file has no samples."""
 
 import math
 from typing import Any, NamedTuple

@@ -34,10 +34,7 @@ def join_subwords(tokens):
 
 
 def check_alignment(alignment, source_tokens, target_tokens):
-    """Return an alignment as an array `(target tokens, source tokens)`.
-
-    Raises ValueError if the shape does not match the tokens.
-    """
+    """Return an alignment as an array. Raises ValueError if its shape does not match the tokens."""
     alignment = np.asarray(alignment)
     shape = (len(target_tokens), len(source_tokens))
     if alignment.shape != shape:
@@ -86,10 +83,7 @@ def _membership(groups, length):
 
 
 def hard_links(alignment):
-    """Link each target position to the source position with the largest weight.
-
-    A target position whose weights are all zero has no link.
-    """
+    """Link each target position that has a weight to the source position with the largest one."""
     return frozenset(
         (int(row.argmax()), target) for target, row in enumerate(np.asarray(alignment)) if row.any()
     )

@@ -16,10 +16,7 @@ _GRAPH_SPACE = r"[▁\t\n\f\r\p{Z}]"
 
 
 def are_characters(source, target):
-    """Return True if both `Subwords` are character vocabularies.
-
-    For these, single characters are copied instead of words.
-    """
+    """Return True if both are character vocabularies, so that characters are copied, not words."""
     return source.model_type == target.model_type == "char"
 
 
@@ -95,10 +92,7 @@ def _words(source, sentence, source_time, characters):
 
 
 def graph_texts(target, ids, copies, characters=False):
-    """Graph version of `decode_copying` for ids and copies `(batch, beam, target_time)`.
-
-    Returns strings `(batch, beam)`.
-    """
+    """Return `decode_copying` in a graph for ids `(batch, beam, target_time)`: `(batch, beam)`."""
     import tensorflow as tf
 
     real = graph_is_text(ids)  # (batch, beam, target_time)
@@ -113,10 +107,7 @@ def graph_texts(target, ids, copies, characters=False):
 
 
 def graph_attended_words(source, text, alignment, characters=False):
-    """Graph version of `attended_words` for `text` `(batch,)`.
-
-    Returns strings `(batch, beam, target_time)`.
-    """
+    """Return `attended_words` of `text` `(batch,)` in a graph: `(batch, beam, target_time)`."""
     import tensorflow as tf
 
     words, together = _graph_words(source, text, *tf.unstack(tf.shape(alignment))[::3], characters)

@@ -77,10 +77,7 @@ def arrange(source, symbols, position):
 
 
 def words_before_arranging(spans, source, symbols, position):
-    """Convert word spans of an arranged source to word positions before `arrange`.
-
-    `spans` is int `(time, 2)`.
-    """
+    """Convert word spans, int `(time, 2)`, of an arranged source to those before `arrange`."""
     import numpy as np
 
     text = source.decode("utf-8", "surrogateescape") if isinstance(source, bytes) else source
@@ -104,10 +101,7 @@ def text_words(source, symbols):
 
 
 def shift_links(links, pairs, symbols):
-    """Shift links (source word, target word) by the number of features and tags before the text.
-
-    `pairs` are the (source, target) strings of the links.
-    """
+    """Shift links (source word, target word) by the number of features and tags in front."""
     if not symbols:
         return links
     starts = [text_words(source, symbols).start for source, _ in pairs]
@@ -118,10 +112,7 @@ def shift_links(links, pairs, symbols):
 
 
 def _counts(source, symbols, position):
-    """Return the numbers of words before, in and after the text of a source.
-
-    All three are zero if `arrange` moves nothing.
-    """
+    """Return the numbers of words before, in and after the text; all are 0 if nothing moves."""
     last = source.rsplit(None, 1)[-1:]
     ends = bool(last) and (last[0] in symbols or bool(_SHAPE.fullmatch(last[0])))
     if ends != (position == FIRST):  # the usual case, decided by one word

@@ -283,10 +283,7 @@ class Subwords:
         return list(self._processor.encode(sentence, out_type="proto").pieces)
 
     def unknown(self, sentences) -> list:
-        """Return the distinct parts of each sentence that have no id.
-
-        A part is a character or, in a word model, a word.
-        """
+        """Return each sentence's distinct unknown parts: characters, or words in a word model."""
         rows = self._processor.encode(list(sentences), out_type="numpy")
         return [
             self._unknown(sentence) if (row == UNKNOWN).any() else []

@@ -31,10 +31,7 @@ def report_unknown(kind, texts, subwords):
 
 
 def better_form(texts, subwords, count):
-    """Return the form, "NFC" or "NFD", in which fewer than `count` texts have unknown parts.
-
-    Returns None if there is no such form.
-    """
+    """Return the form, "NFC" or "NFD", with unknown parts in fewer than `count` texts, or None."""
     for form in _FORMS:
         normalized = [unicodedata.normalize(form, text) for text in texts]
         if normalized != texts and sum(map(bool, subwords.unknown(normalized))) < count:

@@ -48,10 +48,7 @@ def training_settings(
 
 
 def checked_symbols(symbols) -> list:
-    """Return symbols as a list.
-
-    Raises ValueError unless they are distinct words that can be symbols (see `is_symbol`).
-    """
+    """Return symbols as a list. Raises ValueError unless they are distinct and each `is_symbol`."""
     listed = None if isinstance(symbols, str | bytes) else list(symbols)
     if listed is None or not all(map(is_symbol, listed)) or len(set(listed)) < len(listed):
         raise ValueError(
@@ -62,10 +59,7 @@ def checked_symbols(symbols) -> list:
 
 
 def is_symbol(value) -> bool:
-    """Return True for a string that can be a symbol in a vocabulary.
-
-    A symbol is one word, without `▁`, that is not a special token.
-    """
+    """Return True for a symbol: one word, without `▁`, that is not a special token."""
     if not isinstance(value, str) or value in _RESERVED:
         return False
     if value != value.encode(errors="ignore").decode():  # undecodable bytes from a command line

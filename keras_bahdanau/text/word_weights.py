@@ -57,10 +57,7 @@ def token_weights(weights, source_words, target_words):
 
 
 def check_words(weights, source_words, target_words, name="alignment"):
-    """Check that the shape of weights, called `name` in errors, matches the numbers of words.
-
-    Raises ValueError otherwise. Empty weights are allowed.
-    """
+    """Raise ValueError unless weights, called `name`, are empty or match the numbers of words."""
     wanted = tuple(int(words[-1][1]) + 1 for words in (target_words, source_words) if len(words))
     if weights.size and weights.shape != wanted:
         raise ValueError(
@@ -83,10 +80,7 @@ def _mean(members):
 
 
 def format_weights(weights):
-    """Format weights as a line of `SOURCE-TARGET:WEIGHT` items: "0-0:0.900 1-1:1.000".
-
-    The last item is for the two end tokens.
-    """
+    """Format weights as a line "0-0:0.900 1-1:1.000", with the item for the two ends last."""
     if not weights.size:
         return ""
     last = weights.shape[0] - 1, weights.shape[1] - 1
