@@ -78,7 +78,7 @@ def choose_hypotheses(pairs, hypotheses, settings, source=None, workers=1, say=p
 def sentence_closeness(name, texts, target):
     """Measure the closeness of texts to a target in percent, with sentence-level "chrf" or "bleu".
 
-    The scores are those of sacreBLEU. BLEU uses n-gram orders up to the length of the texts, and
+    The scores are computed by sacreBLEU. BLEU uses n-gram orders up to the length of the texts, and
     "exp" smoothing.
 
         >>> sentence_closeness("chrf", ["ein Mann", "zwei"], "ein Mann")

@@ -25,7 +25,7 @@ class Row(NamedTuple):
 
 
 def measure(name, pipeline, paths, pairs, metrics, batch_size=64):
-    """Measure one model, a `Pipeline` loaded from the files `paths`, on pairs; returns a `Row`."""
+    """Measure one model, a `Pipeline` loaded from the files `paths`, and return a `Row`."""
     measured = evaluate(pipeline, pairs, batch_size, metrics=metrics).by_metric.values()
     sources = answers_by_source(pairs).sources[:TIMED]
     start = time.perf_counter()  # the search has already been traced

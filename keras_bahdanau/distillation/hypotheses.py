@@ -75,7 +75,7 @@ def read_hypotheses(path, count):
 
 
 def read_external(path, count, n_best=1):
-    """Read hypotheses of any other teacher; returns one list of `Hypothesis` per source.
+    """Read hypotheses of any other teacher, and return a list of `Hypothesis` per source.
 
     The file is UTF-8 text, plain or .gz. It contains either `n_best` lines for each of `count`
     sources, best first, or lines `number ||| text ||| score` as written by `translate --nbest`,

@@ -107,7 +107,7 @@ class Distillation(Filters):
         return self.min_closeness > 0 or self.choose == "closest" and most > 1
 
     def search(self, options, seed):
-        """Return the teacher's `SearchOptions`, based on those of its file and a seed."""
+        """Return the teacher's `SearchOptions`, based on the options in its file and a seed."""
         if self.sample:
             drawn = {"beam_width": self.n_best, "temperature": options.temperature or 1.0}
             return dataclasses.replace(options, ctc_weight=0.0, seed=seed, **drawn)

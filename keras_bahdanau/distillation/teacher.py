@@ -32,8 +32,8 @@ class Teacher(NamedTuple):
     """Description of a teacher, a model or an ensemble, which can be sent to another process.
 
     `guides` requests the teacher's attention weights, `threads` is the number of cores per process
-    (None for that of the parent process), and `load` is a picklable function that loads TensorFlow
-    in a custom way, or None.
+    (None to inherit it), and `load` is a picklable function that loads TensorFlow in a custom way,
+    or None.
     """
 
     paths: tuple
@@ -66,7 +66,7 @@ def teacher_hypotheses(teacher, inputs, directory, workers=1, say=print):
     """Iterate over the lists of `Hypothesis` in `hypotheses.tsv`, which is written if missing.
 
     Each process writes complete pieces of the corpus. If a call is interrupted, the next call
-    writes the missing pieces, and the resulting file is that of an uninterrupted call.
+    writes the missing pieces, and the resulting file is the same as after an uninterrupted call.
     """
     _check_plan(directory / PLAN, teacher.plan(inputs))
     path, pieces = directory / HYPOTHESES, directory / PIECES

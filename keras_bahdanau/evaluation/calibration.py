@@ -161,13 +161,13 @@ def _fitted(names, features, labels, folds):
 
 
 def fit_logistic(features, labels, penalty=1.0):
-    """Fit a logistic regression with an L2 penalty; returns (weights `(features,)`, bias).
+    """Fit a logistic regression with an L2 penalty.
 
     Newton's method minimizes sum_n log(1 + exp(-y_n z_n)) + penalty/2 |w|^2, with y_n = 1 or -1 and
-    z = w x + b, where the features x are scaled to mean 0 and standard deviation 1. The objective
-    is that of scikit-learn's `LogisticRegression(C=1 / penalty)`. The float64 weights are those of
-    the unscaled features. The weight of a constant feature is 0, and if all labels are equal, all
-    weights are 0.
+    z = w x + b, where the features x are scaled to mean 0 and standard deviation 1. This is the
+    objective of scikit-learn's `LogisticRegression(C=1 / penalty)`. Returns (float64 weights
+    `(features,)`, bias) for the unscaled features. The weight of a constant feature is 0, and if
+    all labels are equal, all weights are 0.
     """
     features, labels = np.asarray(features, float), np.asarray(labels, float)
     count = len(labels)

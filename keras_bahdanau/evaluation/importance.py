@@ -111,8 +111,8 @@ def overlap(weights, peers):
 def adversarial(distance, weights, mask, random, tolerance=0.05, rounds=5, candidates=8):
     """Find weights that differ from the model's, but hardly change the output.
 
-    Returns the largest total variation distance of such weights from those of the model, float
-    `(rows,)` from 0 to 1. A random search changes the scores log alpha of the most distant weights
+    Returns the largest total variation distance of such weights from the model's, float `(rows,)`
+    from 0 to 1. A random search changes the scores log alpha of the most distant weights
     found so far. It tries `rounds * candidates` weights for each row, so the result is a lower
     bound of the distance.
 

@@ -34,7 +34,7 @@ def scores_by_length(lengths, hypotheses, references, metric, starts=STARTS):
     """Compute scores by length of the inputs.
 
     Returns a list of `Band`, shortest first, without empty bands. `lengths` are the lengths of the
-    sources (see `Source.sizes`). Hypotheses and references are those of
+    sources (see `Source.sizes`). For hypotheses and references, see
     `CorpusMetric.corpus_score`. `starts` are the shortest lengths of the bands; shorter inputs are
     in no band.
     """

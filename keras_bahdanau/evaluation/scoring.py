@@ -100,7 +100,7 @@ def evaluate(
         pairs: List of (input of the source, target string). An empty source has an empty text, and
             a source longer than `max_source_length` of the search is cut.
         batch_size: Positive integer. Number of inputs that are decoded together.
-        search: `SearchOptions` that replace those of the translator.
+        search: `SearchOptions` to use instead of the translator's own.
         alignments: (sure, possible) links between the words of the pairs, from
             `read_alignments`, for the alignment error rate.
         tokenize: Name of sacreBLEU's tokenization for BLEU. By default, 13a.

@@ -19,11 +19,11 @@ LEAST_SAMPLES = 100  # minimum samples for a comparison
 def interval(metric, hypotheses, references, samples=1000):
     """Compute the 95 % interval of a score with the bootstrap over sentences.
 
-    The method is described by Koehn (2004) and by Bisani and Ney (2004). Hypotheses and references
-    are those of `CorpusMetric.corpus_score`. `samples`, from 1 to 100,000, is the number of corpora
-    that are drawn from the sentences; the draws are the same each time. Returns (low, high) in
-    percent. Raises ValueError if the lists differ in length or are empty, or if `samples` is out of
-    range.
+    The method is described by Koehn (2004) and by Bisani and Ney (2004). See
+    `CorpusMetric.corpus_score` for hypotheses and references. `samples`, from 1 to 100,000, is the
+    number of corpora that are drawn from the sentences; the draws are the same each time. Returns
+    (low, high) in percent. Raises ValueError if the lists differ in length or are empty, or if
+    `samples` is out of range.
 
     Example:
         >>> interval(exact, ["a"] * 100, ["a"] * 60 + ["b"] * 40)
@@ -55,9 +55,9 @@ def samples_for(count):
 class SystemComparison:
     """Comparison of two systems on the same sentences under one metric.
 
-    The p-value is that of the paired bootstrap (Koehn 2004). For metrics such as "exact", for which
-    a text is either correct or wrong, it is that of the exact sign test on the texts that only one
-    system gets right (McNemar 1947).
+    The p-value is computed with the paired bootstrap (Koehn 2004). For metrics such as "exact", for
+    which a text is either correct or wrong, it is computed with the exact sign test on the texts
+    that only one system gets right (McNemar 1947).
 
     Attributes:
         metric: "BLEU", "chrF2", "TER", "WER", "CER" or "exact".

@@ -43,7 +43,7 @@ class Faithfulness:
         adversarial: Distance, from 0 to 1, of other weights with almost the same output; None if
             weights can't be replaced for a single output.
         entropy: Entropy of the weights as a fraction of its maximum.
-        agreement: Overlap of the weights with those of the peers, or None.
+        agreement: Overlap of the weights with the weights of the peers, or None.
         alignment_error_rate: Float from 0 to 1, or None without alignments.
         inputs, rows: Integers, numbers of inputs and of outputs that were measured.
         unit: String, the name of positions, such as "source tokens".

@@ -91,7 +91,7 @@ def read_card(path):
 
 
 def read_search(path):
-    """Return the `SearchOptions` in a pipeline's file. Raises the errors of `read_card`."""
+    """Return the `SearchOptions` in a pipeline's file. Raises the same errors as `read_card`."""
     return SearchOptions.from_config(read_card(path)["search"])
 
 

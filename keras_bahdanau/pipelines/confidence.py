@@ -163,8 +163,8 @@ def word_features(spans, log_probs, entropies):
 def words_of_text(spans, text):
     """Return the words of spans as they are spelled in the text.
 
-    If the text has another number of words, because an unknown token was replaced with several, the
-    words are those of the tokens, and the unknown one stays `<unk>`.
+    If the numbers of spans and words differ, because an unknown token was replaced with several
+    words, the words of the tokens are returned, and the unknown one stays `<unk>`.
     """
     words = _words(text)
     if len(words) == len(spans):
@@ -179,7 +179,7 @@ def _words(text):
 def words_of(tokens, text, log_probs, entropies, calibration=None):
     """Return the words of a text as a list of `Word`.
 
-    Arguments are those of `text_confidence` and `words_of_text`.
+    See `text_confidence` and `words_of_text` for the arguments.
     """
     spans = word_spans_of(tokens, text)
     words = []

@@ -94,8 +94,8 @@ _process = None  # id of the first process that loaded a model
 def read_pipeline(file, precision=None):
     """Load (source, model, target, search, metrics) from a `PipelineFile` or path.
 
-    `precision` is that of `cast_model`, or None for the saved one. Raises ValueError if a part
-    can't be read.
+    `precision` is passed to `cast_model`, unless it is None. Raises ValueError if a part can't be
+    read.
     """
     require_unforked()
     import keras

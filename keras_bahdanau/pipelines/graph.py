@@ -116,7 +116,7 @@ class GraphPipeline:
 
         Returns a `SearchResult` with a beam of 1, in which each target is the only hypothesis.
         `target_out` is int32 `(batch, target_time)`: ids with the end token, right-padded with 0.
-        The entropies are those of the model, without constraints and CTC.
+        The entropies are computed without constraints and CTC.
         """
         options = options or self.search
         # -> (batch, target_time)
@@ -142,7 +142,7 @@ class GraphPipeline:
         return forced
 
     def _mix_ctc(self, log_probs, features, target_in, target_out, options):
-        """Return log-probabilities of given tokens, mixed with those of CTC as in a search."""
+        """Mix the log-probabilities of given tokens with CTC log-probabilities, as in a search."""
         prepared = self.model.encode(features)
         ctc = forced_log_probs(
             prepared.ctc_log_probs,
@@ -209,9 +209,9 @@ def _check_sizes(source, model, target):
     expected = (source.size, target.vocabulary_size)
     if sizes != expected:
         raise ValueError(
-            "The sizes (source, target) of the model must be those of its source and target "
-            f"vocabulary, {expected}. Received: a model with {sizes}. Pass the source and the "
-            "target that the model was trained with."
+            "The sizes (source, target) of the model must match its source and target vocabulary, "
+            f"{expected}. Received: a model with {sizes}. Pass the source and the target that the "
+            "model was trained with."
         )
 
 

@@ -101,7 +101,7 @@ class Pipeline(GraphPipeline):
         Args:
             inputs: List of inputs of the source, in any order. An empty input gives an empty text.
             batch_size: Positive integer. Number of inputs that are decoded together.
-            search: `SearchOptions` that replace those of the pipeline.
+            search: `SearchOptions` to use instead of the pipeline's own.
             prefixes: List with one string per input, the beginning of its text, or "" for no
                 prefix. Or a list of lists of target ids, as returned by `Subwords.encode` but
                 without the end token.
@@ -129,7 +129,7 @@ class Pipeline(GraphPipeline):
         Returns a list of lists of `Translation`, best first. Random draws are not sorted; they
         depend on the seed and the input, but not on the batch. An empty input has a single, empty
         text. `nbest` is from 1 to the beam width, which is the default; any other value raises
-        ValueError. The other arguments and errors are those of `decode`.
+        ValueError. See `decode` for the other arguments and errors.
         """
         inputs = _listed(inputs)
         self.source.check(self.plural, inputs)
@@ -365,7 +365,7 @@ class Pipeline(GraphPipeline):
         """Load a pipeline from a file that `save` wrote. This needs no `custom_objects`.
 
         First import the modules that define custom sources and layers, so that these are registered
-        with Keras. Arguments and errors are those of `load_pipeline`.
+        with Keras. See `load_pipeline` for the arguments and errors.
         """
         file = open_pipeline_file(path)
         return cls(*read_pipeline(file, precision)).set_record(file.card)

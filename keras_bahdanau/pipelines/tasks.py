@@ -63,7 +63,7 @@ class Translator(Pipeline):
 class ImageToText(Pipeline):
     """A trained model that reads images, saved as one `.keras` file.
 
-    The source is an `ImageSource`. Arguments are those of `Pipeline`.
+    The source is an `ImageSource`. See `Pipeline` for the arguments.
 
     ```python
     reader = keras_bahdanau.ImageToText.load("formulas.keras")
@@ -77,11 +77,11 @@ class ImageToText(Pipeline):
     metrics = ("exact", "wer")
 
     def read(self, images, batch_size=64, search=None, prefixes=None):
-        """Find the best text for each image; returns a list of `Translation`.
+        """Find the best text for each image, and return a list of `Translation`.
 
         An image is the bytes of a PNG or JPEG file, a path (`pathlib.Path`), or an array
-        `(height, width)` or `(height, width, 3)`. An unreadable image gives an empty text. The
-        other arguments are those of `Pipeline.decode`.
+        `(height, width)` or `(height, width, 3)`. An unreadable image gives an empty text. See
+        `Pipeline.decode` for the other arguments.
         """
         return self.decode(images, batch_size, search, prefixes)
 
@@ -90,7 +90,7 @@ class ImageToText(Pipeline):
 class SpeechToText(Pipeline):
     """A trained model that transcribes speech, saved as one `.keras` file.
 
-    The source is an `AudioSource`. Arguments are those of `Pipeline`.
+    The source is an `AudioSource`. See `Pipeline` for the arguments.
 
     ```python
     speech = keras_bahdanau.SpeechToText.load("an4.keras")
@@ -104,11 +104,11 @@ class SpeechToText(Pipeline):
     metrics = ("wer", "cer")
 
     def transcribe(self, recordings, batch_size=64, search=None, prefixes=None):
-        """Find the best text for each recording; returns a list of `Translation`.
+        """Find the best text for each recording, and return a list of `Translation`.
 
         A recording is the bytes of a WAV or FLAC file, a path (`pathlib.Path`), or a pair (samples,
-        rate). An unreadable or empty recording gives an empty text. The other arguments are those
-        of `Pipeline.decode`.
+        rate). An unreadable or empty recording gives an empty text. See `Pipeline.decode` for the
+        other arguments.
         """
         return self.decode(recordings, batch_size, search, prefixes)
 
@@ -124,7 +124,7 @@ def kind_of(source):
 def pipeline_of(source, model, target, search=None, metrics=None):
     """Return a `Translator` for text, an `ImageToText` for images, and so on.
 
-    Arguments are those of `Pipeline`.
+    See `Pipeline` for the arguments.
     """
     return kind_of(source)(source, model, target, search, metrics)
 

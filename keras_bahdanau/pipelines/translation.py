@@ -30,9 +30,9 @@ class Translation:
             nats, with CTC mixed in as in the search. Like `token_entropies` and `confidence`, it is
             None for the result of an old export.
         token_entropies: Float32 array `(len(target_tokens),)`, entropy in nats of the distribution
-            from which each token was chosen; 0 for a given token. For an ensemble, it is that of
-            the mean of its members; for a draw, that of the model before `temperature`, `top_k` and
-            `top_p` are applied.
+            from which each token was chosen; 0 for a given token. For an ensemble, the distribution
+            is the mean over its members. For a draw, it is the distribution before `temperature`,
+            `top_k` and `top_p` are applied.
         confidence: Float in [0, 1]. For a calibrated model (see
             `keras_bahdanau.evaluation.calibrate`), the probability that the text is correct;
             otherwise the geometric mean of the probabilities of its tokens. The empty text of an

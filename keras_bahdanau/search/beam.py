@@ -41,8 +41,8 @@ def beam_search(step, state, limits, options, *, start, end, time, source_time, 
     Returns a `SearchResult`. A hypothesis that has ended stays in the beam with its score until
     better ones push it out. If there are fewer hypotheses than the beam is wide, the remaining ones
     are empty and have a score of -1e9. `visit` is called with the `BeamState` after each step (see
-    `TreeRecorder`); the search then runs eagerly. `step` may be a `RowStep`. The other arguments
-    are those of `search`.
+    `TreeRecorder`); the search then runs eagerly. `step` may be a `RowStep`. See `search` for the
+    other arguments.
     """
     first = _first(state, limits, options.beam_width, start, time, source_time)
     limit_at = ops.expand_dims(limits, axis=1)

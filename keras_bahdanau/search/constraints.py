@@ -31,10 +31,11 @@ def constraints_of(options, *, end, time, prefix=None, symbols=()):
 
 
 def apply_constraints(step, state, constraints, batch, unwritten=()):
-    """Apply a list of constraints to a step function; returns (step, initial state).
+    """Apply a list of constraints to a step function.
 
-    Forbidden tokens get log p = -1e30. In each step, a constraint that would leave no token is
-    ignored. `unwritten` tokens are forbidden in every step but count in its entropy.
+    Returns (step, initial state). Forbidden tokens get log p = -1e30. In each step, a constraint
+    that would leave no token is ignored. `unwritten` tokens are forbidden in every step but count
+    in its entropy.
     """
     if not constraints:
         return map_step(lambda step, rows: _without(step, unwritten), step), state

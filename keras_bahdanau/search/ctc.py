@@ -24,7 +24,7 @@ class PrefixState(NamedTuple):
 
 
 def add_ctc(step, state, log_probs, mask, weight, end):
-    """Add CTC with weight w to the scores of a step function; returns (step, initial state).
+    """Return (step, initial state) of a step function with CTC added to its scores with weight w.
 
     score(c | g) = (1 - w) log p(c | g) + w (log psi(g c) - log psi(g))
 

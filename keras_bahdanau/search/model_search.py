@@ -38,8 +38,8 @@ def search_model(
     `(batch, source_time)`, right-padded with 0. The options limit the length of each target, based
     on the length of its source. Pass `time` to get buffers of a static size. With `drop_ended`,
     steps skip sources whose hypotheses have all ended, in a graph with a dynamic batch size. This
-    is faster, but the rounding of a row then depends on the other rows. The other arguments and the
-    result are those of `search`.
+    is faster, but the rounding of a row then depends on the other rows. See `search` for the other
+    arguments and the result.
     """
     require_ctc(model, options)
     prepared = model.encode(features)

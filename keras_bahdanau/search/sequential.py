@@ -84,7 +84,7 @@ def _advance(step, choose, limits, state, end):
 
 
 def greedy_search(step, state, limits, options, *, start, end, time, source_time):
-    """Choose the most probable token at each step; returns a `SearchResult` with a beam of 1."""
+    """Choose the most probable token at each step: a `SearchResult` with a beam of 1."""
     shared = {"start": start, "end": end, "time": time, "source_time": source_time}
     result = sequential_search(step, _most_probable, state, limits, **shared)
     scores = normalized(result.log_probs, result.lengths, options)
@@ -111,7 +111,7 @@ def sample(step, state, limits, options, *, start, end, time, source_time, unifo
     """Draw `options.beam_width` independent translations of each sentence.
 
     Returns a `SearchResult`. `temperature`, `top_k` and `top_p` change the draws, but not the
-    scores. Arguments are those of `search`.
+    scores. See `search` for the arguments.
     """
     draws = options.beam_width
     if uniforms is None:

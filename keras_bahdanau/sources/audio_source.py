@@ -219,7 +219,7 @@ def _row(content, longest):
 
 
 def _decoded(audio_bytes, longest):
-    """Decode a batch row by row; returns (`Samples`, truncated bool `(batch,)`)."""
+    """Decode a batch row by row to (`Samples`, truncated bool `(batch,)`)."""
     most = tf.constant(longest, tf.int64)
     values, lengths, truncated = tf.map_fn(
         lambda content: _row(content, most),
@@ -239,10 +239,7 @@ def _decoded(audio_bytes, longest):
 
 
 def _check_sound(name, raw):
-    """Raise an error unless an input is bytes, a path or a pair, in a format that can be decoded.
-
-    A path must be that of a file.
-    """
+    """Raise an error unless an input is bytes, a path or a pair that can be decoded."""
     if isinstance(raw, tuple | list):
         sounds.pair_of(raw)
         return

@@ -113,8 +113,8 @@ class FeatureCache:
 
     The name of a file is a hash of the source's config, the versions of the decoders, and the
     input: its bytes, or the path, size and modification time of its file. A file is written
-    completely or not at all, and damaged files are replaced. Arguments and errors are those of
-    `Source.cached`.
+    completely or not at all, and damaged files are replaced. See `Source.cached` for the arguments
+    and errors.
     """
 
     def __init__(self, source, directory, gigabytes=32, say=print):

@@ -32,8 +32,8 @@ class InkSource(FeatureSource):
         ddx, ddy        difference from the previous movement
         on, up          1 if the pen stays on the paper; 1 if it is lifted here
 
-    Features and requests are those of `FeatureSource`. With `surroundings`, the model also reads
-    the ink around each point (see `layers.ShapeContext`).
+    Features and requests are the same as for a `FeatureSource`. With `surroundings`, the model also
+    reads the ink around each point (see `layers.ShapeContext`).
 
     Example:
         >>> plus = [np.array([[0, 5], [10, 5]]), np.array([[5, 0], [5, 10]])]

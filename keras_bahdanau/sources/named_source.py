@@ -32,13 +32,13 @@ def parsed_source(text):
 
 
 def inputs_by_name(text):
-    """Return `Source.inputs_are` for a named source. Raises the errors of `parsed_source`."""
+    """Return `Source.inputs_are` for a named source. Raises the same errors as `parsed_source`."""
     name, _ = parsed_source(text)
     return "lines" if name == "text" else "files"
 
 
 def preset_by_name(text):
-    """Return `Source.preset` for a named source. Raises the errors of `parsed_source`."""
+    """Return `Source.preset` for a named source. Raises the same errors as `parsed_source`."""
     name, _ = parsed_source(text)
     return "small" if name == "text" else sources.NAMED[name][1]
 
@@ -46,8 +46,8 @@ def preset_by_name(text):
 def source_by_name(text):
     """Return the `Source` that a string describes.
 
-    Returns None for "text", because its vocabulary is learned from the pairs. Raises the errors of
-    `parsed_source`, and ValueError for an unknown setting.
+    Returns None for "text", because its vocabulary is learned from the pairs. Raises the same
+    errors as `parsed_source`, and ValueError for an unknown setting.
     """
     name, settings = parsed_source(text)
     if name == "text":

@@ -92,9 +92,9 @@ def hard_links(alignment):
 def word_links(source_tokens, target_tokens, alignment):
     """Link the words of a translation, for Pharaoh output, as `span_links` does.
 
-    Positions are those of `text.split()` if the text was decoded from these tokens. If you have the
-    text, `span_links` with `Subwords.words` is more accurate. Returns a frozenset of links.
-    Arguments and errors are those of `join_alignment`.
+    Positions refer to `text.split()`, if the text was decoded from these tokens. If you have the
+    text, `span_links` with `Subwords.words` is more accurate. Returns a frozenset of links. See
+    `join_alignment` for the arguments and errors.
     """
     alignment = check_alignment(alignment, source_tokens, target_tokens)
     return span_links(word_spans(source_tokens), word_spans(target_tokens), alignment)
@@ -147,7 +147,7 @@ def span_links(source_words, target_words, alignment):
     """Link each target word to the source word that gets the most weight from its tokens.
 
     The end token counts as "no word": a target word that attends most to the source's end token has
-    no link, and neither does the target's end token. Arguments are those of `word_weights`.
+    no link, and neither does the target's end token. See `word_weights` for the arguments.
     """
     source, target = _spans(source_words), _spans(target_words)
     if not len(source) or not len(target):

@@ -126,10 +126,10 @@ def word_parts(tokens):
 def graph_word_numbers(ids, parts, copies=None):
     """Return the number of each token's word, int32 `(..., time)`.
 
-    Uses only operations that LiteRT supports. Words are those of `Translation.words`: a bare mark
-    `▁` belongs to the word after it. Letters after a copy belong to the same word, and a copy of
-    several words has the number of the first. The end token, padding, and marks without a word have
-    -1. `parts` is int8, from `word_parts`.
+    Uses only operations that LiteRT supports. Words are defined as in `Translation.words`: a bare
+    mark `▁` belongs to the word after it. Letters after a copy belong to the same word, and a copy
+    of several words has the number of the first. The end token, padding, and marks without a word
+    have -1. `parts` is int8, from `word_parts`.
     """
     import tensorflow as tf
 

@@ -98,7 +98,7 @@ class Subwords:
     def train_pair(cls, pairs, vocabulary_size: int = 6000, *, joint: bool = True, **settings):
         """Learn the source and target vocabularies of sentence pairs.
 
-        Returns (source `Subwords`, target `Subwords`). Raises the errors of `train`.
+        Returns (source `Subwords`, target `Subwords`). Raises the same errors as `train`.
 
         Args:
             pairs: Iterable of `(source, target)` strings.

@@ -103,6 +103,6 @@ def parse_weights(line):
             weights[rows, columns] = np.array(values, np.float32)
             return weights
     raise ValueError(
-        "Weights must be written SOURCE-TARGET:WEIGHT, with that of the two ends last, for at most "
+        "Weights must be written SOURCE-TARGET:WEIGHT, with the two ends last, for at most "
         f"{MOST_WEIGHTS:,} pairs of words. Received: line={line[:80]!r}."
     )
