@@ -85,8 +85,8 @@ def distill(
         FileExistsError: If the directory contains anything other than a distillation.
         FileNotFoundError: If a model or file is missing.
         RuntimeError: If a teacher process was killed.
-        ValueError: If the arguments are inconsistent or differ from those of the directory, if no
-            pair passes the filters, or if `symbols` can't be tokens.
+        ValueError: If the arguments are inconsistent or differ from the original ones, if no pair
+            passes the filters, or if `symbols` can't be tokens.
 
     Example:
         >>> options = TrainingOptions(preset="ssru-student")

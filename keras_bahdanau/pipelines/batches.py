@@ -137,7 +137,7 @@ def _batches(order, lengths, batch_size, memory):
         numbers = memory.numbers(longest)
         if numbers > MOST_SEARCH_NUMBERS:
             raise ValueError(
-                f"A search must fit in memory: {MOST_SEARCH_NUMBERS:,} scores and weights. "
+                f"A search must have at most {MOST_SEARCH_NUMBERS:,} scores and weights in memory. "
                 f"Received: an input of {longest:,} positions, "
                 f"beam_width={memory.options.beam_width}, "
                 f"max_length={memory.options.max_length}, "

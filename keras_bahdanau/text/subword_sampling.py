@@ -99,7 +99,7 @@ class BpeDropout:
         """Return a function that splits a word, drawing from `random()`, a float in [0, 1)."""
 
         def gap():
-            """Draw the number of merges before the next dropped one, by inversion (geometric)."""
+            """Draw the number of merges before the next dropped one, which is geometric."""
             return int(min(math.log(1 - random()) / self._log_retained, 2**62))
 
         remaining = gap()  # counts down over all words, so most merges need no random number

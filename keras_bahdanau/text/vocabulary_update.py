@@ -151,7 +151,7 @@ def _merged(pieces, pair):
 def _may_be_merged(pair):
     """Return True if two pieces may be merged, as in SentencePiece.
 
-    Together they must be short, and consist either only of letters or of no letters.
+    The merged piece must be short, and must either consist only of letters or contain none.
     """
     if None in pair or len(pair[0]) + len(pair[1]) > LONGEST:
         return False
