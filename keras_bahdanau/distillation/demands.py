@@ -84,7 +84,7 @@ def _attention_demands(plan, file, models):
         "Guided attention needs text on both sides",
         not plan.guides or inputs == ["lines"],
         f"{weight}, teacher={models}, which reads {'/'.join(inputs)}",
-        leave.capitalize(),
+        f"O{leave[1:]}",
     )
 
 

@@ -223,6 +223,6 @@ def _check_attends(model, options):
     for name in ("coverage_penalty", "replace_unknown"):
         if value := getattr(options, name):
             raise ValueError(
-                f"`{name}` needs attention weights. Received: {name}={value!r} for a "
+                f"This option needs attention weights. Received: {name}={value!r} for a "
                 "model without attention. Omit the option."
             )

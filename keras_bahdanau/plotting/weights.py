@@ -164,6 +164,6 @@ def _cut(name, length, weights, axis):
     if length > weights.shape[axis] or padding.any():
         raise ValueError(
             f"`{name}` must match the {weights.shape[axis]} weights on its axis. Received: "
-            f"{length} of {name}, weights.shape={weights.shape}. Use `{name}` of the same example."
+            f"{length} of {name}, weights.shape={weights.shape}. Use labels of the same example."
         )
     return np.take(weights, range(length), axis)
