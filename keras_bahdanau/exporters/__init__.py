@@ -1,4 +1,4 @@
-"""Exports of a `Pipeline`, such as a `Translator`, or a Keras model: artefacts without Keras."""
+"""Exports of a `Pipeline`, such as a `Translator`, or of a Keras model to files without Keras."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

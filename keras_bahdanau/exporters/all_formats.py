@@ -1,4 +1,4 @@
-"""The export formats, and an export to all of them, compared with Keras in one table."""
+"""All export formats, and an export to all of them with one table that compares them with Keras."""
 
 from pathlib import Path
 
@@ -14,8 +14,9 @@ from keras_bahdanau.exporters.saved_model.saved_model_exporter import SavedModel
 from keras_bahdanau.files.integrity import Damage
 from keras_bahdanau.settings.guesses import check_keywords
 
-# By the name on the command line, in the order of the table. The last format that recognizes an
-# artefact is used: LiteRT recognizes any file, and a page is a directory.
+# The keys are the names on the command line, in the order of the table. If several formats
+# recognize an artefact, the last one is used: LiteRT recognizes any file, and SavedModel any
+# directory, even a page.
 FORMATS = {
     "saved-model": SavedModelExporter,
     "saved-model-ids": IdsSavedModelExporter,
@@ -43,20 +44,20 @@ def export_all(
     say=None,
     signatures=None,
 ):
-    """Write all variants of all formats of `FORMATS`, and one table that compares them with Keras.
+    """Write all variants of all formats in `FORMATS`, and a table that compares them with Keras.
 
     The variants are `1/` for TensorFlow Serving and `model.float32.tflite`, `model.float16.tflite`
-    and `model.int8.tflite`. `parity.json` and each card hold the table of size, agreement, speed
-    and, with references, metrics such as BLEU. No artefact gets its name before all pass their
-    checks.
+    and `model.int8.tflite`. `parity.json` and each card contain a table of size, agreement, speed
+    and, if there are references, metrics such as BLEU. No artefact gets its final name until all of
+    them have passed their checks.
 
-    `directory` must be new, or hold only numbered versions, or FileExistsError. `max_source_length`
-    is 64 in the LiteRT files, and that of the pipeline's search in the SavedModel, by default;
-    `max_target_length` is for the LiteRT files. Each format uses the `signatures` that it knows.
-    Other arguments and errors: as in `export_saved_model` and `export_litert`. Returns the paths,
-    in the order of `FORMATS`.
+    Raises FileExistsError unless `directory` is new or contains only numbered versions. The default
+    of `max_source_length` is 64 in the LiteRT files; in the SavedModel it is the value in the
+    pipeline's search options. `max_target_length` applies to the LiteRT files. Each format ignores
+    the `signatures` that it does not support. Other arguments and errors are as in
+    `export_saved_model` and `export_litert`. Returns the paths in the order of `FORMATS`.
     """
-    from keras_bahdanau.exporters.comparison import Comparison  # which loads NumPy
+    from keras_bahdanau.exporters.comparison import Comparison  # loads NumPy
 
     require_pipeline(pipeline)
     directory = Path(directory)
@@ -78,25 +79,28 @@ def export_all(
 
 
 def exporter_of(path):
-    """The class of the exporter of an artefact; FileNotFoundError or ValueError if it has none."""
+    """Return the `Exporter` class for an artefact.
+
+    Raises FileNotFoundError if it does not exist, and ValueError if it is not an artefact.
+    """
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(
-            "An artefact to check must exist. "
+            "The artefact must exist. "
             f"Received: path={str(path)!r}. Check the spelling, or export a translator first."
         )
     if path.suffix == ".keras":
         raise ValueError(
-            "An artefact must be an export of a model. "
-            f"Received: path={str(path)!r}, a model itself. It is checked whenever it is loaded."
+            "An artefact must be an exported model. Received: "
+            f"path={str(path)!r}, which is not exported. It is checked whenever it is loaded."
         )
-    # the first SavedModel format accepts any directory that no other format accepts
+    # the first SavedModel format takes any directory that all other formats reject
     for format in reversed([*FORMATS.values(), *MODEL_FORMATS.values()]):
         if format.recognizes(path):
             return format
     raise ValueError(
         "An artefact must be a file or a directory. "
-        f"Received: path={str(path)!r}. Give the path of an export."
+        f"Received: path={str(path)!r}. Pass the path of an export."
     )
 
 
@@ -108,25 +112,30 @@ def check(path):
         print(finding)
     ```
 
-    `path` is a SavedModel (one version, or the directory of its versions, for the newest), a page,
-    or a LiteRT or ONNX file. Returns a list of `Finding`, empty if nothing is wrong. Raises
-    FileNotFoundError if it does not exist; ImportError for a file without the library that runs it;
-    ValueError if it is neither a file nor a directory.
+    `path` is a page, a LiteRT or ONNX file, or a SavedModel: the directory of one version, or the
+    directory of all versions, of which the newest is checked. Returns a list of `Finding`, which is
+    empty if nothing is wrong.
+
+    Raises FileNotFoundError if `path` does not exist, ValueError if it is neither a file nor a
+    directory, and ImportError if the library that runs the file is missing.
     """
     exporter = exporter_of(path)()
     return exporter.damage(Path(path)) or exporter.check(Path(path))
 
 
 def describe(path):
-    """The card and metadata of an undamaged artefact, in lines; ValueError for an invalid card."""
+    """Describe an undamaged artefact: the lines of its card and metadata, as one string.
+
+    Raises ValueError if the card is invalid.
+    """
     try:
         text = exporter_of(path)().describe(Path(path))
     except (Damage, KeyError, OverflowError) as error:
         raise ValueError(
-            "The card of an artefact must hold what an export writes. "
+            "An artefact's card must contain the fields that an export writes. "
             f"Received: path={str(path)!r} ({error}). Export the translator again."
         ) from None
     return "".join(
         char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
         for char in text
-    )  # a card may hold control sequences of a terminal
+    )  # a card may contain terminal control sequences

@@ -1,10 +1,10 @@
-"""Fields of an answer that SavedModel and LiteRT share.
+"""Fields of an answer that SavedModel and LiteRT artefacts have in common.
 
-Each hypothesis has its `confidence`, float32 in [0, 1]: see `Translation`. With the tokens come
-`token_log_probs` and `token_entropies`, float32 of the same shape, in nats, 0 after the last
-token; and `token_words`, int32, the number of each token's word, -1 for none: see
-`graph_word_numbers`. A search that copies characters also gives `copied_from`, int32, the source
-position that each unknown token copies, -1 for none.
+Each hypothesis has a `confidence`, float32 in [0, 1]: see `Translation`. The following fields have
+the shape of the token ids: `token_log_probs` and `token_entropies`, float32 in nats, which are 0
+after the last token, and `token_words`, int32, the index of each token's word, or -1 if it belongs
+to none (see `graph_word_numbers`). If the search copies characters, there is also `copied_from`,
+int32, the source position that each unknown token copies, or -1 if it copies none.
 """
 
 import keras
@@ -18,22 +18,22 @@ from keras_bahdanau.text.vocabulary import UNKNOWN
 
 
 def best_of(result):
-    """The first hypothesis of each beam."""
+    """Return the first hypothesis in each beam."""
     # (batch, beam, ...) -> (batch, ...)
     return keras.tree.map_structure(lambda field: field[:, 0], result)
 
 
 def confidences(pipeline, result, features):
-    """Float32 `(batch, beam)`, the confidence of each hypothesis."""
+    """Return the confidence of each hypothesis, float32 `(batch, beam)`."""
     return graph_confidence(result, pipeline.lengths(features), pipeline.calibration)
 
 
 def token_fields(pipeline, result, copies=None):
-    """The fields of a result's tokens, without ids; `copies` are from `graph_copies`."""
+    """Return the fields for the tokens of a result, except ids; `copies` is from `graph_copies`."""
     target = pipeline.target
     parts = word_parts(target.tokens(range(target.vocabulary_size)))
     if pipeline.search.replace_unknown and pipeline.copies_characters:
-        parts[UNKNOWN], copies = INSIDE, None  # a copied token is like any other
+        parts[UNKNOWN], copies = INSIDE, None  # a copied token counts as any other token
     return {
         "token_log_probs": result.token_log_probs,
         "token_entropies": result.token_entropies,
@@ -42,7 +42,7 @@ def token_fields(pipeline, result, copies=None):
 
 
 def copied_fields(pipeline, result, features):
-    """`copied_from` of a search that copies characters: see `graph_copied_from`."""
+    """Return `copied_from` if the search copies characters, else no field."""
     if not (pipeline.search.replace_unknown and pipeline.copies_characters):
         return {}
     lengths = pipeline.lengths(features)
@@ -50,7 +50,7 @@ def copied_fields(pipeline, result, features):
 
 
 def best_ids(pipeline, result, features):
-    """The fields of the best hypotheses, without alignments."""
+    """Return the fields of the best hypotheses, without alignments."""
     best = best_of(result)
     return {
         "ids": best.ids,
@@ -64,7 +64,7 @@ def best_ids(pipeline, result, features):
 
 
 def all_ids(pipeline, result, features):
-    """The fields of all hypotheses, without alignments."""
+    """Return the fields of all hypotheses, without alignments."""
     return {
         "ids": result.ids,
         "lengths": result.lengths,
@@ -77,7 +77,7 @@ def all_ids(pipeline, result, features):
 
 
 def graph_confidence(result, source_lengths, calibration=None):
-    """Confidence of each hypothesis, float32 `(batch, beam)`; 1 for an empty input."""
+    """Compute the confidence of each hypothesis, float32 `(batch, beam)`; 1 for an empty input."""
     lengths = tf.cast(tf.maximum(result.lengths, 1), tf.float32)  # (batch, beam)
     log_probs = tf.reduce_sum(result.token_log_probs, axis=-1)
     if calibration is None:

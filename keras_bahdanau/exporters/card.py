@@ -38,13 +38,13 @@ _FORMS = {
 
 
 def card_of(pipeline):
-    """Content of the cards of all formats: versions, search, vocabularies and source.
+    """Return the fields common to the cards of all formats: versions, search, source and more.
 
     `reduction` is the number of source positions for each column of an alignment. `precision` is
-    the dtype of weights and products, unless float32. `source` has the settings of a source without
-    assets, from which a host computes the same features.
+    the dtype of weights and products, if it is not float32. `source` contains the settings of a
+    source without assets, so that a host can compute the same features.
     """
-    import keras  # needless to read a card
+    import keras  # reading a card does not need it
     import tensorflow as tf
 
     from keras_bahdanau.models.precision import precision_of
@@ -72,24 +72,24 @@ def card_of(pipeline):
 
 
 def _described(source):
-    """The settings of a source, unless its assets contain them."""
+    """Return the settings of a source, unless its assets contain them."""
     import keras
 
     return {} if source.assets else {"source": keras.saving.serialize_keras_object(source)}
 
 
 def _calibrated(calibration):
-    """The coefficients of the confidence of words and texts, if there are any."""
+    """Return the coefficients for the confidence of words and texts, if there are any."""
     return {} if calibration is None else {"calibration": dataclasses.asdict(calibration)}
 
 
 def _computed(precision):
-    """The precision of weights and products, unless it is float32."""
+    """Return the precision of weights and products, unless it is float32."""
     return {} if precision == "float32" else {"precision": precision}
 
 
 def _trained(options):
-    """The part of a card that follows from the options of the training."""
+    """Return the fields of a card that depend on the training options."""
     if not options or not options.get("quantization_aware"):
         return {}
     export = options.get("quantization", "int8")
@@ -97,14 +97,14 @@ def _trained(options):
 
 
 def read_card(content):
-    """Dictionary of a card; raises `Damage` unless its fields have the right types."""
+    """Parse a card to a dictionary. Raises `Damage` unless its fields have the right types."""
     card = parse_card(content)
     check_fields(card, {name: form for name, form in _FORMS.items() if name in card})
     return card
 
 
 def read_packed_card(path):
-    """Read only the card of a .tflite file; ValueError if it holds none."""
+    """Read only the card of a .tflite file. Raises ValueError if the file contains none."""
     try:
         with open_regular(path) as file, opened(file) as archive:
             if CARD not in archive.namelist():
@@ -112,13 +112,16 @@ def read_packed_card(path):
             return read_card(archive.read(CARD))
     except Damage as error:
         raise ValueError(
-            "A .tflite file to run must have its card and vocabularies packed inside, as it was "
-            f"exported. Received: path={str(path)!r} ({error}). Copy it again, or export it again."
+            "A .tflite file must contain its card and vocabularies, as exported. Received: "
+            f"path={str(path)!r} ({error}). Copy the file again, or export the model again."
         ) from None
 
 
 def vocabulary_files(pipeline):
-    """(files, vocabularies): name -> bytes, and side -> name; equal vocabularies share a file."""
+    """Return (files, vocabularies), dictionaries: file name -> bytes, and side -> file name.
+
+    Equal vocabularies share one file.
+    """
     files = dict(pipeline.source.assets)
     vocabularies = {name.partition(".")[0]: name for name in files}
     equal = [name for name, content in files.items() if content == pipeline.target.model]
@@ -127,22 +130,22 @@ def vocabulary_files(pipeline):
 
 
 def sha256(content):
-    """The hash of bytes, in hexadecimal digits."""
+    """Return the SHA-256 of bytes in hexadecimal digits."""
     return hashlib.sha256(content).hexdigest()
 
 
 def table_of(rows):
-    """A list of `Parity` as JSON holds it."""
+    """Convert a list of `Parity` to dictionaries for JSON."""
     return [dataclasses.asdict(row) for row in rows]
 
 
 def describe_search(card):
-    """Line of text with the search options of a card."""
+    """Return a line of text with the search options in a card."""
     return "search: " + ", ".join(f"{name} {value}" for name, value in card["search"].items())
 
 
 def describe_source(card):
-    """List with a line of text on the source of a card; empty if the card describes none."""
+    """Return a list with one line about the source; empty if the card does not describe it."""
     if "source" not in card:
         return []
     settings = card["source"].get("config")
@@ -152,7 +155,7 @@ def describe_source(card):
 
 
 def describe_parity(card):
-    """Lines of text with a card's parity table; `Damage` if its rows are invalid."""
+    """Return the parity table of a card as text. Raises `Damage` if its rows are invalid."""
     names = {field.name for field in dataclasses.fields(Parity)}
     try:
         rows = [
@@ -161,4 +164,4 @@ def describe_parity(card):
         ]
         return table(rows) if rows else "not compared with Keras"
     except (AttributeError, OverflowError, TypeError, ValueError):
-        raise Damage("its 'parity' is no table that an export writes") from None
+        raise Damage("its 'parity' is not a table that an export writes") from None

@@ -1,4 +1,4 @@
-"""Comparison of artefacts with Keras on the same sentences: one `Parity` each."""
+"""Comparison of artefacts with Keras on the same sentences: one `Parity` for each artefact."""
 
 import dataclasses
 import statistics
@@ -18,10 +18,11 @@ from keras_bahdanau.exporters.rounding import add_roundings
 
 
 class Comparison:
-    """Answers of Keras to edge cases of the source and to `sentences`, for comparing artefacts.
+    """Keras' answers to edge cases of the source and to `sentences`, to compare artefacts with.
 
-    Each input is a separate, timed request. Keras answers once, on TensorFlow's configured number
-    of threads; the artefacts run on one thread. `keras` is the `Parity` of Keras itself.
+    Each input is a separate, timed request. Keras answers it once, with the number of threads that
+    TensorFlow is configured for; the artefacts run on one thread. `keras` is the `Parity` of Keras
+    itself.
     """
 
     table = staticmethod(table)
@@ -48,7 +49,7 @@ class Comparison:
         )
 
     def row(self, exporter, path):
-        """`Parity` of an artefact; counts sentences that are too long for the artefact."""
+        """Compare an artefact: return its `Parity`, which also counts sentences too long for it."""
         from keras_bahdanau.models.precision import precision_of
 
         self._begin(exporter.artefact)
@@ -63,7 +64,7 @@ class Comparison:
             megabytes=_megabytes(_size(Path(path))),
             **self._agreement(answers, rows, exact),
             **self._measured(
-                {row: answers.received[row][0] for row in rows},  # the answer to the single input
+                {row: answers.received[row][0] for row in rows},  # for the input alone
                 {row: answers.seconds[row] for row in rows},
             ),
         )
@@ -75,7 +76,7 @@ class Comparison:
         )
 
     def _agreement(self, answers, rows, exact):
-        """The fields of a `Parity` that compare answers, as a dictionary."""
+        """Return the `Parity` fields that compare answers, as a dictionary."""
         expected = self._within(answers)
         texts = [Case(self._sentences[r], [expected[r]], answers.received[r]) for r in rows]
         lists = self._list_cases(answers)
@@ -91,11 +92,11 @@ class Comparison:
             fields |= listed
             share = list_summary([case for case in lists if case.is_steady()])["nbest"]
             if exact and share < LISTED:
-                misses.append(f"{share:.2%} of the hypotheses are among those of Keras")
+                misses.append(f"only {share:.2%} of the hypotheses are among those of Keras")
         return {**fields, "misses": tuple(misses)}
 
     def _list_cases(self, answers):
-        """A `Case` for each list of hypotheses of an artefact."""
+        """Return a `Case` for each list of hypotheses from an artefact."""
         if not answers.lists:
             return []
         sources = [self._sentences[listed.row] for listed in answers.lists]
@@ -111,7 +112,7 @@ class Comparison:
         ]
 
     def _limited(self, answers):
-        """The `SearchOptions` of Keras under the limits of an artefact."""
+        """Return the `SearchOptions` of Keras, restricted to the limits of an artefact."""
         options = self.pipeline.search
         limits = {
             "max_length": min(answers.longest or options.max_length, options.max_length),
@@ -120,7 +121,7 @@ class Comparison:
         return dataclasses.replace(options, **limits)
 
     def _within(self, answers):
-        """Answers of Keras under the limits of the artefact with these `Answers`."""
+        """Return Keras' answers under the limits of the artefact that gave these `Answers`."""
         options, within = self.pipeline.search, self._limited(answers)
         expected = list(self._answers)
         longest = within.max_length
@@ -134,22 +135,22 @@ class Comparison:
         return expected
 
     def _measured(self, answers, seconds):
-        """Speed and quality as fields of a `Parity`; a refused sentence counts as empty."""
+        """Return the `Parity` fields of speed and quality; a refused sentence counts as empty."""
         rows = range(self._edge_cases, len(self._sentences)) or range(self._edge_cases)
         taken = [seconds[row] for row in rows if row in seconds]
         measured = {"milliseconds": 1000 * statistics.median(taken) if taken else None}
         if self._references:
-            from keras_bahdanau.evaluation.corpus_metrics import metrics_of  # which loads sacreBLEU
+            from keras_bahdanau.evaluation.corpus_metrics import metrics_of  # loads sacreBLEU
 
             spaced = self.pipeline.target.spaced
             texts = [spaced(answers[row].text) if row in answers else "" for row in rows]
             references = [*map(spaced, self._references)]
             measured["quality"] = {}
             for metric in metrics_of(self.pipeline.metrics):
-                if metric.nbest > 1:  # here an answer is one text
+                if metric.nbest > 1:  # there is only one text per answer
                     continue
                 score = metric.corpus_score(texts, references)
-                if metric.name in ("bleu", "chrf"):  # these have their own fields
+                if metric.name in ("bleu", "chrf"):  # these two have their own fields
                     measured[metric.name] = score
                 else:
                     measured["quality"][metric.label] = score
@@ -157,7 +158,7 @@ class Comparison:
 
 
 def _check_references(sentences, references):
-    """Raise ValueError unless there is one reference for each sentence, or none at all."""
+    """Raise ValueError unless there are no references, or one for each sentence."""
     if references is not None and len(references) != len(sentences):
         raise ValueError(
             "Each sentence must have one reference. "
@@ -166,7 +167,7 @@ def _check_references(sentences, references):
 
 
 def _timed(function, items):
-    """Results of a function for each item, and the seconds of each call."""
+    """Return the result of a function for each item, and the seconds that each call took."""
     results, seconds = [], []
     for item in items:
         began = time.perf_counter()
@@ -180,6 +181,6 @@ def _megabytes(count):
 
 
 def _size(path):
-    """Number of bytes of a file, or of all files in a directory."""
+    """Return the size in bytes of a file, or of all files in a directory together."""
     files = [path] if path.is_file() else [part for part in path.rglob("*") if part.is_file()]
     return sum(file.stat().st_size for file in files)

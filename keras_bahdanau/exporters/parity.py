@@ -1,69 +1,72 @@
-"""Agreement of an artefact with the `Pipeline` it was made from, and its cost."""
+"""How closely an artefact agrees with the `Pipeline` that it was exported from, and its cost."""
 
 import dataclasses
 from typing import NamedTuple
 
-TOLERANCE = 1e-4  # of all figures: smaller differences are invisible and not examined
-LISTED = 0.9  # share of hypotheses: the last ones of a beam depend on pruned ones
+TOLERANCE = 1e-4  # for all figures: smaller differences are invisible and not examined
+LISTED = 0.9  # fraction of hypotheses: the last ones in a beam depend on pruned ones
 _FIGURES = {
     "score": "the score",
     "alignment": "the alignment",
     "tokens": "a probability or entropy of the tokens",
 }
-_SHOWN = 200  # characters of an input shown in an error
-_MOST_SHOWN = 3  # misses shown in an error
+_SHOWN = 200  # number of characters of an input to show in an error
+_MOST_SHOWN = 3  # number of misses to show in an error
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Parity:
-    """Distance of an artefact's answers from those of Keras, and its cost."""
+    """Differences between the answers of an artefact and of Keras, and the cost of the artefact."""
 
     artefact: str  # such as "SavedModel" or "LiteRT float32"
     sentences: int
-    refused: int = 0  # too long for it
-    equal: float = 1.0  # share of the rest with the same text
-    ties: int = 0  # of these, texts that differ with equal score or by another `rounding`
+    refused: int = 0  # number of sentences that are too long for the artefact
+    equal: float = 1.0  # fraction of the other sentences with the same text
+    ties: int = 0  # texts that differ, but have an equal score or follow from a `rounding`
     unstable: int = 0  # texts that depend on the batch
-    nbest: float | None = None  # share of hypotheses in lists that are among those of Keras
-    score: float = 0.0  # largest difference of a score, where the texts are equal
-    alignment: float = 0.0  # largest difference of a weight
-    tokens: float | None = None  # largest difference of a token's log p or entropy, or confidence
-    megabytes: float | None = None  # 10^6 bytes; for Keras, of its weights
-    milliseconds: float | None = None  # median of one sentence at a time
-    bleu: float | None = None  # if it is one of the pipeline's own metrics
+    nbest: float | None = None  # fraction of hypotheses in lists that Keras also lists
+    score: float = 0.0  # largest difference in score where the texts are equal
+    alignment: float = 0.0  # largest difference in an attention weight
+    tokens: float | None = None  # the same for log p, entropy and confidence
+    megabytes: float | None = None  # size in 10^6 bytes; for Keras, the size of its weights
+    milliseconds: float | None = None  # median time for one sentence at a time
+    bleu: float | None = None  # None if it is not among the pipeline's metrics
     chrf: float | None = None
     quality: dict = dataclasses.field(default_factory=dict)  # other metrics: label -> score
-    exact: bool = True  # must give the same texts; False if quantized
-    misses: tuple = ()  # strings: inputs and differences that rounding does not explain
+    exact: bool = True  # True if the texts must be the same; False if quantized
+    misses: tuple = ()  # strings: inputs, and differences that rounding does not explain
 
     @property
     def holds(self):
-        """True if only permitted differences were found."""
+        """True if all differences are permitted."""
         return not self.exact or not self.misses
 
     def __str__(self):
-        ties = f", {self.ties} of the others as good" if self.ties else ""
+        ties = f", {self.ties} of the rest equally good" if self.ties else ""
         unstable = f", {self.unstable} that depend on their batch" if self.unstable else ""
-        tokens = "" if self.tokens is None else f", tokens to {self.tokens:.1e}"
+        tokens = "" if self.tokens is None else f", tokens within {self.tokens:.1e}"
         listed = "" if self.nbest is None else f", {self.nbest:.2%} of all hypotheses"
         return (
             f"{self.artefact}: {self.equal:.2%} of {self.sentences - self.refused:,} texts equal"
-            f"{ties}{unstable}{listed}, scores to {self.score:.1e}, alignments to "
+            f"{ties}{unstable}{listed}, scores within {self.score:.1e}, alignments within "
             f"{self.alignment:.1e}{tokens}"
         )
 
 
 class Case(NamedTuple):
-    """Answers to one request: by Keras, by an artefact, and by Keras with rounded weights."""
+    """Answers to one request from Keras, an artefact, and Keras with rounded weights."""
 
     source: object  # the input
-    expected: list  # of Keras' `Translation`s: the best one, or all, best first
+    expected: list  # of `Translation` from Keras: only the best one, or all, best first
     received: list  # of `Answer`: the best text from several batches, or one list of hypotheses
-    prefix: str | None = None  # that each text of a list begins with; None for best texts
-    rounded: tuple = ()  # lists like `expected`, one for each rounding; empty before `rounding`
+    prefix: str | None = None  # the beginning of each text in a list; None for best texts
+    rounded: tuple = ()  # lists like `expected`, one per rounding; empty until they are added
 
     def compared(self):
-        """(pairs, others): pairs of a hypothesis of Keras and an equal answer, and the rest."""
+        """Match answers with equal hypotheses of Keras.
+
+        Returns (pairs, others): pairs of a hypothesis and its answer, and the unmatched answers.
+        """
         if self.prefix is not None:
             return _paired(self.expected, self.received)
         (best,) = self.expected
@@ -71,7 +74,7 @@ class Case(NamedTuple):
         return pairs, [answer for answer in self.received if not _equal(best, answer)]
 
     def bounds(self):
-        """Dictionary from a figure to its largest allowed difference."""
+        """Return a dictionary from each figure to its largest allowed difference."""
         largest = dict.fromkeys(_FIGURES, TOLERANCE)
         for hypotheses in self.rounded:
             moved = figures(_paired(self.expected, hypotheses)[0])
@@ -79,21 +82,24 @@ class Case(NamedTuple):
         return largest
 
     def is_suspect(self):
-        """True if anything differs by more than the tolerance, so that rounding must explain it."""
+        """True if something differs by more than the tolerance, which rounding must explain."""
         pairs, different = self.compared()
         return bool(different) or any(
             (value or 0.0) > TOLERANCE for value in figures(pairs).values()
         )
 
     def is_steady(self):
-        """True if Keras gives the same texts with other roundings."""
+        """True if Keras' texts hardly depend on the rounding."""
         if self.prefix is None:
             return len({hypotheses[0].text for hypotheses in self.rounded}) <= 2
         least = LISTED * len(self.expected)
         return all(len(_paired(self.expected, texts)[0]) >= least for texts in self.rounded)
 
     def is_tie(self, answer):
-        """True for a text with equal score or from another rounding, or if all roundings differ."""
+        """True if another rounding or an equal score explains an answer's text.
+
+        Also true if Keras' own texts vary too much with the rounding.
+        """
         if not self.is_steady():
             return True
         bound = self.bounds()["score"]
@@ -105,26 +111,26 @@ class Case(NamedTuple):
         )
 
     def misses(self):
-        """Yield a sentence about each figure and text that rounding does not explain."""
+        """Yield a message about each figure and text that rounding does not explain."""
         pairs, different = self.compared()
         bounds = self.bounds()
         for name, value in figures(pairs).items():
             if (value or 0.0) > bounds[name]:
                 yield (
-                    f"of {_shorten(self.source)!r} {_FIGURES[name]} is off by {value:.1e}, and "
-                    f"rounding explains {bounds[name]:.1e}"
+                    f"for {_shorten(self.source)!r} {_FIGURES[name]} is off by {value:.1e}, but "
+                    f"rounding explains only {bounds[name]:.1e}"
                 )
         for answer in different if self.prefix is None else ():
             if not self.is_tie(answer):
                 yield (
-                    f"of {_shorten(self.source)!r} the text is {_shorten(answer.text)!r}, and "
-                    f"that of Keras {_shorten(self.expected[0].text)!r}"
+                    f"for {_shorten(self.source)!r} the text is {_shorten(answer.text)!r}, but "
+                    f"Keras gives {_shorten(self.expected[0].text)!r}"
                 )
                 return
 
 
 def summary(cases):
-    """The fields of a `Parity` that compare best texts, as a dictionary."""
+    """Return the `Parity` fields that compare best texts, as a dictionary."""
     compared = [case.compared() for case in cases]
     pairs = [pair for pairs, _ in compared for pair in pairs]
     equal = [not different for _, different in compared] or [True]
@@ -140,7 +146,7 @@ def summary(cases):
 
 
 def list_summary(cases):
-    """The fields of a `Parity` that compare lists of hypotheses, as a dictionary."""
+    """Return the `Parity` fields that compare lists of hypotheses, as a dictionary."""
     compared = [case.compared()[0] for case in cases]
     count = sum(max(len(case.expected), len(case.received)) for case in cases)
     pairs = [pair for pairs in compared for pair in pairs]
@@ -148,8 +154,8 @@ def list_summary(cases):
 
 
 def figures(pairs):
-    """Largest differences of score, alignment and tokens; None if no pair has them."""
-    import numpy as np  # which takes time
+    """Return the largest differences in score, alignment and tokens; None if no pair has them."""
+    import numpy as np  # slow to import
 
     names = "token_log_probs", "token_entropies", "confidence"
     tokens = [
@@ -175,7 +181,10 @@ def _floats(values):
 
 
 def _paired(hypotheses, answers):
-    """(pairs, others): pairs of a hypothesis and its nearest equal answer, and the rest."""
+    """Pair each answer with the equal hypothesis of the nearest score.
+
+    Returns (pairs, others): the pairs (hypothesis, answer), and the unmatched answers.
+    """
     unused, pairs, different = dict(enumerate(hypotheses)), [], []
     for answer in answers:
         equal = [rank for rank, hypothesis in unused.items() if _equal(hypothesis, answer)]
@@ -188,13 +197,13 @@ def _paired(hypotheses, answers):
 
 
 def require(parity, allow_differences):
-    """Raise ValueError if a required comparison failed, unless `allow_differences`."""
+    """Raise ValueError if a required comparison failed, unless `allow_differences` is True."""
     if not parity.holds and not allow_differences:
         more = len(parity.misses) - _MOST_SHOWN
         misses = "; ".join(parity.misses[:_MOST_SHOWN]) + (f"; and {more} more" if more > 0 else "")
         raise ValueError(
-            f"An export must answer as Keras does. Received: {parity}: {misses}. Allow "
-            "differences to write it all the same, and report it: rounding does not explain this."
+            f"An export must answer as Keras does. Received: {parity}: {misses}. Rounding does not "
+            "explain this: please report it. To write the export anyway, allow differences."
         )
 
 
@@ -212,14 +221,14 @@ _COLUMNS = {  # heading: (field, format)
 }
 _AGAINST_KERAS = {"equal", "refused", "score", "alignment", "tokens"}
 LEGEND = (
-    "equal: the same texts as Keras; n-best: texts of lists that are in those of Keras, too; "
+    "equal: the same text as Keras; n-best: listed hypotheses that Keras lists, too; "
     "refused: inputs too long for the file; score, alignment, tokens: largest difference from "
-    "Keras; edge cases are among the inputs"
+    "Keras. The inputs include edge cases."
 )
 
 
 def table(rows):
-    """A list of `Parity`, that of Keras first, as lines of text with a heading and a legend."""
+    """Format a list of `Parity`, with Keras first, as a text table with a heading and a legend."""
     headings = [
         name
         for name, (field, _) in _COLUMNS.items()
@@ -250,7 +259,7 @@ def _equal(expected, answer):
 
 
 def _shorten(value):
-    """The beginning of an input, or of a text, as a string."""
+    """Return the beginning of an input or of a text, as a string."""
     if isinstance(value, bytes):
         return value[:_SHOWN].decode("utf-8", "backslashreplace")
     return " ".join(str(value)[:_SHOWN].split())

@@ -1,4 +1,4 @@
-"""An export from start to end: artefacts get their names only after all checks."""
+"""Write, check and publish exports: artefacts get their final names only after all checks."""
 
 import contextlib
 import errno
@@ -14,11 +14,11 @@ from keras_bahdanau.files.ownership import existing, lock_of, owned
 
 
 def require_pipeline(pipeline):
-    """Raise TypeError for a path or a Keras model, common mistakes."""
+    """Raise TypeError unless it is a `Pipeline`: a path and a Keras model are common mistakes."""
     if isinstance(pipeline, str | os.PathLike):
         raise TypeError(
             f"`pipeline` must be a Pipeline. Received: pipeline={os.fspath(pipeline)!r}. "
-            "Give load_pipeline(path)."
+            "Pass load_pipeline(path)."
         )
     if not hasattr(pipeline, "model"):
         raise TypeError(
@@ -36,11 +36,11 @@ def export(
     allow_differences=False,
     say=None,
 ):
-    """Write and check a pipeline in one format; return the path of the artefact.
+    """Export a pipeline in one format, with all checks. Returns the path of the artefact.
 
-    `path` is the user's. Other arguments: as in `export_litert`.
+    `path` is the path that the user passed. Other arguments are as in `export_litert`.
     """
-    from keras_bahdanau.exporters.comparison import Comparison  # which loads NumPy
+    from keras_bahdanau.exporters.comparison import Comparison  # loads NumPy
 
     require_pipeline(pipeline)
     exporter.require(pipeline)
@@ -53,17 +53,17 @@ def export(
 
 
 def export_together(artefacts, pipeline, comparison, draft, allow_differences, table_path=None):
-    """Write artefacts of one pipeline, compare all, then name them; return the final paths.
+    """Write several artefacts of one pipeline, check and compare them, then publish them together.
 
     `artefacts` maps the path of each artefact to its `Exporter`, in the order of the table; the
-    first is named last. `comparison` is a `Comparison` with Keras, `table_path` that of a JSON file
-    for the table. Raises ValueError if a runtime would refuse one, or if one answers differently
-    and `allow_differences` is False.
+    first one is renamed last. `comparison` is a `Comparison` with Keras, and `table_path` the path
+    of a JSON file for the table. Returns the final paths. Raises ValueError if a runtime would
+    reject an artefact, or if an artefact answers differently and `allow_differences` is False.
     """
     with unfinished(draft) as directory:
         written = {
             path: directory / path.absolute().parent.name / path.name for path in artefacts
-        }  # the last two names of the path are final: a SavedModel is called by them
+        }  # the last two parts of the path are final: they are the name of a SavedModel
         for path, exporter in artefacts.items():
             written[path].parent.mkdir(parents=True, exist_ok=True)
             exporter.write(pipeline, written[path])
@@ -92,17 +92,17 @@ def export_together(artefacts, pipeline, comparison, draft, allow_differences, t
 
 
 def require_clean(exporter, path):
-    """Raise ValueError if a format finds faults at a path."""
+    """Raise ValueError if the artefact at a path has faults."""
     findings = exporter.damage(path) or exporter.check(path)
     if findings:
         raise ValueError(
-            "An artefact must hold nothing that its runtime refuses. Received: "
+            "An artefact must contain only what its runtime accepts. Received: "
             + "; ".join(str(finding) for finding in findings)
         )
 
 
 def publish(written, path):
-    """Rename a whole file or directory, after all of it has reached the disk; returns the path."""
+    """Sync a file or directory to disk, then rename it to `path`; return `path`."""
     for part in [*written.rglob("*"), written]:
         if part.is_dir() and os.name == "nt":  # Windows can't open directories
             continue
@@ -114,18 +114,18 @@ def publish(written, path):
 
 
 def publish_version(written, directory):
-    """Rename a whole version to the next free number; return its path."""
+    """Sync a version to disk, and rename it to the next free number; return its path."""
     while True:
         target = _after_the_newest(directory)
         try:
             return publish(written, target)
-        except OSError as error:  # the number was taken in the meantime; EACCES on Windows
+        except OSError as error:  # the number has been taken; EACCES on Windows
             if error.errno not in (errno.EEXIST, errno.ENOTEMPTY) and not target.exists():
                 raise
 
 
 def require_absent(path):
-    """Raise FileExistsError if there is something at a path."""
+    """Raise FileExistsError if a path exists."""
     if path.exists():
         raise FileExistsError(
             f"The output of an export must not exist yet. Received: path={str(path)!r}. "
@@ -134,29 +134,32 @@ def require_absent(path):
 
 
 def next_version(directory):
-    """Path of the version to write; FileExistsError if the directory holds other names."""
+    """Return the path of the version to write.
+
+    Raises FileExistsError if the directory contains anything other than versions.
+    """
     if not directory.exists():
         return directory / "1"
     names = [path.name for path in directory.iterdir()] if directory.is_dir() else [""]
     foreign = [name for name in names if not name.isdecimal() and not name.startswith(".")]
     if foreign:
         raise FileExistsError(
-            "A SavedModel goes into a new directory, or into one that holds only numbered "
-            f"versions. Received: directory={str(directory)!r}, which holds other things. "
+            "The directory of a SavedModel must be new, or contain only numbered versions. "
+            f"Received: directory={str(directory)!r}, which holds other things. "
             "Choose another name."
         )
     return _after_the_newest(directory)
 
 
 def _after_the_newest(directory):
-    """Path of the version with the next number."""
+    """Return the path of the version with the next number."""
     names = (path.name for path in directory.iterdir())
     newest = max((int(name) for name in names if name.isdecimal()), default=0)
     return directory / str(newest + 1)
 
 
 def newest_version(directory):
-    """The directory of a SavedModel that a server would load, or None."""
+    """Return the SavedModel directory that a server would load, or None."""
     if (directory / "saved_model.pb").is_file():
         return directory
     numbered = [path for path in directory.iterdir() if path.name.isdecimal()]
@@ -164,17 +167,17 @@ def newest_version(directory):
     return newest if newest and (newest / "saved_model.pb").is_file() else None
 
 
-_DRAFT = "draft"  # name that is owned in an unfinished directory
+_DRAFT = "draft"  # the name in a draft directory that its process owns
 
 
 @contextlib.contextmanager
 def unfinished(path):
-    """Make a draft directory to write to and to rename from; removed at the end of the block."""
+    """Create a draft directory to write to and to rename from; remove it after the block."""
     around = path.parent
-    # not a number, and hidden: a server does not take it for a version
+    # hidden, and not a number: a server does not mistake it for a version
     draft = path.with_name(f".unfinished-{os.getpid()}-{secrets.token_hex(4)}-{path.name}")
     with existing(around), contextlib.ExitStack() as block:
-        # one process at a time makes a draft, or looks for abandoned ones
+        # only one process at a time creates a draft or looks for abandoned ones
         with owned(around / "unfinished", wait=True):
             _remove_abandoned(around)
             draft.mkdir()
@@ -184,14 +187,14 @@ def unfinished(path):
 
 
 def _remove_abandoned(directory):
-    """Remove files that killed exports have left in a directory."""
+    """Remove the drafts that killed exports left in a directory."""
     for draft in directory.glob(".unfinished-*"):
         if not lock_of(draft / _DRAFT).exists():
             continue  # not a draft of an export
         try:
             with owned(draft / _DRAFT) as locked:
                 pass
-        except OSError:  # it has an owner, or belongs to another user
+        except OSError:  # it has an owner, or belongs to a different user
             continue
         if locked:
             shutil.rmtree(draft, ignore_errors=True)
@@ -199,7 +202,10 @@ def _remove_abandoned(directory):
 
 @contextlib.contextmanager
 def reserved(artefacts):
-    """Own the files among the artefacts for a block; BlockingIOError if another process does."""
+    """Own those artefacts that are files during a block.
+
+    Raises BlockingIOError if another process owns one of them.
+    """
     with contextlib.ExitStack() as block:
         for path, exporter in artefacts.items():
             if exporter.writes_file:

@@ -1,4 +1,4 @@
-"""Graphs of signature functions and their variables, in memory and on disk."""
+"""Trace signature functions to graphs, and save the graphs with their variables."""
 
 import contextlib
 
@@ -8,7 +8,10 @@ from keras_bahdanau.exporters.saved_model.graph_check import GUARD
 
 
 def traced(pipeline, function, arguments, most_rows=None):
-    """Trace `function(pipeline, **arguments)` for the specs of arguments, to `most_rows` rows."""
+    """Trace `function(pipeline, **arguments)` for specs of its arguments.
+
+    If `most_rows` is given, the graph rejects requests of more rows.
+    """
     specs = {
         name: tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in arguments.items()
     }
@@ -24,9 +27,13 @@ def traced(pipeline, function, arguments, most_rows=None):
 
 
 def _guarded(tensors, specs, most_rows):
-    """Check shapes, and that rows are equal and limited, before a server merges requests."""
+    """Check that the tensors have their declared shapes, and as many rows as each other.
+
+    The number of rows must be at most `most_rows`. A server that merges requests would otherwise
+    mix up their rows.
+    """
     with tf.name_scope(GUARD):
-        # it checks the actual tensor, not the promised shape
+        # `ensure_shape` checks the actual tensor, not only its static shape
         tensors = {
             name: tf.ensure_shape(tensor, specs[name].shape) for name, tensor in tensors.items()
         }
@@ -40,18 +47,18 @@ def _guarded(tensors, specs, most_rows):
 
 
 def portable(model):
-    """Traces inside the block hold no cuDNN ops, which CPUs and phones can't run."""
+    """Keep cuDNN ops, which CPUs and phones can't run, out of traces inside the block."""
     return switched(model, "use_cudnn", False)
 
 
 def single_row(model):
-    """Traces inside the block are for a single row without padding."""
+    """Make traces inside the block expect a single row without padding."""
     return switched(model, "stops_early", True)
 
 
 @contextlib.contextmanager
 def switched(model, name, value):
-    """Inside the block, layers with an attribute of this name have this value."""
+    """Set the attribute `name` of all layers that have it to `value` inside the block."""
     layers = [layer for layer in model._flatten_layers() if hasattr(layer, name)]
     before = [getattr(layer, name) for layer in layers]
     for layer in layers:
@@ -64,7 +71,7 @@ def switched(model, name, value):
 
 
 class SearchedOnce:
-    """A `Pipeline` whose signatures, except for prefixes, share one graph of its search."""
+    """A `Pipeline` whose signatures share one graph of the search, except those with a prefix."""
 
     def __init__(self, pipeline):
         self._pipeline = pipeline
@@ -75,7 +82,7 @@ class SearchedOnce:
         )
 
     def search_features(self, features, prefix=None):
-        """The `SearchResult` of `Pipeline.search_features`."""
+        """Return the `SearchResult` of `Pipeline.search_features`."""
         if prefix is None:
             return self._free(features)
         return self._pipeline.search_features(features, prefix=prefix)
@@ -85,30 +92,30 @@ class SearchedOnce:
 
 
 def weights_of(pipeline, resources=()):
-    """A `tf.Module` with the variables, without Keras objects, and the resources of graphs."""
+    """Return a `tf.Module` with the variables (no Keras objects) and the resources of graphs."""
     module = tf.Module()
     module.weights = [weight.value for weight in pipeline.model.weights]
     module.resources = list(resources)
     return module
 
 
-_NO_ROOM = (tf.errors.OutOfRangeError, tf.errors.ResourceExhaustedError)  # TensorFlow's names
+_NO_ROOM = (tf.errors.OutOfRangeError, tf.errors.ResourceExhaustedError)  # for a full disk
 
 
 def write_graph(module, path, functions):
-    """Save the signatures of a graph and their weights; OSError if the disk is full."""
+    """Save signatures with their weights as a SavedModel. Raises OSError if the disk is full."""
     with whole(path):
         tf.saved_model.save(module, str(path), signatures=functions)
 
 
 @contextlib.contextmanager
 def whole(path):
-    """Turn TensorFlow's errors of a full disk, or of too large a file, into OSError."""
+    """Turn TensorFlow's errors for a full disk or for too large a file into OSError."""
     try:
         yield
     except _NO_ROOM as error:
         reason = error.message.rpartition("; ")[2].partition("\n")[0].partition(" [Op:")[0]
         raise OSError(
-            f"An export must reach the disk as a whole. Received: path={str(path)!r} ({reason}). "
-            "Make room or choose another place, and run it again: nothing is left of it."
+            f"An export must be written completely. Received: path={str(path)!r} ({reason}). Free "
+            "some space or choose another directory, and run it again: nothing was kept."
         ) from None

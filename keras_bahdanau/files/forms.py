@@ -1,4 +1,4 @@
-"""File formats by their first bytes, encodings of text, and how to convert each."""
+"""Detect file formats and text encodings from bytes, and say how to convert each of them."""
 
 import codecs
 import re
@@ -11,11 +11,11 @@ class Form(NamedTuple):
     """A file format.
 
     Attributes:
-        name: String with its article, "a ZIP archive"; without one for media, "WebP".
+        name: String, with an article ("a ZIP archive") except for media formats ("WebP").
         pattern: Bytes, a regular expression that matches the first bytes of the file.
-        remedy: String, a sentence that says what to do, or "".
-        is_text: Bool. True if the bytes are text, as a file of sentences may also contain.
-        kind: `media_forms.IMAGE` or `media_forms.SOUND`; None for neither.
+        remedy: String, a sentence that tells the user what to do; "" if there is no advice.
+        is_text: Bool. True if the pattern is plain text, which could also begin a corpus file.
+        kind: `media_forms.IMAGE` or `media_forms.SOUND`; None for all other formats.
     """
 
     name: str
@@ -28,10 +28,10 @@ class Form(NamedTuple):
 _ZIP = rb"PK\x03\x04.{26}"  # the name of the first file follows
 _OFFICE = rb"(\[Content_Types\]\.xml|xl/|_rels/|docProps/)"
 _SAVE_AS = "Save it as UTF-8 text with columns separated by tabs."
-_BY_COMMANDS = "`train`, `evaluate` and `prepare` read it if it is named .{}; others read text."
+_BY_COMMANDS = "Name it *.{} for `train`, `evaluate` or `prepare`; other commands need text."
 _BY_PANDAS = "Read it with pandas.read_{}, and write its columns separated by tabs."
 
-FORMS = (  # not expected by the readers of this package
+FORMS = (  # formats that the readers of this package do not expect
     Form("a gzip file", rb"\x1f\x8b", "Unpack it: gunzip -k FILE."),
     Form("a bzip2 file", rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", "Unpack it: bunzip2 -k FILE."),
     Form("an xz file", rb"\xfd7zXZ\0", "Unpack it: unxz -k FILE."),
@@ -43,10 +43,10 @@ FORMS = (  # not expected by the readers of this package
     Form("a tar archive", rb".{257}ustar", "Unpack it: tar -xf FILE."),
     Form("an Excel or Word file", _ZIP + _OFFICE, _SAVE_AS),
     Form("an OpenDocument file (.ods)", _ZIP + rb"mimetype.{0,40}application/vnd\.oasis", _SAVE_AS),
-    Form("a NumPy archive (.npz)", _ZIP + rb"[^\0]*\.npy", "Write its texts, one per line."),
+    Form("a NumPy archive (.npz)", _ZIP + rb"[^\0]*\.npy", "Write its strings, one per line."),
     Form("a ZIP archive", rb"PK(\x03\x04|\x05\x06)", "Unpack it: unzip FILE."),
     Form("an old Excel file (.xls)", rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _SAVE_AS),
-    Form("a NumPy file (.npy)", rb"\x93NUMPY", "Write its texts, one per line."),
+    Form("a NumPy file (.npy)", rb"\x93NUMPY", "Write its strings, one per line."),
     Form("a Parquet file", rb"PAR1[\0-\x1f]", _BY_PANDAS.format("parquet")),
     Form("an Arrow file", rb"ARROW1\0|FEA1[\0-\x1f]|\xff{4}..\0\0", _BY_PANDAS.format("feather")),
     Form("an HDF5 file", rb"\x89HDF\r\n", _BY_PANDAS.format("hdf")),
@@ -55,16 +55,16 @@ FORMS = (  # not expected by the readers of this package
     Form("a pickle", rb"\x80[\x02-\x05](\x95|[}\](cN])", _BY_PANDAS.format("pickle")),
     Form("a PDF file", rb"%PDF-[0-9]", "Copy its text: pdftotext FILE."),
     Form("an RTF file", rb"\{\\rtf1", "Save it as UTF-8 text.", True),
-    Form("a SentencePiece model", rb"\n\x0e\n\x05<unk>", "Give the text that it was trained on."),
+    Form("a SentencePiece model", rb"\n\x0e\n\x05<unk>", "Use the text that it was trained on."),
     Form(
-        "a pointer of Git LFS",
+        "a Git LFS pointer",
         rb"version https://git-lfs\.github\.com/spec/",
-        "Download the file itself: git lfs pull.",
+        "Download the actual file: git lfs pull.",
     ),
     Form(
         "an HTML page",
         rb"(?i)\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?<(!doctype html|html|head)\b",
-        "It may be a failed download: look at it, and download the file itself.",
+        "It may be a failed download: look at it, and download the actual file.",
         True,
     ),
     Form("a TMX file", rb"\s*<(\?xml.{0,600}?<)?tmx\b", _BY_COMMANDS.format("tmx"), True),
@@ -82,10 +82,10 @@ FORMS = (  # not expected by the readers of this package
         "Write one object per line: jq -c '.[]' FILE > FILE.jsonl.",
         True,
     ),
-    Form("a file of JSON lines", rb'\s*\{ ?"', _BY_COMMANDS.format("jsonl"), True),
+    Form("a JSON Lines file", rb'\s*\{ ?"', _BY_COMMANDS.format("jsonl"), True),
     Form("a JSON file", rb'\s*\{\s+"', "Write one object per line to a .jsonl file.", True),
 )
-# Frequent characters of languages, which wrong encodings rarely produce.
+# Frequent characters of each language: decoding with a wrong encoding rarely produces them.
 _HAN, _KANA = (
     "的一是不了在人有我他大上和到以就出也你那得下自之年",
     "ぁ-んァ-ヶー、。日本人年大国会学生東京",
@@ -111,21 +111,21 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "UTF-16"),
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
-_LIKELY = 0.1  # least share of frequent characters among non-ASCII ones
+_LIKELY = 0.1  # minimum fraction of frequent characters among the non-ASCII ones
 
 
 def detect_form(head: bytes):
-    """The `Form` of a file, from its first `FIRST_BYTES` bytes; None if not recognized."""
+    """Detect the `Form` of a file from its first `FIRST_BYTES` bytes; None if none matches."""
     return first_match(FORMS, head.removeprefix(codecs.BOM_UTF8))
 
 
 def first_match(forms, head):
-    """The first form whose pattern matches the beginning of a file, or None."""
+    """Return the first form whose pattern matches the beginning of a file, or None."""
     return next((form for form in forms if re.match(form.pattern, head, re.DOTALL)), None)
 
 
 def guess_encoding(data: bytes) -> str:
-    """Guess the encoding of text that is not UTF-8: its name in iconv, or ""."""
+    """Guess the encoding of non-UTF-8 text. Returns its iconv name, or "" if unknown."""
     for mark, name in _MARKS:
         if data.startswith(mark):
             return name
@@ -143,16 +143,16 @@ def guess_encoding(data: bytes) -> str:
 
 
 def _mostly_utf8(data):
-    """True for UTF-8 text with a few invalid bytes."""
+    """Return True for UTF-8 text with a few invalid bytes."""
     text = data.decode("utf-8", "replace")
     wrong = text.count("\ufffd")
     return sum(character > "\x7f" for character in text) > 2 * wrong
 
 
 def _frequent(data, codec, pattern):
-    """Share of frequent characters among the non-ASCII ones; 0 if decoding fails."""
-    try:
-        text = codecs.getincrementaldecoder(codec)().decode(data)  # may end within a character
+    """Return the fraction of frequent characters among non-ASCII ones; 0 if decoding fails."""
+    try:  # incrementally: the data may end within a character
+        text = codecs.getincrementaldecoder(codec)().decode(data)
     except UnicodeDecodeError:
         return 0.0
     frequent = sum(map(len, re.findall(pattern, text)))

@@ -1,8 +1,9 @@
-"""Checks that archives, cards and weights are complete, bounded and unmodified.
+"""Checks that archives, cards and weights are complete, bounded in size and unmodified.
 
 A file may be damaged, edited by hand, or malicious. Each fault is a `Damage` with a short reason;
-the caller names the file. A sealed file ends in the sha256 of all bytes before, as 64 hexadecimal
-digits: in the last field of a JSON file, "seal", or in the comment of a zip archive.
+the caller adds the name of the file. A sealed file ends with the SHA-256 of all preceding bytes,
+written as 64 hexadecimal digits: in "seal", the last field of a JSON file, or in the comment of a
+zip archive.
 """
 
 import contextlib
@@ -16,14 +17,14 @@ import zlib
 
 from keras_bahdanau.files.whole_file import json_values, open_regular, write_text
 
-LONGEST_CARD = 2**27  # bytes of JSON: two vocabularies of a million words have 50 to 80 MB
+LONGEST_CARD = 2**27  # bytes of JSON: two vocabularies of a million words take 50 to 80 MB
 UNFOLDED, SPARE = 10, 2**26  # largest unpacked archive: ten times its size, plus 64 MiB
-SEAL = 64  # bytes of a seal
-_JSON_END = b'"\n}'  # after the seal
-_ARCHIVE_END = 22  # bytes after the directory of a zip archive without a comment
+SEAL = 64  # length of a seal in bytes
+_JSON_END = b'"\n}'  # the bytes after the seal
+_ARCHIVE_END = 22  # length of the record that ends a zip archive without a comment
 _CHUNK = 2**20
 
-# Everything that `zipfile` raises for invalid headers.
+# All exceptions that `zipfile` raises for invalid headers.
 _UNREADABLE = (
     *(EOFError, IndexError, NotImplementedError, OSError, OverflowError, RuntimeError),
     *(ValueError, struct.error, zipfile.BadZipFile, zlib.error),
@@ -31,16 +32,16 @@ _UNREADABLE = (
 
 
 class Damage(ValueError):
-    """A fault in a file, with a short reason."""
+    """Error for a damaged file: its message is a short reason."""
 
 
 @contextlib.contextmanager
 def opened(file):
-    """Open a zip archive with a bounded unpacked size.
+    """Open a zip archive, after checking its unpacked size.
 
-    Yields the `zipfile.ZipFile` of a seekable binary file. Raises `Damage` for a broken archive,
-    also when it is read within the `with` block, for one that unpacks to more than `UNFOLDED` times
-    its size plus `SPARE` bytes, and for a card longer than `LONGEST_CARD`.
+    Yields the `zipfile.ZipFile` of a seekable binary file. Raises `Damage` if the archive is broken
+    (even if that shows only while the `with` block reads it), if it unpacks to more than `UNFOLDED`
+    times its size plus `SPARE` bytes, or if a card is longer than `LONGEST_CARD`.
     """
     try:
         size = file.seek(0, io.SEEK_END)
@@ -56,8 +57,8 @@ def opened(file):
 def _check_sizes(entries, size):
     names = [entry.filename for entry in entries]
     if len(set(names)) < len(names):
-        raise Damage("it contains two files with one name")
-    # `zipfile` reads no more of an entry than its header states
+        raise Damage("it contains two files with the same name")
+    # `zipfile` never reads more of an entry than the size in its header
     unfolded, most = sum(entry.file_size for entry in entries), UNFOLDED * size + SPARE
     if unfolded > most:
         raise Damage(f"it unpacks to {unfolded:,} bytes; {most:,} are allowed")
@@ -91,8 +92,8 @@ def _refuse(constant):
 def check_fields(card, forms):
     """Raise `Damage` if a field of a card is missing or has the wrong type.
 
-    `forms` maps each name to the type of its value: a class, `[form]` for a list, or `{str: form}`
-    for an object.
+    `forms` maps the name of each field to the type of its value: a class, `[form]` for a list, or
+    `{str: form}` for an object.
     """
     for name, form in forms.items():
         if name not in card:
@@ -111,7 +112,7 @@ def _has_form(value, form):
 
 
 def sha256_of(file, size=math.inf):
-    """Hash the rest of a binary file, or its next `size` bytes, as 64 hexadecimal digits."""
+    """Return the SHA-256 of the next `size` bytes of a binary file, as 64 hexadecimal digits."""
     digest = hashlib.sha256()
     while chunk := file.read(min(_CHUNK, size)):
         digest.update(chunk)
@@ -120,26 +121,26 @@ def sha256_of(file, size=math.inf):
 
 
 def seal_of(content):
-    """The seal to write after these bytes."""
+    """Return the seal to write after these bytes."""
     return hashlib.sha256(content).hexdigest().encode()
 
 
 def check_seal(file, end=b""):
-    """Raise `Damage` unless a binary file ends in the seal of all bytes before, and `end`."""
+    """Raise `Damage` unless a binary file ends with the seal of all preceding bytes, then `end`."""
     size = max(0, file.seek(0, io.SEEK_END) - SEAL - len(end))
     file.seek(size)
     seal = file.read()
     file.seek(0)
-    # refuse a hole at the end before reading a file of any size
+    # a sparse file of any size has zeros here: reject it before reading it all
     if not seal[:SEAL].isalnum() or sha256_of(file, size).encode() + end != seal:
-        raise Damage("its seal is not the sha256 of its bytes: it is damaged, or of an old version")
+        raise Damage("its seal does not match its content: it is damaged, or from an old version")
     file.seek(0)
 
 
 def seal_archive(path):
-    """Write the seal of a zip archive into its comment, at the end of the file."""
+    """Seal a zip archive: write the seal into its comment, at the end of the file."""
     with zipfile.ZipFile(path, "a") as archive:
-        archive.comment = bytes(SEAL)  # its length precedes it
+        archive.comment = bytes(SEAL)  # the sealed bytes include the length of the comment
     with open(path, "r+b") as file:
         size = file.seek(-SEAL, io.SEEK_END)
         file.seek(0)
@@ -149,14 +150,14 @@ def seal_archive(path):
 
 
 def check_archive_seal(file):
-    """Raise `Damage` unless a zip archive ends in its seal, or has no comment (older files)."""
+    """Raise `Damage` unless a zip archive ends with its seal or, as in older files, no comment."""
     file.seek(-_ARCHIVE_END, io.SEEK_END)
     if file.read(4) != b"PK\5\6":
         check_seal(file)
 
 
 def write_sealed_json(path, card):
-    """Write a JSON object with a seal atomically; NaN and infinity become null."""
+    """Atomically write a JSON object with a seal; NaN and infinity become null."""
     fields = {name: value for name, value in json_values(card).items() if name != "seal"}
     text = json.dumps({**fields, "seal": ""}, indent=1, allow_nan=False)
     begin = text.removesuffix(_JSON_END.decode())
@@ -164,7 +165,7 @@ def write_sealed_json(path, card):
 
 
 def parse_sealed_json(content):
-    """Parse the bytes of a sealed JSON file, without the seal, or raise `Damage`."""
+    """Parse a sealed JSON file from its bytes and drop the seal, or raise `Damage`."""
     card = parse_card(content)
     check_seal(io.BytesIO(content), _JSON_END)
     card.pop("seal", None)
@@ -172,13 +173,13 @@ def parse_sealed_json(content):
 
 
 def read_sealed_json(path):
-    """Read and parse a sealed JSON file, or raise `Damage`; OSError for a pipe or device."""
+    """Read a sealed JSON file. Raises `Damage` if it is invalid, OSError for a pipe or device."""
     with open_regular(path) as file:
         return parse_sealed_json(file.read(LONGEST_CARD + 1))
 
 
 def first_not_finite(arrays):
-    """Name of the first (name, array) pair that contains NaN or infinity, or None."""
+    """Return the name in the first (name, array) pair with a NaN or infinity, or None."""
     import numpy as np  # slow to import
 
     return next((name for name, array in arrays if not np.isfinite(array).all()), None)

@@ -1,6 +1,6 @@
-"""Formats of images and recordings by their first bytes, and how to convert others.
+"""Detect the format of images and recordings from their first bytes; say how to convert others.
 
-File names are not reliable: images on the web are often named .jpg whatever their format.
+File names are not reliable: images on the web often have names in .jpg, whatever their format.
 """
 
 import codecs
@@ -8,18 +8,18 @@ from typing import NamedTuple
 
 from keras_bahdanau.files.forms import FIRST_BYTES, Form, detect_form, first_match
 
-BEGINNING = 2**13  # enough bytes to detect the format
+BEGINNING = 2**13  # number of bytes that is enough to detect the format
 IMAGE, SOUND = "image", "sound"
 _CONVERSIONS = {
     IMAGE: "Convert to PNG, for example with ImageMagick.",
     SOUND: "Convert to WAV, for example with sox or ffmpeg.",
 }
-_REQUESTS = {IMAGE: "Give an image.", SOUND: "Give a recording."}
-_REMEDIES = ("Unpack", "Download", "It may be")  # beginnings in `FORMS` that fit media, too
+_REQUESTS = {IMAGE: "Use an image.", SOUND: "Use a recording."}
+_REMEDIES = ("Unpack", "Download", "It may be")  # first words of remedies that suit media
 
 
 class Emptiness(NamedTuple):
-    """Why a file gives no input: the end of "1 file is ...", and a sentence on what to do."""
+    """Why a file yields no input: the end of "1 file is ...", and a sentence of advice."""
 
     reason: str = "empty or can't be read"
     remedy: str = ""
@@ -100,7 +100,7 @@ _CODECS = {
 
 
 def form_of(beginning):
-    """`Form` of a file from its first `BEGINNING` bytes; None if not recognized."""
+    """Detect the `Form` of a file from its first `BEGINNING` bytes; None if not recognized."""
     form = first_match(MEDIA, beginning) or detect_form(beginning[:FIRST_BYTES])
     if form is None:
         return Form("a text") if _is_text(beginning) else None
@@ -120,7 +120,7 @@ def _is_text(beginning):
 
 
 def _codec(beginning):
-    """The codec of a WAV file from its "fmt " chunk; 1, PCM, if that chunk is further on."""
+    """Return the codec in the "fmt " chunk of a WAV file; 1 (PCM) if `beginning` lacks it."""
     position = 12
     while position + 8 <= len(beginning):
         name, size = beginning[position : position + 4], beginning[position + 4 : position + 8]
@@ -135,18 +135,18 @@ def _codec(beginning):
 
 
 def undecodable(form):
-    """`Emptiness` of a recording in a supported format that can't be decoded."""
+    """Return the `Emptiness` of a recording that can't be decoded, although `form` is supported."""
     reason = f"{form.name}, damaged or with a codec that soundfile lacks"
     return Emptiness(reason, _CONVERSIONS[SOUND])
 
 
 def refused(form, kind, names):
-    """`Emptiness` of a file in an unsupported `form`; None for an unknown one.
+    """Return the `Emptiness` of a file in an unsupported `form`, or None for an unknown format.
 
-    `names` are the formats that the source reads, such as "PNG or JPEG".
+    `names` lists the formats that the source reads, such as "PNG or JPEG".
     """
     if form is None:
-        return Emptiness(f"of an unknown format, not {names}", _CONVERSIONS[kind])
+        return Emptiness(f"in an unknown format, not {names}", _CONVERSIONS[kind])
     if form.kind is None:
         return Emptiness(f"{form.name}, not {names}", form.remedy or _REQUESTS[kind])
     remedy = _CONVERSIONS[kind] if form.kind == kind else _REQUESTS[kind]

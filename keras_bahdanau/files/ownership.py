@@ -1,4 +1,4 @@
-"""One owner per output at a time: a lock file next to it, which names the owner."""
+"""Ownership of an output by one process at a time, by a lock file that names the owner."""
 
 import contextlib
 import os
@@ -11,14 +11,15 @@ def owned(path, say=None, wait=False):
     """Own a path during a `with` block.
 
     The operating system locks the file `.NAME.lock`, and unlocks it when the process ends for any
-    reason, so no lock is ever stale. Its content names the owner in messages to other processes.
-    The directory of the path must exist. Yields False on a file system without locks, else True.
+    reason, so no lock is ever stale. The file contains the name of the owner, for messages to other
+    processes. The directory of the path must exist. Yields True, or False on a file system without
+    locks.
 
-    `say` gets a message if the previous owner ended without finishing; with `wait` the call waits
-    for another owner.
+    `say` gets a message if the previous owner ended without finishing. If `wait` is True, the call
+    waits until the current owner is done.
 
-    Raises BlockingIOError if another process or block owns the path, and OSError if the lock file
-    can't be written.
+    Raises BlockingIOError if another process or block owns the path and `wait` is False. Raises
+    OSError if the lock file can't be written.
     """
     lock = lock_of(path)
     file, locked = _locked(path, lock, wait)
@@ -33,16 +34,16 @@ def owned(path, say=None, wait=False):
         yield locked
     finally:
         file.truncate(0)
-        with contextlib.suppress(OSError):  # Windows keeps an open file; it stays, empty
+        with contextlib.suppress(OSError):  # Windows can't delete open files: an empty one remains
             lock.unlink()
         file.close()
 
 
 @contextlib.contextmanager
 def existing(directory):
-    """Create a missing directory; remove it at the end if it is empty.
+    """Create a directory if it is missing; remove a new one at the end if it is still empty.
 
-    Raises NotADirectoryError if it is a file, or inside one.
+    Raises NotADirectoryError if the path is a file, or is inside a file.
     """
     new = not directory.exists()
     try:
@@ -50,7 +51,7 @@ def existing(directory):
     except (FileExistsError, NotADirectoryError):
         raise NotADirectoryError(
             f"An output must be in a directory. Received: path={str(directory)!r}, which is a "
-            "file, or inside one. Choose another place."
+            "file or inside a file. Choose another directory."
         ) from None
     try:
         yield directory
@@ -61,28 +62,28 @@ def existing(directory):
 
 
 def check_unowned(path, say=None):
-    """Raise BlockingIOError if a path is owned; for a check before slow work."""
+    """Raise BlockingIOError if a path is owned. Call this before slow work."""
     if lock_of(path).exists():
         with owned(path, say):
             pass
 
 
 def lock_of(path):
-    """Path of the lock file for a path; a link to a file shares the lock of the file."""
+    """Return the path of the lock file for `path`; a link to a file shares that file's lock."""
     path = Path(path)
     path = Path(os.path.realpath(path)) if path.is_file() else path
     return path.with_name(f".{path.name}.lock")
 
 
 def _locked(path, lock, wait):
-    """(open lock file, bool: whether it is locked)."""
+    """Open the lock file and lock it. Returns (file, True if the file system locked it)."""
     import portalocker  # slow to import
 
     flags = portalocker.LockFlags.EXCLUSIVE
     if not wait:
         flags |= portalocker.LockFlags.NON_BLOCKING
     while True:
-        # do not follow links: their target would be emptied
+        # do not follow links: that would empty their target
         access = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
         file = open(os.open(lock, access, 0o666), "rb+", buffering=0)
         try:
@@ -93,11 +94,11 @@ def _locked(path, lock, wait):
             return file, False
         if _stands_at(file, lock):
             return file, True
-        file.close()  # removed by the previous owner in the meantime
+        file.close()  # the previous owner has removed it in the meantime
 
 
 def _owner_in(file):
-    """Name of the owner in a lock file, or ""."""
+    """Read the name of the owner from a lock file; "" if there is none."""
     return file.read(1000).decode(errors="replace")
 
 
@@ -117,5 +118,5 @@ def _taken(path, file):
             owner = "another process"
     return (
         "Only one process at a time may write an output. Received: "
-        f"path={str(path)!r}, which belongs to {owner}. Wait for its end, or choose another path."
+        f"path={str(path)!r}, which belongs to {owner}. Wait until it ends, or choose another path."
     )

@@ -1,4 +1,4 @@
-"""Files that are read in part, and written atomically: a failure keeps the old file."""
+"""Partial reads of files, and atomic writes: if a write fails, the old file is unchanged."""
 
 import contextlib
 import errno
@@ -10,7 +10,10 @@ import stat
 
 
 def open_regular(path):
-    """Open a regular file for reading bytes; OSError for a pipe or a device, which may not end."""
+    """Open a regular file for reading bytes.
+
+    Raises OSError for a pipe or a device, which may never end.
+    """
     file = open(path, "rb", opener=_open_at_once)
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file
@@ -19,12 +22,12 @@ def open_regular(path):
 
 
 def _open_at_once(path, flags):
-    """Open a file without waiting, even a pipe without a writer."""
+    """Open a file without blocking, even if it is a pipe that has no writer."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def content_of(source, most):
-    """First bytes of an input, which is bytes or the path of a file."""
+    """Return the first `most` bytes of an input, which is bytes or the path of a file."""
     if isinstance(source, bytes):
         return source[:most]
     with open(source, "rb") as file:
@@ -32,7 +35,7 @@ def content_of(source, most):
 
 
 def ending_of(source, most):
-    """Last bytes of an input, which is bytes or the path of a file, and not shorter."""
+    """Return the last `most` bytes of an input: bytes, or the path of a file at least as long."""
     if isinstance(source, bytes):
         return source[-most:]
     with open(source, "rb") as file:
@@ -41,14 +44,14 @@ def ending_of(source, most):
 
 
 def size_of(source):
-    """Number of bytes of an input, bytes or the path of a file."""
+    """Return the size in bytes of an input, which is bytes or the path of a file."""
     return len(source) if isinstance(source, bytes) else os.path.getsize(source)
 
 
 def read_or(default, read, source):
-    """Result of a function of an input; `default` if its file can't be read.
+    """Return `read(source)`, or `default` if the file can't be read.
 
-    An unreadable file is thus reported like a broken one, and the other inputs are still read.
+    So an unreadable file is reported like a broken one, and the remaining inputs are still read.
     """
     try:
         return read(source)
@@ -58,10 +61,10 @@ def read_or(default, read, source):
 
 @contextlib.contextmanager
 def replacing(path, unfinished):
-    """Write a file to the path `unfinished`, and rename it when the `with` block succeeds.
+    """Write a file under the name `unfinished`, and rename it when the `with` block succeeds.
 
-    Yields `unfinished`. A file there is removed first, so that no link is followed, and also after
-    a failure. An OSError names the path.
+    Yields `unfinished`. A file of that name is removed at the start, so that no link is followed,
+    and again after a failure. An OSError contains the path.
     """
     try:
         with _explained(path):
@@ -79,8 +82,8 @@ def replacing(path, unfinished):
 def new_file(path):
     """Write a file that must not exist, even at the end of the `with` block.
 
-    Yields the path of a draft, unique to this process. It is removed if the block fails, but kept
-    if the file has appeared in the meantime, which raises FileExistsError.
+    Yields the path of a draft, which is unique to this process. If the block fails, the draft is
+    removed. If the file has appeared in the meantime, the draft is kept and FileExistsError raised.
     """
     draft = path.with_name(f".unfinished-{os.getpid()}-{path.name}")
     written = False
@@ -99,14 +102,14 @@ def new_file(path):
 
 
 def take_new_name(draft, path):
-    """Rename a draft to `path`; raise FileExistsError and keep the draft if that exists."""
+    """Rename a draft to `path`. If `path` exists, keep the draft and raise FileExistsError."""
     try:
         os.link(draft, path)  # unlike a rename, never replaces a file
     except OSError:
         if path.exists():
             raise FileExistsError(
                 f"An output must not exist yet. Received: path={str(path)!r}, which another "
-                f"program created in the meantime. The output is in {str(draft)!r}: rename that."
+                f"program created in the meantime. The output is in {str(draft)!r}: rename it."
             ) from None
         os.replace(draft, path)  # on a file system without links
     else:
@@ -123,13 +126,13 @@ def _explained(path):
             raise
         raise type(error)(
             f"A file must be written completely. Received: path={str(path)!r} "
-            f"({error.strerror}). Make room or choose another place, and run it again: the "
-            "previous file is unchanged."
+            f"({error.strerror}). Free some space or choose another directory, and run it again: "
+            "the previous file is unchanged."
         ) from None
 
 
 def json_values(content):
-    """Content with None for NaN and infinity, which JSON lacks."""
+    """Return `content` with NaN and infinity, which JSON lacks, replaced by None."""
     if isinstance(content, dict):
         return {name: json_values(value) for name, value in content.items()}
     if isinstance(content, list | tuple):
@@ -140,15 +143,15 @@ def json_values(content):
 def write_json(path, content, new=False):
     """Write a JSON file atomically; NaN and infinity become null.
 
-    With `new` the file must not exist: see `new_file`.
+    If `new` is True, the file must not exist: see `new_file`.
     """
     write_text(path, json.dumps(json_values(content), indent=1, allow_nan=False), new)
 
 
 def write_text(path, text, new=False):
-    """Write a text file in UTF-8 atomically, with line ends unchanged.
+    """Write a UTF-8 text file atomically, without changing line endings.
 
-    It is compressed if its name ends in `.gz`. `new` and errors: as in `write_json`.
+    The file is compressed if its name ends in `.gz`. `new` and errors are as in `write_json`.
     """
     content = text.encode("utf-8")
     if path.suffix == ".gz":

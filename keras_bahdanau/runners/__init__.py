@@ -1,4 +1,4 @@
-"""Objects that run a model's file in any format."""
+"""Objects that run a saved or exported model from its file."""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

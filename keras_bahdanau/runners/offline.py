@@ -1,4 +1,4 @@
-"""Translation of rows by a picklable function, for any data engine."""
+"""Offline translation of rows with a picklable function, for any data engine."""
 
 import dataclasses
 import functools
@@ -22,15 +22,15 @@ _LOADING, _COUNTING = threading.Lock(), threading.Lock()
 
 
 class BatchTranslator:
-    """Function that adds translations, scores and confidences to a batch of rows.
+    """Callable that adds translations, scores and confidences to a batch of rows.
 
     It stores only a path and options, so engines can pickle it. Each process loads the model once.
-    Any number of threads may share it; a .tflite file serves one of them at a time.
+    Any number of threads may share it; with a .tflite file, one thread at a time decodes.
 
     ```python
     translator = BatchTranslator("runs/en-de", beam_width=1)
     translator({"id": [7], "text": ["A man in an orange hat."]})
-    # Ray Data, a model in each of two processes
+    # Ray Data: two processes, each with its own model
     dataset.map_batches(
         BatchTranslator,
         fn_constructor_args=["runs/en-de"],
@@ -42,30 +42,32 @@ class BatchTranslator:
 
     Args:
         path: Path of a `.keras` file, a training directory, a version of a SavedModel, or a
-            `.tflite` or `.onnx` file. Every process must find it there.
-        column: String, column of the inputs: texts, or paths or bytes of files.
-        prefix: String, prefix of the names of the three columns.
-        batch_size: Positive integer. Inputs decoded together; each call sorts its inputs by length.
-        **search: Fields of `SearchOptions` that override the model's, such as `beam_width=1`; only
-            for a `.keras` file, since an export has a fixed search.
+            `.tflite` or `.onnx` file. It must be the same in every process.
+        column: String, name of the column that contains the inputs: text, or paths or bytes of
+            files.
+        prefix: String, prefix for the names of the three new columns.
+        batch_size: Positive integer. Number of inputs that are decoded together; each call sorts
+            its inputs by length.
+        **search: Fields of `SearchOptions` that override the model's, such as `beam_width=1`.
+            Only a `.keras` file accepts them, since an export has a fixed search.
 
     Call arguments:
         rows: Dictionary from column names to arrays or lists, or a pandas `DataFrame`.
 
     Output:
         `rows` with three more columns: "translation" (strings), "score" (float32, in
-        nats) and "confidence" (float32 in [0, 1]). A row without a valid input, such as None or a
-        missing file, has "", NaN and NaN.
+        nats) and "confidence" (float32 in [0, 1]). In a row without a valid input, such as None or
+        a missing file, they are "", NaN and NaN.
 
     Attributes:
         rows: Integer, number of rows read.
         bad_rows: Integer, number of rows without a valid input.
 
     Raises:
-        FileNotFoundError: If the model is missing.
-        TypeError: If `rows` has another type, or `search` has an unknown field.
-        ValueError: If the model's file is damaged, an option is out of range, or `rows` lacks the
-            column or already has one of the added columns.
+        FileNotFoundError: If the model does not exist.
+        TypeError: If `rows` has the wrong type, or `search` contains an unknown field.
+        ValueError: If the model's file is damaged, if an option is out of range, or if `rows`
+            lacks the column or already has one of the new columns.
     """
 
     def __init__(self, path, column="text", prefix="", batch_size=64, **search):
@@ -73,7 +75,7 @@ class BatchTranslator:
         self.path = find_model(path)
         if unknown := {*search} - {field.name for field in dataclasses.fields(SearchOptions)}:
             raise TypeError(
-                "Options of a search must be fields of SearchOptions. "
+                "Search options must be fields of SearchOptions. "
                 f"Received: {', '.join(sorted(unknown))}. Correct the name."
             )
         SearchOptions(**search)
@@ -81,7 +83,7 @@ class BatchTranslator:
             received = ", ".join(f"{name}={value!r}" for name, value in search.items())
             raise ValueError(
                 f"{_EXPORTS.get(self.path.suffix, 'A SavedModel')} has a fixed "
-                f"search. Received: {received}. Leave it out, or give the .keras file."
+                f"search. Received: {received}. Leave it out, or use the .keras file."
             )
         self.column, self.batch_size, self.search = column, batch_size, search
         self.names = tuple(prefix + name for name in ADDED)
@@ -96,7 +98,7 @@ class BatchTranslator:
         return map(self, frames)
 
     def columns_of(self, rows):
-        """The columns that a call adds: a dictionary from names to arrays `(rows,)`."""
+        """Return the columns that a call adds: a dictionary from names to arrays `(rows,)`."""
         self._check(rows)
         loaded = load_model(self.path)
         values = [*rows[self.column]]
@@ -130,14 +132,15 @@ class BatchTranslator:
         if taken := [name for name in self.names if name in names]:
             raise ValueError(
                 "The names of the columns to add must be new. "
-                f"Received: rows with {taken}. Give a prefix, such as prefix='mt_'."
+                f"Received: rows with {taken}. Set a prefix, such as prefix='mt_'."
             )
 
 
 def find_model(path):
-    """Absolute path of a `.keras`, `.tflite` or `.onnx` file, or of the directory of a SavedModel.
+    """Return the absolute path of the model at `path`: a file, or the directory of a SavedModel.
 
-    A `.keras` file is checked without TensorFlow: ValueError if it is damaged.
+    A training directory becomes the path of its `.keras` file, which is checked without TensorFlow.
+    Raises ValueError if that file is damaged.
     """
     path = Path(path).absolute()
     if (path / "saved_model.pb").is_file() or path.suffix in _EXPORTS and path.is_file():
@@ -146,30 +149,30 @@ def find_model(path):
         return find_translator(path)
     except FileNotFoundError:
         raise FileNotFoundError(
-            "A model must be a .keras, .tflite or .onnx file, a training directory, or that of "
-            f"one version of a SavedModel. Received: path={str(path)!r}, none of these. "
-            "Correct it."
+            "A model must be a .keras, .tflite or .onnx file, a training directory, or the "
+            f"directory of one version of a SavedModel. Received: path={str(path)!r}, which is "
+            "none of these. Correct it."
         ) from None
 
 
 class LoadedModel(NamedTuple):
-    """A model that is loaded in this process."""
+    """A model that has been loaded into this process."""
 
     pipeline: Any  # `Pipeline`, or the runner of an export
-    search: SearchOptions  # the model's own
+    search: SearchOptions  # the options in the model's file
     fixed: bool  # True if the search can't be changed
     inputs: str  # see `Source.inputs_are`
 
     def search_with(self, changes):
-        """The model's `SearchOptions` with some fields changed."""
+        """Return the model's `SearchOptions` with some fields changed."""
         return SearchOptions(**{**vars(self.search), **changes})
 
     def decode(self, inputs, batch_size, search):
-        """List of `Translation`, one per input."""
+        """Return a list with one `Translation` per input."""
         return self.pipeline.decode(inputs, batch_size, None if self.fixed else search)
 
     def input_of(self, value):
-        """The source's input from a value of a row; None if the value is invalid."""
+        """Convert the value in a row to an input of the source; None if the value is invalid."""
         try:
             source = _READ.get(self.inputs, lambda value: value)(value)
             self.pipeline.source.check("rows", [source])
@@ -179,7 +182,7 @@ class LoadedModel(NamedTuple):
 
 
 def load_model(path):
-    """`LoadedModel` of a path, loaded once per process, and again if the file changes."""
+    """Return the `LoadedModel` at a path. It is cached, and loaded again if the file changes."""
     status = os.stat(path)
     with _LOADING:
         return _loaded(path, status.st_ino, status.st_size, status.st_mtime_ns)
@@ -187,7 +190,7 @@ def load_model(path):
 
 @functools.lru_cache(1)
 def _loaded(path, *state):
-    cores = usable_cores()  # the share that the engine gives this process
+    cores = usable_cores()  # the cores that the engine assigns to this process
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(max(1, cores // 2)))
     os.environ.setdefault("TF_NUM_INTEROP_THREADS", str(cores))
@@ -204,7 +207,7 @@ def _loaded(path, *state):
 
 
 def _artefact(path):
-    """The runner of an export."""
+    """Return the object that runs an exported file."""
     if path.suffix == ".tflite":
         from keras_bahdanau.exporters.litert.litert_pipeline import open_litert
 
@@ -219,16 +222,19 @@ def _artefact(path):
 
 
 def _text(value):
-    """A text as a string that UTF-8 can encode; TypeError for numbers and missing values."""
+    """Convert a value to a string that UTF-8 can encode.
+
+    Raises TypeError for numbers and missing values.
+    """
     if not isinstance(value, str | bytes):
-        raise TypeError(f"A text must be a string. Received: {value!r:.80}")
+        raise TypeError(f"A text input must be a string. Received: {value!r:.80}")
     text = value if isinstance(value, str) else value.decode()
     text.encode()
     return text
 
 
 def _file(value):
-    """A file: its content, or the path of an existing file."""
+    """Return the content of a file as given, or the path of an existing file."""
     if isinstance(value, bytes):
         return value
     path = Path(value)

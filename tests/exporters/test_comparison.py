@@ -71,11 +71,11 @@ def test_differences_are_counted_by_hand():
         "tokens": None,
     }
     assert [miss for case in cases for miss in case.misses()] == [
-        "of 'A' the score is off by 5.0e-01, and rounding explains 1.0e-04",
-        "of '\\\\xffB' the alignment is off by 1.2e-01, and rounding explains 1.0e-04",
-        "of '\\\\xffB' the text is 'x', and that of Keras 'b'",
-        "of 'C' the text is 'y', and that of Keras 'c'",
-        "of 'D' the text is 'd', and that of Keras 'd'",
+        "for 'A' the score is off by 5.0e-01, but rounding explains only 1.0e-04",
+        "for '\\\\xffB' the alignment is off by 1.2e-01, but rounding explains only 1.0e-04",
+        "for '\\\\xffB' the text is 'x', but Keras gives 'b'",
+        "for 'C' the text is 'y', but Keras gives 'c'",
+        "for 'D' the text is 'd', but Keras gives 'd'",
     ]
     assert summary([])["equal"] == 1
 

@@ -136,7 +136,7 @@ def test_missing_path_is_an_error_with_its_mend(tmp_path):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ("translator.keras", r"Received: model='translator.keras'. Give load_pipeline\(path\)"),
+        ("translator.keras", r"Received: model='translator.keras'. Pass load_pipeline\(path\)"),
         (lambda: kb.AttentionPooling(3), r"type AttentionPooling. Put a layer into keras.Seq"),
     ],
     ids=["a path", "a layer"],

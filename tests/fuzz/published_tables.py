@@ -318,8 +318,8 @@ def records():
     yield "JSON lines", "p.jsonl", ours, PAIRS
     yield "JSON lines, gzip", "p.jsonl.gz", gzip.compress(ours), PAIRS
     yield "Hugging Face", "p.jsonl", theirs, None, "translation.en, translation.fr"
-    yield "JSON lines named .json", "p.json", ours, None, "named .jsonl"
-    yield "JSON lines named .tsv", "p.tsv", ours, None, "named .jsonl"
+    yield "JSON lines named .json", "p.json", ours, None, "Name it *.jsonl"
+    yield "JSON lines named .tsv", "p.tsv", ours, None, "Name it *.jsonl"
     yield "array", "p.json", json.dumps(lines).encode(), None, "jq -c"
     yield "indented", "p.json", json.dumps({"data": lines}, indent=1).encode(), None, "a JSON file"
     yield (

@@ -291,7 +291,7 @@ def test_two_members_of_one_name_are_refused(saved, tmp_path):
     path = archive_of(tmp_path / "x.keras", members_of(saved))
     with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
         archive.writestr(CARD, b"{}")
-    with pytest.raises(ValueError, match="two files with one name"):
+    with pytest.raises(ValueError, match="two files with the same name"):
         read_card(path)
 
 

@@ -50,10 +50,10 @@ FORMS = {
     "a ZIP archive": b"PK\3\4\x14\0".ljust(30, b"\0") + b"a.wav",
     "an xz file": b"\xfd7zXZ\0\0",
     "a tar archive": b"a.wav".ljust(257, b"\0") + b"ustar\0",
-    "a pointer of Git LFS": b"version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 9\n",
+    "a Git LFS pointer": b"version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 9\n",
     "an HTML page": b"\xef\xbb\xbf\n<!DOCTYPE html>\n<html>",
     "an XML file": b"<?xml version='1.0'?><Error><Code>AccessDenied</Code></Error>",
-    "a file of JSON lines": b'{"error": "not found"}',
+    "a JSON Lines file": b'{"error": "not found"}',
     "a text": b"404: Not Found",
 }
 
@@ -83,16 +83,16 @@ def test_each_form_is_named_with_the_way_out(source, tmp_path):
     ways = ("Convert to ", "Give ", "Unpack ", "Download the file", "It may be a failed")
     assert all(remedy.startswith(ways) for remedy in told.values())
     assert told["NIST SPHERE"] == (
-        "Give an image." if source is IMAGE else "Convert to WAV, for example with sox or ffmpeg."
+        "Use an image." if source is IMAGE else "Convert to WAV, for example with sox or ffmpeg."
     )
 
 
 def test_bytes_of_no_known_form_are_told_from_an_empty_file():
     assert IMAGE.emptiness(bytes(9)) == (
-        "of an unknown format, not PNG or JPEG",
+        "in an unknown format, not PNG or JPEG",
         "Convert to PNG, for example with ImageMagick.",
     )
-    assert SOUND.emptiness(bytes(9)).reason == "of an unknown format, not WAV or FLAC"
+    assert SOUND.emptiness(bytes(9)).reason == "in an unknown format, not WAV or FLAC"
     assert SOUND.emptiness(b"") == IMAGE.emptiness(b"") == ("empty or can't be read", "")
 
 

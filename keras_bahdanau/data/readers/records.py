@@ -18,7 +18,7 @@ MOST_NAMES = 8  # number of keys in a message
 class JsonLines(LineCorpus):
     """One JSON object a line; `sides` as in `SavedDataset`."""
 
-    forms = ("a file of JSON lines",)
+    forms = ("a JSON Lines file",)
 
     def __init__(self, path, sides=None):
         super().__init__(path)

@@ -242,7 +242,7 @@ PAGE = "<!DOCTYPE html>\n<html>\n<head>\n<title>404</title>\n"
         (
             "train.en",
             "version https://git-lfs.github.com/spec/v1\noid sha256:4d\n",
-            "a pointer of Git",
+            "a Git LFS pointer",
         ),
         ("train.en", '<?xml version="1.0"?>\n<tmx version="1.4">\n<header/>\n', "a TMX file"),
         ("train.en", '[\n{"a": "b"}\n]\n', "a JSON array"),

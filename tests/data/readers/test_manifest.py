@@ -75,7 +75,7 @@ def test_files_in_another_form_are_counted_by_it_with_the_way_out(tmp_path):
     assert report_unreadable(files, np.zeros(4, int), SOURCE) == [
         f"2 files are NIST SPHERE, not WAV or FLAC: {files[0]}, {files[2]}. "
         "Convert to WAV, for example with sox or ffmpeg.",
-        f"1 file is WebP, not WAV or FLAC: {files[1]}. Give a recording.",
+        f"1 file is WebP, not WAV or FLAC: {files[1]}. Use a recording.",
         f"1 file is an HTML page, not WAV or FLAC: {files[3]}. "
-        "It may be a failed download: look at it, and download the file itself.",
+        "It may be a failed download: look at it, and download the actual file.",
     ]

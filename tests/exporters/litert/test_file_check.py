@@ -233,7 +233,7 @@ def test_table_that_no_export_wrote_gets_one_line(toy_litert, tmp_path, parity):
     card = json.loads(contents.files["card.json"])
     path.write_bytes(pack(contents.model, files, {**card, "parity": parity}))
     assert check(path) == []
-    with pytest.raises(ValueError, match="must hold what an export writes. Received: .*'parity'"):
+    with pytest.raises(ValueError, match="that an export writes. Received: .*'parity'"):
         describe(path)
 
 
