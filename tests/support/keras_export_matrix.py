@@ -416,9 +416,9 @@ def model_rows():
     yield "transformer, any batch", Row(transformer, {"batch_size": None, **FIXED})
     yield "tagger", Row(tagger)
     yield "tagger, steps", Row(tagger, {"signatures": ("step",)}, "Leave out 'step'")
-    yield "stateful", Row(stateful, {}, "Give signatures=")
+    yield "stateful", Row(stateful, {}, "Use signatures=")
     yield "stateful, steps", Row(stateful, {"signatures": ("step",)})
-    yield "LSTM, any batch", Row(over(ids, rnn(L.LSTM)), {"batch_size": None}, "Give batch_size=1")
+    yield "LSTM, any batch", Row(over(ids, rnn(L.LSTM)), {"batch_size": None}, "Set batch_size=1")
     yield "text", Row(text_model, {}, "Export a SavedModel")
 
 

@@ -1,1 +1,1 @@
-"""Exports of any built Keras model: each format writes its `ModelSignature`s."""
+"""Exports of any built Keras model: every format writes the model's `ModelSignature` objects."""

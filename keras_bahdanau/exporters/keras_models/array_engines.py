@@ -1,8 +1,9 @@
-"""Runtimes of `ArrayModel`: each reads one kind of file, and opens its signatures.
+"""Runtimes for `ArrayModel`: each one reads one kind of file and opens its signatures.
 
-An engine has the `card` of an undamaged file, and `open(signatures, threads)`, which returns a
-dictionary from a name to a function of a dictionary of arrays. The function has the attributes
-`inputs`, a dictionary of `Slot`, and `outputs`, a list of names.
+An engine checks its file for damage, and has the file's `card`. Its method
+`open(signatures, threads)` returns a dictionary from the name of each signature to a function that
+maps a dictionary of arrays to a dictionary of arrays. The function has the attributes `inputs`, a
+dictionary of `Slot`, and `outputs`, a list of names.
 """
 
 import threading
@@ -21,14 +22,14 @@ class Slot(NamedTuple):
     shape: tuple  # None for an axis of any size
 
     def fits(self, array):
-        """True for an array of the shape, with any dtype."""
+        """Return True if an array has this shape; its dtype does not matter."""
         return array.ndim == len(self.shape) and all(
             size in (None, actual) for size, actual in zip(self.shape, array.shape, strict=True)
         )
 
 
 class LiteRTEngine:
-    """A .tflite file in LiteRT."""
+    """Engine that runs a .tflite file with LiteRT."""
 
     form, runtime, package = "A .tflite file", "LiteRT", "ai-edge-litert"
     pipelines = "LiteRTPipeline or LiteRTTranslator"
@@ -39,7 +40,7 @@ class LiteRTEngine:
         self.card, self._path = read_packed_card(path), path
         if findings := find_damage(path):
             raise ValueError(
-                "A .tflite file must be as it was exported. Received: "
+                "A .tflite file must be unchanged since its export. Received: "
                 f"path={str(path)!r} ({findings[0]})"
             )
 
@@ -59,7 +60,7 @@ class LiteRTEngine:
 
 
 class _LiteRTSignature:
-    """A signature of an interpreter, in which threads take turns."""
+    """A signature of an interpreter that runs for one thread at a time."""
 
     def __init__(self, runner, turn):
         self._runner, self._turn = runner, turn
@@ -81,7 +82,7 @@ def _declared_shape(detail):
 
 
 class OnnxEngine:
-    """An .onnx file in ONNX Runtime; threads run concurrently."""
+    """Engine that runs an .onnx file with ONNX Runtime, for several threads concurrently."""
 
     form, runtime, package = "An .onnx file", "ONNX Runtime", "onnxruntime"
     pipelines = "OnnxPipeline or OnnxTranslator"
@@ -94,7 +95,7 @@ class OnnxEngine:
         from keras_bahdanau.exporters.onnx.onnx_runner import open_session
 
         if len(signatures) != 1:
-            raise ValueError("its card has other signatures than the model, which has one")
+            raise ValueError("its card must have one signature, like the model")
         session = open_session(self._content, threads)
         return {
             name: _OnnxSignature(session, tensors["outputs"])
@@ -103,7 +104,7 @@ class OnnxEngine:
 
 
 class _OnnxSignature:
-    """The graph of a session."""
+    """The only signature of an .onnx file: the graph of a session."""
 
     def __init__(self, session, outputs):
         from keras_bahdanau.exporters.onnx.onnx_conversion import OUT
@@ -117,7 +118,7 @@ class _OnnxSignature:
         self.outputs = []
         for value in session.get_outputs():
             name = value.name
-            if name not in outputs:  # renamed because of an input
+            if name not in outputs:  # renamed because an input has its name
                 while name not in self.inputs and name.endswith(OUT):
                     name = name.removesuffix(OUT)
             self.outputs.append(name)
@@ -125,7 +126,7 @@ class _OnnxSignature:
     def __call__(self, arrays):
         try:
             values = self._session.run(None, arrays)
-        except Exception as error:  # its exceptions have no common base class
+        except Exception as error:  # ONNX Runtime's exceptions have no common base class
             raise ValueError(str(error)) from None
         return dict(zip(self.outputs, values, strict=True))
 

@@ -1,4 +1,4 @@
-"""Labels and probabilities of a classifier, and a `Source` before it, in the graph."""
+"""Add class labels and probabilities after a model, or a `Source` before it, in the graph."""
 
 from typing import NamedTuple
 
@@ -13,16 +13,17 @@ from keras_bahdanau.exporters.keras_models.model_signature import (
     WholeSignature,
 )
 
-_PROBABILITIES = "softmax", "sigmoid"  # activations
+_PROBABILITIES = "softmax", "sigmoid"  # activations that give probabilities
 
 
 class Labels(NamedTuple):
     """The names of a model's classes.
 
     Attributes:
-        names: Tuple of strings, in the order of the last axis; for a single number, of 0 and 1.
-        from_logits: True if the output is not yet a probability.
-        binary: True if the output has one number for two classes.
+        names: Tuple of strings, in the order of the output's last axis. A binary model has two:
+            the names of class 0 and of class 1.
+        from_logits: True if the output is logits instead of probabilities.
+        binary: True if the output is a single number for two classes.
     """
 
     names: tuple
@@ -31,7 +32,10 @@ class Labels(NamedTuple):
 
     @classmethod
     def of_model(cls, model, names, from_logits=None):
-        """Labels that fit the only output of a model; ValueError if they do not."""
+        """Create the `Labels` for the only output of a model.
+
+        Raises ValueError if the names don't match the output.
+        """
         names = tuple(names)
         if not names or not all(isinstance(name, str) for name in names):
             raise ValueError(
@@ -42,20 +46,23 @@ class Labels(NamedTuple):
         if len(outputs) > 1:
             raise ValueError(
                 "`labels` need a model with one output. Received: "
-                f"{len(outputs)} outputs. Give a keras.Model with the one to name."
+                f"{len(outputs)} outputs. Pass a keras.Model with only the output to label."
             )
         binary = width == 1
         if width is not None and len(names) != (2 if binary else width):
             raise ValueError(
-                "`labels` must have a name for each class. Received: "
-                f"{len(names)} labels, an output of width {width}. Correct them."
+                "`labels` must contain a name for each class. Received: "
+                f"{len(names)} labels for an output of width {width}. Correct them."
             )
         if from_logits is None:
             from_logits = gives_logits(model)
         return cls(names, from_logits, binary)
 
     def outputs(self, output):
-        """`label`, `probability` and `probabilities` of a tensor `(batch, ..., classes)`."""
+        """Compute `label`, `probability` and `probabilities` from an output.
+
+        The output has the shape `(batch, ..., classes)`, or `(batch, ..., 1)` for a binary model.
+        """
         output = tf.cast(output, tf.float32)
         if self.from_logits:
             output = tf.sigmoid(output) if self.binary else tf.nn.softmax(output)
@@ -70,9 +77,12 @@ class Labels(NamedTuple):
 
 
 def gives_logits(model, setting="from_logits"):
-    """True if the last layer has no activation, False for probabilities; ValueError if unknown."""
+    """Return True if the last layer has no activation, False if it gives probabilities.
+
+    Raises ValueError for any other activation.
+    """
     last = model.layers[-1] if getattr(model, "layers", None) else None
-    while last is not None and hasattr(last, "layer"):  # a wrapper, such as TimeDistributed
+    while last is not None and hasattr(last, "layer"):  # a wrapper such as TimeDistributed
         last = last.layer
     activation = getattr(getattr(last, "activation", None), "__name__", None)
     if activation in _PROBABILITIES or isinstance(last, keras.layers.Softmax):
@@ -83,13 +93,13 @@ def gives_logits(model, setting="from_logits"):
     if setting != "from_logits":
         remedy = f"{setting}="
     raise ValueError(
-        f"`{setting}` must say what the last layer gives. Received: {setting}=None, a last layer "
-        f"{type(last).__name__} with the activation {activation}. Give {remedy}."
+        f"`{setting}` must be set for this last layer. Received: {setting}=None, and the layer "
+        f"{type(last).__name__} with the activation {activation}. Pass {remedy}."
     )
 
 
 class LabelledSignature(ModelSignature):
-    """A signature whose only output gets labels: see `Labels.outputs`."""
+    """A signature that replaces the only output of another one by labels: see `Labels.outputs`."""
 
     def __init__(self, signature, labels):
         self.signature, self.labels = signature, labels
@@ -112,7 +122,7 @@ class LabelledSignature(ModelSignature):
 
 
 class SourceSignature(WholeSignature):
-    """From raw inputs of a `Source`, such as strings, to the outputs of a model, or to labels."""
+    """A signature from raw inputs of a `Source`, such as strings, to outputs or labels."""
 
     def __init__(self, source, labels, model, model_inputs, rows, narrow=False):
         super().__init__(model, model_inputs, rows, narrow)
@@ -146,7 +156,7 @@ class SourceSignature(WholeSignature):
         return {**outputs, "truncated": truncated}
 
     def batches(self, examples=None):
-        """Requests: two edge cases, then all edge cases and examples as one batch."""
+        """Return requests: two edge cases alone, then all edge cases and examples in one batch."""
         raw = [*self.source.edge_cases, *self.source.examples, *(examples or ())]
         return [self.source.requests([source]) for source in raw[:2]] + [self.source.requests(raw)]
 
@@ -160,7 +170,10 @@ class SourceSignature(WholeSignature):
 
 
 def _matched(source, model_inputs):
-    """Name of the feature for each input of the model: its own, or the first for a single input."""
+    """Return a dictionary from the name of each model input to the name of its feature.
+
+    An input has the name of its feature; the name of a single input does not matter.
+    """
     features = source.named(source.feature_spec)
     names = [*model_inputs.specs]
     if len(names) == 1 and names[0] not in features:

@@ -1,4 +1,4 @@
-"""Inputs on which an exported Keras model is compared: given, or drawn from its specs."""
+"""Inputs for comparing an exported Keras model: the user's examples, or random ones."""
 
 import keras
 import numpy as np
@@ -6,17 +6,17 @@ import tensorflow as tf
 
 from keras_bahdanau.exporters.keras_models.model_inputs import is_sequence
 
-LENGTHS = (12, 5, 33, 1)  # for sequences of any length
+LENGTHS = (12, 5, 33, 1)  # lengths to use if a model accepts any
 ROWS = 3
-_FEW_NUMBERS = 4  # values of integers whose range is unknown
+_FEW_NUMBERS = 4  # integers whose range is unknown are below this
 _TEXTS = ("a b c", "", "The quick brown fox.", "\u00e9")
 
 
 def drawn_batches(signature, rows=None):
-    """Batches of inputs of a signature: a list of dictionaries of arrays.
+    """Draw batches of random inputs for a signature: a list of dictionaries of arrays.
 
-    `rows` is the number of rows of a fixed batch. A sequence of ids ends in zeros in some rows.
-    Integers that reach no `Embedding` directly are below the size of the smallest one.
+    `rows` is the batch size if it is fixed. Some rows of a sequence of ids end with zeros. Integers
+    that no `Embedding` reads directly are below the size of the smallest `Embedding`.
     """
     random = np.random.default_rng(0)
     layers = signature.model._flatten_layers()
@@ -40,7 +40,7 @@ def drawn_batches(signature, rows=None):
 
 
 def _drawn(random, spec, shape, size, number):
-    """Random values of a spec for the batch `number`; every third row of ids has padding."""
+    """Draw random values for a spec in batch `number`; every third row of ids has padding."""
     if spec.dtype == tf.string:
         return np.array(_TEXTS, object)[random.integers(len(_TEXTS), size=shape)]
     if spec.dtype == tf.bool:
@@ -57,12 +57,15 @@ def _drawn(random, spec, shape, size, number):
 
 
 def given_batches(signature, examples, rows=None):
-    """A user's `examples` as batches: see `export_litert`; ValueError unless they fit."""
+    """Convert a user's `examples` to batches: see `export_litert`.
+
+    Raises ValueError if they don't match the model's inputs.
+    """
     specs = signature.model_inputs.specs
     groups = examples if isinstance(examples, list | tuple) else [examples]
     is_arrays = not any(isinstance(group, dict) for group in groups)
     if is_arrays and len(specs) > 1 and isinstance(examples, list | tuple):
-        groups = [examples]  # the inputs of one batch, in their order
+        groups = [examples]  # the inputs of one batch, in the model's order
     return [_given_batch(signature, group, rows) for group in groups]
 
 
@@ -75,8 +78,8 @@ def _given_batch(signature, group, rows):
     shapes = {name: array.shape for name, array in batch.items()}
     if len({shape[:1] for shape in shapes.values()} - {(), (0,)}) != 1 or set(specs) - set(shapes):
         raise ValueError(
-            f"`examples` must be an array (batch, ...) for each of {', '.join(specs)}. Received: "
-            f"shapes {shapes}. Correct them."
+            f"`examples` must contain an array (batch, ...) for each of {', '.join(specs)}. "
+            f"Received: shapes {shapes}. Correct them."
         )
     count = len(next(iter(batch.values())))
     for name, spec in specs.items():
@@ -84,14 +87,17 @@ def _given_batch(signature, group, rows):
             batch.setdefault(lengths[name], np.full(count, batch[name].shape[1]))
         is_padded = name in lengths or name in signature.model_inputs.ids
         batch[name] = _fitted(name, batch[name], spec, is_padded)
-    if rows is not None:  # a batch of fixed size, the last row repeated
+    if rows is not None:  # fill a batch of fixed size by repeating the last row
         order = np.minimum(np.arange(rows), count - 1)
         batch = {name: array[order] for name, array in batch.items()}
     return batch
 
 
 def _fitted(name, array, spec, is_padded):
-    """An array with the shape of an input, with zeros after shorter sequences; or ValueError."""
+    """Pad short sequences in an array with zeros to the shape of an input.
+
+    Raises ValueError if the array does not have that shape then.
+    """
     shape = spec.shape.as_list()
     if is_padded and array.ndim == len(shape) > 1 and shape[1] is not None:
         missing = max(0, shape[1] - array.shape[1])
@@ -105,9 +111,9 @@ def _fitted(name, array, spec, is_padded):
 
 
 def known_ids(model, model_inputs, portable):
-    """Sizes of the Embeddings that read inputs, by the name of the input.
+    """Return a dictionary from names of inputs to the sizes of the embeddings that read them.
 
-    `portable` is `portable_layers`.
+    `portable` is the function `portable_layers`.
     """
     tensors, sizes = {}, {}
 

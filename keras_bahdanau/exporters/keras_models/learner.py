@@ -1,4 +1,4 @@
-"""A model that learns on the device: its head's state, on the host and in sealed files."""
+"""A model that learns on the device, with the state of its head in memory and in sealed files."""
 
 import base64
 import binascii
@@ -23,7 +23,7 @@ FORMAT = "Learned state of a Keras model"
 
 
 class Learner:
-    """A .tflite file with the signature `train`, which learns from corrections.
+    """A model from a .tflite file with the signature `train`, which learns from corrections.
 
     ```python
     learner = keras_bahdanau.runners.Learner("mood.tflite")
@@ -33,19 +33,19 @@ class Learner:
     ```
 
     Neither TensorFlow nor Keras is loaded, and the .tflite file never changes. Any number of
-    threads may share a learner: they take turns.
+    threads may share a learner; they take turns.
 
     Args:
         path: Path of a file that was exported with `signatures=("train",)`.
-        threads: Positive integer. Processor threads to use.
+        threads: Positive integer. Number of processor threads to use.
 
     Attributes:
-        model: The `ArrayModel` of the file.
-        state: Dictionary from a name to its array: weights of the layers that learn, and the
-            optimizer state. Do not change it in place.
+        model: The `ArrayModel` for the file.
+        state: Dictionary from names to arrays: the weights of the layers that learn, and the
+            state of the optimizer. Do not change it in place.
 
     Raises:
-        ValueError: If the file has no signature `train`; other errors as in `ArrayModel`.
+        ValueError: If the file has no signature `train`. Other errors are as in `ArrayModel`.
     """
 
     def __init__(self, path, threads=1):
@@ -66,7 +66,10 @@ class Learner:
         self.state, self._previous = self._first, None
 
     def _first_state(self):
-        """State as exported; `Damage`, KeyError or ValueError if the card describes another one."""
+        """Return the state at the time of the export.
+
+        Raises `Damage`, KeyError or ValueError if the card describes a different state.
+        """
         training = self._training
         check_fields(training, {"labels": str, "weights": [str], "state": [str]})
         for name in ("classes", "ignored"):
@@ -76,11 +79,11 @@ class Learner:
         state = {name: first[name] for name in training["state"]}
         inputs = self.model.signatures["train"]["inputs"].keys()
         if not {*training["weights"]} <= {*state} <= {*inputs} - {training["labels"]}:
-            raise Damage("its weights or labels are not those of the signature 'train'")
+            raise Damage("its weights or labels don't match the signature 'train'")
         return state
 
     def infer(self, inputs):
-        """Dictionary of the outputs for inputs as in `ArrayModel`, with the learned weights."""
+        """Compute the outputs with the learned weights; inputs and outputs as in `ArrayModel`."""
         state = self.state
         weights = {name: state[name] for name in self._training["weights"]}
         return self.model({**self._named(inputs, "infer"), **weights}, "infer")
@@ -89,19 +92,19 @@ class Learner:
         """Learn from one batch.
 
         Args:
-            inputs: As for `infer`.
-            labels: Labels of the batch: for sparse crossentropy numbers or names of classes, one
-                for each row, or `(batch, time)` for a model that labels each step; for other losses
-                an array of the output's shape.
-            steps: Integer from 1 to 100. Steps of the optimizer.
+            inputs: As in `infer`.
+            labels: Labels of the batch. For sparse crossentropy, indices or names of classes: one
+                for each row, or `(batch, time)` if the model labels each step. For other losses, an
+                array with the shape of the output.
+            steps: Integer from 1 to 100. Number of optimizer steps.
 
         Returns:
             Float, the loss before the last step.
 
         Raises:
-            TypeError: If an array is of the wrong kind.
-            ValueError: If an array has another shape, a label is not a class, or a loss is not
-                finite; the state is then unchanged.
+            TypeError: If an array has the wrong kind of dtype.
+            ValueError: If an array has the wrong shape, if a label is not a class, or if the loss
+                is not finite. The state is then unchanged.
         """
         check_value("steps", steps, integer(1, MOST_STEPS))
         request = {**self._named(inputs, "train"), self._training["labels"]: self._numbers(labels)}
@@ -110,34 +113,37 @@ class Learner:
             for _ in range(steps):
                 state = self.model({**request, **state}, "train")
                 loss = float(state.pop("loss")[0])
-                if not np.isfinite(loss):  # NaN for infinite weights, too
+                if not np.isfinite(loss):  # it is also NaN if the weights are infinite
                     raise ValueError(
                         f"A step must have a finite loss. Received: loss={loss}. The weights are "
-                        "unchanged: look for NaN and huge numbers in the inputs."
+                        "unchanged. Look for NaN and very large values in the inputs."
                     )
                 state = {name: state[name] for name in self.state}
             self._previous, self.state = self.state, state
         return loss
 
     def undo(self):
-        """Undo the last `train`; ValueError if there is none since the last undo or restore."""
+        """Undo the last call of `train`.
+
+        Raises ValueError if there was none since the last undo, reset or restore.
+        """
         with self._turn:
             if self._previous is None:
                 raise ValueError(
-                    "`undo` must follow a `train`. Received: nothing to undo. Restore a saved "
-                    "state, or call reset()."
+                    "`undo` must follow a call of `train`. Received: nothing to undo. Restore a "
+                    "saved state, or call reset()."
                 )
             self.state, self._previous = self._previous, None
 
     def reset(self):
-        """Forget everything learned since the export."""
+        """Forget everything that was learned since the export."""
         with self._turn:
             self.state, self._previous = self._first, None
 
     def save(self, path):
-        """Atomically write the state to a sealed file: after a kill, the old file is unchanged.
+        """Atomically write the state to a sealed file.
 
-        Raises OSError if the disk is full.
+        If the process is killed, the old file is unchanged. Raises OSError if the disk is full.
         """
         with self._turn:
             arrays = {name: _encoded(array) for name, array in self.state.items()}
@@ -145,23 +151,23 @@ class Learner:
             write_sealed_json(Path(path), card)
 
     def restore(self, path):
-        """Read a state that `save` wrote.
+        """Restore a state that `save` wrote.
 
-        Raises FileNotFoundError, or ValueError if the file is damaged or of another model; the
-        state is then unchanged.
+        Raises FileNotFoundError if the file does not exist, and ValueError if it is damaged or
+        belongs to a different model. The state is then unchanged.
         """
         try:
             card = read_sealed_json(path)
             check_fields(card, {"format": str, "model_sha256": str, "arrays": {str: dict}})
             if card["model_sha256"] != self._digest():
-                raise Damage("it is of another model, or of another export of it")
+                raise Damage("it is from a different model, or from another export of the model")
             state = {
                 name: _decoded(name, card["arrays"], array) for name, array in self._first.items()
             }
         except Damage as error:
             raise ValueError(
                 "A learned state must be a file that `save` wrote for this model. Received: "
-                f"path={str(path)!r} ({error}). Give a state of {str(self.model.path)!r}."
+                f"path={str(path)!r} ({error}). Pass a state of {str(self.model.path)!r}."
             ) from None
         with self._turn:
             self.state, self._previous = state, None
@@ -170,7 +176,7 @@ class Learner:
         return self.model.card["sha256"]["model"]
 
     def _named(self, inputs, signature):
-        """Inputs of the model by name, without the state."""
+        """Return a dictionary of the model's inputs, without the state."""
         hidden = {*self._first, self._training["labels"]}
         names = [name for name in self.model.signatures[signature]["inputs"] if name not in hidden]
         if not isinstance(inputs, dict):
@@ -179,7 +185,7 @@ class Learner:
         return inputs
 
     def _numbers(self, labels):
-        """Labels as numbers; ValueError for a label that is not a class."""
+        """Convert labels to numbers. Raises ValueError for a label that is not a class."""
         array, names = as_array(self._training["labels"], labels), self.model.labels
         classes, ignored = self._training["classes"], self._training["ignored"]
         if classes is None:
@@ -210,11 +216,11 @@ def _encoded(array):
 
 
 def _decoded(name, arrays, expected):
-    """An array of a file with the expected dtype and shape; `Damage` for another one."""
+    """Decode an array from a file. Raises `Damage` unless it has the expected dtype and shape."""
     try:
         entry = arrays[name]
         if (entry["dtype"], entry["shape"]) != (expected.dtype.name, list(expected.shape)):
-            raise Damage(f"{name!r} has another dtype or shape")
+            raise Damage(f"{name!r} has the wrong dtype or shape")
         content = base64.b64decode(entry["base64"], validate=True)
         little = np.frombuffer(content, expected.dtype.newbyteorder("<"))
         array = little.astype(expected.dtype).reshape(expected.shape)

@@ -1,4 +1,4 @@
-"""The signatures `infer`, `train` and `initial_state` of a model whose last layers learn."""
+"""The signatures `infer`, `train` and `initial_state`, for a model whose last layers learn."""
 
 import functools
 
@@ -15,14 +15,14 @@ from keras_bahdanau.exporters.keras_models.model_signature import (
 from keras_bahdanau.exporters.keras_models.portable_layers import portable_layers
 
 LABELS, LOSS = "labels", "loss"
-_STEPS = 3  # per comparison
+_STEPS = 3  # training steps per comparison
 
 
 def learning_signatures(head, *arguments):
-    """Dictionary of the signatures of a `TrainableHead`; arguments as in `ModelSignature`.
+    """Return a dictionary of signatures for a `TrainableHead`; arguments as in `ModelSignature`.
 
-    All are pure functions: weights and optimizer state are inputs and outputs. So they run on every
-    runtime, no request changes the answer to the next, and a host can undo steps.
+    All of them are pure functions: weights and optimizer state are inputs and outputs. So they run
+    in every runtime, requests don't affect each other, and a host can undo steps.
     """
     infer = InferSignature(head, *arguments)
     train = TrainSignature(head, *arguments)
@@ -40,7 +40,7 @@ class InferSignature(WholeSignature):
         taken = {*self.model_inputs.specs, *self.output_specs, LOSS}
         if taken & set(self.state):
             raise ValueError(
-                "Weights must have other names than inputs and outputs. Received: "
+                "Weights must not have the names of inputs or outputs. Received: "
                 f"{', '.join(sorted(taken & set(self.state)))}. Rename the layer."
             )
         self.inputs |= self._specs(head.weights)
@@ -53,7 +53,7 @@ class InferSignature(WholeSignature):
 
     @functools.cached_property
     def output_specs(self):
-        """Dictionary from the names of the model's outputs to their specs."""
+        """Dictionary from the name of each model output to its spec."""
 
         def outputs(**tensors):
             return WholeSignature.outputs(self, tensors)
@@ -72,10 +72,10 @@ class InferSignature(WholeSignature):
 
 
 class TrainSignature(InferSignature):
-    """One step of the optimizer on a batch: inputs, labels and state in; loss and state out.
+    """One optimizer step on a batch: maps inputs, labels and state to the loss and the new state.
 
-    The model runs as for inference: without dropout, with frozen statistics. A step whose loss or
-    weights are not finite gives the loss NaN, and the unchanged state.
+    The model runs as in inference: without dropout, and with frozen statistics. If the loss or a
+    weight is not finite, the step returns a NaN loss and leaves the state unchanged.
     """
 
     name = "train"
@@ -85,7 +85,7 @@ class TrainSignature(InferSignature):
         if len(self.output_specs) != 1:
             raise ValueError(
                 "The signature 'train' needs a model with one output. Received: "
-                f"{len(self.output_specs)} outputs. Give a keras.Model with the one that learns."
+                f"{len(self.output_specs)} outputs. Pass a keras.Model with the one that learns."
             )
         (output,) = self.output_specs.values()
         shape = output.shape[:-1] if head.sparse else output.shape
@@ -124,7 +124,7 @@ class TrainSignature(InferSignature):
             return tf.function(self, autograph=False).get_concrete_function(**self.inputs)
 
     def cases(self, batches):
-        """A few steps on each batch, checked against those of Keras."""
+        """Run a few steps on each batch, and check them against training steps of Keras."""
         cases, random = [], np.random.default_rng(0)
         for batch in batches:
             (output,) = self.expected(batch).values()
@@ -141,7 +141,7 @@ class TrainSignature(InferSignature):
         return cases
 
     def _drawn_labels(self, random, shape):
-        """Labels for an output of this shape."""
+        """Draw random labels for an output of this shape."""
         if self.head.sparse:
             return random.integers(shape[-1], size=shape[:-1])
         if shape[-1] == 1:
@@ -149,7 +149,7 @@ class TrainSignature(InferSignature):
         return np.eye(shape[-1])[random.integers(shape[-1], size=shape[:-1])]
 
     def _require_equal(self, steps):
-        """Raise ValueError unless the steps equal those of Keras' training."""
+        """Raise ValueError unless the steps match Keras' own training steps."""
         names = self.model_inputs.specs
 
         def output(request):
@@ -169,13 +169,13 @@ class TrainSignature(InferSignature):
                 difference = float(np.abs(step.expected[name] - array).max())
                 if not difference <= TOLERANCE * scale:
                     raise ValueError(
-                        "A step must equal that of Keras' training. Received: "
+                        "A step must equal Keras' own training step. Received: "
                         f"{name!r}, off by {difference:.1e}. Choose a simpler loss or fewer layers."
                     )
 
 
 class InitialStateSignature(ModelSignature):
-    """State before the first step of `train`, without inputs: exported weights, and zeros."""
+    """The state before the first step of `train`: the exported weights, and zeros. No inputs."""
 
     name = "initial_state"
 
@@ -184,7 +184,7 @@ class InitialStateSignature(ModelSignature):
         self.head, self.inputs = head, {}
 
     def outputs(self, tensors):
-        with tf.init_scope():  # outside the graph, where arrays are known
+        with tf.init_scope():  # outside the graph, where arrays have values
             state = self.head.first_state()
         weights = {name: tf.identity(v.value) for name, v in self.head.weights.items()}
         return {name: weights.get(name, tf.constant(array)) for name, array in state.items()}

@@ -1,4 +1,4 @@
-"""LiteRT files of Keras models: arrays in, arrays out, using only built-in operations."""
+"""Export Keras models to LiteRT files that map arrays to arrays with built-in operations."""
 
 import contextlib
 import dataclasses
@@ -26,7 +26,7 @@ _NO_CAUSE = {"Select", "PartitionedCall", "StatefulPartitionedCall", "While", "I
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LiteRTModelExporter(LiteRTFormat, KerasModelExporter):
-    """The format `litert` of Keras models; the fields are settings of `export_litert`."""
+    """The format `litert` for Keras models; its fields are settings of `export_litert`."""
 
     batch_size: int | None = 1
     trainable: tuple | None = None
@@ -47,13 +47,13 @@ class LiteRTModelExporter(LiteRTFormat, KerasModelExporter):
         for name in ("trainable", "loss", "optimizer", "learning_rate"):
             if getattr(self, name) is not None and "train" not in self.signatures:
                 raise ValueError(
-                    f"`{name}` is only for a file that learns. Received: {name}="
+                    f"`{name}` is only for files that learn. Received: {name}="
                     f"{getattr(self, name)!r:.80}, signatures={self.signatures!r}. Add the "
                     "signature 'train', or leave it out."
                 )
 
     def head(self, model):
-        """The `TrainableHead` of a model."""
+        """Create the `TrainableHead` of a model from the settings."""
         from keras_bahdanau.exporters.keras_models.trainable_head import TrainableHead
 
         settings = self.trainable, self.loss, self.optimizer, self.learning_rate
@@ -71,7 +71,7 @@ class LiteRTModelExporter(LiteRTFormat, KerasModelExporter):
         from keras_bahdanau.exporters.keras_models.portable_layers import require_float32
 
         super().require(model)
-        require_float32(model, "A LiteRT file multiplies in float32, or in 8 or 4 bits.")
+        require_float32(model, "A LiteRT file computes in float32, or with 8-bit or 4-bit weights.")
 
     def write(self, served, path):
         from keras_bahdanau.exporters.keras_models.portable_layers import resources_of
@@ -90,7 +90,7 @@ class LiteRTModelExporter(LiteRTFormat, KerasModelExporter):
         path.write_bytes(self._packed(served, model))
 
     def _packed(self, served, model):
-        """The bytes of the whole file: the model with its metadata, labels and card."""
+        """Return the bytes of the whole file: the model with its metadata, labels and card."""
         from keras_bahdanau.exporters.litert import metadata
         from keras_bahdanau.exporters.litert.tflite_file import add_metadata, pack, read_metadata
 
@@ -132,7 +132,7 @@ class LiteRTModelExporter(LiteRTFormat, KerasModelExporter):
 
 
 def _metadata(model, card):
-    """The `ModelMetadata` in LiteRT's standard form."""
+    """Return the `ModelMetadata`, LiteRT's standard metadata."""
     from keras_bahdanau import __version__
     from keras_bahdanau.exporters.litert import metadata
     from keras_bahdanau.exporters.litert.descriptions import subgraphs
@@ -161,7 +161,7 @@ def _metadata(model, card):
 
 @contextlib.contextmanager
 def _without_repetition():
-    """Hold back the converter's output unless it succeeds: its error repeats it."""
+    """Show the converter's output only if it succeeds: the text of its error repeats it."""
     with tempfile.TemporaryFile() as held:
         screen = os.dup(2)
         os.dup2(held.fileno(), 2)
@@ -175,7 +175,7 @@ def _without_repetition():
 
 
 def _why_not(text, served, batch_size):
-    """One-line message for a converter error: operations, their layers, and a remedy."""
+    """Return a one-line message for a converter error: operations, their layers, and a remedy."""
     from keras_bahdanau.exporters.keras_models.portable_layers import made_by
 
     origins = served.operations_by_layer()
@@ -186,12 +186,12 @@ def _why_not(text, served, batch_size):
     specs = [spec for signature in served.signatures.values() for spec in signature.inputs.values()]
     remedy = "Replace the layer, or export a SavedModel."
     if "TensorListPushBack" in origins:  # from the gradient of a loop
-        remedy = "Give trainable=, layers after the recurrent ones."
+        remedy = "Set trainable= to layers after the recurrent ones."
     elif batch_size is None:
-        remedy = "Give batch_size=1, or another fixed size."
+        remedy = "Set batch_size=1, or another fixed size."
     elif any(None in spec.shape[1:] for spec in specs):
-        remedy = "Give a fixed length=, or export a SavedModel."
+        remedy = "Set a fixed length=, or export a SavedModel."
     return (
-        "A LiteRT file has only built-in operations, with static shapes in loops. Received: "
+        "A LiteRT file must use built-in operations, with static shapes in loops. Received: "
         f"{'; '.join(parts[:4]) or ' '.join(text.split())[:300]}. {remedy}"
     )

@@ -1,4 +1,4 @@
-"""Cards of exported Keras models: tensors of each signature, labels, versions, parity."""
+"""Cards of exported Keras models, with the tensors of each signature, labels and parity."""
 
 from keras_bahdanau import __version__
 from keras_bahdanau.exporters.card import read_packed_card
@@ -10,7 +10,7 @@ FORMAT = "Keras model"
 
 
 def model_card(served):
-    """Dictionary for the card of a `ServedModel` whose signatures are traced."""
+    """Return the card of a `ServedModel`, after tracing its signatures, as a dictionary."""
     import keras
     import tensorflow as tf
 
@@ -44,20 +44,20 @@ def model_card(served):
 
 
 def _looks_for_nan(functions):
-    """True if a graph treats NaN as a special value, such as a missing one."""
+    """Return True if a graph checks for NaN, for example as a missing value."""
     from keras_bahdanau.exporters.keras_models.portable_layers import operations_by_layer
 
     return any("IsNan" in operations_by_layer(function) for function in functions.values())
 
 
 def _described(tensor):
-    """Dtype and shape as text, such as "float32 (1, any, 8)"."""
+    """Format dtype and shape as text, such as "float32 (1, any, 8)"."""
     shape = ["any" if size is None else str(size) for size in tensor.shape]
     return f"{tensor.dtype.name} ({', '.join(shape)})"
 
 
 def is_model_file(path):
-    """True for a .tflite file with the card of a Keras model."""
+    """Return True for a .tflite file with the card of a Keras model."""
     try:
         return path.is_file() and read_packed_card(path).get("format") == FORMAT
     except ValueError:
@@ -65,7 +65,7 @@ def is_model_file(path):
 
 
 def is_model_version(path):
-    """True for a SavedModel with the card of a Keras model."""
+    """Return True for a SavedModel with the card of a Keras model."""
     version = newest_version(path) if path.is_dir() else None
     try:
         return version is not None and (load_card(version) or {}).get("format") == FORMAT
@@ -74,7 +74,7 @@ def is_model_version(path):
 
 
 def describe_card(card, artefact, parts):
-    """The lines of `describe`; `parts` are the lines about its files."""
+    """Return the text for `describe`; `parts` are the lines about the files of the artefact."""
     from keras_bahdanau.exporters.keras_models import model_parity  # loads NumPy
 
     lines = [
@@ -85,7 +85,7 @@ def describe_card(card, artefact, parts):
     ]
     for name, tensors in card["tensors"].items():
         if not {"inputs", "outputs"} <= set(tensors):
-            raise Damage("its 'tensors' are not those of an export")
+            raise Damage("its 'tensors' are not in the form that an export writes")
         inputs, outputs = (
             "; ".join(f"{key} {text}" for key, text in tensors[kind].items())
             for kind in ("inputs", "outputs")

@@ -1,4 +1,4 @@
-"""Exports of Keras models: the common parts of their formats."""
+"""The export of Keras models, and what all of their formats have in common."""
 
 import dataclasses
 from pathlib import Path
@@ -14,7 +14,7 @@ SIGNATURES = ("serving_default", "step", "weights")
 
 
 def export_keras_model(exporter, model, path, allow_differences=False, say=None):
-    """Write a Keras model in one format, if it passes all checks; return the artefact's path."""
+    """Export a Keras model in one format, with all checks. Returns the path of the artefact."""
     from keras_bahdanau.exporters.keras_models.model_parity import ModelComparison
     from keras_bahdanau.exporters.keras_models.served_model import ServedModel
 
@@ -31,10 +31,10 @@ def export_keras_model(exporter, model, path, allow_differences=False, say=None)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KerasModelExporter(Exporter):
-    """Settings shared by all formats of Keras models.
+    """Base class of the formats for Keras models, with the settings that they share.
 
-    `write` and `answers` get a `ServedModel` instead of a pipeline, and `answers` its cases instead
-    of inputs; it returns (outputs of each case, seconds of each case).
+    `write` and `answers` receive a `ServedModel` instead of a pipeline. `answers` receives cases
+    instead of inputs, and returns (outputs of each case, seconds for each case).
     """
 
     length: Any = None
@@ -45,10 +45,10 @@ class KerasModelExporter(Exporter):
     examples: Any = None
 
     known_signatures = SIGNATURES
-    source = None  # a `Source` before the model
-    rows = None  # size of a fixed batch
-    narrow = False  # True for only the dtypes of LiteRT
-    most_rows = None  # limit for a request
+    source = None  # a `Source` in front of the model
+    rows = None  # the batch size if it is fixed
+    narrow = False  # True to use only the dtypes of LiteRT
+    most_rows = None  # maximum number of rows in a request
 
     def __post_init__(self):
         lengths = self.length.values() if isinstance(self.length, dict) else [self.length]
@@ -60,7 +60,7 @@ class KerasModelExporter(Exporter):
         for name in self.signatures or ("",):
             if name not in self.known_signatures:
                 raise ValueError(
-                    "`signatures` of a Keras model must be some of "
+                    "`signatures` of a Keras model must be among "
                     f"{', '.join(map(repr, self.known_signatures))}. Received: signatures="
                     f"{self.signatures!r}{nearest(name, self.known_signatures)}"
                 )

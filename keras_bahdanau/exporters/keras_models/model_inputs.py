@@ -1,4 +1,4 @@
-"""Inputs and outputs of a Keras model by name, for any structure."""
+"""Names for the inputs and outputs of a Keras model, whatever their structure."""
 
 import dataclasses
 import inspect
@@ -13,7 +13,7 @@ from keras_bahdanau.settings.guesses import nearest
 from keras_bahdanau.settings.limits import DYNAMIC
 
 _NUMBERED = re.compile(r"(keras_tensor|input_layer)?(_\d+)?(:\d+)?")
-LENGTH = "length"  # name of the input with the real length of the only sequence
+LENGTH = "length"  # name of the input that holds the real length of a single sequence
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,12 +21,12 @@ class ModelInputs:
     """Named inputs of a model.
 
     Attributes:
-        specs: Dictionary from a name to its `tf.TensorSpec`, with an unknown batch size.
-        structure: Structure of names as the model reads them; None if there are `arguments`.
-        arguments: Dictionary from the arguments of `call` to such structures, for a model
-            with several; None for one.
-        resizable: True if the lengths are those of the first call, and can be changed.
-        ids: Dictionary from the name of an input to the size of the `Embedding` that reads it.
+        specs: Dictionary from names to `tf.TensorSpec`, with an unknown batch size.
+        structure: Names in the structure of the model's inputs; None if there are `arguments`.
+        arguments: Dictionary from the arguments of `call` to such structures, if `call` has
+            several; else None.
+        resizable: True if the lengths come from the first call, and can be changed.
+        ids: Dictionary from names of inputs to the sizes of the embeddings that read them.
     """
 
     specs: dict
@@ -36,7 +36,7 @@ class ModelInputs:
     ids: dict = dataclasses.field(default_factory=dict)
 
     def call(self, model, tensors):
-        """Inference outputs of a model for a dictionary of tensors."""
+        """Call a model for inference with a dictionary of tensors, and return its outputs."""
 
         def packed(structure):
             return keras.tree.map_structure(lambda name: tensors[name], structure)
@@ -48,7 +48,10 @@ class ModelInputs:
         return model(packed(self.arguments[first]), **keywords, training=False)
 
     def resized(self, length):
-        """The inputs with lengths from the setting `length`; ValueError if it fits none."""
+        """Return the inputs with lengths from the setting `length`.
+
+        Raises ValueError if the setting applies to no input.
+        """
         if length is None:
             return self
         lengths = length if isinstance(length, dict) else dict.fromkeys(self.specs, length)
@@ -65,7 +68,7 @@ class ModelInputs:
         if specs == self.specs and length != DYNAMIC and not self.resizable:
             shapes = {name: tuple(spec.shape) for name, spec in self.specs.items()}
             raise ValueError(
-                "`length` must be for an axis that the model leaves open. Received: "
+                "`length` must set an axis that the model leaves open. Received: "
                 f"length={length!r}, inputs {shapes}. Leave it out."
             )
         return dataclasses.replace(self, specs=specs)
@@ -80,7 +83,7 @@ class ModelInputs:
         return tf.TensorSpec((batch, *axes), spec.dtype, spec.name)
 
     def in_batches(self, rows):
-        """Specs with this number of rows; None for any number."""
+        """Return the specs with this number of rows, or with any number of rows if it is None."""
         return {
             name: tf.TensorSpec((rows, *spec.shape[1:]), spec.dtype, name)
             for name, spec in self.specs.items()
@@ -88,21 +91,21 @@ class ModelInputs:
 
 
 def is_sequence(spec):
-    """True if the first axis after the batch is time: ids, or vectors."""
+    """Return True if the first axis after the batch is time, as for ids and vectors."""
     rank = spec.shape.rank
     return rank >= 3 or rank == 2 and (spec.dtype.is_integer or spec.shape[1] is None)
 
 
 def has_time(spec):
-    """True for a sequence, but not for an image, whose first axis is its height."""
+    """Return True for a sequence, but False for an image: its first axis is its height."""
     return is_sequence(spec) and spec.shape.rank < 4
 
 
 def inputs_of(model, example=None):
-    """The `ModelInputs` of a built model.
+    """Return the `ModelInputs` of a built model.
 
-    For a model without symbolic inputs they come from its first call, or from an example, a
-    structure of arrays. Raises ValueError for a model that is not built.
+    If the model has no symbolic inputs, they are inferred from its first call, or from an example,
+    which is a structure of arrays. Raises ValueError if the model is not built.
     """
     if example is not None and not _is_symbolic(model):
         names = inspect.signature(model.call).parameters
@@ -115,8 +118,8 @@ def inputs_of(model, example=None):
     config = model.get_build_config() if model.built else None
     if not config:
         raise ValueError(
-            f"A model must be built. Received: {type(model).__name__} {model.name!r}, not built. "
-            "Call it once on an input, or give examples=."
+            f"A model must be built. Received: {type(model).__name__} {model.name!r}, which is not "
+            "built. Call it once on an input, or pass examples=."
         )
     if "shapes_dict" not in config:
         return _named(_tensors_of_shapes(config["input_shape"]), resizable=True)
@@ -125,20 +128,20 @@ def inputs_of(model, example=None):
 
 
 def _of_arguments(tensors):
-    """`ModelInputs` of a dictionary from the arguments of `call` to structures of tensors."""
+    """Return `ModelInputs` for a dictionary from arguments of `call` to structures of tensors."""
     inputs = _named(tensors, resizable=True)
     return dataclasses.replace(inputs, structure=None, arguments=inputs.structure)
 
 
 def _is_symbolic(model):
-    """True for a model whose tensors Keras knows: Functional, or Sequential with an input."""
+    """Return True for a model with symbolic tensors: Functional, or Sequential with an input."""
     if isinstance(model, keras.Sequential):
         return bool(getattr(model, "inputs", None)) if model.built else False
-    return hasattr(model, "output_names")  # only a Functional model has it
+    return hasattr(model, "output_names")  # only a Functional model has this attribute
 
 
 def _tensors_of_shapes(shapes):
-    """Structure of `KerasTensor` for the shapes of a first call: floats, any batch size."""
+    """Return a structure of float `KerasTensor`s of any batch size for shapes of a first call."""
     if isinstance(shapes, dict):
         return {name: _tensors_of_shapes(shape) for name, shape in shapes.items()}
     if all(size is None or isinstance(size, int) for size in shapes):
@@ -147,7 +150,7 @@ def _tensors_of_shapes(shapes):
 
 
 def _named(tensors, resizable=False):
-    """`ModelInputs` of a structure of tensors: named by keys or tensors, else numbered."""
+    """Return `ModelInputs` for a structure of tensors: named by keys or tensors, else numbered."""
     leaves = keras.tree.flatten(tensors)
     names = names_of(tensors, [_label_of(leaf) for leaf in leaves])
     specs = {}
@@ -159,13 +162,13 @@ def _named(tensors, resizable=False):
 
 
 def _label_of(tensor):
-    """The name that a user gave to an input, or "inputs" if Keras has numbered it."""
+    """Return the name that a user gave to an input, or "inputs" if Keras has numbered it."""
     name = getattr(tensor, "name", "") or ""
     return "inputs" if _NUMBERED.fullmatch(name) else name
 
 
 def names_of(structure, labels):
-    """A name for each leaf: its key, else its label, made a unique identifier."""
+    """Return a unique identifier for each leaf, from its key or else from its label."""
     names = []
     for (path, _), label in zip(keras.tree.flatten_with_path(structure), labels, strict=True):
         keys = [str(key) for key in path if isinstance(key, str)]
@@ -175,7 +178,7 @@ def names_of(structure, labels):
 
 
 def unused(name, names):
-    """The name, or the first of `name_1`, `name_2`, ... that is not among `names`."""
+    """Return the first of `name`, `name_1`, `name_2`, ... that is not among `names`."""
     number, candidate = 0, name
     while candidate in names:
         number += 1
@@ -184,15 +187,15 @@ def unused(name, names):
 
 
 def identifier(text):
-    """A text as a tensor name for every format: letters, digits and underscores."""
+    """Convert text to a tensor name that all formats allow: letters, digits and underscores."""
     name = re.sub(r"\W", "_", text.partition(":")[0], flags=re.ASCII)
-    if keyword.iskeyword(name) or name == "self":  # can't name an argument
+    if keyword.iskeyword(name) or name == "self":  # not allowed as the name of an argument
         return f"{name}_"
     return name if name and not name[0].isdigit() else f"_{name}"
 
 
 def named_outputs(model, outputs):
-    """Dictionary from names to the tensors of a model's outputs, in their order."""
+    """Return a dictionary from names to the output tensors of a model, in their order."""
     leaves = keras.tree.flatten(outputs)
     labels = list(getattr(model, "output_names", ()))
     if isinstance(model, keras.Sequential):

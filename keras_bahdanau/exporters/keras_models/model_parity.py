@@ -1,4 +1,4 @@
-"""Agreement of an exported Keras model with Keras, and its cost."""
+"""How closely an exported Keras model agrees with Keras, and what it costs."""
 
 import dataclasses
 import statistics
@@ -12,21 +12,21 @@ from keras_bahdanau.exporters.parity import require
 from keras_bahdanau.exporters.rounding import roundings
 from keras_bahdanau.files.integrity import Damage
 
-TOLERANCE = 1e-5  # of the largest value of an output, if that is above 1
+TOLERANCE = 1e-5  # relative to the largest value of an output, if that is above 1
 MOST_MISSES = 8
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelParity:
-    """Distance of an artefact's outputs from those of Keras, and its cost."""
+    """Differences between the outputs of an artefact and of Keras, and the artefact's cost."""
 
     artefact: str
     requests: int
-    difference: float | None = None  # largest of any output; None for Keras itself
-    relative: float | None = None  # the same, each output divided by its largest value, or by 1
-    megabytes: float | None = None  # 10^6 bytes; for Keras, of its weights
-    milliseconds: float | None = None  # median of a request
-    exact: bool = True  # False with fewer bits, whose outputs may differ
+    difference: float | None = None  # largest difference in any output; None for Keras itself
+    relative: float | None = None  # largest difference / max(1, largest value of its output)
+    megabytes: float | None = None  # size in 10^6 bytes; for Keras, the size of its weights
+    milliseconds: float | None = None  # median time for a request
+    exact: bool = True  # False if the outputs may differ, as they do with fewer bits
     misses: tuple = ()  # strings: differences that rounding does not explain
 
     @property
@@ -35,11 +35,11 @@ class ModelParity:
         return not self.misses
 
     def __str__(self):
-        return f"{self.artefact}: outputs to {self.relative:.1e}"
+        return f"{self.artefact}: outputs within {self.relative:.1e}"
 
 
 def table(rows):
-    """Text table of a list of `ModelParity`, Keras first."""
+    """Format a list of `ModelParity`, with Keras first, as a text table."""
     columns = {
         "size MB": ("megabytes", ".2f"),
         "difference": ("difference", ".1e"),
@@ -60,7 +60,7 @@ def table(rows):
 
 
 def describe(card):
-    """The table of a card; `Damage` if its rows have another form."""
+    """Return the parity table of a card as text. Raises `Damage` if its rows are invalid."""
     names = {field.name for field in dataclasses.fields(ModelParity)}
     try:
         rows = [
@@ -69,11 +69,11 @@ def describe(card):
         ]
         return table(rows) if rows else "not compared with Keras"
     except (AttributeError, OverflowError, TypeError, ValueError):
-        raise Damage("its 'parity' is not a table of an export") from None
+        raise Damage("its 'parity' is not a table that an export writes") from None
 
 
 class ModelComparison:
-    """Answers of Keras to requests of a `ServedModel`, to compare artefacts with.
+    """Keras' answers to the requests of a `ServedModel`, to compare artefacts with.
 
     It has the interface of a `Comparison` for `export_together`.
     """
@@ -96,7 +96,7 @@ class ModelComparison:
         )
 
     def row(self, exporter, path):
-        """`ModelParity` of an artefact."""
+        """Compare an artefact, and return its `ModelParity`."""
         self.say(f"{exporter.artefact}: {len(self.cases):,} requests")
         outputs, seconds = exporter.answers(path, self.served, self.cases)
         measured = [
@@ -117,7 +117,7 @@ class ModelComparison:
         )
 
     def _misses(self, measured, exact):
-        """Yield a sentence for each output that differs by more than rounding explains."""
+        """Yield a message for each output that differs by more than rounding explains."""
         suspects = [
             (number, name)
             for number, request in enumerate(measured)
@@ -132,11 +132,14 @@ class ModelComparison:
             if not pair.difference <= allowed or not np.isfinite(pair.difference):
                 yield (
                     f"output {name!r} of signature {self.cases[number].signature!r} is off by "
-                    f"{pair.difference:.1e}; rounding explains {allowed:.1e}"
+                    f"{pair.difference:.1e}, but rounding explains only {allowed:.1e}"
                 )
 
     def _moved(self, suspects):
-        """Change of Keras' answers with weights rounded differently, by (request, output)."""
+        """Return how far Keras' answers move if its weights are perturbed.
+
+        The keys of the dictionary are the suspects, pairs (request, output).
+        """
         moved = dict.fromkeys(suspects, 0.0)
         for _ in roundings(self.served.model):
             cases = self.served.cases()
@@ -149,14 +152,17 @@ class ModelComparison:
 
 @dataclasses.dataclass(frozen=True)
 class Distance:
-    """Largest difference of one output, and the value that it is compared with."""
+    """Largest difference in one output, and the scale to compare it with."""
 
     difference: float
     scale: float
 
 
 def distances(case, outputs):
-    """Dictionary from the name of each output to its `Distance`; infinite for another shape."""
+    """Return a dictionary from the name of each output to its `Distance`.
+
+    The difference is infinite if the shapes differ.
+    """
     return {
         name: _distance(expected, outputs.get(name), (case.lengths or {}).get(name))
         for name, expected in case.expected.items()
@@ -164,7 +170,7 @@ def distances(case, outputs):
 
 
 def _distance(expected: Any, received: Any, lengths=None):
-    if lengths is not None and received is not None:  # steps after the real length mean nothing
+    if lengths is not None and received is not None:  # ignore steps after the real length
         rows = [
             _distance(expected[row, :steps], received[row, :steps])
             for row, steps in enumerate(lengths)

@@ -1,4 +1,4 @@
-"""Named signatures of a Keras model, which all formats write."""
+"""The named signatures of a Keras model, which all formats can write."""
 
 import abc
 from typing import NamedTuple
@@ -20,23 +20,23 @@ MAIN = "serving_default"
 
 
 class ModelCase(NamedTuple):
-    """One request to a signature, and the answer of Keras."""
+    """A request to a signature, and Keras' answer."""
 
     signature: str
     inputs: dict  # name -> array
     expected: dict  # name -> array
-    lengths: dict | None = None  # output -> int (batch,): its steps that count; None for all
+    lengths: dict | None = None  # output -> number of steps that count, (batch,); None: all
 
 
 class ModelSignature(abc.ABC):
-    """One signature of a model: a function from named tensors to named tensors.
+    """A signature of a model: a function from named tensors to named tensors.
 
     Attributes:
-        name: String.
+        name: String, the name of the signature.
         model: The Keras model.
-        inputs: Dictionary from a name to its `tf.TensorSpec`.
-        narrow: True for only the dtypes float32, int32, uint8 and int8, which every runtime of
-            LiteRT has.
+        inputs: Dictionary from names to `tf.TensorSpec`.
+        narrow: True to use only the dtypes float32, int32, uint8 and int8, which every LiteRT
+            runtime supports.
     """
 
     name = MAIN
@@ -46,24 +46,24 @@ class ModelSignature(abc.ABC):
         self.inputs = self.at_border(model_inputs.in_batches(rows))
 
     def at_border(self, specs):
-        """Specs in the dtypes that clients send."""
+        """Convert specs to the dtypes that clients send."""
         return {
             name: tf.TensorSpec(spec.shape, border_dtype(spec.dtype, self.narrow), name)
             for name, spec in specs.items()
         }
 
     def __call__(self, /, **tensors):
-        """Outputs, by name, in the dtypes that clients read."""
+        """Compute the outputs, a dictionary, in the dtypes that clients read."""
         outputs = self.outputs(tensors).items()
         return {name: _cast(tf.convert_to_tensor(tensor), self.narrow) for name, tensor in outputs}
 
     def cast_inputs(self, tensors):
-        """Tensors of a request in the dtypes of the model, ids within their range."""
+        """Cast the tensors of a request to the model's dtypes, and clip ids to their range."""
         inputs = {}
         for name, spec in self.model_inputs.specs.items():
             tensor = tensors[name]
             tensor = tensor if spec.dtype == tf.string else tf.cast(tensor, spec.dtype)
-            if name in self.model_inputs.ids:  # masks read them, too, not only the Embedding
+            if name in self.model_inputs.ids:  # masks read them as well as the Embedding
                 last = tf.cast(self.model_inputs.ids[name] - 1, spec.dtype)
                 tensor = tf.clip_by_value(tensor, tf.zeros((), spec.dtype), last)
             inputs[name] = tensor
@@ -71,14 +71,14 @@ class ModelSignature(abc.ABC):
 
     @abc.abstractmethod
     def outputs(self, tensors):
-        """Dictionary of the outputs for a dictionary of tensors."""
+        """Compute a dictionary of outputs for a dictionary of tensors."""
 
     @abc.abstractmethod
     def cases(self, batches):
-        """List of `ModelCase` for batches of inputs: dictionaries of arrays."""
+        """Return a list of `ModelCase` for batches of inputs, which are dictionaries of arrays."""
 
     def request(self, arrays):
-        """Arrays in the dtypes of a request."""
+        """Convert arrays to the dtypes of a request."""
         return {
             name: np.asarray(arrays[name], spec.dtype.as_numpy_dtype)
             for name, spec in self.inputs.items()
@@ -86,7 +86,7 @@ class ModelSignature(abc.ABC):
 
 
 def border_dtype(dtype, narrow):
-    """The dtype of a tensor as an input or output of an artefact."""
+    """Return the dtype that a tensor has as an input or output of an artefact."""
     dtype = tf.as_dtype(dtype)
     if dtype.is_floating and (narrow or dtype.size < 4):
         return tf.float32
@@ -96,7 +96,7 @@ def border_dtype(dtype, narrow):
 
 
 class WholeSignature(ModelSignature):
-    """The unchanged model."""
+    """The signature that runs the unchanged model."""
 
     def outputs(self, tensors):
         outputs = self.model_inputs.call(self.model, self.cast_inputs(tensors))
@@ -106,7 +106,7 @@ class WholeSignature(ModelSignature):
         return [ModelCase(self.name, self.request(b), self.expected(b)) for b in batches]
 
     def expected(self, batch):
-        """Answer of Keras to a batch."""
+        """Return Keras' answer to a batch."""
         specs = self.model_inputs.specs
         tensors = {name: tf.constant(batch[name], spec.dtype) for name, spec in specs.items()}
         outputs = named_outputs(self.model, self.model_inputs.call(self.model, tensors))
@@ -114,7 +114,7 @@ class WholeSignature(ModelSignature):
 
 
 class WeightsSignature(WholeSignature):
-    """The model, with the weights of each of its attention layers as additional outputs."""
+    """A signature that also outputs the weights of each attention layer in the model."""
 
     name = "weights"
 
@@ -131,7 +131,7 @@ class WeightsSignature(WholeSignature):
         with recording(self._layers) as records:
             outputs = super().outputs(tensors)
         if not all(map(_is_of_this_package, self._layers.values())):
-            # Keras' `MultiHeadAttention` gives other outputs at padding when it returns weights
+            # `keras.layers.MultiHeadAttention` has other outputs at padding if it returns weights
             outputs = super().outputs(tensors)
         return {**outputs, **_named_weights(records, outputs)}
 
@@ -158,7 +158,7 @@ def _named_weights(records, outputs):
 
 
 class BoundedSignature(WholeSignature):
-    """The model over right-padded sequences, with the real length of each as an input."""
+    """A signature for right-padded sequences, with their real lengths as additional inputs."""
 
     def __init__(self, model, model_inputs, rows, narrow=False):
         super().__init__(model, model_inputs, rows, narrow)
@@ -192,7 +192,7 @@ class BoundedSignature(WholeSignature):
         return [self._case(batch) for batch in batches]
 
     def _case(self, batch):
-        """A padded request; Keras reads each row separately, without padding."""
+        """Return a padded request with Keras' answer to each row alone, without padding."""
         (count, *_) = {len(array) for array in batch.values()}
         lengths = {name: np.asarray(batch[key], np.int32) for name, key in self.lengths.items()}
         answers = []
@@ -215,7 +215,7 @@ class BoundedSignature(WholeSignature):
 
 
 def _masked(tensor, length):
-    """A sequence with zeros after its real length, and the mask that Keras' layers read."""
+    """Set a sequence to zero after its real length, and add the mask that Keras layers read."""
     mask = tf.sequence_mask(length, tf.shape(tensor)[1])  # (batch, time)
     shape = tf.concat([tf.shape(mask), tf.ones(tensor.shape.rank - 2, tf.int32)], axis=0)
     zeroed = tf.where(tf.reshape(mask, shape), tensor, tf.zeros((), tensor.dtype))
@@ -224,7 +224,7 @@ def _masked(tensor, length):
 
 
 def _stacked(arrays):
-    """Rows of one answer, with zeros after the shorter ones."""
+    """Join the rows of an answer, and pad the shorter ones with zeros."""
     if len({array.shape for array in arrays}) == 1:
         return np.concatenate(arrays)
     longest = max(array.shape[1] for array in arrays)
@@ -233,7 +233,7 @@ def _stacked(arrays):
 
 
 def _array(tensor):
-    """A tensor as a NumPy array, half precision as float32."""
+    """Convert a tensor to a NumPy array, and half precision to float32."""
     return _cast(tf.convert_to_tensor(tensor), False).numpy()
 
 

@@ -1,4 +1,4 @@
-"""ONNX files of Keras models: arrays in, arrays out, using only ONNX's standard operations."""
+"""Export Keras models to ONNX files that map arrays to arrays with standard operations."""
 
 import dataclasses
 import re
@@ -18,11 +18,11 @@ _NO_CAUSE = {"Const", "Identity", "If", "PartitionedCall", "StatefulPartitionedC
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OnnxModelExporter(OnnxFormat, KerasModelExporter):
-    """The format `onnx` of Keras models; the fields are settings of `export_onnx`."""
+    """The format `onnx` for Keras models; its fields are settings of `export_onnx`."""
 
     batch_size: int | None = None
 
-    narrow = True  # the dtypes of browsers, and of the same model's LiteRT file
+    narrow = True  # only dtypes that browsers support, as in the model's LiteRT file
 
     def __post_init__(self):
         super().__post_init__()
@@ -30,7 +30,7 @@ class OnnxModelExporter(OnnxFormat, KerasModelExporter):
         check_value("batch_size", self.batch_size, optional(BATCH_SIZE))
         if len(self.signatures) > 1:
             raise ValueError(
-                "An ONNX file has one graph, and so one signature. Received: signatures="
+                "An ONNX file must have one signature, as it has one graph. Received: signatures="
                 f"{self.signatures!r}. Export each to its own file; 'weights' includes the outputs "
                 "of the model."
             )
@@ -77,7 +77,7 @@ class OnnxModelExporter(OnnxFormat, KerasModelExporter):
 
 
 def _converted(served, saved_model):
-    """The `onnx.ModelProto` of the only signature, via a SavedModel at a path."""
+    """Convert the only signature to an `onnx.ModelProto`, with a SavedModel at a path."""
     from keras_bahdanau.exporters.keras_models.portable_layers import resources_of
     from keras_bahdanau.exporters.onnx.onnx_conversion import convert
     from keras_bahdanau.exporters.tracing import weights_of, write_graph
@@ -89,12 +89,12 @@ def _converted(served, saved_model):
         return convert(saved_model, name, axes=_axes(served.signatures[name], function))
     except OSError:
         raise
-    except Exception as error:  # tf2onnx has no exception class of its own
+    except Exception as error:  # tf2onnx does not define an exception class
         raise ValueError(_why_not(str(error), served)) from None
 
 
 def _axes(signature, function):
-    """Names of the axes of unknown length, such as `batch` and `ids_length`."""
+    """Return names for the axes of unknown length, such as `batch` and `ids_length`."""
     axes = dict.fromkeys(function.structured_outputs, ("batch",))
     for name, spec in signature.inputs.items():
         lengths = (f"{name}_length", *(f"{name}_size_{axis}" for axis in range(2, spec.shape.rank)))
@@ -103,7 +103,7 @@ def _axes(signature, function):
 
 
 def _why_not(text, served):
-    """One-line message for a converter error: operations, their layers, and a remedy."""
+    """Return a one-line message for a converter error: operations, their layers, and a remedy."""
     from keras_bahdanau.exporters.keras_models.portable_layers import made_by
 
     origins = served.operations_by_layer()

@@ -1,4 +1,4 @@
-"""Layers of a model while it is traced for other runtimes, and the layers that use an operation."""
+"""Change layers while a model is traced for other runtimes; find the layers of an operation."""
 
 import contextlib
 import functools
@@ -13,17 +13,17 @@ from keras_bahdanau.exporters.saved_model.graph_check import GUARD, calls, harm_
 from keras_bahdanau.exporters.tracing import portable, switched
 from keras_bahdanau.models.inspection import convertible_loops
 
-_DROPOUT = "dropout", "recurrent_dropout"  # of a cell
+_DROPOUT = "dropout", "recurrent_dropout"  # attributes of a cell
 _SCOPE = "layer_number_"
 _NUMBER = re.compile(rf"{_SCOPE}(\d+?)(?:_\d+)?")
 
 
 @contextlib.contextmanager
 def portable_layers(model, record=None):
-    """Make traces inside the block run anywhere, and accept any ids.
+    """Make traces inside the block run in any runtime, and accept any ids.
 
-    They contain no cuDNN operations; ids that an `Embedding` lacks are clipped to its range instead
-    of raising. `record` is a function of (layer, its ids).
+    The traces contain no cuDNN operations. Ids outside the range of an `Embedding` are clipped
+    instead of raising an error. `record`, if given, is called with each `Embedding` and its ids.
     """
 
     def clamped(layer, call):
@@ -34,7 +34,7 @@ def portable_layers(model, record=None):
             outputs = call(ids)
             masks = getattr(inputs, "_keras_mask", None), layer.compute_mask(ids)
             masks = [mask for mask in masks if mask is not None]
-            if masks:  # an Embedding loses the mask of its inputs
+            if masks:  # an Embedding drops the mask of its inputs
                 outputs._keras_mask = functools.reduce(keras.ops.logical_and, masks)
             return outputs
 
@@ -45,7 +45,7 @@ def portable_layers(model, record=None):
     with portable(model), convertible_loops(), contextlib.ExitStack() as block:
         block.enter_context(replaced_calls(embeddings, clamped))
         block.enter_context(replaced_calls(wrappers, _folded))
-        for cell in layers_of(model):  # it draws masks even if none are used
+        for cell in layers_of(model):  # a cell draws dropout masks even if it does not use them
             if vars(cell).keys() >= set(_DROPOUT):
                 block.callback(vars(cell).update, {n: vars(cell)[n] for n in _DROPOUT})
                 vars(cell).update(dict.fromkeys(_DROPOUT, 0.0))
@@ -53,7 +53,7 @@ def portable_layers(model, record=None):
 
 
 def _folded(wrapper, call):
-    """A `TimeDistributed` that reads all steps together, as rows: Keras maps or unrolls them."""
+    """Make a `TimeDistributed` process all steps together as rows; Keras would map or unroll."""
 
     def call_on_rows(inputs, training=None, mask=None):
         arguments = inspect.signature(wrapper.layer.call).parameters
@@ -68,7 +68,7 @@ def _folded(wrapper, call):
 
 
 def _merged(tensor):
-    """(batch, time, ...) -> (batch * time, ...)."""
+    """Reshape (batch, time, ...) to (batch * time, ...)."""
     batch, time, *axes = keras.ops.shape(tensor)
     return keras.ops.reshape(tensor, (batch * time, *axes))
 
@@ -90,38 +90,38 @@ def replaced_calls(layers, replacement):
 
 @contextlib.contextmanager
 def without_advice():
-    """Hide Keras' warnings about short sequences and lost masks, which are for training."""
+    """Hide Keras' warnings about short sequences and lost masks, which only matter in training."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         yield
 
 
 def stateless(model):
-    """Make recurrent layers ignore the state of earlier calls inside the block."""
+    """Inside the block, make recurrent layers ignore the state of earlier calls."""
     return switched(model, "stateful", False)
 
 
 def layers_of(model):
-    """All layers of a model, nested ones included, each once."""
+    """Return all layers of a model once each, including nested layers."""
     return list({id(layer): layer for layer in model._flatten_layers()}.values())
 
 
 def half_precisions(model):
-    """Set of the half precisions in which layers of a model compute."""
+    """Return the set of half-precision dtypes in which layers of a model compute."""
     return {layer.compute_dtype for layer in layers_of(model)} & {"float16", "bfloat16"}
 
 
 def require_float32(model, rule):
-    """Raise ValueError, which begins with `rule`, for a model of half precision."""
+    """Raise ValueError for a model in half precision. The message begins with `rule`."""
     if precisions := half_precisions(model):
         raise ValueError(
             f"{rule} Received: a model in {' and '.join(precisions)}. Build it with the dtype "
-            "policy 'float32', and set its weights."
+            "policy 'float32', and copy the weights."
         )
 
 
 def resources_of(model):
-    """Tables of lookup layers, which a SavedModel must contain."""
+    """Return the tables of lookup layers, which a SavedModel must contain."""
     return [
         value
         for layer in layers_of(model)
@@ -132,7 +132,7 @@ def resources_of(model):
 
 @contextlib.contextmanager
 def named_scopes(model):
-    """Put the number of its layer into the name of each node traced inside the block."""
+    """Add the number of its layer to the name of each node that is traced inside the block."""
     layers = layers_of(model)
     numbers = {id(layer): number for number, layer in enumerate(layers)}
 
@@ -149,9 +149,9 @@ def named_scopes(model):
 
 
 def operations_by_layer(function, layers=()):
-    """Dictionary from each operation of a concrete function to descriptions of its layers.
+    """Return a dictionary from each operation in a concrete function to its layers' descriptions.
 
-    `layers` are those of `named_scopes`, in which the function was traced.
+    `layers` are the layers that `named_scopes` yielded when the function was traced.
     """
     graph = function.graph.as_graph_def()
     library = {item.signature.name: item for item in graph.library.function}
@@ -175,7 +175,7 @@ def operations_by_layer(function, layers=()):
 
 
 def harms_of(functions):
-    """Yield (signature, operation, `Harm`) for operations that no runtime should run."""
+    """Yield (signature, operation, `Harm`) for each operation that no runtime should run."""
     for name, function in functions.items():
         for operation in operations_by_layer(function):
             harm = harm_of(operation)
@@ -184,5 +184,5 @@ def harms_of(functions):
 
 
 def made_by(layers):
-    """End of a phrase about an operation: the layers that use it, if known."""
+    """Return the end of a phrase about an operation, with the layers that use it, if known."""
     return f" by the layer {' and '.join(layers)}" if layers else ""

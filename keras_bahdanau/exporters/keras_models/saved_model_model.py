@@ -1,4 +1,4 @@
-"""SavedModels of Keras models, for TensorFlow Serving: arrays or raw inputs in, arrays out."""
+"""Export Keras models for TensorFlow Serving: arrays or raw inputs in, arrays out."""
 
 import dataclasses
 from typing import Any
@@ -18,7 +18,7 @@ from keras_bahdanau.settings.option import check_value
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KerasSavedModelExporter(VersionFormat, KerasModelExporter):
-    """The format `saved-model` of Keras models; the fields are settings of `export_saved_model`."""
+    """The format `saved-model` for Keras models; its fields are `export_saved_model` settings."""
 
     source: Any = None
     max_batch_size: int = 1024
@@ -60,13 +60,13 @@ class KerasSavedModelExporter(VersionFormat, KerasModelExporter):
         write_graph(weights_of(served, resources), path, served.functions)
         (path / WARMUP).parent.mkdir()
         write_warmup(path / WARMUP, path.parent.name, _warmup(served))
-        pads = self.real_length  # without real lengths, a server's padding would be read
+        pads = self.real_length  # without real lengths, the model would read a server's padding
         settings = batching_settings(self.max_batch_size, pads)
         (path / "batching_params.pbtxt").write_text(settings)
         write_card(path, {**model_card(served), "max_rows": self.max_batch_size})
 
     def answers(self, path, served, cases):
-        """Outputs and seconds of each case in TensorFlow's C++ loader, after the warm-up."""
+        """Return outputs and seconds for each case, from TensorFlow's C++ loader after warm-up."""
         from keras_bahdanau.exporters.cpp_loader import timed_in_clean_process
 
         warmup = _warmup(served)
@@ -84,7 +84,7 @@ class KerasSavedModelExporter(VersionFormat, KerasModelExporter):
 
 
 def _warmup(served):
-    """The first request to each signature: a list of (signature, {argument: array})."""
+    """Return the first request to each signature, as a list of (signature, {argument: array})."""
     firsts = {}
     for case in served.compared_cases:
         firsts.setdefault(case.signature, case.inputs)

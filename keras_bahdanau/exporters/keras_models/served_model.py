@@ -1,4 +1,4 @@
-"""A Keras model opened for one export: signatures, graphs, and requests to compare on."""
+"""A Keras model prepared for one export: signatures, graphs, and requests for the comparison."""
 
 import dataclasses
 import functools
@@ -37,11 +37,11 @@ from keras_bahdanau.models.step_model import StepModel
 
 
 class ServedModel:
-    """A model with the settings of its export, a `KerasModelExporter`.
+    """A model with the settings of its export, which are a `KerasModelExporter`.
 
     Attributes:
         model: The Keras model.
-        signatures: Dictionary from a name to its `ModelSignature`.
+        signatures: Dictionary from names to `ModelSignature`.
     """
 
     def __init__(self, model, settings):
@@ -74,7 +74,7 @@ class ServedModel:
             raise_in_one_line(error, self.model)
 
     def _signatures(self, name):
-        """Dictionary of the signatures that a name in the setting `signatures` stands for."""
+        """Return the signatures for one name in the setting `signatures`, as a dictionary."""
         if name != "train":
             return {name: self._signature(name)}
         settings, why = self._settings, "A file that learns keeps no state between two requests."
@@ -97,18 +97,21 @@ class ServedModel:
             return SourceSignature(settings.source, self.labels, *arguments)
         kind = BoundedSignature if settings.real_length else WholeSignature
         signature = kind(*arguments)
-        if self.labels is None or settings.narrow:  # a file for devices has the labels in its card
+        if self.labels is None or settings.narrow:  # the card of a device file has the labels
             return signature
         return LabelledSignature(signature, self.labels)
 
     @functools.cached_property
     def functions(self):
-        """Concrete functions by the name of their signature; ValueError for harmful operations."""
+        """Concrete functions, by the names of their signatures.
+
+        Raises ValueError for harmful operations.
+        """
         functions = self._traced()
         for name, operation, harm in harms_of(functions):
             layers = self.operations_by_layer().get(operation, [])
             raise ValueError(
-                f"An exported model must be free of {operation}, which {harm.why}. Received: one "
+                f"An exported model must not contain {operation}, which {harm.why}. Received: one "
                 f"in the signature {name!r}{made_by(layers)}. {harm.remedy}"
             )
         return functions
@@ -126,19 +129,19 @@ class ServedModel:
             }
 
     def require_numbers(self, form):
-        """Raise ValueError for an input or output of text, which this form of file lacks."""
+        """Raise ValueError for a text input or output, which this kind of file can't have."""
         for name, function in self.functions.items():
             tensors = {**self.signatures[name].inputs, **function.structured_outputs}
             for key, tensor in tensors.items():
                 if tensor.dtype == tf.string:
                     raise ValueError(
-                        f"{form} has only numbers. Received: {key!r} of the signature {name!r}, "
-                        "which is text. Export a SavedModel, or remove the layers that read text "
-                        "from the model."
+                        f"{form} has only numeric tensors. Received: {key!r} of the signature "
+                        f"{name!r}, which is text. Export a SavedModel, or remove the layers that "
+                        "read text from the model."
                     )
 
     def operations_by_layer(self):
-        """Dictionary from each operation of all graphs to descriptions of its layers."""
+        """Return a dictionary from each operation in any graph to descriptions of its layers."""
         origins = {}
         with named_scopes(self.model) as layers:
             functions = self._traced()
@@ -150,11 +153,11 @@ class ServedModel:
 
     @functools.cached_property
     def compared_cases(self):
-        """The `cases` of the unchanged model, which warm up a server."""
+        """The `cases` with the model's original weights, which also warm up a server."""
         return self.cases()
 
     def cases(self):
-        """List of `ModelCase`: requests to each signature, with the answers of Keras."""
+        """Return a list of `ModelCase`: requests to each signature, with Keras' answers."""
         cases = []
         # on the CPU, like the artefacts: a GPU rounds products to 10 bits
         with without_advice(), portable(self.model), tf.device("CPU:0"):
@@ -163,11 +166,14 @@ class ServedModel:
         return cases
 
     def _cases_of(self, signature):
-        """Cases of a signature, without drawn inputs that Keras can't read: some are too short."""
+        """Return the cases of a signature.
+
+        Random inputs that Keras can't read are left out: some of them are too short.
+        """
         if self._settings.examples is not None or self._settings.source is not None:
             return signature.cases(self._batches(signature))
         cases, failures = [], []
-        in_turn = signature.name in ("step", "train")  # each answer goes into the next request
+        in_turn = signature.name in ("step", "train")  # each answer is part of the next request
         for batch in self._batches(signature)[: 1 if in_turn else None]:
             try:
                 cases += signature.cases([batch])
@@ -187,13 +193,13 @@ class ServedModel:
 
 
 def raise_in_one_line(error, model):
-    """Raise a one-line ValueError for a model that fails on its inputs."""
+    """Raise a ValueError with a one-line message for a model that fails on its inputs."""
     text = " ".join(str(error).split())
     if "Received:" in text and not text.startswith("Exception encountered"):
-        raise error  # already in one line
+        raise error  # already on one line
     raise ValueError(
         "A model must accept the inputs that it declares. Received: "
-        f"{model.name!r} ({text[:300]}). Give examples= or length= that it accepts."
+        f"{model.name!r} ({text[:300]}). Set examples= or length= to what it accepts."
     ) from None
 
 
@@ -202,13 +208,13 @@ def _answer(name, served, /, **tensors):
 
 
 def _first(examples):
-    """The first batch of examples, which sets the shapes and dtypes of a subclassed model."""
+    """Return the first batch of examples: it sets the shapes and dtypes of a subclassed model."""
     is_batches = isinstance(examples, list | tuple) and examples and isinstance(examples[0], dict)
     return examples[0] if is_batches else examples
 
 
 def _with_integer_ids(inputs, ids):
-    """Inputs of a model known only by shapes, with int32 where an `Embedding` reads them."""
+    """Set the dtype of inputs that an `Embedding` reads to int32: only shapes are known."""
     specs = {
         name: tf.TensorSpec(spec.shape, tf.int32, name) if name in ids else spec
         for name, spec in inputs.specs.items()
@@ -217,14 +223,14 @@ def _with_integer_ids(inputs, ids):
 
 
 def _warn_of_lengths(model, inputs):
-    """Warn of sequences whose length is fixed only by the model's first call."""
+    """Warn about sequences that have a fixed length only because of the model's first call."""
     sequences = [spec for spec in inputs.specs.values() if has_time(spec) and spec.shape[1]]
     shapes = [f"{spec.name} {tuple(spec.shape)}" for spec in sequences]
     if shapes:
         warnings.warn(
-            "An export of a model without keras.Input has the lengths of its first call, or of "
-            f"examples=. Received: {model.name!r}, {', '.join(shapes)}. Give length='dynamic' for "
-            "any length, or a number.",
+            "An exported model without keras.Input accepts only the lengths of its first call, or "
+            f"of examples=. Received: {model.name!r}, {', '.join(shapes)}. Set length='dynamic' to "
+            "accept any length, or a number.",
             stacklevel=2,
         )
 
@@ -235,20 +241,20 @@ def _require_plain(model, flag, why, remedy):
         if getattr(layer, flag, False) is True:
             raise ValueError(
                 f"{why} Received: {layer.name!r} ({type(layer).__name__}) with {flag}=True. "
-                f"Give {remedy}, or set {flag}=False."
+                f"Use {remedy}, or set {flag}=False."
             )
 
 
 def require_keras_model(model):
-    """Raise TypeError unless it is a Keras model; ValueError for infinite weights."""
+    """Raise TypeError unless `model` is a Keras model, and ValueError for non-finite weights."""
     if isinstance(model, StepModel):
         raise TypeError(
             "A sequence-to-sequence model is exported with its search. Received: "
-            f"{type(model).__name__}. Give the Pipeline that contains it, such as a Translator."
+            f"{type(model).__name__}. Pass the Pipeline that contains it, such as a Translator."
         )
     if keras.backend.backend() != "tensorflow":
         raise ValueError(
-            "An export needs Keras on TensorFlow. Received: the backend "
+            "An export needs Keras with the TensorFlow backend. Received: the backend "
             f"{keras.backend.backend()}. Save the model, and load it with KERAS_BACKEND=tensorflow."
         )
     if not isinstance(model, keras.Model):

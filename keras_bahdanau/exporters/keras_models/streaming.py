@@ -1,4 +1,4 @@
-"""The signature `step`: one time step of a recurrent model, with its states in and out."""
+"""The signature `step`: one time step of a recurrent model, with states as inputs and outputs."""
 
 import inspect
 
@@ -21,10 +21,10 @@ from keras_bahdanau.exporters.keras_models.portable_layers import (
     stateless,
 )
 
-STEPS = 12  # compared with the whole sequence
+STEPS = 12  # number of steps to compare with the whole sequence
 _OUTPUT_IS_STATE = keras.layers.LSTMCell, keras.layers.GRUCell, keras.layers.SimpleRNNCell
 _WINDOW, _WHOLE, _AXIS = "neighbours of a step", "whole sequence", "time axis"
-_MIXING = {  # layers that join several time steps
+_MIXING = {  # layers that combine several time steps
     **dict.fromkeys(("Conv1D", "SeparableConv1D", "DepthwiseConv1D", "Conv1DTranspose"), _WINDOW),
     **dict.fromkeys(("MaxPooling1D", "AveragePooling1D", "ZeroPadding1D", "Cropping1D"), _WINDOW),
     **dict.fromkeys(("GlobalAveragePooling1D", "GlobalMaxPooling1D", "Bidirectional"), _WHOLE),
@@ -33,10 +33,11 @@ _MIXING = {  # layers that join several time steps
 
 
 class StepSignature(ModelSignature):
-    """One time step: sequences without their time axis and states in, outputs and states out.
+    """A signature for one time step.
 
-    Every state is zero before the first step. A state is named after its layer, with a number, such
-    as `lstm_state_0`. Raises ValueError for a model that needs later steps for an answer.
+    It takes states and sequences with the time axis removed, and returns outputs and new states.
+    Every state is zero before the first step. The name of a state consists of the name of its layer
+    and a number, as in `lstm_state_0`. Raises ValueError if an answer needs later steps.
     """
 
     name = "step"
@@ -74,7 +75,7 @@ class StepSignature(ModelSignature):
         self.inputs |= self.states
 
     def _check_states(self, firsts, outputs):
-        """Raise ValueError if there is no state, one is not zero, or a name is taken."""
+        """Raise ValueError if there is no state, if one is not zero, or if its name is taken."""
         if not firsts:
             raise ValueError(
                 "The signature 'step' needs a model with a recurrent layer. Received: the "
@@ -84,11 +85,11 @@ class StepSignature(ModelSignature):
             if np.any(value.numpy()):
                 raise ValueError(
                     "A state must be zero before the first step of the signature 'step'. Received: "
-                    f"{name}, which is not. Make get_initial_state of the cell return zeros."
+                    f"{name}, which is not zero. Make the cell's get_initial_state return zeros."
                 )
             if name in self.inputs or name in outputs:
                 raise ValueError(
-                    "States must have other names than inputs and outputs. Received: "
+                    "States must not have the names of inputs or outputs. Received: "
                     f"{name}. Rename the layer."
                 )
 
@@ -96,7 +97,10 @@ class StepSignature(ModelSignature):
         return self._run(tensors, lambda name, value: tf.cast(tensors[name], value.dtype))
 
     def _run(self, tensors, state):
-        """Outputs and new states of one step; `state` is a function of (name, first value)."""
+        """Run one step, and return outputs and new states.
+
+        `state` is a function that returns a state for (name, initial value).
+        """
         inputs = self.cast_inputs(tensors)
         for name in self.sequences:
             inputs[name] = tf.expand_dims(inputs[name], axis=1)  # -> (batch, 1, ...)
@@ -116,7 +120,10 @@ class StepSignature(ModelSignature):
         return {**outputs, **new_states}
 
     def cases(self, batches):
-        """Requests for each step of the first batch, checked against the whole sequence."""
+        """Return a request for each step of the first batch.
+
+        The steps are checked against the model's answer for the whole sequence.
+        """
         batch = {
             name: batches[0][name][:, :STEPS] if name in self.sequences else batches[0][name]
             for name in self.model_inputs.specs
@@ -139,7 +146,7 @@ class StepSignature(ModelSignature):
         return cases
 
     def _require_equal(self, batch, cases):
-        """Raise ValueError unless the steps give the model's answer for the whole sequence."""
+        """Raise ValueError unless the steps give the same answer as the whole sequence."""
         specs = self.model_inputs.specs
         tensors = {name: tf.constant(batch[name], spec.dtype) for name, spec in specs.items()}
         with stateless(self.model):
@@ -152,17 +159,17 @@ class StepSignature(ModelSignature):
         for name, distance in distances(whole, steps).items():
             if not distance.difference <= TOLERANCE * distance.scale:
                 raise ValueError(
-                    "Steps must give the answer of the whole sequence. Received: output "
+                    "Steps must give the same answer as the whole sequence. Received: output "
                     f"{name!r} of the model {self.model.name!r}, off by {distance.difference:.1e}: "
-                    "a layer joins several time steps. Leave out the signature 'step'."
+                    "a layer combines several time steps. Leave out the signature 'step'."
                 )
 
 
 def _one_step(layer, sequences, initial_state, mask, state, new_states):
-    """The outputs of a recurrent layer for a sequence of one step, from named states."""
+    """Compute the outputs of a recurrent layer for a sequence of one step, with named states."""
     if initial_state is not None:
         raise ValueError(
-            "A recurrent layer must begin with zeros in the signature 'step'. Received: "
+            "In the signature 'step', states must begin as zeros. Received: the layer "
             f"{layer.name!r}, called with initial_state. Leave out 'step'."
         )
     names = []
@@ -177,7 +184,7 @@ def _one_step(layer, sequences, initial_state, mask, state, new_states):
     output, updated = layer.cell(sequences[:, 0], states)
     previous, updated = keras.tree.flatten(states), keras.tree.flatten(updated)
     count = len(previous)
-    if mask is not None:  # a masked step keeps output and states
+    if mask is not None:  # a masked step leaves output and states unchanged
         output_before = previous[0]
         if not isinstance(layer.cell, _OUTPUT_IS_STATE):
             output_before = named_state(tf.zeros_like(output))
@@ -199,13 +206,13 @@ def _where(real, new, old):
 
 
 def _zeros(spec, rows):
-    """Zeros for a spec, with size 1 for axes of any size."""
+    """Return zeros for a spec, with size 1 for axes of unknown size."""
     shape = [rows, *(1 if size is None else size for size in spec.shape[1:])]
     return tf.fill(shape, "") if spec.dtype == tf.string else tf.zeros(shape, spec.dtype)
 
 
 def _require_streaming(model):
-    """Raise ValueError for a layer that needs more than the step and the states."""
+    """Raise ValueError if a layer needs more than one step and its states."""
     for layer in layers_of(model):
         kind = type(layer).__name__
         joined = _MIXING.get(kind)

@@ -1,4 +1,4 @@
-"""Layers that learn in an artefact: their weights, their loss, and one step of their optimizer."""
+"""The layers that learn in an artefact: their weights, their loss and their optimizer steps."""
 
 import contextlib
 from typing import NamedTuple
@@ -16,7 +16,7 @@ ITERATIONS = "iterations"
 
 
 class SGDStep(NamedTuple):
-    """Steps of `keras.optimizers.SGD`."""
+    """An update step of `keras.optimizers.SGD`."""
 
     learning_rate: float
     momentum: float
@@ -37,7 +37,7 @@ class SGDStep(NamedTuple):
 
 
 class AdamStep(NamedTuple):
-    """Steps of `keras.optimizers.Adam`."""
+    """An update step of `keras.optimizers.Adam`."""
 
     learning_rate: float
     beta_1: float
@@ -58,28 +58,29 @@ class AdamStep(NamedTuple):
 
 
 _STEPS = {keras.optimizers.SGD: SGDStep, keras.optimizers.Adam: AdamStep}
-_UNSUPPORTED = (  # fields of a Keras optimizer that must be off
+_UNSUPPORTED = (  # settings of a Keras optimizer that must be off
     *("weight_decay", "clipnorm", "global_clipnorm", "clipvalue", "use_ema", "amsgrad"),
     *("loss_scale_factor", "gradient_accumulation_steps"),
 )
 
 
 class TrainableHead:
-    """Layers of a model that learn, while the others are frozen.
+    """The layers of a model that learn, while all other layers are frozen.
 
     Args:
         model: Keras model with one output.
-        trainable: Tuple of layer names; the last `Dense` layer if None.
-        loss: As in `model.compile`; if None the model's own, or the crossentropy of its classes.
-        optimizer: "sgd", "adam", or a `keras.optimizers.SGD` or `Adam`; if None the model's
-            own, or SGD if it is not compiled.
-        learning_rate: Positive float; the optimizer's own if None.
+        trainable: Tuple of layer names; None for the last `Dense` layer.
+        loss: As in `model.compile`; None for the loss that the model was compiled with, or else
+            the crossentropy of its classes.
+        optimizer: "sgd", "adam", or a `keras.optimizers.SGD` or `Adam`; None for the optimizer
+            that the model was compiled with, or else SGD.
+        learning_rate: Positive float; None for the learning rate of the optimizer.
 
     Attributes:
-        weights: Dictionary from a name, such as "mood_kernel", to its Keras variable.
+        weights: Dictionary from names, such as "mood_kernel", to Keras variables.
         loss: `keras.losses.Loss`.
-        sparse: True if its labels are class numbers.
-        ignored: Integer, the label that the loss ignores; or None.
+        sparse: True if the labels are class indices.
+        ignored: Integer, the label that the loss ignores, or None.
     """
 
     def __init__(self, model, trainable=None, loss=None, optimizer=None, learning_rate=None):
@@ -106,7 +107,7 @@ class TrainableHead:
         }
 
     def first_state(self):
-        """Arrays before the first step, by name: weights, then the state of the optimizer."""
+        """Return named arrays, the state before the first step: weights, then optimizer state."""
         state = {name: variable.numpy() for name, variable in self.weights.items()}
         for name, variable in self.weights.items():
             for slot in self._step.slots:
@@ -117,26 +118,26 @@ class TrainableHead:
 
     @contextlib.contextmanager
     def replaced(self, tensors):
-        """Give the model the weights in `tensors` inside the block; yield the `StatelessScope`."""
+        """Use the weights in `tensors` inside the block; yield the `StatelessScope`."""
         mapping = [(variable, tensors[name]) for name, variable in self.weights.items()]
         with keras.StatelessScope(mapping, collect_losses=True) as scope:
             yield scope
 
     def total_loss(self, labels, output, weights, added, loss=None):
-        """Scalar loss as in Keras: of the output, of regularizers, and those `added` by layers."""
+        """Sum the loss of the output, of regularizers, and the losses `added` by layers."""
         losses = [(loss or self.loss)(labels, output), *map(tf.reduce_sum, added)]
         for name, variable in self.weights.items():
             if variable.regularizer is not None:
                 losses.append(variable.regularizer(weights[name]))
         if losses[0].shape.rank != 0:
             raise ValueError(
-                "A loss must be one number for a batch. Received: a loss of the shape "
+                "A loss must be one number for a batch. Received: a loss with the shape "
                 f"{tuple(losses[0].shape)}. Give it a reduction, such as 'sum_over_batch_size'."
             )
         return tf.add_n(losses)
 
     def update(self, state, loss, gradients):
-        """(loss, next state); NaN and the unchanged state if a number is not finite."""
+        """Return (loss, next state), or (NaN, unchanged state) if a value is not finite."""
         updated, iterations = dict(state), state.get(ITERATIONS)
         for name, gradient in gradients.items():
             if gradient is None:
@@ -145,14 +146,14 @@ class TrainableHead:
                     f"{name!r}, on which the loss does not depend. Leave its layer out."
                 )
             slots = [f"{name}_{slot}" for slot in self._step.slots]
-            gradient = tf.convert_to_tensor(gradient)  # an Embedding's is sparse
+            gradient = tf.convert_to_tensor(gradient)  # the gradient of an Embedding is sparse
             updated[name], values = self._step.update(
                 state[name], gradient, [state[slot] for slot in slots], iterations
             )
             updated |= dict(zip(slots, values, strict=True))
         finite = tf.abs(loss) < np.inf
         for tensor in updated.values():
-            if tensor.dtype.is_floating:  # a sum, since LiteRT's maximum ignores NaN
+            if tensor.dtype.is_floating:  # sum, because LiteRT's maximum ignores NaN
                 finite &= tf.reduce_sum(tf.abs(tensor)) < np.inf
         if iterations is not None:
             updated[ITERATIONS] = iterations + 1
@@ -160,10 +161,10 @@ class TrainableHead:
         return tf.where(finite, loss, np.nan), kept
 
     def keras_steps(self, call, requests):
-        """Yield (loss, weights) of each training step of Keras, then restore the model.
+        """Yield (loss, weights) after each training step by Keras, then restore the model.
 
-        `call` returns the output for a request, a dictionary of tensors; `requests` are pairs
-        (request, labels).
+        `call` returns the output for a request, which is a dictionary of tensors. `requests` are
+        pairs (request, labels).
         """
         variables, before = [*self.weights.values()], [v.numpy() for v in self.weights.values()]
         optimizer = type(self._optimizer).from_config(self._optimizer.get_config())
@@ -192,14 +193,17 @@ class TrainableHead:
 
 
 def _layers(model, names):
-    """Layers of these names; ValueError for unknown ones, and those without trainable weights."""
+    """Return the layers with these names.
+
+    Raises ValueError for unknown names and for layers without trainable weights.
+    """
     layers = [layer for layer in layers_of(model) if layer is not model]
     if names is None:
         layers = [layer for layer in layers if isinstance(layer, keras.layers.Dense)][-1:]
         if not layers:
             raise ValueError(
-                "The signature 'train' needs layers that learn. Received: trainable=None, a model "
-                "without a Dense layer. Give trainable=, names of layers."
+                "The signature 'train' needs layers that learn. Received: trainable=None, and a "
+                "model without a Dense layer. Set trainable= to names of layers."
             )
     else:
         by_name = {layer.name: layer for layer in layers}
@@ -215,13 +219,13 @@ def _layers(model, names):
             raise ValueError(
                 "A layer that learns must have trainable weights. Received: "
                 f"{layer.name!r} ({type(layer).__name__}), which has none. Leave it out, or set "
-                "its trainable=True."
+                "layer.trainable=True."
             )
     return layers
 
 
 def _optimizer(model, optimizer, learning_rate):
-    """A Keras optimizer of a supported kind; ValueError for others."""
+    """Return a new Keras optimizer. Raises ValueError if it is not supported."""
     if optimizer is None:
         optimizer = getattr(model, "optimizer", None) or "sgd"
     by_name = {kind.__name__.lower(): kind for kind in _STEPS}
@@ -231,20 +235,20 @@ def _optimizer(model, optimizer, learning_rate):
         received = optimizer if isinstance(optimizer, str) else type(optimizer).__name__
         raise ValueError(
             "`optimizer` must be SGD or Adam. Received: optimizer="
-            f"{received!r:.80}. Give optimizer='adam'."
+            f"{received!r:.80}. Use optimizer='adam'."
         )
     config = optimizer.get_config()
     for name in _UNSUPPORTED:
         if config.get(name):
             raise ValueError(
-                f"An optimizer in a file must be plain. Received: {name}={config[name]!r}. Give "
+                f"An optimizer in a file must be plain. Received: {name}={config[name]!r}. Set "
                 f"optimizer={type(optimizer).__name__.lower()!r} and learning_rate=."
             )
     if learning_rate is not None:
         config["learning_rate"] = learning_rate
     if not isinstance(config["learning_rate"], int | float):
         raise ValueError(
-            "The learning rate of a file must be a number. Received: a schedule. Give "
+            "The learning rate in a file must be a number. Received: a schedule. Set "
             "learning_rate=."
         )
     return type(optimizer).from_config(config)

@@ -1,4 +1,4 @@
-"""The loss of an artefact that learns: a Keras loss in operations that every runtime has."""
+"""The loss in an artefact that learns: a Keras loss in operations that every runtime supports."""
 
 import keras
 import numpy as np
@@ -10,9 +10,9 @@ _EPSILON = 1e-7  # as in Keras' masked mean
 
 
 class PortableCrossentropy:
-    """A `SparseCategoricalCrossentropy` with a gradient in LiteRT, for sequences of any length.
+    """A `SparseCategoricalCrossentropy` whose gradient runs in LiteRT, for sequences of any length.
 
-    A label that is not a class gives NaN.
+    The loss is NaN if a label is not a class.
     """
 
     def __init__(self, loss):
@@ -21,7 +21,7 @@ class PortableCrossentropy:
 
     @staticmethod
     def replaces(loss):
-        """True if it computes the same as a Keras loss."""
+        """Return True if this class computes the same value as a Keras loss."""
         reductions = "sum_over_batch_size", "mean", "sum"
         is_sparse = type(loss) is keras.losses.SparseCategoricalCrossentropy
         return is_sparse and loss.reduction in reductions
@@ -38,7 +38,7 @@ class PortableCrossentropy:
         losses = keras.losses.categorical_crossentropy(
             targets, output, from_logits=self._from_logits
         )
-        # a product of matrices, since the gradient of a masked sum broadcasts
+        # a matrix product, because the gradient of a masked sum needs broadcasting
         counts = tf.reshape(tf.cast(counts, tf.float32), (-1, 1))
         total = tf.reshape(tf.matmul(tf.reshape(losses, (1, -1)), counts), ())
         return total / (tf.reduce_sum(counts) + _EPSILON) if self._is_mean else total
@@ -57,13 +57,16 @@ class FunctionLoss(keras.losses.Loss):
 
 
 def loss_of(model, loss=None):
-    """The `Loss` of a model with one output; ValueError for several losses, or weighted ones."""
+    """Return the `Loss` for a model with one output.
+
+    Raises ValueError for several losses or for loss weights.
+    """
     if loss is None and getattr(model, "compiled", False):
         loss = model.loss
         if model.get_compile_config() and model.get_compile_config().get("loss_weights"):
             raise ValueError(
-                "A file learns with one loss, without weights. Received: a model compiled with "
-                "loss_weights. Give loss=."
+                "A file learns with one loss, without loss weights. Received: a model compiled "
+                "with loss_weights. Set loss=."
             )
     if loss is None:
         outputs = keras.tree.flatten(model.outputs) if getattr(model, "outputs", None) else []
@@ -73,8 +76,8 @@ def loss_of(model, loss=None):
     losses = keras.tree.flatten(loss)
     if len(losses) != 1:
         raise ValueError(
-            f"A file learns with one loss. Received: {len(losses)} losses. Give loss=, and a model "
-            "with one output."
+            f"A file learns with one loss. Received: {len(losses)} losses. Set loss=, and use a "
+            "model with one output."
         )
     loss = keras.losses.get(losses[0])
     if loss is keras.losses.sparse_categorical_crossentropy:

@@ -282,7 +282,7 @@ def test_a_file_without_the_signature_can_not_learn(tmp_path):
         ({"optimizer": keras.optimizers.SGD(clipnorm=1.0)}, "Received: clipnorm=1.0"),
         ({"learning_rate": 0.0}, "`learning_rate` must be a number in"),
         ({"loss": ["mse", "mse"]}, "Received: 2 losses"),
-        ({"loss": "mse", "signatures": "step"}, "`loss` is only for a file that learns"),
+        ({"loss": "mse", "signatures": "step"}, "`loss` is only for files that learn"),
     ],
     ids=["layer", "weights", "optimizer", "clipping", "rate", "losses", "signature"],
 )
@@ -305,7 +305,7 @@ def test_another_optimizer_of_a_compiled_model_is_refused(tmp_path):
 def test_a_layer_under_a_loop_can_not_learn(tmp_path):
     model = spread(classifier())
     names = [layer.name for layer in model.layers if isinstance(layer, L.Bidirectional)]
-    with pytest.raises(ValueError, match="Give trainable=, layers after the recurrent ones"):
+    with pytest.raises(ValueError, match="Set trainable= to layers after the recurrent ones"):
         kb.export_litert(model, tmp_path / "a.tflite", signatures=("train",), trainable=names)
 
 

@@ -92,7 +92,7 @@ def test_a_changed_byte_or_a_cut_is_found(path, tmp_path):
         (np.zeros((1, 0), "int32"), ValueError, r"Received: shape \(1, 0\)"),
         ([[1], [2, 3]], ValueError, "equal length. Received: list"),
         ({"a\nb": [[1]]}, ValueError, r"Received: a\\nb"),
-        (np.broadcast_to(np.int32(1), (1, 2**31)), ValueError, "at most 67,108,864 numbers"),
+        (np.broadcast_to(np.int32(1), (1, 2**31)), ValueError, "at most 67,108,864 values"),
     ],
     ids=["name", "floats", "text", "rank", "rows", "nothing", "ragged", "lines", "huge"],
 )
@@ -181,9 +181,9 @@ REFUSED = {
     "a state": (
         lambda: keras.Sequential([keras.Input((None, 4), batch_size=1), L.GRU(3, stateful=True)]),
         {},
-        r"(?s)stateful=True. Give signatures=\('step',\)",
+        r"(?s)stateful=True. Use signatures=\('step',\)",
     ),
-    "an unrolled layer": (chain(L.LSTM(3, unroll=True)), {}, "unroll=True.*Give length="),
+    "an unrolled layer": (chain(L.LSTM(3, unroll=True)), {}, "unroll=True.*Use length="),
     "noise": (chain(Noise(name="noisy")), {}, r"RandomNormal.*by the layer 'noisy' \(Noise\)"),
     "steps of two directions": (
         chain(L.Bidirectional(L.GRU(3), name="both")),
@@ -204,7 +204,7 @@ REFUSED = {
     "a length of fixed axes": (
         lambda: keras.Sequential([keras.Input((7,)), L.Dense(3)]),
         {"length": 3},
-        "must be for an axis that the model leaves open",
+        "must set an axis that the model leaves open",
     ),
     "too many labels": (chain(L.GRU(3)), {"labels": ["a"] * 4}, "4 labels, an output of width 3"),
     "wrong examples": (chain(L.GRU(3)), {"examples": np.zeros((2, 5, 3))}, r"shape \(2, 5, 3\)"),
@@ -236,7 +236,7 @@ def test_what_no_file_can_hold_is_refused_before_any_work(tmp_path, name):
 
 def test_an_operation_that_is_not_built_in_is_named_with_its_layer(tmp_path):
     model = keras.Sequential([keras.Input((None, 4)), L.LSTM(3, name="reader")])
-    with pytest.raises(ValueError, match=r"by the layer 'reader' \(LSTM\). Give batch_size=1"):
+    with pytest.raises(ValueError, match=r"by the layer 'reader' \(LSTM\). Set batch_size=1"):
         kb.export_litert(model, tmp_path / "a.tflite", batch_size=None)
 
 
@@ -252,5 +252,5 @@ def test_a_setting_of_keras_models_is_not_one_of_pipelines(toy_translator, tmp_p
 
 
 def test_a_model_with_a_search_is_exported_as_a_pipeline(toy_translator, tmp_path):
-    with pytest.raises(TypeError, match="Give the Pipeline that contains it"):
+    with pytest.raises(TypeError, match="Pass the Pipeline that contains it"):
         kb.export_litert(toy_translator.model, tmp_path / "a.tflite")

@@ -93,7 +93,7 @@ def test_a_changed_byte_or_a_cut_is_found(path, tmp_path):
         ({"ids": [[0.5]], "age": [[1]]}, TypeError, "must be an array of int32. Received: float64"),
         ({"ids": [1, 2], "age": [[1]]}, ValueError, r"must be int32 \(any, any\). Received: shape"),
         ({"ids": np.zeros((0, 2), int), "age": np.zeros((0, 1))}, ValueError, r"shape \(0, 2\)"),
-        ({"ids": [[1], [2], [3]], "age": [[1], [2]]}, ValueError, "equally many rows"),
+        ({"ids": [[1], [2], [3]], "age": [[1], [2]]}, ValueError, "equal numbers of rows"),
     ],
     ids=["name", "floats", "rank", "nothing", "rows"],
 )
@@ -114,8 +114,11 @@ def test_files_of_models_and_of_pipelines_are_told_apart(path, toy_onnx):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"signatures": ("serving_default", "step")}, "has one graph, and so one signature"),
-        ({"signatures": ("train",)}, "must be some of 'serving_default', 'step', 'weights'"),
+        (
+            {"signatures": ("serving_default", "step")},
+            "must have one signature, as it has one graph",
+        ),
+        ({"signatures": ("train",)}, "must be among 'serving_default', 'step', 'weights'"),
         ({"quantization": "float16"}, "must be None or 'int8'"),
         ({"batch_size": 0}, "batch_size"),
     ],
@@ -142,7 +145,7 @@ class FirstCallOf(keras.Model):
 def test_the_length_of_a_first_call_is_kept_with_a_warning(tmp_path, shape):
     from keras_bahdanau.exporters.keras_models.served_model import ServedModel
 
-    with pytest.warns(UserWarning, match=r"\(None, 4.*Give length='dynamic'") as caught:
+    with pytest.warns(UserWarning, match=r"\(None, 4.*Set length='dynamic'") as caught:
         served = ServedModel(FirstCallOf(shape), OnnxModelExporter())
     assert served.inputs.specs["inputs"].shape[1] == 4
     assert len(caught) == 1 and "\n" not in str(caught[0].message)
@@ -171,7 +174,7 @@ def test_a_stream_of_any_rows_is_the_whole_sequence(tmp_path):
         (name,) = steps[0]
         whole = model(samples).numpy()
         assert np.stack([step[name] for step in steps], axis=1) == pytest.approx(whole, abs=1e-5)
-        with pytest.raises(ValueError, match="equally many rows"):
+        with pytest.raises(ValueError, match="equal numbers of rows"):
             stream(np.ones((rows + 1, 4)))
 
 

@@ -339,7 +339,7 @@ def test_a_changed_bit_is_refused_in_one_line(toy_litert, tmp_path, area):
         flipped = bytearray(content)
         flipped[place] ^= 1 << rng.randrange(8)
         path.write_bytes(flipped)
-        with pytest.raises(ValueError, match="as it was exported. Received: path=") as error:
+        with pytest.raises(ValueError, match="since its export. Received: path=") as error:
             OnDeviceTranslator(path)
         assert "\n" not in str(error.value)
 
