@@ -214,7 +214,7 @@ def test_without_litert_one_line_names_the_package(command, toy_litert, monkeypa
 
 
 def test_a_file_of_texts_names_the_class_that_opens_it(toy_litert):
-    with pytest.raises(ValueError, match="must read no text.*Open it as one of a translator"):
+    with pytest.raises(ValueError, match="must not read text.*Open it as a translator"):
         LiteRTPipeline(toy_litert)
 
 

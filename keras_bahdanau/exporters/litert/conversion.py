@@ -1,4 +1,4 @@
-"""Conversion of a `Pipeline` to a LiteRT model, and the files that are packed after it."""
+"""Convert a `Pipeline` to a LiteRT model, and pack it with its files."""
 
 import dataclasses
 import tempfile
@@ -20,11 +20,11 @@ from keras_bahdanau.text.vocabulary import drop_composition, drop_normalization
 
 
 def packed(pipeline, model, precision, signatures_beside, max_source_length, max_target_length):
-    """The bytes of the whole file: the model with its metadata, vocabularies and card."""
+    """Return the bytes of the whole file: the model with its metadata, vocabularies and card."""
     files, vocabularies = vocabulary_files(pipeline)
-    if TARGET in files and "prefix" not in signatures_beside:  # then the file reads no text
+    if TARGET in files and "prefix" not in signatures_beside:  # the file never reads target text
         files[TARGET] = drop_normalization(files[TARGET])
-    if TARGET in files and pipeline.source.subwords is not None:  # that of the source writes none
+    if TARGET in files and pipeline.source.subwords is not None:  # it never writes source text
         files[vocabularies["source"]] = drop_composition(files[vocabularies["source"]])
     card = {
         **card_of(pipeline),
@@ -42,16 +42,16 @@ def packed(pipeline, model, precision, signatures_beside, max_source_length, max
 
 
 def convert(pipeline, quantization, signatures_beside, source_time, target_time, around):
-    """The bytes of the converted model: all signatures over one set of weights."""
+    """Return the bytes of the converted model: all signatures share one set of weights."""
     with single_row(pipeline.model):
         functions = _functions(pipeline, signatures_beside, source_time, target_time)
     return converted(weights_of(pipeline), functions, quantization, around)
 
 
 def converted(weights, functions, quantization, around):
-    """The bytes of a model with these signatures, concrete functions by name, over its weights."""
+    """Convert signatures, a dictionary of concrete functions, to the bytes of a LiteRT model."""
     with tempfile.TemporaryDirectory(dir=around) as directory:
-        # by way of a SavedModel: only then does the file get its signatures' names
+        # via a SavedModel: otherwise the file lacks the names of the signatures
         write_graph(weights, directory, functions)
         converter = tf.lite.TFLiteConverter.from_saved_model(
             directory, signature_keys=list(functions)
@@ -59,7 +59,7 @@ def converted(weights, functions, quantization, around):
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
         if quantization not in (None, "int4"):
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
-        # one scale per matrix: the lookup and the product of a tied embedding then share its bytes
+        # one scale per matrix, so that lookup and product of a tied embedding share its bytes
         converter._experimental_disable_per_channel_quantization_for_dense_layers = True
         if quantization == "float16":
             converter.target_spec.supported_types = [tf.float16]
@@ -67,7 +67,7 @@ def converted(weights, functions, quantization, around):
 
 
 def _functions(pipeline, signatures, source_time, target_time):
-    """The traced signatures, by name."""
+    """Return the traced signatures, by name."""
     source, verb, options = pipeline.source, pipeline.verb, pipeline.search
     features = source.named(source.batch_spec(1, source_time))
     greedy = dataclasses.replace(options, beam_width=1)
@@ -96,7 +96,7 @@ def _functions(pipeline, signatures, source_time, target_time):
 
 
 def _steps(pipeline, features):
-    """The signatures for hosts that choose each token themselves."""
+    """Return the signatures for hosts that choose each token themselves."""
     encode = traced(pipeline, device_signatures.encode, features)
     step = {"tokens": tf.TensorSpec((1,), tf.int32)} | {
         name: tf.TensorSpec(tensor.shape, tensor.dtype)

@@ -1,4 +1,4 @@
-"""Descriptions of an exported LiteRT file and its signatures, for the standard metadata."""
+"""Describe an exported LiteRT file and its signatures, for the standard metadata."""
 
 from keras_bahdanau import __version__
 from keras_bahdanau.exporters.card import CARD
@@ -14,52 +14,55 @@ from keras_bahdanau.exporters.litert.tflite_file import entries_of
 
 _SIGNATURES = {
     "encode": "Input of `decode_step` for the first token.",
-    "decode_step": "One target token, for hosts that choose each one themselves.",
+    "decode_step": "One target step, for hosts that choose each token themselves.",
 }
 _TENSORS = {  # name: (description, axes)
     "ids": ("Ids of the text, up to its length.", ("batch", "target_time")),
-    "length": ("Number of `ids` that count, the end token 3 included.", ("batch",)),
-    "lengths": ("The same of each hypothesis, best first; 0 after the last.", ("batch", "beam")),
-    "score": ("log p / length^a: the nearer to 0, the better.", ("batch",)),
-    "scores": ("The same of each hypothesis.", ("batch", "beam")),
+    "length": ("Number of `ids` used, including the end token.", ("batch",)),
+    "lengths": ("`length` of each hypothesis, best first; 0 after the last.", ("batch", "beam")),
+    "score": ("log p / length^a: the closer to 0, the better.", ("batch",)),
+    "scores": ("`score` of each hypothesis.", ("batch", "beam")),
     "prefix": ("Ids that each text begins with, up to `prefix_length`.", ("batch", "target_time")),
-    "prefix_length": ("Number of ids of `prefix` that count, 0 for a free text.", ("batch",)),
+    "prefix_length": (
+        "Number of `prefix` ids that count; 0 for an unconstrained text.",
+        ("batch",),
+    ),
     "alignment": (
         "Attention weight of each source position for each target token.",
         ("batch", "target_time", "source_time"),
     ),
-    "confidence": ("The probability that the text is right, 0 to 1.", ("batch",)),
-    "confidences": ("The same of each hypothesis.", ("batch", "beam")),
+    "confidence": ("The probability that the text is correct, from 0 to 1.", ("batch",)),
+    "confidences": ("`confidence` of each hypothesis.", ("batch", "beam")),
     "token_log_probs": (
-        "What each of `ids` adds to log p, in nats, 0 after the last.",
+        "Contribution of each of `ids` to log p, in nats; 0 after the last.",
         ("batch", "target_time"),
     ),
     "token_entropies": (
-        "Entropy of what each of `ids` was chosen from, in nats, 0 after the last.",
+        "Entropy of the distribution for each of `ids`, in nats; 0 after the last.",
         ("batch", "target_time"),
     ),
     "token_words": (
-        "Number of the word that each of `ids` stands for, from 0; -1 for those of none.",
+        "Index of the word that each of `ids` belongs to, from 0; -1 for no word.",
         ("batch", "target_time"),
     ),
     "copied_from": (
-        "Source position that each unknown token copies, from 0; -1 for none.",
+        "Source position that each unknown token copies, from 0; -1 if it copies none.",
         ("batch", "target_time"),
     ),
-    "finished": ("1 if the text ended by itself, else 0.", ("batch",)),
+    "finished": ("1 if the text ends with its end token, else 0.", ("batch",)),
     "tokens": ("The token chosen last; 2 at the start.", ("batch",)),
     "log_probs": ("The logarithm of each next token's probability.", ("batch", "vocabulary")),
     "weights": ("Attention weight of each source position in this step.", ("batch", "source_time")),
 }
 _BETWEEN = (
-    "Given by `encode` or the last `decode_step`, taken by the next; a mask is 1 where "
-    "something is real, else 0.",
+    "Output of `encode` or `decode_step`, and input of the next `decode_step`. A mask is 1 at "
+    "real positions, else 0.",
     (),
 )
 
 
 def describe(model, card, features):
-    """The `ModelMetadata` of a pipeline."""
+    """Return the `ModelMetadata` of a pipeline."""
     sides = {}
     for side, name in card["vocabularies"].items():
         sides.setdefault(name, []).append(side)
@@ -75,7 +78,7 @@ def describe(model, card, features):
     verb = card["verb"]
     signatures = {
         verb: "The best text that the search finds.",
-        f"{verb}_greedy": "The text that takes the best token at each step.",
+        f"{verb}_greedy": "The text with the best token at each step.",
         f"{verb}_nbest": "The best few texts that the search finds, best first.",
         f"{verb}_prefix": "The best few texts that begin with given tokens, best first.",
         **_SIGNATURES,
@@ -83,8 +86,8 @@ def describe(model, card, features):
     about = AssociatedFile(CARD, "Versions, limits, search options, sha256, parity.", DESCRIPTIONS)
     return ModelMetadata(
         name=f"keras_bahdanau {verb}",
-        description=f"Takes a source of up to {card['max_source_length']} positions and gives up "
-        f"to {card['max_target_length']} tokens, with the attention weights of each. "
+        description=f"Maps a source of up to {card['max_source_length']} positions to up "
+        f"to {card['max_target_length']} tokens with their attention weights. "
         f"Main signature: {verb}. Weights: {card['quantization']}{_trained(card)}.",
         version=__version__,
         subgraph_metadata=tuple(
@@ -98,14 +101,14 @@ def _trained(card):
     if not card.get("quantization_aware"):
         return ""
     bits = {"int8": 8, "int4": 4}[card.get("trained_for", "int8")]
-    return f", of a model trained with weights of {bits} bits"
+    return f", from a model trained with {bits}-bit weights"
 
 
 def subgraphs(model, descriptions, inputs, outputs, used):
-    """Yield one record per subgraph, up to the last one named by a signature.
+    """Yield one record per subgraph, up to the last one that a signature names.
 
-    `inputs` and `outputs` map names of tensors to pairs (description, names of axes), `used` to the
-    `AssociatedFile`s of their values.
+    `inputs` and `outputs` map names of tensors to pairs (description, names of axes). `used` maps
+    names of tensors to the `AssociatedFile` objects that explain their values.
     """
     signatures = {
         signature.SubgraphIndex(): signature for signature in entries_of(model, "SignatureDefs")
@@ -120,25 +123,25 @@ def subgraphs(model, descriptions, inputs, outputs, used):
             name=name,
             description=descriptions[name],
             input_tensor_metadata=_tensors(signature, graph, "Inputs", inputs, used),
-            # outputs may have the name of an input, such as `lengths`
+            # an output may have the name of an input, such as `lengths`
             output_tensor_metadata=_tensors(signature, graph, "Outputs", outputs, used),
         )
 
 
 def _tensors(signature, graph, kind, tensors, used):
-    """A tuple of records in the order of the subgraph, which may differ from the signature's."""
+    """Return records in the order of the subgraph, which may differ from the signature's order."""
     names = {}
     for part in entries_of(signature, kind):
         names.setdefault(part.TensorIndex(), []).append(part.Name().decode())
     return tuple(
         _tensor(names[index].pop(0), graph.Tensors(index).ShapeLength(), tensors, used)
-        for index in entries_of(graph, kind)  # one tensor may be two outputs
+        for index in entries_of(graph, kind)  # the same tensor may be two outputs
     )
 
 
 def _tensor(name, rank, tensors, used):
     description, axes = tensors.get(name, _BETWEEN)
-    if axes and len(axes) == rank - 1:  # of each hypothesis
+    if axes and len(axes) == rank - 1:  # one row for each hypothesis
         axes = (*axes[:1], "beam", *axes[1:])
     axes = axes if len(axes) == rank else ()
     return TensorMetadata(name, description, axes, used.get(name, ()))

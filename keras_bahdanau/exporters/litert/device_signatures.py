@@ -1,6 +1,6 @@
 """Signatures of a LiteRT file: functions of a `Pipeline`, ready to be traced.
 
-All are for one input, with fixed shapes, and have int32 and float32 inputs and outputs.
+All of them process one input, with fixed shapes. Their inputs and outputs are int32 and float32.
 """
 
 import keras
@@ -12,11 +12,11 @@ from keras_bahdanau.text.ids import known_ids, requested_ids
 
 
 def decode_on_device(pipeline, time, **features):
-    """For a phone: features of one input -> the best hypothesis, all shapes fixed.
+    """Return the best hypothesis for the features of one input.
 
-    `ids` int32 `(1, time)`, `length` int32 `(1,)`, `score` and `confidence` float32 `(1,)`,
-    `alignment` float32 `(1, time, source_time)`, `token_log_probs` and `token_entropies` float32
-    and `token_words` int32 `(1, time)`, `finished` int32 `(1,)`, 0 or 1.
+    The outputs are `ids` int32 `(1, time)`, `length` int32 `(1,)`, `score` and `confidence` float32
+    `(1,)`, `alignment` float32 `(1, time, source_time)`, `token_log_probs` and `token_entropies`
+    float32 `(1, time)`, `token_words` int32 `(1, time)`, and `finished` int32 `(1,)`, 0 or 1.
     """
     features = _known(pipeline, features)
     result = pipeline.search_features(features, time=time)
@@ -29,13 +29,15 @@ def decode_on_device(pipeline, time, **features):
 
 
 def decode_nbest_on_device(pipeline, time, prefix=None, prefix_length=None, **features):
-    """For a phone: features of one input -> all hypotheses, best first, all shapes fixed.
+    """Return all hypotheses for the features of one input, best first.
 
-    `ids` int32 `(1, beam, time)`, `lengths` int32, `scores` and `confidences` float32, `finished`
-    int32, 0 or 1, `(1, beam)`, `alignment` float32 `(1, beam, time, source_time)`,
-    `token_log_probs` and `token_entropies` float32 and `token_words` int32 `(1, beam, time)`. Each
-    begins with `prefix` int32 `(1, prefix_time)`, if it is given, of which `prefix_length` int32
-    `(1,)` ids count.
+    The outputs with the shape `(1, beam)` are `lengths` int32, `scores` and `confidences` float32,
+    and `finished` int32, 0 or 1. Those with the shape `(1, beam, time)` are `ids` int32,
+    `token_log_probs` and `token_entropies` float32, and `token_words` int32. `alignment` is float32
+    `(1, beam, time, source_time)`.
+
+    If `prefix` int32 `(1, prefix_time)` is given, each hypothesis begins with its first
+    `prefix_length` ids; `prefix_length` is int32 `(1,)`.
     """
     if prefix is not None:
         prefix = requested_ids(prefix, prefix_length, pipeline.target.vocabulary_size)
@@ -49,10 +51,11 @@ def decode_nbest_on_device(pipeline, time, prefix=None, prefix_length=None, **fe
 
 
 def encode(pipeline, **features):
-    """For a phone that drives the loop itself: the input of `decode_step` for the first token.
+    """Encode one input, for hosts that drive the loop themselves.
 
-    Tensors of the encoded source, `prepared_0`, `prepared_1`, ..., and of the decoder's first
-    state, `state_0`, `state_1`, ..., float32 or int32; a mask is 0 or 1.
+    The outputs are inputs of `decode_step` for the first token: the tensors `prepared_0`,
+    `prepared_1`, ... of the encoded source, and `state_0`, `state_1`, ... of the decoder's initial
+    state. They are float32 or int32; a mask is 0 or 1.
     """
     prepared = pipeline.model.encode(_known(pipeline, features))
     state = pipeline.model.initial_state(prepared)
@@ -60,13 +63,14 @@ def encode(pipeline, **features):
 
 
 def decode_step(pipeline, tokens, **fields):
-    """One target step: `tokens` int32 `(1,)`, the token chosen last, and the result of `encode`.
+    """Run one target step, for hosts that drive the loop themselves.
 
-    Gives `log_probs` float32 `(1, vocabulary)`, `weights` float32 `(1, source_time)` and the next
-    `state_0`, `state_1`, ...
+    `tokens` int32 `(1,)` is the token that was chosen last. `fields` are the outputs of `encode`,
+    with the state from the last step. The outputs are `log_probs` float32 `(1, vocabulary)`,
+    `weights` float32 `(1, source_time)` and the next `state_0`, `state_1`, ...
     """
     model = pipeline.model
-    with tf.init_scope():  # outside the graph: only their structure and dtypes matter
+    with tf.init_scope():  # outside the graph: only structures and dtypes matter
         prepared = model.encode(_zeros(pipeline.source.batch_spec(1, 1)))
         state = model.initial_state(prepared)
     projected = _collected("prepared", prepared.projected, fields)
@@ -83,13 +87,13 @@ def _known(pipeline, features):
 
 
 def _numbered(name, structure):
-    """The leaves of a structure, by name, as inputs or outputs of a LiteRT file."""
+    """Return the leaves of a structure with numbered names, in the dtypes of a LiteRT file."""
     leaves = keras.tree.flatten(structure)
     return {f"{name}_{index}": _at_border(leaf) for index, leaf in enumerate(leaves)}
 
 
 def _collected(name, example, fields):
-    """The structure that `_numbered` flattened, with the dtypes of a structure like it."""
+    """Rebuild the structure that `_numbered` flattened: it is like `example`, with its dtypes."""
     leaves = [
         tf.cast(fields[f"{name}_{index}"], leaf.dtype)
         for index, leaf in enumerate(keras.tree.flatten(example))
@@ -98,11 +102,11 @@ def _collected(name, example, fields):
 
 
 def _at_border(tensor):
-    """A tensor as int32 or float32: a browser's runtime rejects files with other dtypes."""
+    """Cast a tensor to int32 or float32: a browser's runtime rejects files with other dtypes."""
     floating = tf.as_dtype(tensor.dtype).is_floating
     return tf.cast(tensor, tf.float32 if floating else tf.int32)
 
 
 def _zeros(specs):
-    """Tensors of a structure of `tf.TensorSpec`."""
+    """Return zeros for a structure of `tf.TensorSpec`."""
     return keras.tree.map_structure(lambda spec: tf.zeros(spec.shape, spec.dtype), specs)

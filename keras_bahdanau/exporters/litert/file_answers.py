@@ -1,4 +1,4 @@
-"""Answers of a LiteRT file to the inputs of a pipeline, to compare with those of Keras."""
+"""Answers of a LiteRT file to a pipeline's inputs, to compare with Keras' answers."""
 
 import time
 
@@ -16,9 +16,9 @@ from keras_bahdanau.settings.greetings import without_greetings
 
 
 def answers_of(path, pipeline, inputs):
-    """`Answers` of a file, one request per input, with lists of the first inputs."""
+    """Return the `Answers` of a file to one request per input, with lists for the first inputs."""
     on_device = OnDevicePipeline(path)
-    with without_greetings():  # a first call, which is slow and not counted
+    with without_greetings():  # the first call is slow and not timed
         _timed_answer(on_device, pipeline, inputs[0])
     timed = [_timed_answer(on_device, pipeline, source) for source in inputs]
     return Answers(
@@ -31,7 +31,7 @@ def answers_of(path, pipeline, inputs):
 
 
 def _timed_answer(on_device, pipeline, source):
-    """(list of the `Answer`, seconds) for an input; ([], None) if it is too long."""
+    """Return ([answer], seconds) for an input; ([], None) if it is too long."""
     began = time.perf_counter()
     features = _features(pipeline, source, on_device)
     if features is None:
@@ -41,7 +41,7 @@ def _timed_answer(on_device, pipeline, source):
 
 
 def _features(pipeline, source, on_device):
-    """Arguments with which a file decodes an input; None if the input is too long."""
+    """Return the arguments for decoding an input; None if the input is too long."""
     longest = on_device.card["max_source_length"]
     rows = pipeline.source.rows([source])
     if rows.lengths[0] > longest:
@@ -58,7 +58,10 @@ def _answer(result):
 
 
 def _lists(on_device, pipeline, inputs):
-    """List of `Listed`: hypotheses of each input, with and without a prefix if the file can."""
+    """Return a list of `Listed`: hypotheses for each input, with and without a prefix.
+
+    Signatures that the file lacks are left out.
+    """
     if on_device.most == 1 and not on_device.longest_prefix:
         return []
     lists = []

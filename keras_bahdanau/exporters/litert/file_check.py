@@ -1,4 +1,4 @@
-"""Check of a LiteRT file for parts that phones or browsers reject, and for damage."""
+"""Check a LiteRT file for damage, and for parts that phones or browsers would reject."""
 
 import struct
 from pathlib import Path
@@ -24,13 +24,14 @@ EXPORT_AGAIN = "Export the translator again."
 COPY_AGAIN = "Copy the file again, or export the translator again."
 
 _RANDOM = {"MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"}
-_DTYPES = {"BOOL", "FLOAT32", "INT8", "INT32", "INT64", "UINT8"}  # that its buffers carry
+_DTYPES = {"BOOL", "FLOAT32", "INT8", "INT32", "INT64", "UINT8"}  # supported by its buffers
 
 
 def check_litert(path, fixed=True):
-    """List of `Finding` in a LiteRT file; raises ImportError without `ai-edge-litert`.
+    """Check a LiteRT file, and return a list of `Finding`.
 
-    Without `fixed`, inputs and outputs may have axes of any size.
+    If `fixed` is False, inputs and outputs may have axes of any size. Raises ImportError if
+    `ai-edge-litert` is not installed.
     """
     schema = load_schema()
     from ai_edge_litert.interpreter import Interpreter
@@ -39,7 +40,7 @@ def check_litert(path, fixed=True):
     packing = _read_packing(content)
     try:
         Interpreter(model_content=content)
-    except ValueError as error:  # a damaged file, or an operation newer than the runtime
+    except ValueError as error:  # the file is damaged, or the runtime lacks an operation
         why = f"does not load ({' '.join(str(error).split())})"
         return [Finding(LITERT, "the file", why, EXPORT_AGAIN)]
     model = schema.Model.GetRootAs(content)
@@ -52,14 +53,14 @@ def check_litert(path, fixed=True):
 
 
 def find_damage(path):
-    """Find the parts of a LiteRT file that have changed since its export: a list of `Finding`."""
+    """Return a list of `Finding`: the parts of a LiteRT file that have changed since its export."""
     contents = _read_packing(Path(path).read_bytes())
     if CARD not in contents.files:
-        return []  # and no hash to compare with
+        return []  # there is no hash to compare with
     try:
         card = read_card(contents.files[CARD])
     except Damage as error:
-        return [Finding(HOST, CARD, f"is no card: {error}", EXPORT_AGAIN)]
+        return [Finding(HOST, CARD, f"is not a valid card: {error}", EXPORT_AGAIN)]
     parts = {"model": contents.model, **contents.files}
     changed = [
         f"{name!r} in the file"
@@ -68,7 +69,7 @@ def find_damage(path):
     ]
     if card.get("sealed") and not contents.seal_fits:
         changed = changed or ["the file"]
-    why = "is damaged, or was changed: it has another sha256"
+    why = "is damaged or was modified: its sha256 has changed"
     return [Finding(HOST, subject, why, COPY_AGAIN) for subject in changed]
 
 
@@ -78,27 +79,27 @@ def _operation_findings(model, schema):
             yield Finding(
                 LITERT,
                 name,
-                "draws random numbers: the same sentence gets another answer each time",
+                "draws random numbers: the same sentence gets a different answer each time",
                 "Trace the export with `training=False`, and search without sampling.",
             )
         elif name == "ASSIGN_VARIABLE":
             yield Finding(
                 LITERT,
                 name,
-                "writes to a variable, which one sentence would change for the next",
+                "writes to a variable: one sentence would affect the answer to the next",
                 "Keep the state in the signature's inputs and outputs.",
             )
         elif name not in vars(schema.BuiltinOperator):
             yield Finding(
                 LITERT,
                 name,
-                "is not built in: the runtime on a phone does not have it",
+                "is not a built-in operation: the runtime on a phone lacks it",
                 "Convert with `tf.lite.OpsSet.TFLITE_BUILTINS` only.",
             )
 
 
 def _operations(model, schema):
-    """The names of the operations, without those that run once to fill variables and tables."""
+    """Return the names of the operations, except those that only run once to fill variables."""
     names = {
         number: name for name, number in vars(schema.BuiltinOperator).items() if name.isupper()
     }
@@ -107,7 +108,7 @@ def _operations(model, schema):
         operations[index] = set()
         for operator in entries_of(graph, "Operators"):
             code = model.OperatorCodes(operator.OpcodeIndex())
-            # older files keep the number, up to 127, in the old field
+            # older files store the number, up to 127, in the old field
             name = names[max(code.BuiltinCode(), code.DeprecatedBuiltinCode())]
             operations[index].add(code.CustomCode().decode() if name == "CUSTOM" else name)
             if name == "CALL_ONCE":
@@ -118,7 +119,7 @@ def _operations(model, schema):
 
 
 def _verb_findings(model, verb):
-    if verb is not None and verb not in _signatures(model):  # a missing card is reported anyway
+    if verb is not None and verb not in _signatures(model):  # a missing card is reported elsewhere
         yield Finding(HOST, "the file", f"has no signature {verb!r}", EXPORT_AGAIN)
 
 
@@ -145,15 +146,15 @@ def _tensor_findings(subject, tensor, dtype, fixed):
         yield Finding(
             BROWSER,
             subject,
-            "is bool, for which a browser's runtime refuses the whole file",
-            "Cast it to int32, 0 or 1.",
+            "is bool, and a browser's runtime rejects files with bool tensors",
+            "Cast it to int32 (0 or 1).",
         )
     if dtype not in _DTYPES:
         yield Finding(
             COMPILED_MODEL,
             subject,
-            f"is {dtype.lower()}, which its buffers can't carry",
-            "Cast it to float32, or use ids for strings.",
+            f"is {dtype.lower()}, which its buffers don't support",
+            "Cast it to float32, or use ids instead of strings.",
         )
     if fixed and not tensor.ShapeSignatureIsNone() and -1 in tensor.ShapeSignatureAsNumpy():
         yield Finding(
@@ -165,7 +166,7 @@ def _tensor_findings(subject, tensor, dtype, fixed):
 
 
 def _read_packing(content):
-    """The `Contents` of a file's bytes; without files if they can't be read."""
+    """Return the `Contents` of a file's bytes; they have no files if the archive is unreadable."""
     try:
         return unpack(content)
     except Damage:
@@ -173,12 +174,12 @@ def _read_packing(content):
 
 
 def _packing_findings(contents):
-    """Parts that are missing, or not at their standard place: a list of `Finding`."""
+    """Return a list of `Finding`: parts that are missing or not stored in the standard way."""
     card = _card(contents)
     needed = [CARD, *dict.fromkeys(card.get("vocabularies", {"target": TARGET}).values())]
     missing = [name for name in needed if name not in contents.files]
     if missing:
-        why = f"has no {' and no '.join(missing)} packed after the model, or they are cut off"
+        why = f"has no {' and no '.join(missing)} after the model: the file may be cut off"
         return [Finding(HOST, "the file", why, EXPORT_AGAIN)]
     return [
         *_card_findings(card),
@@ -190,7 +191,7 @@ def _packing_findings(contents):
 
 def _card_findings(card):
     for key in sorted({"verb", "vocabularies"} - set(card)):
-        why = f"does not name the {key}: no host knows how to run the model"
+        why = f"lacks the field {key!r}: a host can't know how to run the model"
         yield Finding(HOST, CARD, why, EXPORT_AGAIN)
 
 
@@ -200,7 +201,7 @@ def _hash_findings(card, needed):
         yield Finding(
             HOST,
             "card.json",
-            f"has no sha256 of {' and no '.join(unknown)}: damage would not be seen",
+            f"has no sha256 of {' and no '.join(unknown)}: damage would go unnoticed",
             EXPORT_AGAIN,
         )
 
@@ -209,7 +210,7 @@ def _metadata_findings(contents, needed):
     try:
         described = metadata.decode_metadata(read_metadata(contents.model)[metadata.ENTRY])
     except (KeyError, ValueError, IndexError, struct.error):
-        why = f"has no {metadata.ENTRY}, or a damaged one"
+        why = f"has no valid {metadata.ENTRY}"
         yield Finding(METADATA, "the model", why, EXPORT_AGAIN)
         return
     kinds = {file.name: file.type for file in described.associated_files}
@@ -221,12 +222,12 @@ def _metadata_findings(contents, needed):
 
 def _compression_findings(contents):
     for name in contents.compressed:
-        why = "is compressed, which they can't read"
-        yield Finding(METADATA, f"{name!r} in the file", why, "Store it as it is.")
+        why = "is compressed, and they can't read compressed files"
+        yield Finding(METADATA, f"{name!r} in the file", why, "Store it uncompressed.")
 
 
 def _card(contents):
-    """The card, or an empty one if it can't be read."""
+    """Return the card, or an empty one if it can't be read."""
     try:
         return read_card(contents.files.get(CARD, b""))
     except Damage:

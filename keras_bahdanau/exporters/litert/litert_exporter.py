@@ -1,4 +1,4 @@
-"""LiteRT (TFLite) files as a format: ids in, ids out, with the vocabulary."""
+"""The format `litert`: LiteRT (TFLite) files that map ids to ids and contain the vocabulary."""
 
 import dataclasses
 import json
@@ -17,13 +17,13 @@ from keras_bahdanau.settings.limits import FIXED_LENGTH
 from keras_bahdanau.settings.option import check_value, optional
 
 QUANTIZATIONS = (None, "float16", "int8", "int4")
-OF_ALL_FORMATS = QUANTIZATIONS[:3]  # int4 must be requested, since it changes some answers
-SIGNATURES = ("greedy", "nbest", "prefix", "steps")  # besides the main one
+OF_ALL_FORMATS = QUANTIZATIONS[:3]  # "int4" must be requested, since it changes some answers
+SIGNATURES = ("greedy", "nbest", "prefix", "steps")  # in addition to the main one
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LiteRTFormat(FileExporter):
-    """LiteRT files of pipelines and of Keras models."""
+    """What LiteRT files of pipelines and of Keras models have in common."""
 
     quantization: str | None = None
 
@@ -60,7 +60,7 @@ class LiteRTFormat(FileExporter):
         from keras_bahdanau.exporters.litert.tflite_file import load_schema
 
         super().require(model)
-        load_schema()  # or fail now if it is not installed
+        load_schema()  # fails now if the package is not installed
 
     def damage(self, path):
         from keras_bahdanau.exporters.litert.file_check import find_damage
@@ -78,7 +78,7 @@ class LiteRTFormat(FileExporter):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LiteRTExporter(LiteRTFormat):
-    """The format of `export_litert` for pipelines."""
+    """The format `litert` for pipelines; its fields are settings of `export_litert`."""
 
     max_source_length: int | None = None
     max_target_length: int = 64
@@ -88,7 +88,7 @@ class LiteRTExporter(LiteRTFormat):
         super().__post_init__()
         if not set(self.signatures) <= set(SIGNATURES):
             raise ValueError(
-                f"`signatures` must be some of {', '.join(map(repr, SIGNATURES))}. "
+                f"`signatures` must be among {', '.join(map(repr, SIGNATURES))}. "
                 f"Received: signatures={self.signatures!r}"
             )
         check_value("max_source_length", self.max_source_length, optional(FIXED_LENGTH))
@@ -96,9 +96,9 @@ class LiteRTExporter(LiteRTFormat):
 
     @classmethod
     def variants(cls, **settings):
-        """One file for each precision."""
+        """Return one exporter for each precision."""
         fields = {name: value for name, value in settings.items() if value is not None}
-        if "signatures" in fields:  # lists of a file always have alignments
+        if "signatures" in fields:  # lists from a file always have alignments
             fields["signatures"] = tuple(
                 name for name in fields["signatures"] if name != "alignments"
             )
@@ -115,13 +115,13 @@ class LiteRTExporter(LiteRTFormat):
         precision = precision_of(pipeline.model)
         if precision != "float32":
             raise ValueError(
-                "A LiteRT file multiplies in float32, or in 8 or 4 bits. "
+                "A LiteRT file computes in float32, or with 8-bit or 4-bit weights. "
                 f'Received: a model in {precision}. Load it with precision="float32".'
             )
         require_plain_copies(pipeline, "A LiteRT file")
         if pipeline.search.min_length > self.max_target_length:
             raise ValueError(
-                "A LiteRT file must have room for the shortest text of its search. Received: "
+                "A LiteRT file must allow for the shortest text that its search finds. Received: "
                 f"min_length={pipeline.search.min_length}, max_target_length="
                 f"{self.max_target_length}. Raise max_target_length, or lower min_length."
             )
@@ -135,7 +135,7 @@ class LiteRTExporter(LiteRTFormat):
         path.write_bytes(conversion.packed(pipeline, model, self.precision, signatures, *limits))
 
     def longest(self, pipeline):
-        """Most positions of a source in a file for a pipeline, in whole columns of a grid."""
+        """Return the maximum number of source positions, which fill whole columns of a grid."""
         source = pipeline.source
         return source.whole_columns(self.max_source_length or source.fixed_length)
 

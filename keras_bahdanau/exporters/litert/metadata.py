@@ -1,4 +1,4 @@
-"""LiteRT's model metadata: the tables of TFLite Support's `metadata_schema.fbs` 1.1.0 in use."""
+"""LiteRT's model metadata: those tables of `metadata_schema.fbs` 1.1.0 that are used here."""
 
 from typing import NamedTuple
 
@@ -8,50 +8,50 @@ from flatbuffers.table import Table
 
 ENTRY = "TFLITE_METADATA"
 IDENTIFIER = b"M001"
-PARSER_VERSION = "1.0.1"  # the first with all fields written here: VOCABULARY came with 1.0.1
-DESCRIPTIONS, AXIS_LABELS, VOCABULARY = 1, 2, 5  # AssociatedFileType
-MOST_BYTES = 2**24  # limit of all strings and records together when a file is read
-_RECORD = 64  # bytes counted for an entry of a vector
+PARSER_VERSION = "1.0.1"  # the first version with all fields that are written: it added VOCABULARY
+DESCRIPTIONS, AXIS_LABELS, VOCABULARY = 1, 2, 5  # values of AssociatedFileType
+MOST_BYTES = 2**24  # limit for all strings and records together that a reader expands
+_RECORD = 64  # bytes that an entry of a vector counts as
 
 
 class AssociatedFile(NamedTuple):
     """A file in the zip archive after the model."""
 
-    name: str = ""  # in the archive
+    name: str = ""  # its name in the archive
     description: str = ""
     type: int = 0  # `DESCRIPTIONS`, `VOCABULARY`, or 0 for neither
 
 
 class TensorMetadata(NamedTuple):
-    """An input or output."""
+    """Metadata of an input or output."""
 
-    name: str = ""  # as in the signature
+    name: str = ""  # its name in the signature
     description: str = ""
-    dimension_names: tuple = ()  # one an axis; or empty
-    associated_files: tuple = ()  # of `AssociatedFile`: the meaning of its values
+    dimension_names: tuple = ()  # one name per axis, or empty
+    associated_files: tuple = ()  # of `AssociatedFile`: they explain its values
 
 
 class SubGraphMetadata(NamedTuple):
-    """A signature's subgraph, with its inputs and outputs in their order."""
+    """Metadata of a signature's subgraph, with its inputs and outputs in order."""
 
-    name: str = ""  # of the signature
+    name: str = ""  # name of the signature
     description: str = ""
     input_tensor_metadata: tuple = ()  # of `TensorMetadata`
     output_tensor_metadata: tuple = ()  # of `TensorMetadata`
 
 
 class ModelMetadata(NamedTuple):
-    """The whole metadata, with the subgraphs in the order of the model."""
+    """The complete metadata, with subgraphs in the order of the model."""
 
     name: str = ""
     description: str = ""
     version: str = ""
     subgraph_metadata: tuple = ()  # of `SubGraphMetadata`
     associated_files: tuple = ()  # of `AssociatedFile`
-    min_parser_version: str = PARSER_VERSION  # version of the schema that a reader must know
+    min_parser_version: str = PARSER_VERSION  # version of the schema that a reader must support
 
 
-# number of each field in its table of the schema, and its content
+# name of each field -> (number in the schema, type)
 _FIELDS = {
     AssociatedFile: {"name": (0, str), "description": (1, str), "type": (2, int)},
     TensorMetadata: {
@@ -78,14 +78,17 @@ _FIELDS = {
 
 
 def encode_metadata(metadata):
-    """The FlatBuffer of a `ModelMetadata`."""
+    """Encode a `ModelMetadata` to a FlatBuffer."""
     writer = _Writer()
     writer.builder.Finish(writer.write(metadata), IDENTIFIER)
     return bytes(writer.builder.Output())
 
 
 def decode_metadata(content):
-    """The `ModelMetadata` of a FlatBuffer; ValueError if invalid or larger than an export's."""
+    """Decode a `ModelMetadata` from a FlatBuffer.
+
+    Raises ValueError if it is invalid, or larger than an export can write.
+    """
     content = bytes(content)
     if len(content) < 8 or not flatbuffers.util.BufferHasIdentifier(content, 0, IDENTIFIER):
         raise ValueError(
@@ -97,15 +100,15 @@ def decode_metadata(content):
 
 
 class _Writer:
-    """Writes equal strings, vectors and tables once: signatures share many."""
+    """Writes equal strings, vectors and tables only once: signatures share many of them."""
 
     def __init__(self):
         self.builder = flatbuffers.Builder()
         self._written = {}
 
     def write(self, value):
-        """Write a string, tuple or table, after everything that it points to; return its offset."""
-        key = type(value), value  # tables of two kinds may have equal content
+        """Write a string, tuple or table after everything it refers to; return its offset."""
+        key = type(value), value  # tables of different kinds may have equal content
         if key not in self._written:
             self._written[key] = self._write(value)
         return self._written[key]
@@ -121,7 +124,7 @@ class _Writer:
         fields = _FIELDS[type(value)]
         values = {name: getattr(value, name) for name in fields}
         offsets = {
-            name: self.write(field) if field and fields[name][1] is not int else 0  # 0: no field
+            name: self.write(field) if field and fields[name][1] is not int else 0  # 0: omitted
             for name, field in values.items()
         }
         self.builder.StartObject(1 + max(number for number, _ in fields.values()))
@@ -140,16 +143,16 @@ class _Writer:
 
 
 class _Reader:
-    """Reads records; shared tables and strings can make many of these in a small file."""
+    """Reads records up to a limit, since shared tables could expand a small file to very many."""
 
     def __init__(self):
         self._left = MOST_BYTES
 
     def read(self, kind, table):
-        """The record of a table; missing fields have their defaults."""
+        """Read a record from a table; missing fields get their defaults."""
         values = {}
         for name, (number, content) in _FIELDS[kind].items():
-            offset = table.Offset(4 + 2 * number)  # two numbers come first in a table's index
+            offset = table.Offset(4 + 2 * number)  # a vtable begins with two numbers
             if offset:
                 values[name] = self._field(content, table, offset)
         return kind(**values)

@@ -1,7 +1,7 @@
-"""A .tflite file as it is shipped: a FlatBuffer, and after it an uncompressed zip archive.
+"""The layout of an exported .tflite file: a FlatBuffer, followed by an uncompressed zip archive.
 
-The sha256 of a card is that of every byte before the archive. The comment at the end of the archive
-is the seal: the sha256 of every byte before it.
+The SHA-256 of the model in the card covers all bytes before the archive. The comment at the end of
+the archive is the seal: the SHA-256 of all bytes before it.
 """
 
 import io
@@ -15,37 +15,40 @@ from flatbuffers.table import Table
 from keras_bahdanau.exporters.card import CARD, sha256
 from keras_bahdanau.files.integrity import SEAL, opened, seal_of
 
-# numbers of the fields in the tables `Model`, `Buffer` and `Metadata` of LiteRT's schema
+# field numbers in the tables `Model`, `Buffer` and `Metadata` of LiteRT's schema
 _VERSION, _BUFFERS, _METADATA, _FIELDS = 0, 4, 6, 10
 _DATA = 0
 _NAME, _BUFFER = 0, 1
-ALIGNMENT = 16  # bytes to which buffers are aligned
+ALIGNMENT = 16  # in bytes, for buffers
 IDENTIFIER = b"TFL3"
 
 
 def load_schema():
-    """LiteRT's module of the tables of a .tflite file, or ImportError without `ai-edge-litert`."""
+    """Return LiteRT's module for the tables of a .tflite file.
+
+    Raises ImportError if `ai-edge-litert` is not installed.
+    """
     try:
         from ai_edge_litert import schema_py_generated
     except ImportError:
         raise ImportError(
-            "Exporting to LiteRT and checking a .tflite file need the package ai-edge-litert. "
+            "The package ai-edge-litert must be installed to write or check a .tflite file. "
             "Received: an environment without it. Install it: pip install 'keras-bahdanau[litert]'"
         ) from None
     return schema_py_generated
 
 
 class Contents(NamedTuple):
-    """The parts of a file."""
+    """The parts of a .tflite file."""
 
-    model: bytes  # before the archive
-    files: dict  # from a packed file's name to its bytes
-    compressed: list  # names that are compressed
-    seal_fits: bool = False  # True if the last bytes are the seal of all others
+    model: bytes  # the bytes before the archive
+    files: dict  # name of a packed file -> its bytes
+    compressed: list  # names of the files that are compressed
+    seal_fits: bool = False  # True if the last bytes are the seal of all preceding bytes
 
 
 def pack(model, files, card):
-    """The bytes of the file: the model, a card with everybody's sha256, other files, the seal."""
+    """Return the bytes of a file: model, card with all hashes, other files, and the seal."""
     hashes = {name: sha256(content) for name, content in {"model": model, **files}.items()}
     card = {**card, "sha256": hashes, "sealed": True}
     card = json.dumps(card, indent=1, ensure_ascii=False)
@@ -53,16 +56,16 @@ def pack(model, files, card):
     buffer.write(model)
     with zipfile.ZipFile(buffer, "a") as archive:
         for name, content in {CARD: card.encode(), **files}.items():
-            entry = zipfile.ZipInfo(name)  # date of 1980: equal translators give equal bytes
+            entry = zipfile.ZipInfo(name)  # dated 1980, so that equal translators give equal files
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, content)
-        archive.comment = bytes(SEAL)  # the length precedes it
+        archive.comment = bytes(SEAL)  # the sealed bytes include its length
     sealed = buffer.getvalue()[:-SEAL]
     return sealed + seal_of(sealed)
 
 
 def unpack(content):
-    """The `Contents` of a file's bytes; raises `Damage` without a whole archive."""
+    """Return the `Contents` of a file's bytes. Raises `Damage` unless its archive is complete."""
     with opened(io.BytesIO(content)) as archive:
         entries = archive.infolist()
         return Contents(
@@ -76,12 +79,12 @@ def unpack(content):
 
 
 def add_metadata(model, name, content):
-    """A model with one more entry in its metadata; its other bytes stay unchanged and shared."""
+    """Add an entry to a model's metadata. All bytes of the old model remain in the new one."""
     model += bytes(-len(model) % ALIGNMENT)
     old = _root(model)
     builder = flatbuffers.Builder(len(model) + 2**16)
     builder.CreateByteVector(model)
-    builder.Prep(ALIGNMENT, 0)  # the old model begins at a multiple of it
+    builder.Prep(ALIGNMENT, 0)  # align the old model
 
     def offset_of(position):
         return len(model) - position  # builders count from the end
@@ -108,7 +111,7 @@ def add_metadata(model, name, content):
 
 
 def read_metadata(model):
-    """The metadata of a model: a dictionary from an entry's name to its buffer's bytes."""
+    """Return the metadata of a model: a dictionary from names of entries to their bytes."""
     root = _root(model)
     buffers = _tables(root, _BUFFERS)
     entries = {}
@@ -124,7 +127,7 @@ def read_metadata(model):
 
 
 def entries_of(table, field):
-    """The entries of a vector of a FlatBuffers table, read by LiteRT's schema."""
+    """Return the entries of a vector in a FlatBuffers table, read with LiteRT's schema."""
     return [getattr(table, field)(index) for index in range(getattr(table, f"{field}Length")())]
 
 
@@ -137,7 +140,7 @@ def _version(root):
 
 
 def _tables(table, number):
-    """The positions of the tables in a vector."""
+    """Return the positions of the tables in a vector."""
     offset = table.Offset(4 + 2 * number)
     if not offset:
         return []

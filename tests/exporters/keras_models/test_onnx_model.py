@@ -116,7 +116,7 @@ def test_files_of_models_and_of_pipelines_are_told_apart(path, toy_onnx):
     [
         (
             {"signatures": ("serving_default", "step")},
-            "must have one signature, as it has one graph",
+            "have one signature, as it has one graph",
         ),
         ({"signatures": ("train",)}, "must be among 'serving_default', 'step', 'weights'"),
         ({"quantization": "float16"}, "must be None or 'int8'"),

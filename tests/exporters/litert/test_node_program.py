@@ -310,7 +310,7 @@ def test_what_it_cannot_read_is_refused_in_one_line(speller, bare, tmp_path):
     changed[5000] ^= 1
     (tmp_path / "changed.tflite").write_bytes(changed)
     for arguments, why in (
-        ([speller, "a" * 20], "error: sentence 1: A sentence may have 20 tokens in this file. "),
+        ([speller, "a" * 20], "error: sentence 1: A sentence may have at most 20 tokens in this"),
         ([tmp_path / "changed.tflite", "a"], "that are not its sha256"),
         ([], "must name a model"),
         ([tmp_path / "none.tflite", "a"], "A file must be readable. Received: "),

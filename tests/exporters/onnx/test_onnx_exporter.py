@@ -115,8 +115,8 @@ def test_a_source_that_is_too_long_is_cut_and_marked(toy_onnx):
     ("features", "message"),
     [
         ({"source": np.zeros((2, 3), np.int32)}, r"the shape \(source_time\).*shape \(2, 3\)"),
-        ({"source": np.array([0.5])}, "must hold numbers that fit int32. Received: float64"),
-        ({"source": ["a"]}, "must hold numbers that fit int32. Received: <U1"),
+        ({"source": np.array([0.5])}, "must contain values that fit int32. Received: float64"),
+        ({"source": ["a"]}, "must contain values that fit int32. Received: <U1"),
         ({"source": [4], "source_length": [1]}, r"`source_length` must have the shape \(\)"),
     ],
 )
@@ -135,7 +135,7 @@ def test_commands_take_an_onnx_file(command, toy_onnx, toy_translator):
         result.text for results in expected for result in results
     ]
     code, out, err = command("translate", "--model", toy_onnx, "--beam-width", "2", stdin="one")
-    assert (code, out) == (2, "") and "An .onnx file searches as it was exported to" in err
+    assert (code, out) == (2, "") and "An .onnx file has a fixed search" in err
     code, out, err = command("check", toy_onnx)
     assert (code, err) == (0, "") and "opset ONNX 17" in out
 
@@ -221,7 +221,7 @@ def test_the_name_of_an_onnx_file_ends_as_it_must(toy_translator, tmp_path):
 
 
 def test_a_file_of_texts_names_the_class_that_opens_it(toy_onnx):
-    with pytest.raises(ValueError, match="must read no text.*Open it as one of a translator"):
+    with pytest.raises(ValueError, match="must not read text.*Open it as a translator"):
         OnnxPipeline(toy_onnx)
 
 

@@ -1,1 +1,1 @@
-"""Smaller .tflite models: fewer bits for the weights, equal parts written only once."""
+"""Make .tflite models smaller: weights with fewer bits, and equal parts stored only once."""

@@ -1,12 +1,14 @@
-"""Filters of convolutions and large tables in 8 bits, in a model of floats.
+"""Store convolution filters and large tables in 8 bits, but compute with floats.
 
-With 8 bits, the converter lets a convolution round its input at run time, by one scale for all
-positions: an outlier anywhere makes all others coarse. So 8-bit filters are dequantized when the
-model is loaded; so are large tables that are added, which the converter leaves in 32 bits.
+With 8-bit filters, the converter would make a convolution round its input at run time, with one
+scale for all positions: a single outlier makes all other values coarse. So the filters are
+dequantized when the model is loaded. The same holds for large tables that are only added, which the
+converter would leave in 32 bits.
 
 A matrix product also rounds each row of its input, in 255 equal steps from its minimum to its
-maximum. In joined vectors, such as [s; c; y], the widest one determines the steps of all. So here
-each vector has its own product, and so do its positive and its negative numbers:
+maximum. In concatenated vectors, such as [s; c; y], the vector with the widest range determines the
+steps for all of them. So each vector gets a separate product here, and so do its positive and its
+negative values:
 
 W [s; c; y] = W_s max(s, 0) + W_s min(s, 0) + W_c max(c, 0) + ...
 """
@@ -28,11 +30,11 @@ from keras_bahdanau.exporters.litert.compress.model_tree import (
     users_of,
 )
 
-_LEAST_ROUNDED = 16384  # least bytes of a table that is worth an operation
+_LEAST_ROUNDED = 16384  # minimum size in bytes of a table that is worth an operation
 
 
 def use_float_filters(tree, graph, schema):
-    """Insert a dequantization of the filter before each convolution of floats."""
+    """Insert a dequantization of the filter before each float convolution."""
     floats = {}
     types = schema.TensorType
     for operator in list(graph.operators):
@@ -49,8 +51,8 @@ def use_float_filters(tree, graph, schema):
 
 
 def round_tables(tree, schema):
-    """Round large tables that are only added to 8 bits, with one scale per last index."""
-    uses = {}  # names of the operations that take a buffer
+    """Round large tables that are only added to 8 bits, with a scale for each last index."""
+    uses = {}  # buffer -> names of the operations that read it
     for graph in tree.subgraphs:
         for operator in graph.operators:
             for index in operands_of(operator):
@@ -83,10 +85,10 @@ def round_tables(tree, schema):
 
 
 def split_joined_inputs(tree, schema):
-    """Split all such products of a model: see the module."""
-    columns = {}  # from (buffer of a matrix, widths of the parts) to the buffers of its columns
+    """Split all products with a concatenated input: see the docstring of the module."""
+    columns = {}  # (buffer of a matrix, widths of the parts) -> buffers of its columns
     for graph in tree.subgraphs:
-        halves = {}  # from a part to its positive and its negative numbers
+        halves = {}  # part -> its positive and its negative values
         for product in list(graph.operators):
             parts = _parts_of(tree, graph, product, schema)
             if parts:
@@ -95,7 +97,7 @@ def split_joined_inputs(tree, schema):
 
 
 def _parts_of(tree, graph, product, schema):
-    """The vectors that are joined to a product's input; none for other products."""
+    """Return the vectors that are concatenated to a product's input; [] if there are none."""
     if name_of(tree, product, schema) != "FULLY_CONNECTED":
         return []
     joined, matrix = (graph.tensors[index] for index in product.inputs[:2])
@@ -114,7 +116,10 @@ def _parts_of(tree, graph, product, schema):
 
 
 def _factors(tree, graph, matrix, parts, columns, schema):
-    """The tensors of a matrix's columns for each part; the first replaces the matrix."""
+    """Return the tensors that hold a matrix's columns for each part.
+
+    The first of them replaces the tensor of the matrix.
+    """
     whole = graph.tensors[matrix]
     widths = [int(graph.tensors[part].shape[-1]) for part in parts]
     key = (whole.buffer, *widths)
@@ -136,7 +141,10 @@ def _factors(tree, graph, matrix, parts, columns, schema):
 
 
 def _split(tree, graph, product, parts, factors, halves, schema):
-    """Replace a product by the sum of its parts' products, with `halves` of earlier products."""
+    """Replace a product by the sum of the products of its parts.
+
+    `halves` are the positive and negative values of parts, shared with earlier products.
+    """
     joined, _, *bias = product.inputs
     (result,) = product.outputs
     floats = schema.TensorType.FLOAT32
@@ -159,7 +167,7 @@ def _split(tree, graph, product, parts, factors, halves, schema):
             term = copy.copy(product)
             term.inputs, term.outputs = _numbers(half, factor, *bias), _numbers(terms[-1])
             graph.operators.append(term)
-            bias = [-1] * len(bias)  # the first term has it
+            bias = [-1] * len(bias)  # only the first term adds the bias
     total, *middle, last = terms
     for term in middle:
         total = add(ADD, [total, term], template=result)

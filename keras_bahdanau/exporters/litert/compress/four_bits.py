@@ -1,13 +1,13 @@
-"""Matrices of products and large tables in 4 bits, and all other weights in 8.
+"""Store the matrices of products and large tables in 4 bits, and all other weights in 8 bits.
 
 W = diag(s) N,   N = round(diag(s)^-1 W) in -7 ... 7
 
-where s_i is max_j |W_ij| / 7 times the factor between 1 and a half with the least squared error of
-the row, as in `training.rounded_weights`. Each row of the input is rounded to 8 bits at run
-time. The converter lacks this precision: it leaves floats, which are rounded here.
+where s_i is max_j |W_ij| / 7, times the factor between 0.5 and 1 that minimizes the squared error
+of the row, as in `optimizers.rounded_weights`. Each row of the input is rounded to 8 bits at run
+time. The converter does not support this precision: it leaves floats, which are rounded here.
 
-A large lookup table is such a matrix: one operation looks up rows of N, a second one their
-scales.
+A large lookup table is treated as such a matrix: one operation looks up rows of N, and another one
+looks up their scales.
 """
 
 import numpy as np
@@ -28,13 +28,17 @@ from keras_bahdanau.exporters.litert.compress.model_tree import (
 )
 from keras_bahdanau.optimizers.rounded_weights import LEAST, LEVELS, PARTS, has_4_bits
 
-_CHANNELS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3}  # axis of a filter's channels
-_PLACES = {"FULLY_CONNECTED": 1, "GATHER": 0} | dict.fromkeys(_CHANNELS, 1)  # of a weight
+_CHANNELS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3}  # the axis of a filter's channels
+# the position of the weight among the inputs of each operation
+_PLACES = {"FULLY_CONNECTED": 1, "GATHER": 0} | dict.fromkeys(_CHANNELS, 1)
 
 
 def round_weights(tree, schema):
-    """Round the large weights of a model of floats; each byte holds 4 bits until `join_pairs`."""
-    uses = {}  # from a weight, as the number of its graph and its own, to (operation, name)
+    """Round the large weights of a float model.
+
+    A 4-bit number takes a whole byte until `join_pairs` is called.
+    """
+    uses = {}  # (index of a graph, index of a weight) -> list of (operation, name)
     for number, graph in enumerate(tree.subgraphs):
         for operator in graph.operators:
             name = name_of(tree, operator, schema)
@@ -42,7 +46,7 @@ def round_weights(tree, schema):
                 operator.inputs if operator.inputs is not None else ()
             ):
                 if index >= 0 and _is_large(tree, graph, index, schema):
-                    use = name if position == _PLACES.get(name) else ""  # such as a bias
+                    use = name if position == _PLACES.get(name) else ""  # "": such as a bias
                     uses.setdefault((number, index), []).append((operator, use))
     small_tables = {
         tree.subgraphs[number].tensors[index].buffer
@@ -54,7 +58,7 @@ def round_weights(tree, schema):
             or not has_4_bits(tree.subgraphs[number].tensors[index].shape)
         )
     }
-    rounded = {}  # from (buffer, axis of the scales, quantization) to a buffer and its scales
+    rounded = {}  # (buffer, axis of the scales, quantization) -> (new buffer, scales)
     for (number, index), users in uses.items():
         graph, names = tree.subgraphs[number], {name for _, name in users}
         tensor = graph.tensors[index]
@@ -67,7 +71,7 @@ def round_weights(tree, schema):
                     treat = _look_up if tensor.type == schema.TensorType.INT8 else _look_up_halves
                 treat(tree, graph, operator, tensor, schema)
             if names == {"GATHER"} and tensor.type == schema.TensorType.INT4:
-                tensor.quantization = None  # its scales are looked up
+                tensor.quantization = None  # another operation looks up its scales
         elif len(names) == 1 and names <= {*_CHANNELS}:
             filters = add_tensor(graph, schema, tensor.shape, tensor.type)
             graph.tensors[filters].buffer, tensor.buffer = tensor.buffer, 0
@@ -76,7 +80,7 @@ def round_weights(tree, schema):
 
 
 def join_pairs(tree, schema):
-    """Pack two 4-bit numbers into each byte, the first into its lower half."""
+    """Pack two 4-bit numbers into each byte: the first one into the lower half."""
     joined = set()
     for graph in tree.subgraphs:
         for tensor in graph.tensors:
@@ -91,13 +95,13 @@ def join_pairs(tree, schema):
 
 
 def _is_large(tree, graph, index, schema):
-    """True for a constant with enough floats to be rounded."""
+    """Return True for a constant that has enough floats to be worth rounding."""
     is_float = graph.tensors[index].type == schema.TensorType.FLOAT32
     return is_float and len(constant_of(tree, graph, index)) >= LEAST * 4
 
 
 def _round(tree, tensor, rounded, schema, axis=None, quantization="int8"):
-    """Replace the floats of a constant by rounded numbers and their scales."""
+    """Replace the floats of a constant with rounded numbers and their scales."""
     key, levels = (tensor.buffer, axis, quantization), LEVELS[quantization]
     if key not in rounded:
         content = tree.buffers[tensor.buffer].data.tobytes()
@@ -114,7 +118,7 @@ def _round(tree, tensor, rounded, schema, axis=None, quantization="int8"):
 
 
 def _scales(values, axis, quantization):
-    """The scale of all numbers, or of each index of an axis; keeps all axes."""
+    """Return one scale for all values, or a scale for each index of an axis; keep all axes."""
     axes = None if axis is None else tuple({*range(values.ndim)} - {axis})
     levels = LEVELS[quantization]
     largest = np.abs(values).max(axis=axes, keepdims=True)
@@ -132,13 +136,13 @@ def _scales(values, axis, quantization):
 
 
 def _multiply(tree, graph, operator, matrix, schema):
-    """Let a product round its input at run time, as the converter does."""
+    """Make a product round its input at run time, as the converter does."""
     operator.builtinOptions.asymmetricQuantizeInputs = True
     raise_version(tree, schema, FOUR_BITS)
 
 
 def _look_up(tree, graph, operator, table, schema):
-    """Let an operation look up rows of an 8-bit table, and another dequantize them."""
+    """Make an operation look up rows of an 8-bit table, and add one that dequantizes them."""
     (rows,) = operator.outputs
     numbers = add_tensor(graph, schema, graph.tensors[rows].shape, schema.TensorType.INT8)
     graph.tensors[numbers].quantization = table.quantization
@@ -149,7 +153,7 @@ def _look_up(tree, graph, operator, table, schema):
 
 
 def _look_up_halves(tree, graph, operator, table, schema):
-    """Let an operation look up rows of a 4-bit table, and others dequantize them."""
+    """Make an operation look up rows of a 4-bit table, and add others that dequantize them."""
     (rows,), (_, indices) = operator.outputs, operator.inputs
     types, shape = schema.TensorType, graph.tensors[rows].shape
     scales = table.quantization.scale
@@ -167,7 +171,7 @@ def _look_up_halves(tree, graph, operator, table, schema):
     operator.outputs = np.array([numbers], np.int32)
     raise_version(tree, schema, ROWS_OF_4_BITS)
     after = graph.operators.index(operator) + 1
-    for kind, inputs, output in (  # the last one first
+    for kind, inputs, output in (  # in reverse order: each is inserted at the same position
         (MUL, [floats, factors], rows),
         (GATHER, [scales, indices], factors),
         (CAST, [numbers], floats),

@@ -1,10 +1,10 @@
-"""A converted model with fewer bytes: without names, equal parts written only once.
+"""Rewrite a converted model to a smaller one: no names, and equal parts stored only once.
 
-The converter gives each tensor a name and a buffer, a third of the file of 300,000 weights. It also
-repeats the encoder and the search for each signature: signatures with equal loops now run the same
-one. The runtime gives each subgraph one piece of memory, so a loop never shares with a loop inside
-it. Outside of loops, tensors are numbered in the order of their use, so that equal
-operations are equal tables.
+The converter gives each tensor a name and a buffer, which take up a third of a file with 300,000
+weights. It also repeats the encoder and the search for each signature; here, signatures with equal
+loops share one loop. The runtime allocates one block of memory for each subgraph, so a loop is
+never shared with a loop inside it. Tensors are renumbered in the order of their use, so that equal
+operations become equal tables.
 """
 
 import copy
@@ -29,16 +29,16 @@ from keras_bahdanau.exporters.litert.compress.model_tree import (
 )
 from keras_bahdanau.exporters.litert.tflite_file import ALIGNMENT, IDENTIFIER, load_schema
 
-_MOST_SHARED = 2**20  # most bytes of a vector that is compared with written ones
-_LEAST_FILLED = 512  # least bytes of a constant that is worth two operands and an operation
+_MOST_SHARED = 2**20  # maximum size in bytes of a vector that may be shared
+_LEAST_FILLED = 512  # minimum size in bytes of a constant that is worth replacing by an operation
 
 
 def rewritten(model, quantization=None):
-    """Rewrite the bytes of a converted model to fewer bytes.
+    """Rewrite a converted model to fewer bytes.
 
-    With `quantization` None or "float16" the model answers the same, bit for bit. "int8" also
-    rounds large tables, and brings products closer to floats; "int4" rounds the weights of a model
-    of floats.
+    If `quantization` is None or "float16", the answers of the model stay the same, bit for bit.
+    "int8" also rounds large tables, and makes products more precise. "int4" rounds the weights of a
+    float model.
     """
     schema = load_schema()
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
@@ -61,14 +61,14 @@ def rewritten(model, quantization=None):
 
 
 def _fill_constants(tree, graph, schema):
-    """Create large constants of a single value, the initial values of loops, at run time."""
+    """Create large constants at run time if all their values are equal, as in new loop states."""
     users = {}
     for operator in graph.operators:
         for index in operands_of(operator):
             users.setdefault(index, set()).add(name_of(tree, operator, schema))
     for index, names in users.items():
         data = constant_of(tree, graph, index) if names == {"WHILE"} else b""
-        unit = data[:4]  # bytes of a float32 or an int32
+        unit = data[:4]  # one float32 or int32
         tensor = graph.tensors[index]
         wide = tensor.type in (schema.TensorType.FLOAT32, schema.TensorType.INT32)
         if not wide or len(data) < _LEAST_FILLED or data != unit * (len(data) // len(unit)):
@@ -86,7 +86,7 @@ def _fill_constants(tree, graph, schema):
 
 
 def _forget_names(tree):
-    """Keep only the names of the inputs and outputs of signatures."""
+    """Remove all names of tensors except the inputs and outputs of signatures."""
     public = {signature.subgraphIndex for signature in tree.signatureDefs or []}
     for number, graph in enumerate(tree.subgraphs):
         public_tensors = {*graph.inputs, *graph.outputs} if number in public else set()
@@ -94,11 +94,11 @@ def _forget_names(tree):
             if index not in public_tensors:
                 tensor.name = None
             if tensor.quantization is not None and tensor.quantization.scale is None:
-                tensor.quantization = None  # a table without content
+                tensor.quantization = None  # an empty table
 
 
 def _forget_empty_buffers(tree):
-    """Let all empty tensors share the first buffer, as the schema demands."""
+    """Make all empty tensors share the first buffer, as the schema requires."""
     holders = [tensor for graph in tree.subgraphs for tensor in graph.tensors]
     holders += tree.metadata or []
     buffers, numbers = tree.buffers[:1], {}
@@ -115,7 +115,7 @@ def _forget_empty_buffers(tree):
 
 
 class _SharingBuilder(flatbuffers.Builder):
-    """A builder that writes equal short vectors and tables once, and aligns buffers."""
+    """A builder that writes equal tables and equal short vectors once, and aligns buffers."""
 
     def __init__(self, size):
         super().__init__(size)
@@ -159,11 +159,11 @@ _TENSORS = (
     "inputs",
     "outputs",
     "intermediates",
-)  # of operations, and of graphs except the last
+)  # fields of operations; graphs have all but the last
 
 
 def share_loops(tree):
-    """Merge the equal buffers of a `ModelT`, then its equal subgraphs, inner loops first."""
+    """Merge equal buffers of a `ModelT`, then equal subgraphs, beginning with inner loops."""
     _share_buffers(tree)
     for number in range(len(tree.subgraphs)):
         _number_by_use(tree, number)
@@ -179,9 +179,12 @@ def share_loops(tree):
 
 
 def _depths(tree):
-    """Number of loops around each subgraph: 0 for a signature's own, which is never merged."""
+    """Return the number of loops around each subgraph.
+
+    It is 0 for the subgraph of a signature, which is never merged.
+    """
     depths = [0] * len(tree.subgraphs)
-    for _ in tree.subgraphs:  # as often as loops may be nested
+    for _ in tree.subgraphs:  # the deepest nesting that is possible
         for graph, depth in zip(tree.subgraphs, tuple(depths), strict=True):
             for options, name in _references(graph):
                 depths[getattr(options, name)] = depth + 1
@@ -189,16 +192,16 @@ def _depths(tree):
 
 
 def _references(graph):
-    """Yield (options of an operation, name of the field) for each number of a subgraph."""
+    """Yield (options of an operation, name of a field) for each reference to a subgraph."""
     for operator in graph.operators or []:
         options = operator.builtinOptions
         for name in list(vars(options)) if options else ():
-            if name.endswith("SubgraphIndex"):  # such as the condition and body of a WHILE
+            if name.endswith("SubgraphIndex"):  # for example, of the body of a WHILE
                 yield options, name
 
 
 def _share_buffers(tree):
-    """Let tensors with equal buffers share the first of these, in all subgraphs."""
+    """Make tensors with equal buffers share the first of these buffers, in all subgraphs."""
     firsts = {}
     firsts_of = [
         firsts.setdefault(b"" if buffer.data is None else buffer.data.tobytes(), index)
@@ -228,13 +231,13 @@ def _number_by_use(tree, number):
 
 
 def _list(holder, name):
-    """A vector of the schema as a list; empty if missing."""
+    """Return a vector of the schema as a list; [] if it is missing."""
     vector = getattr(holder, name, None)
     return [] if vector is None else [*vector]
 
 
 def _content(graph):
-    """The bytes of a subgraph, without its name."""
+    """Return the bytes of a subgraph, without its name."""
     copied = copy.copy(graph)
     copied.name = None
     builder = flatbuffers.Builder()
@@ -243,7 +246,7 @@ def _content(graph):
 
 
 def _keep(tree, remaining, firsts_of):
-    """Drop the subgraphs that are not kept; `place` maps each to its equal."""
+    """Keep only the `remaining` subgraphs; `firsts_of` maps each subgraph to an equal one there."""
     numbers = {index: number for number, index in enumerate(remaining)}
     new = {index: numbers[first] for index, first in firsts_of.items()}
     for graph in tree.subgraphs:

@@ -1,4 +1,4 @@
-"""A runner of exported LiteRT files, without TensorFlow or the rest of this package."""
+"""Run exported LiteRT files without TensorFlow and without the rest of this package."""
 
 from .on_device_pipeline import OnDevicePipeline, OnDeviceTranslation
 from .on_device_translator import OnDeviceTranslator

@@ -1,4 +1,4 @@
-"""Features of one input in, text and alignment out, by an exported LiteRT file."""
+"""Decode features to text and alignments with an exported LiteRT file, one input at a time."""
 
 import os
 import threading
@@ -10,12 +10,12 @@ import sentencepiece
 from .copying import PAD, encoded, surfaces_of, text_of
 from .packed_files import unpack
 
-_ONE = {"lengths": "length", "scores": "score", "confidences": "confidence"}  # outputs of lists
-_TOKENS = ("token_log_probs", "token_entropies", "token_words")  # which older files lack
+_ONE = {"lengths": "length", "scores": "score", "confidences": "confidence"}  # list -> one
+_TOKENS = ("token_log_probs", "token_entropies", "token_words")  # older files lack them
 
 
 class OnDeviceTranslation(NamedTuple):
-    """A `keras_bahdanau.Translation`, and `token_words`, int32, the word of each token or -1."""
+    """A `Translation`, and `token_words`, int32, the index of each token's word, or -1."""
 
     text: str
     score: float
@@ -30,7 +30,7 @@ class OnDeviceTranslation(NamedTuple):
 
 
 class OnDevicePipeline:
-    """A .tflite file that `export_litert` wrote: features of one input in, text out.
+    """A .tflite file that `export_litert` wrote, which decodes the features of one input to text.
 
     ```python
     pipeline = OnDevicePipeline("digits.tflite")
@@ -38,12 +38,13 @@ class OnDevicePipeline:
     print(pipeline.decode(features, [str(number) for number in range(len(frames))]).text)
     ```
 
-    Any number of threads may share the object: they take turns, one input at a time. One object per
-    thread runs in parallel, and needs memory for each. A forked process reopens the file.
+    Any number of threads may share an object; they take turns, one input at a time. To run in
+    parallel, create an object for each thread; each one needs memory. A forked process reopens the
+    file.
 
     Args:
         path: Path of the file.
-        threads: Positive integer. Processor threads to use.
+        threads: Positive integer. Number of processor threads to use.
         greedy: True to choose the best token at each step in `decode`, instead of the file's
             search.
 
@@ -51,17 +52,18 @@ class OnDevicePipeline:
         path: String, the path.
         card: Dictionary, the card of the file.
         files: Dictionary from the names of the packed files to their bytes.
-        most: Integer, the most texts of `decode_nbest`: the beam width of the file's search, or 1
-            if the file lacks its signature.
-        longest_prefix: Integer, the most tokens of a prefix; 0 if the file lacks its signature.
+        most: Integer, the maximum number of texts that `decode_nbest` returns: the beam width of
+            the file's search, or 1 if the file lacks the signature.
+        longest_prefix: Integer, the maximum number of tokens in a prefix; 0 if the file lacks the
+            signature.
         copies: Bool. True if characters of the source replace unknown tokens.
         reduction: Integer, the number of source positions for each column of an alignment.
 
     Raises:
         ImportError: If `ai-edge-litert` is not installed.
         OSError: If the file can't be read.
-        ValueError: If the file holds no vocabulary, is not as it was exported, holds what the
-            installed packages can't load, or lacks the greedy search of `greedy=True`.
+        ValueError: If the file contains no vocabulary, has changed since its export, has a model or
+            vocabulary that can't be loaded, or lacks the signature that `greedy=True` needs.
     """
 
     form, runtime, package = "A .tflite file", "LiteRT", "ai-edge-litert"
@@ -78,33 +80,33 @@ class OnDevicePipeline:
             self.most, self.longest_prefix, outputs = self._read_model()
         except (IndexError, KeyError, RuntimeError, ValueError) as error:
             raise ValueError(
-                f"{self.form} must hold a model that {self.runtime} can load. Received: "
+                f"{self.form} must contain a model that {self.runtime} can load. Received: "
                 f"path={self.path!r} ({error}). Install a newer {self.package}, or export again."
             ) from None
         if self.copies and self._run and "copied_from" not in outputs:
             raise ValueError(
                 "A file that copies characters must have the output copied_from. "
-                f"Received: path={self.path!r} without it. Export it again."
+                f"Received: path={self.path!r}, which lacks it. Export it again."
             )
         if self._run is None:
             raise ValueError(
                 "A file must have a signature for greedy search. Received: "
-                f"path={self.path!r} without it. Export it with the signature greedy."
+                f"path={self.path!r}, which lacks it. Export it with the signature greedy."
             )
 
     def _unpack(self, path):
-        """The card of a file, and the files packed in it."""
+        """Return the card of a file, and the files packed in it."""
         return unpack(path)
 
     def _read_model(self):
-        """(most texts, most tokens of a prefix, names of the outputs) of the open model."""
+        """Return (maximum number of texts, maximum number of prefix tokens, names of outputs)."""
         lists, completing = self._listing or self._completing, self._completing
         most = int(lists.get_output_details()["ids"]["shape"][1]) if lists else 1
         prefix = completing and completing.get_input_details()["prefix"]["shape"][1]
         return most, int(prefix or 0), self._run.get_output_details() if self._run else ()
 
     def _open(self):
-        """Create the interpreter of this process, and the runners of its signatures."""
+        """Create the interpreter for this process, and the runners for its signatures."""
         try:
             from ai_edge_litert.interpreter import Interpreter
         except ImportError:
@@ -125,49 +127,52 @@ class OnDevicePipeline:
         self._turn, self._process = threading.Lock(), os.getpid()
 
     def _open_after_fork(self):
-        """Reopen the file in a forked process, which has no threads and maybe a locked lock."""
+        """Reopen the file in a forked process: it lacks the threads, and a lock may be held."""
         if self._process != os.getpid():
             self._inherited = self._run, self._listing, self._completing  # freeing them may hang
             self._open()
 
     def __reduce__(self):
         raise TypeError(
-            f"{self.form} at work can't be pickled. Received: "
-            f"path={self.path!r}. Give the path to the other process, which opens it itself."
+            f"{self.form} that is open can't be pickled. Received: "
+            f"path={self.path!r}. Pass the path to the other process, and open it there."
         )
 
     def vocabulary(self, side):
-        """The SentencePiece processor of a side; ValueError if it is missing or damaged."""
+        """Return the SentencePiece processor for a side.
+
+        Raises ValueError if the vocabulary is missing or damaged.
+        """
         names = self.card["vocabularies"]
         if side not in names:
             raise ValueError(
-                f"A file for text must hold the vocabulary of the {side}. "
-                f"Received: vocabularies={names!r}. Give features to OnDevicePipeline.decode."
+                f"A file for text must contain the vocabulary of the {side}. "
+                f"Received: vocabularies={names!r}. Pass features to OnDevicePipeline.decode."
             )
         try:
             return sentencepiece.SentencePieceProcessor(model_proto=self.files[names[side]])
         except RuntimeError:
             raise ValueError(
-                f"{self.form} must hold vocabularies that SentencePiece can load. Received: "
-                f"path={self.path!r} with another {names[side]!r}. Export it again."
+                f"{self.form} must contain vocabularies that SentencePiece can load. Received: "
+                f"path={self.path!r} with an invalid {names[side]!r}. Export it again."
             ) from None
 
     def surfaces(self, text):
-        """The part of a text for each of its tokens; () if the search does not copy."""
+        """Return the part of a text for each of its tokens; () if the search does not copy."""
         return () if self._copied_from is None else surfaces_of(self._copied_from, text)
 
     def decode(self, features, labels, surfaces=()):
-        """The best text for the features of one input: an `OnDeviceTranslation`.
+        """Return the best text for the features of one input, an `OnDeviceTranslation`.
 
         Args:
-            features: Dictionary from the names of the inputs of the file to arrays, without a
-                batch: `(source_time, ...)`, or a scalar such as a length. They are padded.
+            features: Dictionary from the names of the file's inputs to arrays without a batch axis:
+                `(source_time, ...)`, or a scalar such as a length. They are padded here.
             labels: List of strings, the names of the real positions of the source.
-            surfaces: Parts of the source that unknown tokens may copy, from `surfaces`.
+            surfaces: Parts of the source that unknown tokens may copy: see the method `surfaces`.
 
         Raises:
-            ValueError: If an array has another shape or kind of numbers than the file was made
-                for, or more positions.
+            ValueError: If an array has a shape or dtype that the file does not accept, or too many
+                positions.
         """
         self._open_after_fork()
         result = self._answer(self._run, features)
@@ -175,17 +180,19 @@ class OnDevicePipeline:
         return self._read(labels, outputs, surfaces)
 
     def decode_nbest(self, features, labels, nbest=None, prefix="", surfaces=()):
-        """The best few texts for one input, best first: a list of `OnDeviceTranslation`.
+        """Return the best few texts for one input, best first, a list of `OnDeviceTranslation`.
 
         `nbest` is from 1 to `most`, the default. Each text begins with `prefix`, which is split
-        into subwords and stays as it is; a character that the vocabulary lacks counts as unknown.
-        An empty input has one empty text, whatever the prefix. Other arguments: as in `decode`.
-        Raises ValueError as in `decode`; or if `nbest` is out of range, the prefix has too many
-        tokens for the file, or the file lacks the signature.
+        into subwords and kept unchanged; characters that are not in the vocabulary become unknown
+        tokens. An empty input has a single, empty text, whatever the prefix. Other arguments are as
+        in `decode`.
+
+        Raises ValueError as `decode` does, and also if `nbest` is out of range, if the prefix has
+        too many tokens for the file, or if the file lacks the signature.
         """
         nbest = self.most if nbest is None else nbest
         self.check_nbest(nbest)
-        if nbest == 1 and not prefix:  # every file has a signature for this
+        if nbest == 1 and not prefix:  # every file has the signature for this
             return [self.decode(features, labels, surfaces)]
         self._open_after_fork()
         run, prefix_inputs = self._listing, {}
@@ -203,33 +210,33 @@ class OnDevicePipeline:
         if not isinstance(nbest, int) or not 1 <= nbest <= self.most:
             raise ValueError(
                 f"`nbest` must be from 1 to {self.most} in this file. Received: nbest={nbest!r}. "
-                "Give such a number, or export it with the signature nbest, or with a wider beam."
+                "Use such a number, or export it with the signature nbest or with a wider beam."
             )
 
     def check_prefix(self, prefix):
-        """Raise ValueError if texts of this file can't begin with `prefix`; "" is always valid."""
+        """Raise ValueError if this file can't complete `prefix`; "" is always valid."""
         if prefix:
             self._prefix(prefix)
 
     def _prefix(self, prefix):
-        """The inputs of a prefix."""
+        """Return the inputs for a prefix."""
         if self._completing is None:
             raise ValueError(
-                "A file must have a signature for texts with a prefix. "
-                f"Received: path={self.path!r} without it. Export it with the signature prefix."
+                "A file must have a signature for texts with a prefix. Received: "
+                f"path={self.path!r}, which lacks it. Export it with the signature prefix."
             )
         ids = encoded(self._target, prefix)
         if len(ids) > self.longest_prefix:
             raise ValueError(
-                f"A prefix may have {self.longest_prefix} tokens in this file. Received: "
+                f"A prefix may have at most {self.longest_prefix} tokens in this file. Received: "
                 f"{len(ids)} tokens in {prefix[:80]!r}. Shorten it, or export with a larger "
                 "max_target_length."
             )
         return {"prefix": ids, "prefix_length": len(ids)}
 
     def _answer(self, run, features):
-        """The outputs of a signature, for inputs without a batch; one thread at a time."""
-        with self._turn:  # all signatures write into the memory of one interpreter
+        """Run a signature on inputs without a batch axis, for one thread at a time."""
+        with self._turn:  # all signatures share the memory of one interpreter
             tensors = {
                 name: _padded(name, features.get(name), detail["shape"], detail["dtype"])
                 for name, detail in run.get_input_details().items()
@@ -237,13 +244,13 @@ class OnDevicePipeline:
             return run(**tensors)
 
     def _read(self, labels, outputs, surfaces):
-        """The text in the outputs for one hypothesis, by name."""
+        """Convert the outputs for one hypothesis, a dictionary, to an `OnDeviceTranslation`."""
         length, confidence = outputs["length"], outputs.get("confidence")
         target = outputs["ids"][:length].tolist()
         unknown = next((token for token in target if not 0 <= token < len(self._target)), None)
         if unknown is not None:
             raise ValueError(
-                f"A model must give ids of its vocabulary. Received: {unknown}. Export it again."
+                f"A model must return ids in its vocabulary. Received: {unknown}. Export it again."
             )
         alignment = outputs["alignment"][: len(target), : len(labels)]
         return OnDeviceTranslation(
@@ -261,24 +268,24 @@ class OnDevicePipeline:
 
 
 def _padded(name, array, shape, dtype):
-    """An array with a batch of 1, padded with 0 to a shape `(1, [source_time, ...])`."""
+    """Add a batch axis of size 1, and pad with 0 to a shape `(1, [source_time, ...])`."""
     tensor, array = np.zeros(shape, dtype), np.asarray(array)
     if array.shape[1:] != tensor.shape[2:] or array.ndim != tensor.ndim - 1:
         demand = ", ".join(["positions", *map(str, shape[2:])][: len(shape) - 1])
         raise ValueError(
             f"`{name}` must have the shape ({demand}) in this file. "
-            f"Received: {array.dtype} of the shape {array.shape}."
+            f"Received: {array.dtype} with the shape {array.shape}."
         )
     if array.size and not np.can_cast(array.dtype, dtype, "same_kind"):
         raise ValueError(
-            f"`{name}` must hold numbers that fit {np.dtype(dtype)}. Received: {array.dtype}."
+            f"`{name}` must contain values that fit {np.dtype(dtype)}. Received: {array.dtype}."
         )
     if not array.ndim:
         tensor[0] = array
         return tensor
     if len(array) > shape[1]:
         raise ValueError(
-            f"A source may have {shape[1]} positions in this file. Received: {len(array)}. "
+            f"A source may have at most {shape[1]} positions in this file. Received: {len(array)}. "
             "Split it, or export with a larger max_source_length."
         )
     tensor[0, : len(array)] = array

@@ -1,18 +1,18 @@
-"""Sentences in, translations out, by an exported LiteRT file."""
+"""Translate sentences with an exported LiteRT file."""
 
 from .copying import END, encoded, is_blank
 from .on_device_pipeline import OnDevicePipeline
 
 
 class OnDeviceTranslator(OnDevicePipeline):
-    """A translator from one .tflite file that `export_litert` wrote: text in, text out.
+    """A translator from text to text, in one .tflite file that `export_litert` wrote.
 
     ```python
     translator = OnDeviceTranslator("en-de.tflite")
     print(translator.translate(["A man in an orange hat."])[0].text)
     ```
 
-    Arguments, errors and threads: see `OnDevicePipeline`.
+    Arguments, errors and the use of threads are as in `OnDevicePipeline`.
     """
 
     def __init__(self, path, threads=1, greedy=False):
@@ -20,9 +20,9 @@ class OnDeviceTranslator(OnDevicePipeline):
         self._source = self.vocabulary("source")
 
     def translate(self, sentences):
-        """The best translation of each sentence: a list of `OnDeviceTranslation`.
+        """Return the best translation of each sentence, as a list of `OnDeviceTranslation`.
 
-        Raises ValueError if a sentence has more tokens than the file was made for.
+        Raises ValueError if a sentence has more tokens than the file allows.
         """
         return [
             self.decode(*self._features(sentence), surfaces=self.surfaces(sentence))
@@ -30,15 +30,15 @@ class OnDeviceTranslator(OnDevicePipeline):
         ]
 
     def translate_nbest(self, sentences, nbest=None, prefixes=None):
-        """The best few translations of each sentence, best first: a list of lists.
+        """Return the best few translations of each sentence, best first, as a list of lists.
 
-        `prefixes`, one per sentence, are the beginnings of its translations, or "".
-        `nbest` and errors: as in `decode_nbest`.
+        `prefixes` contains the beginning of the translations of each sentence, or "". `nbest` and
+        errors are as in `decode_nbest`.
         """
         prefixes = [""] * len(sentences) if prefixes is None else prefixes
         if len(prefixes) != len(sentences):
             raise ValueError(
-                "`prefixes` must be as many as the sentences. "
+                "`prefixes` must contain one prefix for each sentence. "
                 f"Received: {len(prefixes)} prefixes, {len(sentences)} sentences."
             )
         return [
@@ -47,11 +47,11 @@ class OnDeviceTranslator(OnDevicePipeline):
         ]
 
     def tokens(self, sentence):
-        """The tokens of a sentence, a list of strings."""
+        """Return the tokens of a sentence, a list of strings."""
         return [self._source.id_to_piece(token) for token in self._ids(sentence)]
 
     def pieces(self, sentence):
-        """SentencePiece's pieces of a sentence with their positions, without the end token."""
+        """Return the SentencePiece pieces of a sentence with positions, without the end token."""
         return self._source.encode(
             sentence[:0] if is_blank(sentence) else sentence, out_type="proto"
         ).pieces
@@ -61,12 +61,12 @@ class OnDeviceTranslator(OnDevicePipeline):
         return [*ids, END] if ids else []
 
     def _features(self, sentence):
-        """The features of a sentence, and its tokens."""
+        """Return the features of a sentence, and its tokens."""
         ids = self._ids(sentence)
         longest = self.card["max_source_length"]
         if len(ids) > longest:
             raise ValueError(
-                f"A sentence may have {longest} tokens in this file. Received: {len(ids)} tokens "
-                f"in {sentence[:80]!r}. Split it, or export with a larger max_source_length."
+                f"A sentence may have at most {longest} tokens in this file. Received: {len(ids)} "
+                f"tokens in {sentence[:80]!r}. Split it, or export with a larger max_source_length."
             )
         return {"source": ids}, [self._source.id_to_piece(token) for token in ids]
