@@ -1,1 +1,1 @@
-"""A `Translator` as a page that runs in a browser, from a static server."""
+"""Export a `Pipeline` as a web page that runs the model in the browser."""

@@ -1,4 +1,4 @@
-"""Sites as a format: a directory of plain files with a page that runs the model in a browser."""
+"""The format `browser`: a directory of static files with a page that runs the model."""
 
 import base64
 import dataclasses
@@ -21,10 +21,10 @@ from keras_bahdanau.settings.option import Check, check_value
 MODEL, SITE, PAGE, SCRIPT = "model.tflite", "site.json", "index.html", "start.js"
 BROWSER = "The page"
 MODULES = Path(__file__).parent / "page"
-LICENSE = Path(__file__).parent / "apache_license.txt"  # of LiteRT.js, whose packages lack it
-_LONGEST_TITLE = 200  # characters
+LICENSE = Path(__file__).parent / "apache_license.txt"  # of LiteRT.js: not in its packages
+_LONGEST_TITLE = 200  # in characters
 _FORMS = {"bytes": {str: int}, "sha256": {str: str}, "model": str, "title": str}
-# of LiteRT.js: its modules, and its programs for browsers with relaxed SIMD and for those without
+# LiteRT.js: its modules, and its WebAssembly for browsers with and without relaxed SIMD
 _PACKAGES = {"core": "@litertjs/core", "wasm-utils": "@litertjs/wasm-utils"}
 _LITERT = {
     "core": (
@@ -42,22 +42,22 @@ _LITERT = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BrowserExporter(LiteRTExporter):
-    """A page that runs a model in the visitor's browser, after the first visit also offline.
+    """A page that runs a model in the visitor's browser, even offline after the first visit.
 
-    Depending on the model's source, a visitor types a text, draws or chooses an image, records
-    sound or chooses a file, or writes by pen. The directory holds `index.html` with its modules,
-    the model as `export_litert` writes it, LiteRT.js, and `site.json` with the size and the sha256
-    of each file, and its own. Any static web server serves it. The signatures "nbest" and "prefix"
-    add suggestions and a prefix.
+    Depending on the model's source, a visitor types text, draws or chooses an image, records sound
+    or chooses a file, or writes with a pen. The directory contains `index.html` with its modules,
+    the model as `export_litert` writes it, LiteRT.js, and `site.json` with the size and SHA-256 of
+    each file, and a seal. Any static web server can serve it. The signatures "nbest" and "prefix"
+    add suggestions and a field for a prefix.
 
     Args:
-        litert_js: Path of the directory that holds `node_modules` with `@litertjs/core`.
-        title: String, the heading of the page, of 1 to 200 characters that can be printed.
+        litert_js: Path of the directory that contains `node_modules` with `@litertjs/core`.
+        title: String of 1 to 200 printable characters, the heading of the page.
 
-    Other arguments: as in `export_litert`.
+    Other arguments are as in `export_litert`.
 
     Raises:
-        ValueError: If a setting is not one of these.
+        ValueError: If a setting is out of range.
 
     Example:
         >>> export(BrowserExporter(litert_js="site-tools", title="Pronounce"), translator, "site")
@@ -68,11 +68,11 @@ class BrowserExporter(LiteRTExporter):
     title: str = "Translate"
 
     purpose = "a page"
-    suffix = ""  # of a directory
+    suffix = ""  # the artefact is a directory
 
     def __post_init__(self):
         super().__post_init__()
-        demand = f"a string of 1 to {_LONGEST_TITLE} printable characters, not all blank"
+        demand = f"a string of 1 to {_LONGEST_TITLE} printable characters that is not blank"
         check_value("title", self.title, Check(demand, _is_title))
 
     @property
@@ -88,17 +88,17 @@ class BrowserExporter(LiteRTExporter):
         return (path / SITE).is_file() and (path / PAGE).is_file()
 
     def require(self, pipeline):
-        self._packages()  # or fail now if they are not installed
+        self._packages()  # fails now if they are not installed
         super().require(pipeline)
         source = pipeline.source
         _, vocabularies = vocabulary_files(pipeline)
-        # a module computes the features of exactly the class that names it
+        # a module computes the features of the class that names it, but not of subclasses
         entered = vars(type(source)).get("page_entry") and (MODULES / source.page_entry).is_file()
         if "source" not in vocabularies and not entered:
             raise ValueError(
-                "A page takes text that somebody types, images, sound or ink: its source must have "
-                "a vocabulary, or a module of the page in `page_entry` of its own class. Received: "
-                f"a pipeline of {type(source).__name__}, verb={pipeline.verb!r}. "
+                "A page reads text, images, sound or ink: the source of its model must have a "
+                "vocabulary, or its class must name a module of the page in `page_entry`. "
+                f"Received: a pipeline with {type(source).__name__}, verb={pipeline.verb!r}. "
                 "Export it with --format litert."
             )
 
@@ -118,7 +118,7 @@ class BrowserExporter(LiteRTExporter):
         self._write_site(path)
 
     def _packages(self):
-        """A dictionary from the names of the parts of LiteRT.js to their directories."""
+        """Return a dictionary from the names of the parts of LiteRT.js to their directories."""
         directory = Path(self.litert_js)
         for around in (directory / "node_modules", directory):
             packages = {name: around / package for name, package in _PACKAGES.items()}
@@ -126,13 +126,13 @@ class BrowserExporter(LiteRTExporter):
             if all(file.is_file() for file in files):
                 return packages
         raise ImportError(
-            "A page needs LiteRT.js, the npm package @litertjs/core, in a directory. "
-            f"Received: litert_js={str(directory)!r} without it. Run npm install @litertjs/core "
-            "there, or name by --litert-js the directory that holds its node_modules."
+            "A page needs LiteRT.js, the npm package @litertjs/core, in a directory. Received: "
+            f"litert_js={str(directory)!r}, which lacks it. Run npm install @litertjs/core there, "
+            "or set --litert-js to the directory that contains its node_modules."
         )
 
     def _write_site(self, path):
-        """Write the list of the files, which the page reads first."""
+        """Write the list of files, which the page reads first."""
         files = {
             file.relative_to(path).as_posix(): file
             for file in sorted(path.rglob("*"))
@@ -150,9 +150,9 @@ class BrowserExporter(LiteRTExporter):
         try:
             hashes = {MODEL: "", **_read_site(path)["sha256"]}
         except (Damage, OSError) as error:
-            return [_changed(SITE, f"is no list of files: {error}")]
+            return [_changed(SITE, f"is not a valid list of files: {error}")]
         findings = [
-            _changed(name, "is missing or damaged, or was changed")
+            _changed(name, "is missing or damaged, or was modified")
             for name, digest in hashes.items()
             if not (path / name).is_file() or _hash(path / name) != digest
         ]
@@ -165,7 +165,7 @@ class BrowserExporter(LiteRTExporter):
         return super().check(path / MODEL)
 
     def answers(self, path, pipeline, inputs):
-        """The answers of its model by LiteRT for Python, which equal the page's."""
+        """Return the answers of its model in LiteRT for Python, which equal those of the page."""
         return super().answers(path / MODEL, pipeline, inputs)
 
     def add_parity(self, path, rows):
@@ -180,11 +180,11 @@ class BrowserExporter(LiteRTExporter):
 
 
 def _write_page(path):
-    """Write the model's source and the hash of the checking script into the page."""
+    """Write the class of the model's source and the hash of the start script into the page."""
     name = read_packed_card(path / MODEL).get("source", {}).get("class_name")
     digest = base64.b64encode(bytes.fromhex(_hash(path / SCRIPT))).decode()
     page = (path / PAGE).read_text("utf-8")
-    if name is not None:  # the page shows a field of text by default
+    if name is not None:  # by default, the page shows a text field
         page = re.sub(r'(?<=<body data-source=")\w+', name, page)
     page = page.replace(f'"{SCRIPT}"', f'"{SCRIPT}" integrity="sha256-{digest}"')
     (path / PAGE).write_text(page, "utf-8")
@@ -197,20 +197,20 @@ def _is_title(value):
 
 
 def _import_by_path(module):
-    """Let a module of LiteRT.js import the other one by path: workers have no import maps."""
+    """Make a module of LiteRT.js import the other one by path: workers have no import maps."""
     name, module_path = f'"{_PACKAGES["wasm-utils"]}"', '"../../wasm-utils/dist/index.js"'
     notice = f"// Changed by keras_bahdanau: imports {module_path[1:-1]} by its path.\n"
     content = module.read_text("utf-8")
     if name not in content:
         raise ValueError(
             f"LiteRT.js must import the package {name}, as version 2.5.3 does. Received: litert_js "
-            f"with another {module.name}. Run npm install @litertjs/core@2.5.3"
+            f"with a different {module.name}. Run npm install @litertjs/core@2.5.3"
         )
     module.write_text(notice + content.replace(name, module_path), "utf-8")
 
 
 def _read_site(path):
-    """The list of the files of a site; raises `Damage` if it is invalid."""
+    """Return the list of files in a site. Raises `Damage` if it is invalid."""
     site = read_sealed_json(path / SITE)
     check_fields(site, _FORMS)
     return site

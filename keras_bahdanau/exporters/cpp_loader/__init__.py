@@ -1,7 +1,7 @@
-"""A SavedModel in TensorFlow's C++ loader, as in TensorFlow Serving, without Python TensorFlow.
+"""Run a SavedModel in TensorFlow's C++ loader, like TensorFlow Serving, without Python TensorFlow.
 
-`run_in_clean_process` starts a process that needs only the standard library and NumPy. That
-process is this package as a program:
+`run_in_clean_process` starts a process that needs only the standard library and NumPy. The process
+runs this package as a program:
 
     python -m keras_bahdanau.exporters.cpp_loader SAVED_MODEL < REQUESTS > ANSWERS
 """

@@ -1,4 +1,4 @@
-"""TensorFlow's C library through `ctypes`, with XLA disabled as in the model server."""
+"""Call TensorFlow's C library through `ctypes`, with XLA disabled as in the model server."""
 
 import ctypes
 import functools
@@ -11,18 +11,18 @@ import numpy as np
 
 
 class Buffer(ctypes.Structure):
-    """The first fields of `TF_Buffer`, which has one more."""
+    """The first two fields of `TF_Buffer`, which has one more."""
 
     _fields_ = [("data", ctypes.c_void_p), ("length", ctypes.c_size_t)]
 
 
 class Output(ctypes.Structure):
-    """`TF_Output`: one output of an operation of the graph."""
+    """`TF_Output`: one output of an operation in the graph."""
 
     _fields_ = [("operation", ctypes.c_void_p), ("index", ctypes.c_int)]
 
 
-DTYPES = {  # the numbers of TensorFlow's `DataType`
+DTYPES = {  # values of TensorFlow's `DataType`
     1: np.dtype(np.float32),
     2: np.dtype(np.float64),
     3: np.dtype(np.int32),
@@ -33,8 +33,8 @@ DTYPES = {  # the numbers of TensorFlow's `DataType`
     19: np.dtype(np.float16),
 }
 NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
-_STRING_SIZE = 24  # bytes of one `TF_TString`, the same on every 64-bit system
-_DISABLE_XLA = "_ZN10tensorflow21DisableXlaCompilationEv"  # the model server calls it at its start
+_STRING_SIZE = 24  # size in bytes of a `TF_TString` on every 64-bit system
+_DISABLE_XLA = "_ZN10tensorflow21DisableXlaCompilationEv"  # the model server calls it at startup
 _C_TYPES = {
     "a": ctypes.c_void_p,  # any address
     "i": ctypes.c_int,
@@ -42,7 +42,7 @@ _C_TYPES = {
     "s": ctypes.c_char_p,
     "v": None,  # void
 }
-_FUNCTIONS = {  # name: result, arguments (tensorflow/c: c_api.h, tf_tensor.h, tf_tstring.h)
+_FUNCTIONS = {  # name: (result, arguments), from c_api.h, tf_tensor.h and tf_tstring.h
     _DISABLE_XLA: ("v", ""),
     "TF_LoadLibrary": ("a", "sa"),
     "TF_DeleteLibraryHandle": ("v", "a"),
@@ -81,8 +81,9 @@ def load_library():
     """Return TensorFlow's C library, with XLA disabled."""
     if "tensorflow" in sys.modules:
         raise RuntimeError(
-            "Python TensorFlow must not be imported where a SavedModel runs as in the model "
-            "server. Received: 'tensorflow' in sys.modules. Call `run_in_clean_process`."
+            "Python TensorFlow must not be imported in a process that runs a SavedModel as the "
+            "model server does. Received: 'tensorflow' in sys.modules. Call "
+            "`run_in_clean_process`."
         )
     path = find_library()
     framework = path.with_name(path.name.replace("_cc", "_framework"))
@@ -106,12 +107,12 @@ def load_text_operations():
 
 
 def find_library():
-    """Path of TensorFlow's C library; raises RuntimeError if it is missing."""
+    """Return the path of TensorFlow's C library. Raises RuntimeError if it is missing."""
     home = _find_package("tensorflow")
     name = "libtensorflow_cc.2.dylib" if sys.platform == "darwin" else "libtensorflow_cc.so.2"
     if home is None or not (home / name).exists():
         raise RuntimeError(
-            f"The `tensorflow` package must be installed and hold `{name}`. "
+            f"The `tensorflow` package must be installed and contain `{name}`. "
             f"Received: package={home and str(home)!r}. Install its wheel on Linux."
         )
     return home / name
@@ -123,7 +124,7 @@ def _find_package(name):
 
 
 def call(library, name, *arguments):
-    """Call a C function whose last parameter is a status, and raise the error in it."""
+    """Call a C function whose last parameter is a status, and raise the error if there is one."""
     status = library.TF_NewStatus()
     try:
         result = getattr(library, name)(*arguments, status)
@@ -153,7 +154,7 @@ def new_tensor(library, array, owned):
 
 
 def read_tensor(library, tensor):
-    """Return a C tensor's values as an array, strings as `bytes` in an object array."""
+    """Return the values of a C tensor as an array; strings become `bytes` in an object array."""
     dtype = DTYPES[library.TF_TensorType(tensor)]
     shape = [library.TF_Dim(tensor, axis) for axis in range(library.TF_NumDims(tensor))]
     data, size = library.TF_TensorData(tensor), library.TF_TensorByteSize(tensor)
@@ -171,7 +172,7 @@ def _read_string(library, address):
 
 
 def to_numpy(value):
-    """Return `value` as an array in C order, strings as `bytes` in an object array."""
+    """Return `value` as an array in C order; strings become `bytes` in an object array."""
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind not in "OSU":
         return np.asarray(value, order="C")
     strings = np.asarray(value, dtype=object)
@@ -181,14 +182,14 @@ def to_numpy(value):
 def _encoded(string):
     if not isinstance(string, (str, bytes)):
         raise TypeError(
-            "An input must be a NumPy array of numbers, or hold only `str` and `bytes`. "
+            "An input must be a numeric NumPy array, or contain only `str` and `bytes`. "
             f"Received: {string!r}"
         )
     return string.encode() if isinstance(string, str) else string
 
 
 def object_array(items, shape):
-    """Return a flat list of any objects as an object array of a shape."""
+    """Convert a flat list of any objects to an object array with a given shape."""
     array = np.empty(len(items), dtype=object)
     array[:] = items
     return array.reshape(shape)

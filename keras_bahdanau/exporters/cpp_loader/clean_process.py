@@ -1,4 +1,4 @@
-"""Requests and answers as bytes, and the clean process that turns one into the other."""
+"""Answer requests to a SavedModel in a clean process; requests and answers travel as bytes."""
 
 import argparse
 import contextlib
@@ -25,16 +25,17 @@ _THREADS = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
 def run_in_clean_process(directory, requests, python=None):
     """Run requests against a SavedModel in a new process without Python TensorFlow or Keras.
 
-    The process sees no GPU, as in the stock image of the model server.
+    The process can't use a GPU, like the stock image of the model server.
 
     Args:
-        directory: Path of the SavedModel, the directory that holds `saved_model.pb`.
-        requests: Iterable of `(signature, {argument: array})`, as for `SavedModelSession.run`.
-            One or two are in memory at a time.
-        python: Path of a Python with another release of TensorFlow; None for the running one.
+        directory: Path of the SavedModel, the directory that contains `saved_model.pb`.
+        requests: Iterable of `(signature, {argument: array})`, as in `SavedModelSession.run`.
+            Only one or two of them are in memory at a time.
+        python: Path of a Python interpreter, for example with a different release of TensorFlow;
+            None for the one that is running.
 
-    Returns a list of dictionaries from a result's name to its array. Raises RuntimeError if loading
-    the model or any request fails, with the last output of the process.
+    Returns a list of dictionaries from names of results to arrays. Raises RuntimeError, with the
+    last line that the process printed, if the model can't be loaded or a request fails.
 
     Example:
         ```python
@@ -47,9 +48,12 @@ def run_in_clean_process(directory, requests, python=None):
 
 
 def timed_in_clean_process(directory, requests, python=None, threads=None, text_operations=True):
-    """(answers, seconds of each request) of `run_in_clean_process`, by default on all threads."""
+    """Return (answers, seconds for each request): see `run_in_clean_process`.
+
+    `threads` is the number of threads; None for all.
+    """
     limits = {} if threads is None else dict.fromkeys(_THREADS, str(threads))
-    # unnamed files: they vanish however this process ends
+    # unnamed files, which disappear however this process ends
     with tempfile.TemporaryFile() as answered, tempfile.TemporaryFile() as log:
         child = subprocess.Popen(
             module_command(python or sys.executable, _MODULE, os.fspath(directory))
@@ -64,7 +68,7 @@ def timed_in_clean_process(directory, requests, python=None, threads=None, text_
             stdout=answered,
             stderr=log,
         )
-        # it ends with its standard input; if earlier, its last line tells why
+        # the child ends when its input ends; if it fails earlier, its last line says why
         with contextlib.suppress(BrokenPipeError), child:
             for signature, arrays in requests:
                 _write(child.stdin, signature, arrays)
@@ -75,7 +79,7 @@ def timed_in_clean_process(directory, requests, python=None, threads=None, text_
         if child.returncode:
             why = lines[-1] if lines else f"exit code {child.returncode}"
             raise RuntimeError(
-                "TensorFlow's C++ loader must run an artefact. "
+                "TensorFlow's C++ loader must be able to run an artefact. "
                 f"Received: path={os.fspath(directory)!r} ({why}). Export the translator again."
             )
         answered.seek(0)
@@ -84,7 +88,7 @@ def timed_in_clean_process(directory, requests, python=None, threads=None, text_
 
 
 def _write(file, signature, arrays, seconds=0.0):
-    """Write a call without pickle, preceded by its size: the file may be an open pipe."""
+    """Write a call, preceded by its size, since the file may be a pipe. Does not use pickle."""
     fields = {"signature": np.array(signature), "seconds": np.array(seconds, np.float64)}
     for name, value in arrays.items():
         array = to_numpy(value)
@@ -106,7 +110,7 @@ def _write_end(file):
 
 
 def _calls(file):
-    """Yield (signature, arrays, seconds) of each call that `_write` wrote, up to the end."""
+    """Yield (signature, arrays, seconds) for each call that `_write` wrote, up to the end mark."""
     while size := _SIZE.unpack(file.read(_SIZE.size))[0]:
         with np.load(io.BytesIO(file.read(size))) as fields:
             arrays = {
@@ -127,13 +131,13 @@ def _split(array, lengths):
 
 
 def main():
-    """Answer the requests on standard input; a failure is one line and exit code 1."""
+    """Answer the requests on standard input. A failure prints one line and exits with code 1."""
     parser = argparse.ArgumentParser(
         prog=f"python -m {_MODULE}", description="Run requests in TensorFlow's C++ loader."
     )
-    parser.add_argument("saved_model", help="directory that holds saved_model.pb")
+    parser.add_argument("saved_model", help="directory that contains saved_model.pb")
     parser.add_argument(
-        "--no-text", action="store_true", help="load no operations of tensorflow-text"
+        "--no-text", action="store_true", help="don't load the operations of tensorflow-text"
     )
     options = parser.parse_args()
     answered = os.fdopen(os.dup(1), "wb")
@@ -142,7 +146,7 @@ def main():
         with SavedModelSession(options.saved_model, text_operations=not options.no_text) as session:
             requests = itertools.chain(_calls(sys.stdin.buffer), [None])
             for (name, inputs, _), following in itertools.pairwise(requests):
-                if following is None:  # all is read: only the end of the input follows
+                if following is None:  # nothing more to read but the end of the input
                     end_with_input()
                 began = time.perf_counter()
                 answer = session.run(name, **inputs)

@@ -8,22 +8,22 @@ from keras_bahdanau.exporters.cpp_loader.c_library import DTYPES
 
 
 class TensorSpec(NamedTuple):
-    """One argument or result of a signature."""
+    """An argument or result of a signature."""
 
     tensor: str  # name in the graph, such as "serving_default_text:0"
     dtype: np.dtype | None  # object for strings; None for unsupported types
-    shape: tuple[int | None, ...] | None  # None for an unknown dimension, or rank
+    shape: tuple[int | None, ...] | None  # None for an unknown size, or for an unknown rank
 
 
 class Signature(NamedTuple):
-    """The arguments and the results of one signature, by name."""
+    """The arguments and the results of a signature, by name."""
 
     inputs: dict[str, TensorSpec]
     outputs: dict[str, TensorSpec]
 
 
 def read_signatures(meta_graph):
-    """Return each `Signature` of a serialized `MetaGraphDef`, by name."""
+    """Return a dictionary of the `Signature`s in a serialized `MetaGraphDef`."""
     return {
         name: Signature(_read_specs(signature, 1), _read_specs(signature, 2))
         for name, signature in _read_map(memoryview(meta_graph), 5).items()
@@ -59,12 +59,15 @@ def _read_map(message, number):
 
 
 def _read_fields(message):
-    """Yield each field of a protocol-buffer message: its number, and an integer or its bytes."""
+    """Yield (number, value) for each field of a protocol buffer message.
+
+    A value is an integer or bytes.
+    """
     at = 0
     while at < len(message):
         key, at = _read_varint(message, at)
         value, at = _read_varint(message, at)
-        if key & 7 == 2:  # the integer was the length of what follows
+        if key & 7 == 2:  # the integer is the length of the bytes that follow
             value, at = message[at : at + value], at + value
         yield key >> 3, value
 

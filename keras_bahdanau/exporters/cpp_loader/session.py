@@ -1,4 +1,4 @@
-"""A SavedModel in TensorFlow's C++ loader, with its signatures as calls."""
+"""Run the signatures of a SavedModel in TensorFlow's C++ loader."""
 
 import contextlib
 import ctypes
@@ -21,12 +21,12 @@ from keras_bahdanau.exporters.cpp_loader.meta_graph import read_signatures
 class SavedModelSession:
     """A SavedModel in TensorFlow's C++ loader, with XLA disabled as in the model server.
 
-    Only for a process that has not imported `tensorflow`, since XLA is disabled for the whole
-    process: elsewhere call `run_in_clean_process`. `signatures` is a dictionary from a name to its
-    `Signature`. Without `text_operations` no operation of tensorflow-text is registered. Any number
-    of threads may run signatures at once; `close` it after the last.
+    The process must not have imported `tensorflow`, since XLA is disabled for the whole process; if
+    it has, call `run_in_clean_process`. `signatures` is a dictionary from names to `Signature`. If
+    `text_operations` is False, the operations of tensorflow-text are not registered. Any number of
+    threads may run signatures concurrently; call `close` when all are done.
 
-    Raises RuntimeError if Python TensorFlow is imported already, if TensorFlow's C++ library is
+    Raises RuntimeError if Python TensorFlow has been imported, if TensorFlow's C++ library is
     missing, or if the SavedModel can't be loaded.
 
     Example:
@@ -64,12 +64,14 @@ class SavedModelSession:
             library.TF_DeleteBuffer(buffer)
 
     def run(self, signature, /, **inputs):
-        """Run one signature: a dictionary from a result's name to its array, strings as `bytes`.
+        """Run a signature, and return a dictionary from names of results to arrays.
 
-        Each input is an array of any rank, with exactly the dtype of the signature; for strings an
-        array or list of `str` or `bytes`. Raises ValueError if the signature or the names of the
-        arguments are not the model's; TypeError if an argument has another dtype than the
-        signature's; RuntimeError if the graph fails, with TensorFlow's own message.
+        Each input is an array of any rank, with exactly the dtype in the signature. A string input
+        is an array or list of `str` or `bytes`; a string result is an array of `bytes`.
+
+        Raises ValueError if the model does not have this signature or these arguments, TypeError if
+        an argument has the wrong dtype, and RuntimeError with TensorFlow's message if the graph
+        fails.
         """
         arrays = self._check(signature, inputs)
         arguments, results = self.signatures[signature]
@@ -87,9 +89,9 @@ class SavedModelSession:
             return {name: read_tensor(self._library, tensor) for name, tensor in tensors}
 
     def _check(self, signature, inputs):
-        """Return the inputs as arrays, in the signature's order."""
+        """Return the inputs as arrays, in the order of the signature."""
         if self._session is None:
-            raise RuntimeError("The session must be open. Received: a closed one. Load it again.")
+            raise RuntimeError("The session must be open. Received: a closed one. Open it again.")
         if signature not in self.signatures:
             raise ValueError(
                 f"`signature` must be one of {sorted(self.signatures)}. "
@@ -111,7 +113,7 @@ class SavedModelSession:
         return arrays.values()
 
     def _find(self, specs):
-        """Return the graph's outputs of arguments or results."""
+        """Return the `Output` in the graph for each argument or result."""
         outputs = (Output * len(specs))()
         for output, (name, spec) in zip(outputs, specs.items(), strict=True):
             operation, _, index = spec.tensor.rpartition(":")
@@ -120,14 +122,14 @@ class SavedModelSession:
             )
             if spec.dtype is None or not output.operation:
                 raise RuntimeError(
-                    "Each argument and result must be a dense tensor of one of the dtypes "
+                    "Each argument and result must be a dense tensor with one of the dtypes "
                     f"{sorted(map(str, NUMBERS))}. Received: {name}={spec}"
                 )
             output.index = int(index)
         return outputs
 
     def close(self):
-        """Free the session; calling it again does nothing."""
+        """Close the session and free its memory; calling it again does nothing."""
         self._session = None
         self._owned.close()
 

@@ -24,7 +24,7 @@ _TENSORS = {  # name: (description, axes)
     "scores": ("`score` of each hypothesis.", ("batch", "beam")),
     "prefix": ("Ids that each text begins with, up to `prefix_length`.", ("batch", "target_time")),
     "prefix_length": (
-        "Number of `prefix` ids that count; 0 for an unconstrained text.",
+        "Number of `prefix` ids that count; 0 for an arbitrary text.",
         ("batch",),
     ),
     "alignment": (

@@ -172,9 +172,7 @@ class LiteRTPipeline:
         surfaces = self._runner.surfaces(source) if self.source.positions_are_tokens else ()
         results = self._runner.decode_nbest(tensors, labels, nbest, prefix, surfaces)
         shared = {"truncated": bool(truncated), "calibration": self._calibration}
-        names = {*OnDeviceTranslation._fields} - {
-            "token_words"
-        }  # `Translation.words` replaces them
+        names = {*OnDeviceTranslation._fields} - {"token_words"}  # see `Translation.words`
         return [
             Translation(**{name: getattr(result, name) for name in names}, **shared)
             for result in results

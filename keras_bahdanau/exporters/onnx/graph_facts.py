@@ -1,4 +1,4 @@
-"""Operations, inputs and outputs of an ONNX model, read without the package onnx."""
+"""Read the operations, inputs and outputs of an ONNX model, without the package onnx."""
 
 import collections
 from typing import Any, NamedTuple
@@ -11,25 +11,25 @@ DTYPES = {  # `TensorProto.DataType`
     **{8: "string", 9: "bool", 10: "float16", 11: "float64", 12: "uint32", 13: "uint64"},
     **{14: "complex64", 15: "complex128", 16: "bfloat16"},
 }
-_DEEPEST = 20  # graphs in graphs
+_DEEPEST = 20  # maximum nesting of graphs
 
-# numbers of the fields of onnx.proto
+# field numbers in onnx.proto
 _MODEL = {1: "ir_version", 2: "producer", 7: "graph", 8: "opset", 25: "function"}
 _OPSET_DOMAIN, _OPSET_VERSION = 1, 2
 _GRAPH = {1: "node", 5: "initializer", 11: "input", 12: "output"}
 _FUNCTION_NODE = 7
-_OPERATION, _ATTRIBUTE, _DOMAIN = 4, 5, 7  # of a node
-_TENSORS, _GRAPHS = {5, 10}, {6, 11}  # of an attribute
-_EXTERNAL_DATA, _LOCATION = 13, 14  # of a tensor
-_NAME, _TYPE = 1, 2  # of an input or output
+_OPERATION, _ATTRIBUTE, _DOMAIN = 4, 5, 7  # in a node
+_TENSORS, _GRAPHS = {5, 10}, {6, 11}  # in an attribute
+_EXTERNAL_DATA, _LOCATION = 13, 14  # in a tensor
+_NAME, _TYPE = 1, 2  # in an input or output
 
 
 class TensorFact(NamedTuple):
-    """An input or output."""
+    """Name, dtype and shape of an input or output."""
 
     name: str
     dtype: str  # NumPy's name; "" for types other than tensors
-    shape: tuple  # integers; strings for axes of any length, "" for an unnamed axis
+    shape: tuple  # integers, or the names of axes of any length ("" if unnamed)
 
     def __str__(self):
         axes = ", ".join(str(axis) if axis != "" else "?" for axis in self.shape)
@@ -37,17 +37,17 @@ class TensorFact(NamedTuple):
 
 
 class GraphFacts(NamedTuple):
-    """Versions and operations of a model."""
+    """Versions, operations, inputs and outputs of a model."""
 
     ir_version: int
-    opsets: dict  # domain ("" is ONNX's own) -> version of its operations
+    opsets: dict  # domain ("" for ONNX itself) -> version of its operations
     operations: collections.Counter  # of (domain, operation), in all graphs
     inputs: list  # of `TensorFact`
     outputs: list
     external: bool  # True if a tensor is in another file
 
     def lines(self):
-        """Lines of text that describe it."""
+        """Yield lines of text that describe the model."""
         kinds = collections.Counter()
         for (domain, name), count in self.operations.items():
             kinds[f"{domain}.{name}" if domain else name] += count
@@ -61,7 +61,7 @@ class GraphFacts(NamedTuple):
 
 
 def read_facts(model):
-    """The `GraphFacts` of a model's bytes; `Damage` if they are not an ONNX model."""
+    """Return the `GraphFacts` for a model's bytes. Raises `Damage` if it is not an ONNX model."""
     reader = _Reader(model)
     facts: dict[str, Any] = {"ir_version": 0, "graph": None}
     opsets, functions = {}, []
@@ -76,7 +76,7 @@ def read_facts(model):
         elif field:
             facts[field] = value
     if facts["graph"] is None or not opsets:
-        raise Damage("it has no graph, or no version of its operations: it is not an ONNX file")
+        raise Damage("it is not an ONNX file: it has no graph, or no opset version")
     for span in functions:
         reader.read_function(span)
     inputs, outputs = reader.read_graph(facts["graph"])
@@ -86,7 +86,7 @@ def read_facts(model):
 
 
 class _Reader:
-    """Reads the graphs of a model."""
+    """Reads the graphs of a model and counts their operations."""
 
     def __init__(self, content):
         self.content, self.operations, self.external = content, collections.Counter(), False
@@ -97,7 +97,7 @@ class _Reader:
         return fields_of(self.content, *span)
 
     def read_graph(self, span, depth=0):
-        """(inputs, outputs), two lists of `TensorFact`; counts the operations."""
+        """Return (inputs, outputs), two lists of `TensorFact`, and count the operations."""
         if depth > _DEEPEST:
             raise Damage("its graphs are nested too deeply")
         tensors = {"input": [], "output": []}
@@ -137,7 +137,7 @@ class _Reader:
                 self._read_tensor(value)
 
     def _read_tensor(self, span):
-        """The name of a tensor; notes if its numbers are in another file."""
+        """Return the name of a tensor, and record whether its data is in an external file."""
         name = ""
         for _, number, value in self.fields(span):
             if number == 8:
@@ -147,7 +147,7 @@ class _Reader:
         return name
 
     def _read_value(self, span):
-        """The `TensorFact` of an input or output."""
+        """Return the `TensorFact` of an input or output."""
         name, dtype, shape = "", "", []
         for _, number, value in self.fields(span):
             if number == _NAME:
@@ -157,7 +157,7 @@ class _Reader:
         return TensorFact(name, dtype, tuple(shape))
 
     def _read_type(self, span):
-        """(name of the dtype, list of axes) of a type; empty unless it is a tensor's."""
+        """Return (name of the dtype, list of axes) of a tensor type; ("", []) for other types."""
         dtype, shape = "", []
         for _, number, tensor in self.fields(span):
             if number != 1:

@@ -1,4 +1,4 @@
-"""Answers of an ONNX file to the inputs of a pipeline, to compare with those of Keras."""
+"""Answers of an ONNX file to a pipeline's inputs, to compare with Keras' answers."""
 
 import time
 
@@ -14,13 +14,13 @@ from keras_bahdanau.exporters.exporter import (
 from keras_bahdanau.exporters.onnx.onnx_runner import OnnxRunner
 from keras_bahdanau.settings.greetings import without_greetings
 
-ROWS = 16  # of a batch
+ROWS = 16  # batch size
 
 
 def onnx_answers(path, pipeline, inputs):
-    """`Answers` of a file to single inputs and to batches, and lists of the first inputs."""
+    """Return the `Answers` of a file to single inputs and batches, and lists for some inputs."""
     runner = OnnxRunner(path)
-    with without_greetings():  # a first call, which is slow and not counted
+    with without_greetings():  # the first call is slow and not timed
         _answers(runner, pipeline, inputs[:1])
     received, seconds, lists = [[] for _ in inputs], [], []
     for row, source in enumerate(inputs):
@@ -30,7 +30,7 @@ def onnx_answers(path, pipeline, inputs):
         received[row].append(hypotheses[0])
         if row < MOST_LISTED:
             lists.append(Listed(row, "", hypotheses))
-    order = [*range(len(inputs))][::-1]  # gives an input other neighbours than in the list
+    order = [*range(len(inputs))][::-1]  # so that an input is batched with different inputs
     for first in range(0, len(inputs), ROWS):
         rows = order[first : first + ROWS]
         batch = _answers(runner, pipeline, [inputs[row] for row in rows])
@@ -45,7 +45,7 @@ def onnx_answers(path, pipeline, inputs):
 
 
 def _answers(runner, pipeline, sources, prefixes=None):
-    """A list of `Answer`, best first, for each input of one request."""
+    """Send one request, and return a list of `Answer`, best first, for each input."""
     source = pipeline.source
     request = source.feature_requests(source.batch(sources))
     if runner.longest_prefix:
@@ -78,7 +78,7 @@ def _answer(result):
 
 
 def _completions(runner, pipeline, inputs):
-    """List of `Listed`: hypotheses that begin with a given text, if the file reads prefixes."""
+    """Return a list of `Listed`: hypotheses with a prefix, if the file accepts prefixes."""
     if not runner.longest_prefix or not inputs:
         return []
     prefixes = text_beginnings(pipeline, inputs)

@@ -1,4 +1,4 @@
-"""Check of an ONNX file for parts that runtimes reject, and for damage; without TensorFlow."""
+"""Check an ONNX file for damage and for parts that runtimes reject, without TensorFlow."""
 
 from keras_bahdanau.exporters.card import CARD, sha256
 from keras_bahdanau.exporters.exporter import Finding
@@ -18,14 +18,14 @@ _RANDOM = {
 
 
 def find_onnx_damage(path):
-    """Find the parts of an ONNX file that have changed since its export: a list of `Finding`."""
+    """Return a list of `Finding`: the parts of an ONNX file that have changed since its export."""
     try:
         contents = unpack(read_onnx(path))
         if CARD not in contents.files and not contents.is_sealed:
-            return []  # and no hash to compare with
+            return []  # there is no hash to compare with
         card = contents.card
     except Damage as error:
-        return [Finding(ONNX, "the file", f"is no ONNX file of an export: {error}", COPY_AGAIN)]
+        return [Finding(ONNX, "the file", f"is not an exported ONNX file: {error}", COPY_AGAIN)]
     parts = {"model": contents.model, **contents.files}
     changed = [
         f"{name!r} in the file"
@@ -34,31 +34,34 @@ def find_onnx_damage(path):
     ]
     if not contents.seal_fits:
         changed = changed or ["the file"]
-    why = "is damaged, or was changed: it has another sha256"
+    why = "is damaged or was modified: its sha256 has changed"
     return [Finding(HOST, subject, why, COPY_AGAIN) for subject in changed]
 
 
 def check_onnx(path):
-    """List of `Finding` in an ONNX file; raises ImportError without `onnxruntime`."""
+    """Check an ONNX file, and return a list of `Finding`.
+
+    Raises ImportError if `onnxruntime` is not installed.
+    """
     content = read_onnx(path)
     try:
         contents = unpack(content)
         facts = read_facts(contents.model)
     except Damage as error:
-        return [Finding(ONNX, "the file", f"is no ONNX file: {error}", EXPORT_AGAIN)]
+        return [Finding(ONNX, "the file", f"is not an ONNX file: {error}", EXPORT_AGAIN)]
     findings = [*_operation_findings(facts), *_packing_findings(contents)]
     if facts.external:
         why = "has tensors in other files, which a copy of this file lacks"
-        return [Finding(ONNX, "the file", why, "Save the model in one file."), *findings]
+        return [Finding(ONNX, "the file", why, "Save the model to a single file."), *findings]
     try:
         open_session(content)
-    except ValueError as error:  # an operation newer than the runtime, or shapes that do not fit
+    except ValueError as error:  # the runtime lacks an operation, or shapes do not match
         return [*findings, Finding(ONNX, "the file", f"does not load ({error})", EXPORT_AGAIN)]
     return findings
 
 
 def describe_onnx(path):
-    """(card, list of lines about the graph) of a file; ValueError if it has none."""
+    """Return (card, list of lines about the graph). Raises ValueError if the file has no card."""
     contents = unpack(read_onnx(path))
     return contents.card, [*read_facts(contents.model).lines()]
 
@@ -69,14 +72,14 @@ def _operation_findings(facts):
             yield Finding(
                 ONNX,
                 f"{name} of {domain!r}",
-                "is no operation of ONNX itself: other runtimes do not have it",
-                f"Write that step with operations of opset {facts.opsets.get('', '')}.",
+                "is not an operation of ONNX itself: other runtimes lack it",
+                f"Rewrite that step with operations in opset {facts.opsets.get('', '')}.",
             )
         elif name in _RANDOM:
             yield Finding(
                 ONNX,
                 name,
-                "draws random numbers: the same input gets another answer each time",
+                "draws random numbers: the same input gets a different answer each time",
                 "Trace the export with `training=False`, and search without sampling.",
             )
 
@@ -85,7 +88,7 @@ def _packing_findings(contents):
     try:
         card = contents.card
     except Damage as error:
-        yield Finding(HOST, "the file", f"has no card: {error}", EXPORT_AGAIN)
+        yield Finding(HOST, "the file", f"has no valid card: {error}", EXPORT_AGAIN)
         return
     needed = [*dict.fromkeys(card.get("vocabularies", {}).values())]
     missing = [name for name in needed if name not in contents.files]
@@ -94,5 +97,5 @@ def _packing_findings(contents):
         yield Finding(HOST, "the file", why, EXPORT_AGAIN)
     unknown = sorted({"model", *needed} - set(card.get("sha256", {})))
     if unknown:
-        why = f"has no sha256 of {' and no '.join(unknown)}: damage would not be seen"
+        why = f"has no sha256 of {' and no '.join(unknown)}: damage would go unnoticed"
         yield Finding(HOST, CARD, why, EXPORT_AGAIN)

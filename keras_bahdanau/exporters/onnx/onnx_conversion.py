@@ -1,4 +1,4 @@
-"""Conversion of one signature of a SavedModel to an ONNX model, by tf2onnx."""
+"""Convert one signature of a SavedModel to an ONNX model with tf2onnx."""
 
 import contextlib
 import logging
@@ -6,13 +6,13 @@ from pathlib import Path
 
 from keras_bahdanau.exporters.onnx.operation_handlers import handlers
 
-OUT = "_out"  # suffix of an output with the name of an input
+OUT = "_out"  # suffix for an output that has the name of an input
 OPSET = 17  # ONNX Runtime 1.12 (2022), OpenVINO 2023, Triton 22.08 and later
-DOMAINS = ("", "ai.onnx")  # of the operations that all runtimes know
-_NO_STANDARD = {"Attention", "EmbedLayerNormalization", "LSTM"}  # in 8 bits
+DOMAINS = ("", "ai.onnx")  # domains of the operations that all runtimes support
+_NO_STANDARD = {"Attention", "EmbedLayerNormalization", "LSTM"}  # not standard in 8 bits
 _RECURRENT = {"GRU", "LSTM", "RNN"}
 _LOGGERS = ("", "tf2onnx", "tensorflow")  # "" is the root logger, used by the quantizer
-_PARTS_OF_NAMES = 2  # parts of an operation's path in an error
+_PARTS_OF_NAMES = 2  # number of parts of an operation's path to show in an error
 
 
 def convert(saved_model, signature, path=None, *, opset=OPSET, axes=None):
@@ -23,12 +23,12 @@ def convert(saved_model, signature, path=None, *, opset=OPSET, axes=None):
         signature: String, the name of the signature.
         path: Path of a file to write, or None.
         opset: Integer, the version of ONNX's operations.
-        axes: Dictionary from an input's or output's name to the names of its axes (for axes of
-            unknown length) or their lengths: `{"ids": ("batch", 5, "time")}`.
+        axes: Dictionary from the name of an input or output to its axes. Each axis is a name (for
+            axes of unknown length) or a length: `{"ids": ("batch", 5, "time")}`.
 
     Returns:
-        The `onnx.ModelProto`. Inputs and outputs have the names of the signature; an output that
-        shares its name with an input gets the suffix `_out`.
+        The `onnx.ModelProto`. Inputs and outputs keep their names in the signature; an output that
+        has the name of an input gets the suffix `_out`.
 
     Raises:
         ImportError: If `tf2onnx` is not installed.
@@ -48,7 +48,7 @@ def convert(saved_model, signature, path=None, *, opset=OPSET, axes=None):
         )
         input_names = {names[tensor] for tensor in inputs}
         for tensor in outputs:
-            if names[tensor] in input_names:  # tf2onnx loses one of two tensors with the same name
+            if names[tensor] in input_names:  # tf2onnx drops one of two tensors with the same name
                 names[tensor] = _unused(names[tensor] + OUT, names.values())
         model, _ = tf2onnx.convert.from_graph_def(
             graph,
@@ -71,7 +71,7 @@ def convert(saved_model, signature, path=None, *, opset=OPSET, axes=None):
 
 
 def quantized(model, directory):
-    """The model with weights of products in 8 bits, by ONNX Runtime's dynamic quantizer."""
+    """Quantize the weights of matrix products to 8 bits with ONNX Runtime's dynamic quantizer."""
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.registry import IntegerOpsRegistry
@@ -94,7 +94,7 @@ def quantized(model, directory):
 def _round_recurrent_weights(graph):
     """Store the matrices of recurrent operations in 8 bits, with one scale per row.
 
-    `DequantizeLinear` restores floats: ONNX has no recurrent operation for integers.
+    `DequantizeLinear` restores floats, since ONNX has no recurrent operation for integers.
     """
     import numpy as np
     from onnx import helper, numpy_helper
@@ -115,7 +115,7 @@ def _round_recurrent_weights(graph):
 
 
 def packed(model, files, card):
-    """The bytes of a file with an `onnx.ModelProto`, without the model's own metadata."""
+    """Return the bytes of a file with an `onnx.ModelProto`; its previous metadata is dropped."""
     from keras_bahdanau.exporters.onnx.onnx_file import pack
 
     del model.metadata_props[:]
@@ -130,20 +130,23 @@ def _unused(name, names):
 
 
 def load_tf2onnx():
-    """The module `tf2onnx`; ImportError without it or `onnxruntime`, which checks its results."""
+    """Return the module `tf2onnx`.
+
+    Raises ImportError if it is missing, or if `onnxruntime`, which checks its results, is missing.
+    """
     try:
         import onnxruntime  # noqa: F401
         import tf2onnx.convert
     except ImportError as error:
         raise ImportError(
-            "Exporting to ONNX needs the packages tf2onnx, onnx and onnxruntime. Received: an "
+            "An export to ONNX needs the packages tf2onnx, onnx and onnxruntime. Received: an "
             f"environment without {error.name}. Install them: pip install 'keras-bahdanau[onnx]'"
         ) from None
     return tf2onnx
 
 
 def nodes_of(graph):
-    """Yield the nodes of a graph and of the graphs in their attributes."""
+    """Yield the nodes of a graph, and of all graphs in their attributes."""
     for node in graph.node:
         yield node
         for attribute in node.attribute:
@@ -153,12 +156,12 @@ def nodes_of(graph):
 
 @contextlib.contextmanager
 def quiet():
-    """Suppress log lines of tf2onnx and TensorFlow: failures are raised, or found later."""
+    """Suppress log messages from tf2onnx and TensorFlow: failures raise errors in any case."""
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)
-    # else the root logger's first line adds a handler for all lines of this process
+    # otherwise the root logger's first message would add a handler for the whole process
     logging.getLogger().addHandler(handler := logging.NullHandler())
     try:
         yield
@@ -169,7 +172,7 @@ def quiet():
 
 
 def _require_known(model, opset):
-    """Raise ValueError if an operation of TensorFlow remains."""
+    """Raise ValueError if a TensorFlow operation remains."""
     from onnx import defs
 
     unknown = {
@@ -179,9 +182,9 @@ def _require_known(model, opset):
     }
     if unknown:
         raise ValueError(
-            f"An ONNX file holds only operations of ONNX's opset {opset}, and tf2onnx must know "
-            f"how to convert each operation of TensorFlow to these. Received: "
-            f"{', '.join(sorted(unknown))}. Write that step with other operations, or export to "
+            f"An ONNX file must contain only operations in ONNX's opset {opset}, to which tf2onnx "
+            f"can't convert all operations of TensorFlow. Received: "
+            f"{', '.join(sorted(unknown))}. Rewrite that step with other operations, or export to "
             "LiteRT or as a SavedModel."
         )
 
@@ -194,9 +197,9 @@ def _drop_unused_domains(model):
 
 
 def hoist_invariants(graph):
-    """Let loops read weights from outside, which tf2onnx passes from step to step.
+    """Make loops read weights from outside, where tf2onnx would pass them from step to step.
 
-    Then a runtime does not copy weights at each step, and may prepack or quantize them.
+    So a runtime does not copy weights at each step, and may prepack or quantize them.
     """
     kept = {value.name for value in graph.output}
     for node in graph.node:
@@ -212,12 +215,12 @@ def hoist_invariants(graph):
 def _hoist(loop, body, kept):
     """Remove the values that a loop passes on unchanged, except for outputs of the outer graph.
 
-    Yields (name after the loop, name before it) of each; the body reads it by the latter.
+    Yields (name after the loop, name before it) for each value; the body now reads the latter.
     """
     aliases = {node.output[0]: node.input[0] for node in body.node if node.op_type == "Identity"}
     inner = {name for node in nodes_of(body) for name in node.output}
     inner |= {value.name for value in body.input}
-    for number in reversed(range(len(loop.input) - 2)):  # after the steps and the condition
+    for number in reversed(range(len(loop.input) - 2)):  # after steps and condition
         outer, inside = loop.input[2 + number], body.input[2 + number].name
         results = [value.name for value in body.output]
         last = results.pop(1 + number)
@@ -237,7 +240,7 @@ def _hoist(loop, body, kept):
 
 
 def _rename(graph, name, other):
-    """Let the nodes of a graph and its subgraphs read another tensor."""
+    """Make the nodes of a graph and its subgraphs read `other` instead of `name`."""
     for node in nodes_of(graph):
         for position, read in enumerate(node.input):
             if read == name:
@@ -245,9 +248,9 @@ def _rename(graph, name, other):
 
 
 def _allow_empty_shapes(graph):
-    """Let 0 in a computed shape of `Reshape` mean an empty axis, not the previous size.
+    """Make 0 in a computed shape of `Reshape` mean an empty axis, not the previous size.
 
-    Constants with 0 or -1 come from tf2onnx, which means ONNX's reading.
+    Constants with 0 or -1 stay unchanged: tf2onnx creates them with ONNX's meaning.
     """
     from onnx import helper, numpy_helper
 
@@ -260,10 +263,10 @@ def _allow_empty_shapes(graph):
         makers |= dict.fromkeys(node.output, node)
 
     def sizes(name):
-        """The sizes of a shape; None where unknown."""
+        """Return the sizes in a shape; None where unknown."""
         maker = makers.get(name)
         if name in constants or maker is None:
-            return constants.get(name, [0])  # a constant of several sizes is unchanged
+            return constants.get(name, [0])  # [0] leaves a constant of several sizes unchanged
         if maker.op_type in ("Cast", "Unsqueeze"):
             return sizes(maker.input[0])
         if maker.op_type == "Concat":
@@ -276,7 +279,7 @@ def _allow_empty_shapes(graph):
 
 
 def _name_axes(graph, axes):
-    """Name the axes of unknown length, or set their length; other axes get no name."""
+    """Name the axes of unknown length, or set their length. Names of other axes are removed."""
     for value in (*graph.input, *graph.output):
         names = axes.get(value.name, ())
         for number, axis in enumerate(value.type.tensor_type.shape.dim):

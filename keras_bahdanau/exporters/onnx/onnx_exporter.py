@@ -1,4 +1,4 @@
-"""ONNX files as a format: features in, hypotheses with alignments out, with the vocabulary."""
+"""The format `onnx`: files that map features to hypotheses with alignments."""
 
 import dataclasses
 
@@ -18,7 +18,7 @@ SIGNATURES = ("prefix",)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OnnxFormat(FileExporter):
-    """ONNX files of pipelines and of Keras models."""
+    """What ONNX files of pipelines and of Keras models have in common."""
 
     quantization: str | None = None
 
@@ -57,7 +57,7 @@ class OnnxFormat(FileExporter):
     def require(self, model):
         from keras_bahdanau.exporters.onnx.onnx_conversion import load_tf2onnx
 
-        load_tf2onnx()  # or fail now if it is not installed
+        load_tf2onnx()  # fails now if the package is not installed
         super().require(model)
 
     def damage(self, path):
@@ -78,7 +78,7 @@ class OnnxFormat(FileExporter):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OnnxExporter(OnnxFormat):
-    """The format of `export_onnx` for pipelines."""
+    """The format `onnx` for pipelines; its fields are settings of `export_onnx`."""
 
     max_source_length: int | None = None
     signatures: tuple = ()
@@ -88,16 +88,16 @@ class OnnxExporter(OnnxFormat):
         super().__post_init__()
         if not set(self.signatures) <= set(SIGNATURES):
             raise ValueError(
-                "`signatures` of an ONNX file, which has one graph, may only be ('prefix',). "
+                "`signatures` of an ONNX file may only be ('prefix',), since it has one graph. "
                 f"Received: signatures={self.signatures!r}"
             )
         if not isinstance(self.greedy, bool):
             raise TypeError(f"`greedy` must be True or False. Received: greedy={self.greedy!r}")
-        SearchOptions(max_source_length=self.max_source_length)  # which checks it
+        SearchOptions(max_source_length=self.max_source_length)  # checks the value
 
     @classmethod
     def variants(cls, **settings):
-        return []  # `export_all` needs no tf2onnx
+        return []  # `export_all` must not need tf2onnx
 
     def require(self, pipeline):
         from keras_bahdanau.models.precision import precision_of
@@ -106,13 +106,13 @@ class OnnxExporter(OnnxFormat):
         precision = precision_of(pipeline.model)
         if precision != "float32":
             raise ValueError(
-                "An ONNX file multiplies in float32, or in 8 bits. "
+                "An ONNX file computes in float32, or with 8-bit weights. "
                 f'Received: a model in {precision}. Load it with precision="float32".'
             )
         require_plain_copies(pipeline, "An ONNX file")
 
     def searching(self, pipeline):
-        """The pipeline with the search of the file."""
+        """Return the pipeline with the search that the file contains."""
         changes = {"beam_width": 1} if self.greedy else {}
         if self.max_source_length is not None:
             changes["max_source_length"] = self.max_source_length
@@ -145,8 +145,8 @@ class OnnxExporter(OnnxFormat):
                 *graph,
                 *describe_source(card),
                 describe_search(card),
-                f"limits: a source is cut at {card['max_source_length']:,} positions, a text ends "
-                f"at {card['max_target_length']:,} tokens",
+                f"limits: a source is truncated after {card['max_source_length']:,} positions, a "
+                f"text after {card['max_target_length']:,} tokens",
                 *(f"{name}, sha256 {digest}" for name, digest in hashes),
                 describe_parity(card),
             ]

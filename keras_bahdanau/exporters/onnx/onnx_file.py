@@ -1,9 +1,9 @@
-"""An ONNX file as it is shipped: a model, and after it the card and files in its metadata.
+"""The layout of an exported ONNX file: a model, followed by metadata with the card and files.
 
-ONNX's format is a protocol buffer message, to which fields may be appended, such as the entries
-of `metadata_props`. `card.json` has the text of the card, `file:NAME` the base64 of a file. The
-last entry, `seal`, has the sha256 of every byte before it, and ends the file. This module needs
-neither the package onnx nor a runtime.
+An ONNX file is a protocol buffer message, to which fields can be appended, such as the entries of
+`metadata_props`. The entry `card.json` contains the text of the card, and `file:NAME` a file in
+base64. The last entry, `seal`, contains the SHA-256 of all preceding bytes, and ends the file. This
+module needs neither the package onnx nor a runtime.
 """
 
 import base64
@@ -17,32 +17,32 @@ from keras_bahdanau.files.integrity import SEAL, Damage, seal_of
 from keras_bahdanau.files.whole_file import open_regular
 
 SUFFIX = ".onnx"
-MOST_BYTES = 2**31 - 1  # of a protocol buffer message
-_FILE, _SEAL = "file:", "seal"  # names of entries
+MOST_BYTES = 2**31 - 1  # maximum size of a protocol buffer message
+_FILE, _SEAL = "file:", "seal"  # prefix, or name, of an entry
 _METADATA = 14  # number of the field in a model
-_KEY, _VALUE = 1, 2  # in an entry
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # types on the wire
+_KEY, _VALUE = 1, 2  # field numbers in an entry
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
 _LONGEST_VARINT = 10
 
 
 class OnnxContents(NamedTuple):
-    """The parts of a file."""
+    """The parts of an .onnx file."""
 
-    model: bytes  # before the first entry of the metadata
-    files: dict  # from a packed file's name to its bytes
+    model: bytes  # the bytes before the first entry of the metadata
+    files: dict  # name of a packed file -> its bytes
     is_sealed: bool = False  # True if there is an entry for the seal
-    seal_fits: bool = False  # True if the last bytes are the seal of all others
+    seal_fits: bool = False  # True if the last bytes are the seal of all preceding bytes
 
     @property
     def card(self):
-        """The card; `Damage` if there is none that can be read."""
+        """The card. Raises `Damage` if it is missing or unreadable."""
         if CARD not in self.files:
             raise Damage(f"it has no {CARD} in its metadata")
         return read_card(self.files[CARD])
 
 
 def pack(model, files, card):
-    """The bytes of the file: the model, a card with everybody's sha256, other files, the seal."""
+    """Return the bytes of a file: model, card with all hashes, other files, and the seal."""
     hashes = {name: sha256(content) for name, content in {"model": model, **files}.items()}
     card = json.dumps({**card, "sha256": hashes, "sealed": True}, indent=1, ensure_ascii=False)
     parts = [model, _entry(CARD, card.encode())]
@@ -52,7 +52,7 @@ def pack(model, files, card):
 
 
 def repack(content, **fields):
-    """The bytes of a file with changed fields of its card."""
+    """Return the bytes of a file with some fields of its card changed."""
     contents = unpack(content)
     files = dict(contents.files)
     card = json.loads(files.pop(CARD))
@@ -60,7 +60,7 @@ def repack(content, **fields):
 
 
 def unpack(content):
-    """The `OnnxContents` of a file's bytes; `Damage` if they are not a protocol buffer message."""
+    """Return the `OnnxContents` of a file's bytes. Raises `Damage` if they are not valid."""
     files, end = {}, len(content)
     for start, number, value in fields_of(content):
         if number != _METADATA:
@@ -77,39 +77,42 @@ def unpack(content):
 
 
 def read_onnx(path):
-    """The bytes of a file of at most 2 GB; OSError for a pipe or a device, `Damage` if longer."""
+    """Return the bytes of a file of at most 2 GB.
+
+    Raises `Damage` if it is longer, and OSError for a pipe or a device.
+    """
     with open_regular(path) as file:
         if file.seek(0, io.SEEK_END) > MOST_BYTES:
-            raise Damage(f"it has more than {MOST_BYTES:,} bytes, the most of an ONNX file")
+            raise Damage(f"it has more than {MOST_BYTES:,} bytes, the limit for an ONNX file")
         file.seek(0)
         return file.read()
 
 
 def open_sealed(path):
-    """The bytes of an unchanged file and its `OnnxContents`.
+    """Return the bytes of an unmodified file, and its `OnnxContents`.
 
-    Raises ValueError, with the path, if a byte has changed, or if it has no card.
+    Raises ValueError if a byte has changed since the export, or if there is no card.
     """
     try:
         content = read_onnx(path)
         contents = unpack(content)
-        contents.card  # noqa: B018  or say that it has none
+        contents.card  # noqa: B018  raises `Damage` if it is missing
         if not contents.seal_fits:
-            raise Damage("it is damaged or changed: its last 64 bytes are not its sha256")
+            raise Damage("it is damaged or modified: its last 64 bytes are not its sha256")
     except Damage as error:
         raise ValueError(
-            "An .onnx file to run must have its card and vocabularies in its metadata, and be as "
-            f"it was exported. Received: path={str(path)!r} ({error}). Copy it again, or write it "
-            "with export_onnx."
+            "An .onnx file must contain its card and vocabularies, and be unchanged since its "
+            f"export. Received: path={str(path)!r} ({error}). Copy it again, or write it with "
+            "export_onnx."
         ) from None
     return content, contents
 
 
 def fields_of(content, first=0, last=None):
-    """Yield (position, number, value) of each field of a message; `Damage` if it is invalid.
+    """Yield (position, number, value) for each field of a message.
 
-    The value of a varint is an integer, that of bytes a pair (first, last) of positions, and that
-    of a number of a fixed size None.
+    The value of a varint is an integer. The value of bytes is a pair of positions (first, last).
+    The value of a fixed-size number is None. Raises `Damage` if the message is invalid.
     """
     last = len(content) if last is None else last
     while first < last:
@@ -133,27 +136,27 @@ def fields_of(content, first=0, last=None):
 
 
 def text_in(content, span):
-    """A string of a message, which may be invalid UTF-8."""
+    """Return a string in a message, which may be invalid UTF-8."""
     if not isinstance(span, tuple):
         raise Damage("it is not a valid ONNX message")
     return content[slice(*span)].decode("utf-8", "replace")
 
 
 def _read_entry(content, span):
-    """(name, bytes) of an entry of the metadata."""
+    """Return (name, bytes) of an entry in the metadata."""
     values = {}
     if not isinstance(span, tuple):
-        raise Damage("its metadata has another form than it must have")
+        raise Damage("its metadata is invalid")
     for _, number, value in fields_of(content, *span):
         values[number] = value
     value = values.get(_VALUE, (0, 0))
     if not isinstance(value, tuple):
-        raise Damage("its metadata has another form than it must have")
+        raise Damage("its metadata is invalid")
     return text_in(content, values.get(_KEY, (0, 0))), content[slice(*value)]
 
 
 def _decode(entry):
-    """(name, bytes) of a packed file; entries of other tools are unchanged."""
+    """Return (name, bytes) of a packed file; leave entries of other tools unchanged."""
     name, content = entry
     if not name.startswith(_FILE):
         return entry
@@ -181,7 +184,7 @@ def _digits(value):
 
 
 def _varint(content, first, last):
-    """(value, position after it)."""
+    """Read a varint, and return (value, position after it)."""
     value = 0
     for position in range(first, min(first + _LONGEST_VARINT, last)):
         value |= (content[position] & 127) << 7 * (position - first)

@@ -1,4 +1,4 @@
-"""ONNX files used as a `Pipeline` or `Translator`: the same methods, without a Keras model."""
+"""Use ONNX files like a `Pipeline` or `Translator`, but without a Keras model."""
 
 from keras_bahdanau.exporters.litert.litert_pipeline import LiteRTPipeline, LiteRTTranslator
 from keras_bahdanau.exporters.onnx.onnx_runner import OnnxRunner
@@ -7,7 +7,7 @@ from keras_bahdanau.exporters.onnx.onnx_runner import OnnxRunner
 class OnnxPipeline(LiteRTPipeline):
     """An .onnx file that `export_onnx` wrote, with the methods of a `Pipeline`.
 
-    Arguments, attributes and errors: as in `LiteRTPipeline`, with ONNX Runtime instead.
+    Arguments, attributes and errors are as in `LiteRTPipeline`, but ONNX Runtime runs the file.
 
     ```python
     reader = OnnxPipeline("formulas.onnx")
@@ -19,17 +19,17 @@ class OnnxPipeline(LiteRTPipeline):
 
     @property
     def reads_target(self):
-        """True: the vocabulary of the target is whole."""
+        """True, since the file contains the complete target vocabulary."""
         return True
 
     def _padded_length(self, rows):
-        return max(1, int(rows.lengths[0]))  # a graph takes any length
+        return max(1, int(rows.lengths[0]))  # a graph accepts any length
 
 
 class OnnxTranslator(OnnxPipeline, LiteRTTranslator):
     """An .onnx file that `export_onnx` wrote, with the methods of a `Translator`.
 
-    The source needs no TensorFlow: ONNX Runtime, NumPy and SentencePiece are enough.
+    It needs ONNX Runtime, NumPy and SentencePiece, but not TensorFlow.
 
     ```python
     translator = OnnxTranslator("en-de.onnx")
@@ -39,11 +39,11 @@ class OnnxTranslator(OnnxPipeline, LiteRTTranslator):
 
 
 def open_onnx(path):
-    """The `OnnxTranslator` or `OnnxPipeline` of an .onnx file, which is read once."""
+    """Open an .onnx file, which is read once, as an `OnnxTranslator` or `OnnxPipeline`."""
     runner = OnnxRunner(path)
     return onnx_runner_of(runner.card)(runner)
 
 
 def onnx_runner_of(card):
-    """The class that runs a file, by its card: `OnnxTranslator` of texts, else the base."""
+    """Return the class that runs a file with this card: `OnnxTranslator` if it reads text."""
     return OnnxPipeline if "source" in card else OnnxTranslator

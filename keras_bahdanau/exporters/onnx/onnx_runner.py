@@ -1,4 +1,4 @@
-"""An exported ONNX file at work in ONNX Runtime: features of one input in, texts out."""
+"""Decode features to texts with an exported ONNX file in ONNX Runtime, one input at a time."""
 
 import os
 
@@ -8,14 +8,14 @@ from keras_bahdanau.exporters.litert.on_device import OnDevicePipeline
 from keras_bahdanau.exporters.onnx.onnx_file import open_sealed
 
 _SINGULAR = {"target_lengths": "length", "scores": "score", "confidences": "confidence"}
-_LENGTH = "_length"  # end of the name of an input: number of positions of another one
-_QUIET = 4  # the level of ONNX Runtime's log at which it prints nothing
+_LENGTH = "_length"  # suffix for an input that holds the number of positions of another one
+_QUIET = 4  # the log level at which ONNX Runtime prints nothing
 
 
 class OnnxRunner(OnDevicePipeline):
-    """An .onnx file that `export_onnx` wrote, as `OnDevicePipeline` is for a .tflite file.
+    """An .onnx file that `export_onnx` wrote, with the methods of `OnDevicePipeline`.
 
-    Threads may share the object, and run concurrently.
+    Threads may share an object, and run concurrently.
     """
 
     form, runtime, package = "An .onnx file", "ONNX Runtime", "onnxruntime"
@@ -27,7 +27,7 @@ class OnnxRunner(OnDevicePipeline):
         return card, contents.files
 
     def _open(self):
-        """Create the session of this process."""
+        """Create the session for this process."""
         session = open_session(self._content, self._threads)
         self._run, self._process = session, os.getpid()
         self._inputs = {value.name: value for value in session.get_inputs()}
@@ -39,11 +39,11 @@ class OnnxRunner(OnDevicePipeline):
         return int(ids.shape[1]), longest, self._outputs
 
     def decode(self, features, labels, surfaces=()):
-        """The best text for the features of one input: see `OnDevicePipeline.decode`."""
+        """Return the best text for the features of one input: see `OnDevicePipeline.decode`."""
         return self.decode_nbest(features, labels, 1, surfaces=surfaces)[0]
 
     def decode_nbest(self, features, labels, nbest=None, prefix="", surfaces=()):
-        """The best few texts for one input, best first: see `OnDevicePipeline.decode_nbest`."""
+        """Return the best few texts, best first: see `OnDevicePipeline.decode_nbest`."""
         nbest = self.most if nbest is None else nbest
         self.check_nbest(nbest)
         self._open_after_fork()
@@ -54,7 +54,7 @@ class OnnxRunner(OnDevicePipeline):
         return self.hypotheses(outputs, 0, labels, nbest, surfaces)
 
     def hypotheses(self, outputs, row, labels, nbest, surfaces=()):
-        """The best few texts of a row of the outputs, best first: `OnDeviceTranslation`."""
+        """Return the best few texts in a row of the outputs, as a list of `OnDeviceTranslation`."""
         lists = {name: rows[row] for name, rows in outputs.items() if rows.ndim > 1}
         first, *results = (
             self._read(
@@ -67,15 +67,18 @@ class OnnxRunner(OnDevicePipeline):
         return [first, *(result for result in results if result.target_tokens)]
 
     def _prefix(self, prefix):
-        """The inputs of a prefix."""
+        """Return the inputs for a prefix."""
         self._completing = "prefix" in self._inputs or None
         return super()._prefix(prefix)
 
     def run(self, tensors):
-        """The outputs of the graph by name, for arrays with a batch; ValueError if it fails."""
+        """Run the graph on a dictionary of batched arrays, and return its outputs by name.
+
+        Raises ValueError if it fails.
+        """
         try:
             results = self._run.run(None, tensors)
-        except Exception as error:  # its classes have no base of their own
+        except Exception as error:  # ONNX Runtime's exceptions have no common base class
             raise ValueError(
                 f"ONNX Runtime must be able to run a request. Received: path={self.path!r} "
                 f"({' '.join(str(error).split())[:400]}). Correct its shapes."
@@ -84,9 +87,9 @@ class OnnxRunner(OnDevicePipeline):
 
 
 def open_session(content, threads=1):
-    """An `onnxruntime.InferenceSession` on the processor, of a model's bytes.
+    """Open an `onnxruntime.InferenceSession` on the CPU for a model's bytes.
 
-    Raises ImportError without `onnxruntime`; ValueError if it can't load the model.
+    Raises ImportError if `onnxruntime` is missing, and ValueError if it can't load the model.
     """
     try:
         import onnxruntime
@@ -100,12 +103,12 @@ def open_session(content, threads=1):
     options.inter_op_num_threads = 1
     try:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # its classes have no base of their own
+    except Exception as error:  # ONNX Runtime's exceptions have no common base class
         raise ValueError(" ".join(str(error).split())[:400]) from None
 
 
 def _batch_of_one(features, inputs):
-    """Arrays with a batch of 1 for the inputs of a graph; missing lengths are filled in."""
+    """Add a batch axis of size 1 to the inputs of a graph, and add missing lengths."""
     tensors = {}
     for name, value in inputs.items():
         array = features.get(name)
@@ -116,7 +119,7 @@ def _batch_of_one(features, inputs):
 
 
 def _checked(name, array, value):
-    """An array with a batch of 1 that suits a graph's input; else ValueError."""
+    """Add a batch axis of size 1 to an array. Raises ValueError if it doesn't match the input."""
     shape, dtype = value.shape[1:], dtype_of(value)
     fits = array.ndim == len(shape) and all(
         not isinstance(axis, int) or axis == size
@@ -126,10 +129,10 @@ def _checked(name, array, value):
         demand = ", ".join(str(axis or "positions") for axis in shape)
         raise ValueError(
             f"`{name}` must have the shape ({demand}) in this file. "
-            f"Received: {array.dtype} of the shape {array.shape}."
+            f"Received: {array.dtype} with the shape {array.shape}."
         )
     if array.size and not np.can_cast(array.dtype, dtype, "same_kind"):
-        raise ValueError(f"`{name}` must hold numbers that fit {dtype}. Received: {array.dtype}.")
+        raise ValueError(f"`{name}` must contain values that fit {dtype}. Received: {array.dtype}.")
     return np.expand_dims(array.astype(dtype), axis=0)
 
 
@@ -140,12 +143,15 @@ _DTYPES = {
 
 
 def dtype_of(value):
-    """The NumPy dtype of an input or output of a session; KeyError for dtypes not exported."""
+    """Return the NumPy dtype of an input or output of a session.
+
+    Raises KeyError for dtypes that exports never use.
+    """
     return np.dtype(_DTYPES[value.type])
 
 
 def _check_card(path, card, files):
-    """Raise ValueError unless the card names the verb, the vocabularies and the limits."""
+    """Raise ValueError unless the card contains the verb, the vocabularies and the limits."""
     names = card.get("vocabularies", {})
     missing = [
         name for name in ("verb", "max_source_length", "max_target_length") if not card.get(name)
@@ -153,7 +159,7 @@ def _check_card(path, card, files):
     missing += [name for name in ("target", *names) if names.get(name) not in files]
     if missing:
         raise ValueError(
-            "An .onnx file to run must hold a pipeline: its card says how to run it, and its "
-            f"vocabularies are in it. Received: path={path!r} without {missing[0]!r}. Export it "
-            "again with export_onnx."
+            "An .onnx file must contain a pipeline, with its vocabularies and a card that says how "
+            f"to run it. Received: path={path!r}, which lacks {missing[0]!r}. Export it again with "
+            "export_onnx."
         )

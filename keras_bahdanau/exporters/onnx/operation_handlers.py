@@ -1,13 +1,13 @@
-"""Handlers of tf2onnx for operations whose conversion differs from TensorFlow.
+"""Handlers that replace conversions of tf2onnx whose results differ from TensorFlow's.
 
-Its `Select` multiplies by a mask, which keeps NaN; its `FloorDiv` and `FloorMod` of integers round
-towards zero; its `Pad` of bytes is no valid graph; its `RFFT` has no real and imaginary part. It
-has no `Bucketize` and no `Erfc`.
+In tf2onnx, `Select` multiplies by a mask, which lets NaN through; `FloorDiv` and `FloorMod` round
+integers towards zero; `Pad` gives an invalid graph for bytes; `RFFT` lacks the real and imaginary
+parts; and `Bucketize` and `Erfc` are missing.
 """
 
 
 def handlers():
-    """The handlers of tf2onnx for operations that it converts wrongly, or not at all."""
+    """Return handlers for operations that tf2onnx converts incorrectly or not at all."""
     return {
         "Bucketize": (_bucketize, []),
         "Erfc": (_erfc, []),
@@ -30,7 +30,7 @@ def _is_integer(context, tensor):
 
 
 def _replace(context, node, kind, inputs, **settings):
-    """Replace a node by one with the same output."""
+    """Replace a node by a new one with the same output."""
     shapes, dtypes = node.output_shapes, node.output_dtypes
     name, outputs = node.name, node.output
     context.remove_node(name)
@@ -40,7 +40,7 @@ def _replace(context, node, kind, inputs, **settings):
 
 
 def _bucketize(context, node, name, arguments):
-    """Number of the boundaries that are at most x."""
+    """Count the boundaries that are at most x."""
     import numpy as np
     from onnx import TensorProto
 
@@ -55,7 +55,7 @@ def _bucketize(context, node, name, arguments):
 
 
 def _erfc(context, node, name, arguments):
-    """1 - erf(x), of float32."""
+    """Compute 1 - erf(x), for float32."""
     import numpy as np
 
     one = context.make_const(f"{name}__one", np.array(1, np.float32)).output[0]
@@ -64,7 +64,7 @@ def _erfc(context, node, name, arguments):
 
 
 def _floor_mod(context, node, name, arguments):
-    """X mod y with the sign of y."""
+    """Compute x mod y, with the sign of y."""
     from tf2onnx.onnx_opset.math import FloorMod
 
     if _is_integer(context, node.input[0]):
@@ -74,7 +74,10 @@ def _floor_mod(context, node, name, arguments):
 
 
 def _floor_div(context, node, name, arguments):
-    """floor(x / y): of integers (x - x mod y) / y in 64 bits, since `Div` rounds towards zero."""
+    """Compute floor(x / y).
+
+    For integers it is (x - x mod y) / y in 64 bits, since `Div` rounds towards zero.
+    """
     from onnx import TensorProto
     from tf2onnx.onnx_opset.math import FloorDiv
 
@@ -93,7 +96,10 @@ def _floor_div(context, node, name, arguments):
 
 
 def _select(context, node, name, arguments):
-    """`Where` for its dtypes; for the others, which can't be NaN, tf2onnx's sum of products."""
+    """Use `Where` for the dtypes that it supports.
+
+    The other dtypes can't be NaN, so they keep tf2onnx's sum of products.
+    """
     from onnx import TensorProto
     from tf2onnx.onnx_opset.controlflow import Select
 
@@ -101,13 +107,13 @@ def _select(context, node, name, arguments):
     if context.get_dtype(node.output[0]) in narrow:
         Select.version_7(context, node)
         return
-    node.set_attr("handles_nan", True)  # then it makes a `Where`
+    node.set_attr("handles_nan", True)  # makes tf2onnx create a `Where`
     Select.version_9(context, node)
     del node.attr["handles_nan"]
 
 
 def _pad(context, node, name, arguments):
-    """`Pad` whose value has the dtype to which tf2onnx casts the padded tensor."""
+    """Use `Pad`, with the value cast to the dtype to which tf2onnx casts the padded tensor."""
     from onnx import TensorProto
     from tf2onnx.onnx_opset.nn import Pad
 
@@ -118,7 +124,10 @@ def _pad(context, node, name, arguments):
 
 
 def _rfft(context, node, name, arguments):
-    """`DFT` of the last axis: `(..., n)` -> `(..., n // 2 + 1, 2)`, the parts on the last axis."""
+    """Use `DFT` on the last axis: `(..., n)` -> `(..., n // 2 + 1, 2)`.
+
+    The last axis of the result contains the real and the imaginary part.
+    """
     from onnx import TensorProto
     from tf2onnx.onnx_opset.signal import RFFTOp
 
@@ -148,7 +157,7 @@ def _rfft(context, node, name, arguments):
 
 
 def _part_of_complex(index):
-    """Handler of `Real` (0) or `Imag` (1) of the result of `_rfft`: `(..., 2)` -> `(...)`."""
+    """Return a handler for `Real` (0) or `Imag` (1) after `_rfft`: `(..., 2)` -> `(...)`."""
 
     def handler(context, node, name, arguments):
         part = context.make_const(f"{name}__part", _integers(index)).output[0]

@@ -1,10 +1,11 @@
-"""The one graph of a `Pipeline` as an ONNX model, and the files that are packed after it.
+"""Convert a `Pipeline` to an ONNX model with one graph, and pack it with its files.
 
-Inputs: the tensors of `Source.feature_inputs`, such as `source` int32 `(batch, source_time)` and
-`source_length` int32 `(batch,)`; of a file with prefixes also `prefix` int32 `(batch, prefix_time)`
-without end token, of which `prefix_length` int32 `(batch,)` count, 0 for a free text. Outputs: the
-hypotheses, best first, `(batch, beam, ...)`. Any numbers give a well-formed answer; an empty
-batch gives an empty one.
+The inputs of the graph are the tensors of `Source.feature_inputs`, such as `source` int32
+`(batch, source_time)` and `source_length` int32 `(batch,)`. A file with prefixes has two more:
+`prefix` int32 `(batch, prefix_time)`, without end token, and `prefix_length` int32 `(batch,)`, the
+number of ids that count, 0 for an unconstrained text. The outputs are the hypotheses, best first,
+`(batch, beam, ...)`. Any input values give a well-formed answer; an empty batch gives an empty
+answer.
 """
 
 import tempfile
@@ -23,15 +24,15 @@ from keras_bahdanau.exporters.saved_model.served_signatures import (
 from keras_bahdanau.exporters.tracing import traced, weights_of, write_graph
 
 SIGNATURE = "serving_default"
-_OUTPUTS = {  # names of `served_signatures` that inputs of some sources also have
+_OUTPUTS = {  # names in `served_signatures` that some sources use for inputs
     "lengths": "target_lengths",
     "source_length": "alignment_length",
 }
-_STEPS = ("ids", "alignment", "token_log_probs", "token_entropies")  # fields of a result
+_STEPS = ("ids", "alignment", "token_log_probs", "token_entropies")  # fields over time
 
 
 def onnx_bytes(exporter, pipeline, around):
-    """The bytes of the whole file, by an `OnnxExporter`; drafts go into the directory `around`."""
+    """Return the bytes of the whole file for an `OnnxExporter`; `around` is for temporary files."""
     pipeline = exporter.searching(pipeline)
     with tempfile.TemporaryDirectory(dir=around) as directory:
         saved_model = Path(directory, "saved_model")
@@ -43,7 +44,7 @@ def onnx_bytes(exporter, pipeline, around):
 
 
 def _traced(exporter, pipeline):
-    """The traced function of all outputs."""
+    """Trace the function that computes all outputs."""
     inputs, function = pipeline.source.feature_inputs, decode_ids_nbest
     if "prefix" in exporter.signatures:
         inputs, function = {**inputs, "prefix": IDS, "prefix_length": LENGTH}, decode_ids_prefix
@@ -51,7 +52,7 @@ def _traced(exporter, pipeline):
     def answer(pipeline, **tensors):
         rows = tf.shape(tensors[next(iter(pipeline.source.feature_inputs))])[0]
         for name, tensor in tensors.items():
-            if len(tensor.shape) == 1:  # one length per row: fewer are an error
+            if len(tensor.shape) == 1:  # one length per row: a wrong number raises an error
                 tensor = tf.reshape(tensor, [rows])
             tensors[name] = _filled(tensor, rows)
         fields = function(pipeline, aligned=True, **tensors)
@@ -61,20 +62,20 @@ def _traced(exporter, pipeline):
 
 
 def _filled(tensor, rows):
-    """A tensor with a row of zeros if it is empty: runtimes fail on convolutions of no rows."""
+    """Add a row of zeros to a tensor without rows: runtimes fail on convolutions of no rows."""
     missing = tf.maximum(1 - rows, 0)
     shape = tf.concat([[missing], tf.shape(tensor)[1:]], axis=0)
     return tf.concat([tensor, tf.zeros(shape, tensor.dtype)], axis=0)
 
 
 class _NeverEmpty:
-    """A `Pipeline` whose texts have at least one token: old runtimes can't sum an empty axis."""
+    """A `Pipeline` that returns at least one target position: old runtimes can't sum empty axes."""
 
     def __init__(self, pipeline):
         self._pipeline = pipeline
 
     def search_features(self, features, prefix=None):
-        """The `SearchResult` of `Pipeline.search_features`, with at least one target position."""
+        """Return the result of `Pipeline.search_features` with at least one target position."""
         result = self._pipeline.search_features(features, prefix=prefix)
         missing = tf.maximum(1 - tf.shape(result.ids)[2], 0)
 
@@ -89,7 +90,7 @@ class _NeverEmpty:
 
 
 def _axes(pipeline):
-    """Names of the axes of inputs and outputs; of the hypotheses their number."""
+    """Return the axes of inputs and outputs: names, and the number of hypotheses."""
     lists = ("batch", pipeline.search.beam_width)
     tokens = (*lists, "target_time")
     token_fields = ("ids", "token_log_probs", "token_entropies", "token_words", "copied_from")

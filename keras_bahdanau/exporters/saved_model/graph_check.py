@@ -1,4 +1,4 @@
-"""Check of a SavedModel for parts that TensorFlow Serving's stock CPU image rejects."""
+"""Check a SavedModel for parts that TensorFlow Serving's stock CPU image would reject."""
 
 import re
 from pathlib import Path
@@ -21,15 +21,15 @@ _JSON_DTYPES |= {tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.
 
 
 def check_saved_model(directory):
-    """The findings in a SavedModel: a list of `Finding`."""
+    """Check a SavedModel, and return a list of `Finding`."""
     version = newest_version(Path(directory))
     if version is None:
         return [
             Finding(
                 SERVER,
                 "the directory",
-                "holds neither saved_model.pb nor a numbered version",
-                "Give the directory that export_saved_model wrote.",
+                "contains neither saved_model.pb nor a numbered version",
+                "Pass the directory that export_saved_model wrote.",
             )
         ]
     try:
@@ -42,7 +42,7 @@ def check_saved_model(directory):
             Finding(
                 SERVER,
                 "the SavedModel",
-                "has no graph with the tag 'serve', the only one that is loaded",
+                "has no graph with the tag 'serve', which is the only one that a server loads",
                 "Save it with tf.saved_model.save.",
             )
         ]
@@ -50,7 +50,7 @@ def check_saved_model(directory):
 
 
 def _variable_findings(version, graph):
-    """Read each value, since the checkpoint has checksums."""
+    """Yield a `Finding` if a variable can't be read. Reading it verifies its checksum."""
     if not any(node.op == "VarHandleOp" for node in graph.graph_def.node):
         return
     try:
@@ -65,13 +65,13 @@ def _graph_findings(graph):
     signatures = {
         name: signature
         for name, signature in graph.signature_def.items()
-        if not name.startswith("__saved_model_")  # these run at the start, not for requests
+        if not name.startswith("__saved_model_")  # these only run when the model is loaded
     }
     if not signatures:
         yield Finding(
             SERVER,
             "the SavedModel",
-            "has no signature: no request can be sent to it",
+            "has no signature, so it can't answer requests",
             "Save it with `signatures`.",
         )
     harmful = set()
@@ -85,13 +85,13 @@ def _graph_findings(graph):
         yield Finding(
             SERVER,
             operation,
-            "is no operation of TensorFlow or tensorflow-text: the model does not load",
-            "Write that step with TensorFlow operations.",
+            "is not an operation of TensorFlow or tensorflow-text: the model does not load",
+            "Rewrite that step with TensorFlow operations.",
         )
 
 
 def _signature_findings(name, signature):
-    """Findings in the inputs and outputs."""
+    """Yield each `Finding` in the inputs and outputs of a signature."""
     for kind, tensors in (("input", signature.inputs), ("output", signature.outputs)):
         for key, tensor in sorted(tensors.items()):
             yield from _tensor_findings(kind, tensor, f"{kind} {key!r} of signature {name!r}")
@@ -102,7 +102,7 @@ def _tensor_findings(kind, tensor, subject):
         yield Finding(
             SERVER,
             subject,
-            "is not one dense tensor, but ragged, sparse or unnamed: no request can carry it",
+            "is ragged, sparse or unnamed instead of dense: a request can't contain it",
             "Use a padded tensor and its lengths.",
         )
         return
@@ -111,17 +111,17 @@ def _tensor_findings(kind, tensor, subject):
         yield Finding(
             BATCHING,
             subject,
-            f"has the shape {tuple(shape)}, whose first axis is not the batch",
-            "Make it (None, ...), one entry for each row.",
+            f"has the shape {tuple(shape)}, but the first axis must be the batch",
+            "Change it to (None, ...), with one entry for each row.",
         )
     if kind == "output" and dtype not in _JSON_DTYPES:
         yield Finding(
-            REST, subject, f"is {dtype.name}, which JSON can't carry", "Cast it to float32."
+            REST, subject, f"is {dtype.name}, which JSON does not support", "Cast it to float32."
         )
 
 
-GUARD = "rows_of_a_request"  # scope of operations that reject a request before reading its rows
-_MARK = "_XlaMustCompile"  # of a function traced with `jit_compile=True`
+GUARD = "rows_of_a_request"  # scope of operations that reject requests
+_MARK = "_XlaMustCompile"  # marks a function traced with `jit_compile=True`
 # The operations that tensorflow-text registers; the server links the same library.
 _TEXT = """
 CaseFoldUTF8 ConstrainedSequence FastBertNormalize FastWordpieceTokenizeWithOffsets
@@ -136,44 +136,44 @@ TFText>PhraseDetokenize TFText>RoundRobinGenerateMasks TFText>RoundRobinTrim
 TFText>Utf8Binarize TFText>WhitespaceTokenizeWithOffsetsV2 TokenizerFromLogits
 UnicodeScriptTokenizeWithOffsets WhitespaceTokenizeWithOffsets WordpieceTokenizeWithOffsets
 """
-# `tf.raw_ops` has only TensorFlow's own operations, even if this process has loaded others.
+# `tf.raw_ops` contains only TensorFlow's operations, even if this process has loaded others.
 KNOWN = frozenset(dir(tf.raw_ops)) | frozenset(_TEXT.split())
 
 
 class Harm(NamedTuple):
-    """The reason why a known operation must not be in a signature, and the remedy."""
+    """Why a known operation must not be in a signature, and what to do about it."""
 
     why: str
     remedy: str
 
 
 _ON_GPU_ONLY = Harm(
-    "runs on a GPU only, and the stock server has none",
+    "only runs on a GPU, and the stock server has none",
     "Trace the export with `use_cudnn=False` on every recurrent layer.",
 )
 _COMPILED = Harm(
-    "needs the XLA compiler, which the server switches off: each request fails",
+    "needs the XLA compiler, which the server disables: each request would fail",
     "Trace the export without `jit_compile=True`.",
 )
 _PYTHON = Harm(
     "calls a Python function, and the server has no Python",
-    "Write that step with TensorFlow operations.",
+    "Rewrite that step with TensorFlow operations.",
 )
 _RANDOM = Harm(
-    "draws random numbers: the same request gets another answer each time",
+    "draws random numbers: the same request gets a different answer each time",
     "Trace the export with `training=False`, and search without sampling.",
 )
 _RAISES = Harm(
-    "may raise, and one failing row fails all the requests of its batch",
-    "Give a well-formed answer for every input instead.",
+    "may raise an error, and one failing row fails all requests in its batch",
+    "Return a well-formed answer for every input instead.",
 )
 _WRITES = Harm(
-    "writes to a variable or a table, which requests would change for each other",
+    "writes to a variable or a table: requests would affect each other",
     "Keep the state in the signature's inputs and outputs.",
 )
 _FILES = Harm(
-    "reads or writes files of the server, or its log, at each request",
-    "Keep to the tensors of the request, and read files before the export.",
+    "reads or writes files or the log of the server with each request",
+    "Use only the tensors of the request, and read files before the export.",
 )
 _HARMFUL = {
     "(Cudnn|Nccl).*": _ON_GPU_ONLY,
@@ -193,20 +193,20 @@ _HARMFUL = {
 
 
 def harm_of(operation):
-    """The `Harm` of an operation in a signature, or None."""
+    """Return the `Harm` that an operation does in a signature, or None."""
     harms = (harm for names, harm in _HARMFUL.items() if re.fullmatch(names, operation))
     return next(harms, None)
 
 
 def all_operations(graph):
-    """The names of all operations of a `GraphDef` and its functions, without calls of these."""
+    """Return the names of all operations in a `GraphDef` and its functions, except calls."""
     functions = graph.library.function
     nodes = [*graph.node, *(node for function in functions for node in function.node_def)]
     return {node.op for node in nodes} - {function.signature.name for function in functions}
 
 
 def reached_operations(graph, signature):
-    """Names of the operations that a request to a signature runs: ancestors of the outputs."""
+    """Return the names of the operations that a request to a signature runs."""
     outputs = [name for tensor in signature.outputs.values() for name in _tensor_names(tensor)]
     waiting = _ancestors(graph.node, outputs)
     uncalled = {function.signature.name: function for function in graph.library.function}
@@ -224,7 +224,7 @@ def reached_operations(graph, signature):
 
 
 def _tensor_names(tensor):
-    """The tensors of a `TensorInfo`."""
+    """Return the names of the tensors in a `TensorInfo`."""
     encoding = tensor.WhichOneof("encoding")
     if encoding == "coo_sparse":
         return [name for _, name in tensor.coo_sparse.ListFields()]
@@ -233,7 +233,7 @@ def _tensor_names(tensor):
 
 
 def _ancestors(nodes, tensors):
-    """List of the nodes that these tensors depend on."""
+    """Return a list of the nodes that these tensors depend on."""
     unseen = {node.name: node for node in nodes}
     waiting, ancestors = list(tensors), []
     while waiting:
@@ -245,7 +245,7 @@ def _ancestors(nodes, tensors):
 
 
 def calls(node):
-    """Names of the functions that a node may call."""
+    """Return the names of the functions that a node may call."""
     values = node.attr.values()
     lists = [function.name for value in values for function in value.list.func]
     return {node.op, *lists, *(value.func.name for value in values)}

@@ -1,4 +1,4 @@
-"""Memory and work of a graph, from the shapes of its tensors: bounds for any machine."""
+"""Bounds for the memory and work of a graph on any machine, from the shapes of its tensors."""
 
 import functools
 import math
@@ -10,7 +10,7 @@ from keras_bahdanau.exporters.saved_model.graph_check import calls
 
 _BYTES = 4  # bytes of a float32 or int32
 _LOOPS = {"StatelessWhile", "While"}
-# operations that run each of their functions at most once
+# operations that call each of their functions at most once
 _CALLS = {
     *("Case", "If", "PartitionedCall"),
     *("StatefulPartitionedCall", "StatelessCase", "StatelessIf"),
@@ -23,7 +23,7 @@ _NOTHING_NEW = {
 }
 _NO_WORK = {*_NOTHING_NEW, "Const", "Placeholder"}
 _READ_A_PART = re.compile("(Resource)?Gather.*|(Strided)?Slice|Shape|Size|TensorListGetItem")
-# the summed axis of the second factor, transposed or not
+# the axes of the second factor that are summed over: (flag, if transposed, if not)
 _PRODUCTS = {
     "MatMul": ("transpose_b", slice(1, 2), slice(0, 1)),
     **dict.fromkeys(
@@ -34,7 +34,7 @@ _PRODUCTS = {
     "DepthwiseConv2dNative": ("", None, slice(0, 2)),
 }
 _STEPS = {"FusedBatchNormV3": 4, "LogSoftmax": 5, "Softmax": 5}
-# operations with more work than their numbers suggest
+# operations that do more work than the sizes of their tensors suggest
 _UNKNOWN = re.compile(
     r"MatMul|Conv(\d[Dd]|$)|Dilation2D|FFT|Pool|Solve|Cholesky|Determinant|Inverse|Svd|Eig|Qr$|"
     "^Lu$|^Matrix(Exponential|Logarithm|SquareRoot)|^Xla"
@@ -42,26 +42,34 @@ _UNKNOWN = re.compile(
 
 
 class Unbounded(ValueError):
-    """Work without a bound that follows from the shapes of a graph."""
+    """Error: the shapes in a graph give no bound for its work."""
 
 
 def graph_bytes(graph, unknown):
-    """Bytes of all tensors of a graph; a loop's body counts once, its lists for all iterations."""
+    """Return the size in bytes of all tensors in a graph.
+
+    The body of a loop counts once, but its lists count for all iterations.
+    """
     return _total(graph, unknown, _bytes, lambda *_: 1)
 
 
 def graph_operations(graph, unknown):
-    """Most scalar operations of a graph; `Unbounded` without a known bound.
+    """Return the maximum number of scalar operations in a graph.
 
-    A matrix product or convolution counts its multiplications and additions; any other operation
-    one for each number of its inputs or outputs, whichever are more; a softmax, a normalization, a
-    sort and a Fourier transform some steps each. Loops run their most iterations.
+    A matrix product or convolution counts as its multiplications and additions. Any other operation
+    counts one for each element of its inputs or of its outputs, whichever are more; for softmax,
+    normalization, sorting and Fourier transforms, each element counts several times. Loops run for
+    their maximum number of iterations. Raises `Unbounded` if no bound is known.
     """
     return _total(graph, unknown, _operations, _runs)
 
 
 def _total(graph, unknown, cost, runs):
-    """Sum of `cost(part, node)`, and of a function's `runs(parts, part, node, name)` times."""
+    """Sum `cost(part, node)` over all nodes.
+
+    A node that calls a function adds the total of the function, times
+    `runs(parts, part, node, name)`.
+    """
     parts = {None: _Part(graph.node, (), (), unknown)}
     for function in graph.library.function:
         arguments = [argument.name for argument in function.signature.input_arg]
@@ -84,7 +92,7 @@ def _total(graph, unknown, cost, runs):
 
 
 class _Part:
-    """The nodes of a graph, or of one of its functions, and the shapes of their tensors."""
+    """The nodes of a graph or of one of its functions, with the shapes of their tensors."""
 
     def __init__(self, nodes, arguments, shapes, unknown):
         self.nodes = {node.name: node for node in nodes}
@@ -102,15 +110,15 @@ class _Part:
         }
 
     def outputs(self, node):
-        """Shapes of the tensors that a node makes."""
+        """Return the shapes of the tensors that a node outputs."""
         return self._shapes[node.name]
 
     def inputs(self, node):
-        """Shapes of the tensors that a node reads."""
+        """Return the shapes of the tensors that a node reads."""
         return [self._shapes[name][index] for name, index in _tensors(node)]
 
     def constant(self, tensor):
-        """Value of a tensor that is computed from constants only; None for any other."""
+        """Return the value of a tensor if it is computed from constants only, else None."""
         name, index = _tensor(tensor)
         waiting, made_of = [name], {}
         while waiting:
@@ -132,25 +140,25 @@ class _Part:
 
 
 def _tensors(node):
-    """List of the tensors that a node reads: see `_tensor`."""
+    """Return a list of the tensors that a node reads: see `_tensor`."""
     return [_tensor(name) for name in node.input if not name.startswith("^")]
 
 
 def _tensor(name):
-    """(node, number of its output) of "node", "node:1" and, in a function, "node:output:1"."""
+    """Return (node, index of its output) for "node", "node:1" or, in functions, "node:output:1"."""
     node, *suffix = name.split(":")
     return node, int(suffix[-1]) if suffix else 0
 
 
 def _bytes(part, node):
-    """Bytes of the tensors that a node makes."""
+    """Return the size in bytes of the tensors that a node outputs."""
     if node.op in _NOTHING_NEW:
         return 0
     return sum(_BYTES * math.prod(shape or ()) for shape in part.outputs(node))
 
 
 def _runs(parts, part, node, called):
-    """Most times that a node runs a function: a loop runs its body once per iteration."""
+    """Return how often a node runs a function at most: a loop runs its body in each iteration."""
     if node.op in _CALLS or node.op == called:
         return 1
     if node.op in _LOOPS:
@@ -159,14 +167,14 @@ def _runs(parts, part, node, called):
         if rounds is not None:
             return int(rounds) + (called == condition)
     raise Unbounded(
-        "Each loop of a model must have `maximum_iterations`, a number that the lengths of its "
-        f"batch give, for its work to have a bound. Received: {node.op} {node.name!r} without. "
-        "Give it to `while_loop`."
+        "For a bound on its work, each loop in a model must have `maximum_iterations`, a number "
+        f"that follows from the lengths in the batch. Received: {node.op} {node.name!r}, which has "
+        "none. Pass it to `while_loop`."
     )
 
 
 def _has_limit(condition):
-    """True if a loop's condition compares its first arguments: iteration and their limit."""
+    """Return True if a loop's condition compares its first arguments: the iteration, its limit."""
     return any(
         node.op == "Less" and list(node.input) == condition.arguments[:2]
         for node in condition.nodes.values()
@@ -174,14 +182,14 @@ def _has_limit(condition):
 
 
 def _operations(part, node):
-    """Operations of one run of a node, without those of its functions."""
+    """Return the number of operations in one run of a node, without the functions it calls."""
     if node.op in _NO_WORK:
         return 0
     outputs, inputs = part.outputs(node), part.inputs(node)
     if None in outputs or None in inputs:
         raise Unbounded(
-            "Each tensor of a model must have a known number of axes, for its work to have a "
-            f"bound. Received: {node.op} {node.name!r}. Set its shape."
+            "For a bound on its work, each tensor in a model must have a known number of axes. "
+            f"Received: {node.op} {node.name!r}. Set its shape."
         )
     made = sum(map(math.prod, outputs))
     if node.op == "Einsum":
@@ -195,7 +203,7 @@ def _operations(part, node):
 
 
 def _summed(equation, inputs):
-    """Size of the axes that an equation such as "ab,bc->ac" sums over."""
+    """Return the size of the axes that an equation such as "ab,bc->ac" sums over."""
     terms, result = equation.split("->")
     sizes = {}
     for term, shape in zip(terms.split(","), inputs, strict=True):
@@ -206,7 +214,7 @@ def _summed(equation, inputs):
 
 
 def _steps(node, inputs, outputs):
-    """Operations of a node on each of its numbers."""
+    """Return the number of operations of a node for each of its elements."""
     if node.op == "TopKV2":  # a heap of the k best
         return 1 + outputs[0][-1].bit_length()
     if node.op == "RFFT":  # n log n
@@ -217,8 +225,8 @@ def _steps(node, inputs, outputs):
         return math.prod(node.attr["ksize"].list.i)
     if _UNKNOWN.search(node.op):
         raise Unbounded(
-            "The work of each operation of a model must be known, for it to have a bound. "
-            f"Received: {node.op} {node.name!r}. Write it with products of matrices, convolutions "
-            "or operations on each number."
+            "For a bound on its work, the work of each operation in a model must be known. "
+            f"Received: {node.op} {node.name!r}. Rewrite it with matrix products, convolutions or "
+            "elementwise operations."
         )
     return _STEPS.get(node.op, 1)

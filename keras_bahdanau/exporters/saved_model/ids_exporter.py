@@ -1,4 +1,4 @@
-"""SavedModels without text operations: features in, ids out, for servers of any language."""
+"""The format `saved-model-ids`: SavedModels without text operations, from features to ids."""
 
 import dataclasses
 
@@ -11,10 +11,11 @@ from keras_bahdanau.files.integrity import Damage
 
 
 class IdsSavedModelExporter(SavedModelExporter):
-    """SavedModels for clients that split text themselves, in Java, Go, Rust or Triton.
+    """SavedModels for clients that tokenize text themselves, such as in Java, Go, Rust or Triton.
 
-    The graph has no operation of tensorflow-text. The SentencePiece models are in `assets.extra`,
-    and `card.json` there names each side's. The signatures: see `served_signatures.served_ids`.
+    The graph contains no operation of tensorflow-text. The SentencePiece models are in
+    `assets.extra`, where `card.json` contains the name of the model for each side. For the
+    signatures, see `served_signatures.served_ids`.
 
     Example:
         >>> export(IdsSavedModelExporter(), translator, "models/en-de-ids")
@@ -23,7 +24,7 @@ class IdsSavedModelExporter(SavedModelExporter):
     purpose = "clients that split text themselves"
     artefact = "SavedModel of ids"
     text_operations = False
-    pads_requests = True  # lets clients send rows of any width
+    pads_requests = True  # clients may send rows of any width
     target_length = "length"
 
     @classmethod
@@ -45,7 +46,7 @@ class IdsSavedModelExporter(SavedModelExporter):
 
     def compared(self, pipeline):
         search = pipeline.search
-        writes = search.write_unknown or search.replace_unknown  # clients copy, not the graph
+        writes = search.write_unknown or search.replace_unknown  # the client copies, not the graph
         search = dataclasses.replace(search, replace_unknown=False, write_unknown=writes)
         return pipeline.searching(search)
 

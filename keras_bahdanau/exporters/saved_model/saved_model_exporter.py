@@ -1,4 +1,4 @@
-"""SavedModels as a format: text in, text out, for TensorFlow Serving."""
+"""The format `saved-model`: SavedModels for TensorFlow Serving that map text to text."""
 
 import dataclasses
 import itertools
@@ -30,11 +30,11 @@ from keras_bahdanau.exporters.saved_model.version_card import (
 )
 from keras_bahdanau.search import SearchOptions
 
-SIGNATURES = ("prefix", "alignments")  # in addition to those of every version
+SIGNATURES = ("prefix", "alignments")  # optional signatures
 
 
 class VersionFormat(Exporter):
-    """Base of SavedModels of pipelines and of Keras models: numbered versions."""
+    """What SavedModels of pipelines and of Keras models have in common: numbered versions."""
 
     purpose = "TensorFlow Serving"
     artefact = "SavedModel"
@@ -53,8 +53,8 @@ class VersionFormat(Exporter):
             find_library()
         except RuntimeError as error:
             raise ValueError(
-                "A SavedModel is compared with Keras in TensorFlow's C library before it is "
-                f"published. {error} LiteRT files can be exported everywhere."
+                "An export to a SavedModel needs TensorFlow's C library, to compare the model with "
+                f"Keras. {error} An export to LiteRT works everywhere."
             ) from None
 
     def destination(self, path):
@@ -78,21 +78,21 @@ class VersionFormat(Exporter):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SavedModelExporter(VersionFormat):
-    """The format of `export_saved_model` for pipelines."""
+    """The format `saved-model` for pipelines; its fields are settings of `export_saved_model`."""
 
     max_source_length: int | None = None
     signatures: tuple = ()
 
-    text_operations = True  # the graph has operations of tensorflow-text
-    pads_requests = False  # a padding server crashes on two requests of different rank
-    target_length = "target_length"  # name of an output with the alignment
+    text_operations = True  # the graph contains operations of tensorflow-text
+    pads_requests = False  # a server that pads crashes on requests of different rank
+    target_length = "target_length"  # name of the output with the length of the target
 
     def __post_init__(self):
-        SearchOptions(max_source_length=self.max_source_length)  # which checks it
+        SearchOptions(max_source_length=self.max_source_length)  # checks the value
         if not set(self.signatures) <= set(SIGNATURES):
             raise ValueError(
-                f"`signatures` of a SavedModel must be some of {', '.join(map(repr, SIGNATURES))}, "
-                f"besides those that all have. Received: signatures={self.signatures!r}"
+                "`signatures`, which are added to those of every SavedModel, must be among "
+                f"{', '.join(map(repr, SIGNATURES))}. Received: signatures={self.signatures!r}"
             )
 
     @classmethod
@@ -102,16 +102,16 @@ class SavedModelExporter(VersionFormat):
 
     def require(self, pipeline):
         super().require(pipeline)
-        self.resources(pipeline)  # or fail now if tensorflow-text is not installed
+        self.resources(pipeline)  # fails now if tensorflow-text is not installed
 
     def served(self, pipeline):
-        """Signatures: dictionary from a name to (function, its arguments)."""
+        """Return the signatures: a dictionary from names to (function, its arguments)."""
         from keras_bahdanau.exporters.saved_model.served_signatures import served
 
         return served(pipeline, self.signatures)
 
     def examples(self, pipeline):
-        """Values of all arguments of the signatures, for the warm-up: two rows."""
+        """Return two rows of values for each argument of the signatures, for the warm-up."""
         source = pipeline.source
         return {
             **source.feature_requests(source.batch(source.examples)),
@@ -121,11 +121,11 @@ class SavedModelExporter(VersionFormat):
         }
 
     def resources(self, pipeline):
-        """List of `tf.Module` that the graph reads."""
+        """Return a list of the `tf.Module` objects that the graph uses."""
         return [*pipeline.source.resources, pipeline.target.graph]
 
     def extra_files(self, pipeline):
-        """Dictionary from a name in `assets.extra` to the bytes of an additional file."""
+        """Return additional files for `assets.extra`: a dictionary from names to bytes."""
         return {}
 
     def write(self, pipeline, path):
@@ -137,13 +137,13 @@ class SavedModelExporter(VersionFormat):
         write_version(self, pipeline.searching(options), path)
 
     def answers(self, path, pipeline, inputs):
-        """Answers to single inputs, in batches of 64, and in another order; and lists."""
+        """Return answers to single inputs, to batches of 64 in two orders, and lists."""
         from keras_bahdanau.exporters.cpp_loader import timed_in_clean_process
         from keras_bahdanau.exporters.saved_model.version import warmup_requests
 
         requested = self._requests(pipeline, inputs)
         warmup = warmup_requests(self, pipeline)
-        requests = (  # created one by one: files are large
+        requests = (  # created one at a time: files are large
             (name, self.request(pipeline, [inputs[row] for row in rows], prefixes))
             for name, rows, prefixes in requested
         )
@@ -165,7 +165,7 @@ class SavedModelExporter(VersionFormat):
         return Answers(received, alone, longest_source=self.max_source_length, lists=lists)
 
     def _requests(self, pipeline, inputs):
-        """List of (name of a signature, row numbers, their prefixes or None), one per request."""
+        """Return a list of requests: (name of a signature, row numbers, prefixes or None)."""
         aligned, nbest, prefix = (
             self.signature(pipeline, kind) for kind in ("with_alignment", "nbest", "prefix")
         )
@@ -181,29 +181,29 @@ class SavedModelExporter(VersionFormat):
         return requested
 
     def signature(self, pipeline, kind):
-        """Name of the signature of a kind: "with_alignment", "nbest" or "prefix"."""
+        """Return the name of a signature; `kind` is "with_alignment", "nbest" or "prefix"."""
         return f"{pipeline.verb}_{kind}"
 
     def request(self, pipeline, inputs, prefixes=None):
-        """Arguments of a request: inputs, and prefixes of their texts."""
+        """Return the arguments of a request with these inputs and prefixes."""
         request = pipeline.source.requests(inputs)
         if prefixes is not None:
             request["prefix"] = [prefix.encode() for prefix in prefixes]
         return request
 
     def read(self, pipeline, result):
-        """The `Answer` of each row of a result; not all signatures give an alignment."""
+        """Yield the `Answer` in each row of a result; not all signatures return alignments."""
         for row, text in enumerate(self.texts(pipeline, result)):
             tokens = _token_fields(result, self.target_length, row)
             confidence = float(result["confidence"][row])
             yield Answer(text, float(result["score"][row]), *tokens, confidence=confidence)
 
     def texts(self, pipeline, result):
-        """The texts of a result: a list of strings."""
+        """Return the texts in a result, a list of strings."""
         return [text.decode("utf-8", "replace") for text in result[pipeline.noun]]
 
     def read_lists(self, pipeline, result):
-        """A list of `Answer` for each row of a result, without the empty entries at its end."""
+        """Yield a list of `Answer` for each row of a result, without empty entries at the end."""
         from keras_bahdanau.search.beam import IMPOSSIBLE
 
         lists = self.listed_texts(pipeline, result), result["scores"], result["confidences"]
@@ -220,7 +220,7 @@ class SavedModelExporter(VersionFormat):
             yield [first, *(answer for answer in hypotheses if answer.score > IMPOSSIBLE)]
 
     def listed_texts(self, pipeline, result):
-        """All texts of each row: a list of lists of strings."""
+        """Return all texts of each row, a list of lists of strings."""
         rows = result[f"{pipeline.noun}s"]
         return [[text.decode("utf-8", "replace") for text in row] for row in rows]
 
@@ -246,13 +246,13 @@ class SavedModelExporter(VersionFormat):
 
 
 def _describe_files(card):
-    if "sha256" not in card:  # of version 0.1.0
+    if "sha256" not in card:  # the card is from version 0.1.0
         return "the card has no sha256 of the files: damage to them may not be found"
-    return f"{len(card['sha256'])} files, each with the sha256 of the card"
+    return f"{len(card['sha256'])} files, each with the sha256 in the card"
 
 
 def describe_limits(card):
-    """Lines of text with the limits of a request, if the card has them (not in 0.1.0)."""
+    """Yield a line with the limits of a request; cards of version 0.1.0 lack them."""
     if "max_rows" not in card:
         return
     work = "no known number of"
@@ -260,15 +260,16 @@ def describe_limits(card):
         work = f"{card['max_batch_operations'] / 1e9:,.1f} billion"
     in_bytes = f" or {card['max_source_bytes']:,} bytes" if "max_source_bytes" in card else ""
     yield (
-        f"limits: {card['max_rows']} rows; a source is cut at {card['max_source_length']:,} "
-        f"positions{in_bytes}, a given target at {card['max_target_length']:,} tokens; "
+        f"limits: {card['max_rows']} rows; a source is truncated after "
+        f"{card['max_source_length']:,} positions{in_bytes}, a given target after "
+        f"{card['max_target_length']:,} tokens; "
         f"{card['max_batch_bytes'] / 1e6:,.0f} MB beside the loaded model and "
         f"{work} operations suffice for any batch"
     )
 
 
 def _token_fields(result, length, row, *rank):
-    """The alignment, log-probabilities and entropies of a text; none if the result has none."""
+    """Return (alignment, log-probabilities, entropies) of a text; () if the result has none."""
     if "alignment" not in result:
         return ()
     sources, targets = result["source_length"][row], result[length][(row, *rank)]
@@ -278,6 +279,6 @@ def _token_fields(result, length, row, *rank):
 
 
 def _batches(count, step):
-    """Row numbers in batches of `BATCH`, the last batch filled up with the first rows."""
+    """Return row numbers in batches of `BATCH`; the first rows fill up the last batch."""
     rows = itertools.cycle(range(count)[::step])
     return [list(itertools.islice(rows, BATCH)) for _ in range(-(-count // BATCH))]

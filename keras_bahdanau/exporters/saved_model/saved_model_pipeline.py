@@ -1,4 +1,4 @@
-"""A SavedModel used as a `Pipeline`: many inputs in batches, without Python TensorFlow."""
+"""Use a SavedModel like a `Pipeline`: decode many inputs in batches, without Python TensorFlow."""
 
 from pathlib import Path
 
@@ -12,13 +12,15 @@ from keras_bahdanau.pipelines.translation import Translation
 
 
 class SavedModelPipeline:
-    """A version by `export_saved_model` in TensorFlow's C++ loader, as in a server.
+    """A version that `export_saved_model` wrote, in TensorFlow's C++ loader, as in a server.
 
-    Only for a process that has not imported `tensorflow`: see `SavedModelSession`. Inputs are
-    texts, or the content of files; the search is that of the export. Threads may share it, and run
-    concurrently. Raises `Damage` if its card is invalid; RuntimeError if Python TensorFlow is
-    imported, or the version can't be loaded; ValueError without a card or a signature of one tensor
-    of strings.
+    The process must not have imported `tensorflow`: see `SavedModelSession`. Inputs are texts, or
+    the content of files; the search is fixed by the export. Threads may share an object, and run
+    concurrently.
+
+    Raises `Damage` if the card is invalid. Raises RuntimeError if Python TensorFlow is imported, or
+    if the version can't be loaded. Raises ValueError if there is no card, or no signature that
+    reads a single tensor of strings.
     """
 
     def __init__(self, path):
@@ -28,7 +30,7 @@ class SavedModelPipeline:
         signature = self._session.signatures.get(self._signature)
         if signature is None or [spec.dtype for spec in signature.inputs.values()] != [object]:
             raise ValueError(
-                "A SavedModel must have its card, and a signature that takes texts or files. "
+                "A SavedModel must have its card, and a signature that reads texts or files. "
                 f"Received: path={str(path)!r} with {sorted(self._session.signatures)}. Export "
                 "it again, with --format saved-model."
             )
@@ -37,22 +39,22 @@ class SavedModelPipeline:
         (self._text,) = _TEXTS & {*signature.outputs}
 
     def check(self, name, inputs):
-        """Raise an error unless all are texts, bytes or paths of readable files other than FLAC."""
+        """Raise an error unless all inputs are texts, bytes or paths of files other than FLAC."""
         reads_files = self.card.get("inputs") == "files"
         for content in inputs:
             if not isinstance(content, str | bytes | Path):
                 raise TypeError(
-                    f"`{name}` must hold texts, or files. Received: an item of type "
+                    f"`{name}` must contain texts or files. Received: an item of type "
                     f"{type(content).__name__}."
                 )
             if reads_files and content_of(content, len(_FLAC)) == _FLAC:
                 raise ValueError(
-                    f"A SavedModel of recordings reads WAV files. Received: `{name}` with FLAC. "
-                    "Convert it, or give the .keras file."
+                    f"A SavedModel of a speech model reads WAV files. Received: `{name}` with "
+                    "FLAC. Convert it, or use the .keras file."
                 )
 
     def decode(self, inputs, batch_size=64, search=None):
-        """The best text for each input, strings, bytes or paths: a list of `Translation`."""
+        """Return the best text for each input (string, bytes or path), a list of `Translation`."""
         inputs = [source.encode() if isinstance(source, str) else source for source in inputs]
         size = min(batch_size, self.card.get("max_rows", batch_size))
         results = [None] * len(inputs)
@@ -68,7 +70,7 @@ class SavedModelPipeline:
         return results
 
     def _read(self, row):
-        """The `Translation` of one row of an answer."""
+        """Return the `Translation` in one row of an answer."""
         source_time, target_time = int(row["source_length"]), int(row["target_length"])
         return Translation(
             text=row[self._text].decode(),
@@ -82,7 +84,7 @@ class SavedModelPipeline:
         )
 
     def _probabilities(self, row, target_time):
-        """The fields that versions of 0.1.0 lack."""
+        """Return the fields that versions exported with 0.1.0 lack."""
         if "confidence" not in row:
             return {}
         return {
@@ -93,10 +95,10 @@ class SavedModelPipeline:
         }
 
 
-_FLAC = b"fLaC"  # first bytes of its files
-_TEXTS = {"translation", "text"}  # names of the text, by the kind of the source
+_FLAC = b"fLaC"  # first bytes of a FLAC file
+_TEXTS = {"translation", "text"}  # possible names of the output with the text
 
 
 def _content(source):
-    """The bytes of an input."""
+    """Return the bytes of an input."""
     return source.read_bytes() if isinstance(source, Path) else source

@@ -1,10 +1,10 @@
 """Signatures of a SavedModel: functions of a `Pipeline`, ready to be traced.
 
-Every output's first axis is the batch, and every function is total: any bytes or numbers give a
+The first axis of every output is the batch. Every function is total: any bytes or numbers give a
 well-formed answer, since one failing row would fail all requests that a server has merged into the
-batch. So a row that is too long is cut, by itself, and marked in the output `truncated`,
-bool `(batch,)`: an input of more than `max_source_length` positions, or a target or prefix of more
-than `max_length` tokens. `answer_fields` describes the other outputs.
+batch. So a row that is too long (an input of more than `max_source_length` positions, or a target
+or prefix of more than `max_length` tokens) is truncated without affecting other rows, and marked in
+the output `truncated`, bool `(batch,)`. `answer_fields` describes the other outputs.
 """
 
 import functools
@@ -34,9 +34,10 @@ LENGTH = tf.TensorSpec((None,), tf.int32)
 
 
 def decode(pipeline, **inputs):
-    """A request -> the best text, `score`, `confidence` and `truncated`, all `(batch,)`.
+    """Return the best text for each input.
 
-    The name of the text, a string, is the pipeline's noun, such as `translation`.
+    The outputs are the text, `score`, `confidence` and `truncated`, all `(batch,)`. The name of the
+    text, a string tensor, is the pipeline's noun, such as `translation`.
     """
     inputs, features, truncated = _cut(pipeline, inputs)
     result = pipeline.search_features(features)
@@ -50,11 +51,11 @@ def decode(pipeline, **inputs):
 
 
 def decode_with_alignment(pipeline, **inputs):
-    """The outputs of `decode`, and an alignment.
+    """Return the outputs of `decode`, and the alignment of the best text.
 
-    `source_tokens` `(batch, source_time)` and `target_tokens` `(batch, target_time)` strings, ""
-    after `source_length` and `target_length`; `finished` bool `(batch,)`; `alignment` float32
-    `(batch, target_time, source_time)`.
+    The additional outputs are `source_tokens` `(batch, source_time)` and `target_tokens`
+    `(batch, target_time)`, strings that are "" after `source_length` and `target_length`;
+    `finished`, bool `(batch,)`; and `alignment`, float32 `(batch, target_time, source_time)`.
     """
     inputs, features, truncated = _cut(pipeline, inputs)
     result = pipeline.search_features(features)
@@ -76,12 +77,15 @@ def decode_with_alignment(pipeline, **inputs):
 
 
 def decode_nbest(pipeline, aligned=False, **inputs):
-    """A request -> texts, such as `translations`, `scores`, `confidences`, `finished`.
+    """Return all texts of each beam, best first.
 
-    All are `(batch, beam)`. With `aligned` there are also `source_tokens` `(batch, source_time)`
-    and `source_length` `(batch,)` as in `decode_with_alignment`; `target_tokens` strings,
-    `token_log_probs`, `token_entropies` and `token_words` `(batch, beam, target_time)`, of which
-    `target_lengths` int32 `(batch, beam)` count; and `alignment` float32
+    The outputs are the texts, such as `translations`, `scores`, `confidences` and `finished`, all
+    `(batch, beam)`.
+
+    If `aligned` is True, there are also `source_tokens` `(batch, source_time)` and `source_length`
+    `(batch,)`, as in `decode_with_alignment`; `target_tokens` (strings), `token_log_probs`,
+    `token_entropies` and `token_words`, all `(batch, beam, target_time)`, of which the first
+    `target_lengths`, int32 `(batch, beam)`, count; and `alignment`, float32
     `(batch, beam, target_time, source_time)`.
     """
     inputs, features, truncated = _cut(pipeline, inputs)
@@ -90,7 +94,10 @@ def decode_nbest(pipeline, aligned=False, **inputs):
 
 
 def decode_prefix(pipeline, prefix, aligned=False, **inputs):
-    """The same for texts that begin with `prefix`, strings `(batch,)`; "" for any text."""
+    """Return the outputs of `decode_nbest` for texts that begin with a prefix.
+
+    `prefix` contains strings, `(batch,)`; "" allows any text.
+    """
     inputs, features, truncated = _cut(pipeline, inputs)
     ids, longer = _split_prefix(pipeline, prefix)
     result = pipeline.search_features(features, prefix=ids)
@@ -98,10 +105,11 @@ def decode_prefix(pipeline, prefix, aligned=False, **inputs):
 
 
 def score_pair(pipeline, target, **inputs):
-    """The score of a given text `target`: `score` float32, `length` int32, all `(batch,)`.
+    """Score a given text, `target`.
 
-    Also the `confidence`, and for each token `target_tokens` strings, `token_log_probs`,
-    `token_entropies` and `token_words` `(batch, target_time)`, of which `length` count.
+    The outputs are `score` float32, `length` int32 and `confidence` float32, all `(batch,)`. For
+    each token there are `target_tokens` (strings), `token_log_probs`, `token_entropies` and
+    `token_words`, all `(batch, target_time)`, of which the first `length` count.
     """
     _, features, truncated = _cut(pipeline, inputs)
     target, longer = graph_cut_to_bytes(target, byte_limit(pipeline.search.max_length))
@@ -111,11 +119,12 @@ def score_pair(pipeline, target, **inputs):
 
 
 def decode_ids(pipeline, **inputs):
-    """For clients with the vocabularies: features in, ids out.
+    """Return the ids of the best hypothesis, for clients that have the vocabularies.
 
-    Gives `ids` `(batch, target_time)`, `length`, `score`, `finished`, ... `(batch,)`. For text the
-    features are `source` int32 `(batch, source_time)` and `source_length` int32 `(batch,)`, since a
-    server pads with a row's first id. Ids outside the vocabulary count as unknown.
+    The outputs are `ids` `(batch, target_time)`, and `length`, `score`, `finished`, ... `(batch,)`.
+    The features of text are `source` int32 `(batch, source_time)` and `source_length` int32
+    `(batch,)`, which is necessary because a server pads a row with its first id. Ids outside the
+    vocabulary count as unknown.
     """
     features, truncated = _cut_features(pipeline, inputs)
     result = pipeline.search_features(features)
@@ -123,7 +132,10 @@ def decode_ids(pipeline, **inputs):
 
 
 def decode_ids_with_alignment(pipeline, **inputs):
-    """The same, with `alignment` float32 `(batch, target_time, source_time)`, `source_length`."""
+    """Return the outputs of `decode_ids`, `alignment` and `source_length`.
+
+    `alignment` is float32 `(batch, target_time, source_time)`.
+    """
     features, truncated = _cut_features(pipeline, inputs)
     result = pipeline.search_features(features)
     return {
@@ -135,10 +147,10 @@ def decode_ids_with_alignment(pipeline, **inputs):
 
 
 def decode_ids_nbest(pipeline, aligned=False, **inputs):
-    """All hypotheses, best first: `ids` `(batch, beam, target_time)`, ...
+    """Return the ids of all hypotheses, best first: `ids` `(batch, beam, target_time)`, ...
 
-    With `aligned` also `alignment` float32 `(batch, beam, target_time, source_time)` and
-    `source_length`.
+    If `aligned` is True, there are also `alignment` float32
+    `(batch, beam, target_time, source_time)` and `source_length`.
     """
     features, truncated = _cut_features(pipeline, inputs)
     result = pipeline.search_features(features)
@@ -146,7 +158,7 @@ def decode_ids_nbest(pipeline, aligned=False, **inputs):
 
 
 def decode_ids_prefix(pipeline, prefix, prefix_length, aligned=False, **inputs):
-    """The outputs of `decode_ids_nbest` for hypotheses that begin with given ids.
+    """Return the outputs of `decode_ids_nbest` for hypotheses that begin with given ids.
 
     `prefix` int32 `(batch, prefix_time)` has no end token; `prefix_length` is int32 `(batch,)`.
     """
@@ -158,10 +170,10 @@ def decode_ids_prefix(pipeline, prefix, prefix_length, aligned=False, **inputs):
 
 
 def score_ids(pipeline, target, target_length, **inputs):
-    """The score of given ids: as `score_pair`, without `target_tokens`.
+    """Score given ids, with the outputs of `score_pair` except `target_tokens`.
 
-    `target` int32 `(batch, target_time)` ends with the end token 3; of it `target_length` int32
-    `(batch,)` count.
+    `target` int32 `(batch, target_time)` ends with the end token 3; its first `target_length` ids,
+    int32 `(batch,)`, count.
     """
     features, truncated = _cut_features(pipeline, inputs)
     ids = requested_ids(target, target_length, pipeline.target.vocabulary_size)
@@ -169,7 +181,7 @@ def score_ids(pipeline, target, target_length, **inputs):
 
 
 def served(pipeline, signatures=()):
-    """Signatures of a SavedModel: dictionary from a name to (function, its arguments)."""
+    """Return the signatures of a SavedModel: a dictionary from names to (function, arguments)."""
     source, verb = pipeline.source, pipeline.verb
     prefix_inputs = {**source.inputs, "prefix": TEXT}
     lists = {
@@ -188,7 +200,7 @@ def served(pipeline, signatures=()):
 
 
 def served_ids(pipeline, signatures=()):
-    """Signatures of an ids-only SavedModel, in the same form."""
+    """Return the signatures of a SavedModel of ids, in the form of `served`."""
     inputs = pipeline.source.feature_inputs
     prefix_inputs = {**inputs, "prefix": IDS, "prefix_length": LENGTH}
     lists = {
@@ -206,12 +218,12 @@ def served_ids(pipeline, signatures=()):
 
 
 def _aligned(signature):
-    """The function with alignments in its lists."""
+    """Return the function with alignments in its lists."""
     return functools.partial(signature, aligned=True)
 
 
 def _requested(optional, signatures):
-    """The signatures that an export requested: with a prefix, an alignment, or both."""
+    """Return the optional signatures that an export requests: for prefixes, alignments, or both."""
     return {
         name: signature
         for name, signature in optional.items()
@@ -221,18 +233,18 @@ def _requested(optional, signatures):
 
 
 def _cut(pipeline, inputs):
-    """(request, features, truncated) of a request: see `Source.cut_request`."""
+    """Return (request, features, truncated): see `Source.cut_request`."""
     return pipeline.source.cut_request(pipeline.longest(), **inputs)
 
 
 def _cut_features(pipeline, inputs):
-    """(features, truncated) of a request that holds features."""
+    """Return (features, truncated) for a request that contains features."""
     features = pipeline.source.features_from(**inputs)
     return pipeline.source.graph_cut(features, pipeline.longest())
 
 
 def _split_prefix(pipeline, prefix):
-    """(ids, longer) of strings `(batch,)`, as `_cut_prefix` gives them."""
+    """Split strings `(batch,)` to ids, and return (ids, longer) as `_cut_prefix` does."""
     prefix, longer = graph_cut_to_bytes(prefix, byte_limit(pipeline.search.max_length))
     rows = pipeline.target.graph.tokenize(prefix)
     ids = at_least_one(rows.to_tensor(default_value=PAD))
@@ -242,13 +254,16 @@ def _split_prefix(pipeline, prefix):
 
 
 def _cut_prefix(pipeline, ids):
-    """(ids, longer): at most `max_length` columns; bool `(batch,)`, True for rows that had more."""
+    """Truncate ids to `max_length` columns.
+
+    Returns (ids, longer); `longer` is bool `(batch,)`, True for rows that had more ids.
+    """
     longest = pipeline.search.max_length
     return ids[:, :longest], tf.reduce_any(ids[:, longest:] != PAD, axis=1)
 
 
 def _listed(pipeline, result, inputs, features, truncated, aligned):
-    """All texts of each row, with their scores; and with their tokens and alignments."""
+    """Return all texts of each row with their scores and, if `aligned`, tokens and alignments."""
     texts, copies = _texts(pipeline, result, inputs)
     listed = {
         f"{pipeline.noun}s": texts,
@@ -271,25 +286,25 @@ def _listed(pipeline, result, inputs, features, truncated, aligned):
 
 
 def _listed_ids(pipeline, result, features, truncated, aligned):
-    """All hypotheses of each row; and with their alignments."""
+    """Return all hypotheses of each row, with alignments if `aligned` is True."""
     extra = {"alignment": result.alignment, "source_length": pipeline.lengths(features)}
     fields = all_ids(pipeline, result, features)
     return {**fields, **(extra if aligned else {}), "truncated": truncated}
 
 
 def _first(result):
-    """The first hypothesis of each beam, as a beam of one."""
+    """Return the first hypothesis of each beam, as a beam of one."""
     return keras.tree.map_structure(lambda field: field[:, :1], result)  # -> (batch, 1, ...)
 
 
 def _texts(pipeline, result, inputs):
-    """(texts, copies) of hypotheses, as `graph_texts` and `graph_copies` give them."""
+    """Return (texts, copies) of hypotheses: see `graph_texts` and `graph_copies`."""
     copies = pipeline.graph_copies(result, **inputs)
     return pipeline.graph_texts(result, copies), copies
 
 
 def _forced(pipeline, features, target_out, truncated):
-    """(result without the beam, fields) of given targets."""
+    """Score given targets, and return (result without the beam axis, fields)."""
     target_out, longer = graph_cut_ids(target_out, pipeline.search.max_length)
     result = pipeline.force_features(features, target_out)
     best = best_of(result)

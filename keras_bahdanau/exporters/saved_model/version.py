@@ -1,8 +1,8 @@
-"""One version of a SavedModel on disk: the graph, and the other files that a server reads.
+"""Write one version of a SavedModel: the graph, and the other files that a server reads.
 
 TensorFlow Serving replays `assets.extra/tf_serving_warmup_requests`, a TFRecord of
-`tensorflow.serving.PredictionLog`, and refuses a version if one fails. The card bounds the memory
-and the work of any batch.
+`tensorflow.serving.PredictionLog`, and rejects the version if a request fails. The card contains
+bounds for the memory and the work of any batch.
 """
 
 import contextlib
@@ -29,15 +29,15 @@ from keras_bahdanau.text.ids import WORD, byte_limit
 
 WARMUP = "assets.extra/tf_serving_warmup_requests"
 _BATCHING = """\
-# Requests that come within `batch_timeout_micros` of each other are answered together.
+# Requests that arrive within `batch_timeout_micros` of each other are answered together.
 max_batch_size {{ value: {rows} }}
 batch_timeout_micros {{ value: 5000 }}
 max_enqueued_batches {{ value: 100 }}
 pad_variable_length_inputs: {pads}
 """
 
-# Field numbers of tensorflow_serving/apis: prediction_log.proto, predict.proto, model.proto.
-# Written by hand, since the package with these messages is for clients.
+# Field numbers in tensorflow_serving/apis: prediction_log.proto, predict.proto, model.proto.
+# The messages are encoded by hand, since the package that contains them is meant for clients.
 _PREDICT_LOG, _REQUEST = 6, 1
 _MODEL_SPEC, _INPUTS = 1, 2
 _NAME, _SIGNATURE_NAME = 1, 3
@@ -45,7 +45,7 @@ _KEY, _VALUE = 1, 2
 
 
 def write_version(exporter, pipeline, path):
-    """Write the SavedModel with its warm-up, its batching settings and its card."""
+    """Write a SavedModel with its warm-up requests, its batching settings and its card."""
     served, searched = exporter.served(pipeline), SearchedOnce(pipeline)
     functions = {
         name: traced(searched, function, arguments, most_rows=BATCH)
@@ -73,12 +73,12 @@ def write_version(exporter, pipeline, path):
 
 
 def batching_settings(rows, pads):
-    """Text of `batching_params.pbtxt`; `pads` is True if a server may pad requests."""
+    """Return the text of `batching_params.pbtxt`; `pads` is True if a server may pad requests."""
     return _BATCHING.format(rows=rows, pads=str(pads).lower())
 
 
 def warmup_requests(exporter, pipeline):
-    """One request for each signature."""
+    """Return a list with one request for each signature."""
     values = exporter.examples(pipeline)
     return [
         (
@@ -93,7 +93,7 @@ def warmup_requests(exporter, pipeline):
 
 
 def write_warmup(path, name, requests):
-    """Write the records of a warm-up, from a list of (signature, {argument: array})."""
+    """Write warm-up requests, a list of (signature, {argument: array}), to a TFRecord file."""
     with whole(path), tf.io.TFRecordWriter(str(path)) as writer:
         for signature, arguments in requests:
             writer.write(_prediction_log(name, signature, arguments))
@@ -109,7 +109,7 @@ def _prediction_log(name, signature, arguments):
 
 
 def _field(number, content):
-    """A length-delimited field of a protocol buffer message."""
+    """Encode a length-delimited field of a protocol buffer message."""
     return _varint(number << 3 | 2) + _varint(len(content)) + content
 
 
@@ -121,11 +121,11 @@ def _varint(value):
     return digits + bytes([value])
 
 
-_COPIES = 8  # of each word, from the text to the answer
+_COPIES = 8  # number of copies of each word in memory, from the text to the answer
 
 
 def largest_batch(pipeline, rows, prefix=False):
-    """Bounds for any batch: `max_batch_bytes` and, if known, `max_batch_operations`."""
+    """Return bounds for any batch: `max_batch_bytes` and, if known, `max_batch_operations`."""
     longest, options = pipeline.longest(), pipeline.search
     search, forced = largest_graphs(pipeline, rows, prefix)
     unknown = max(longest, options.max_length)
@@ -142,7 +142,7 @@ def largest_batch(pipeline, rows, prefix=False):
 
 
 def largest_graphs(pipeline, rows, prefix=False):
-    """The `GraphDef` of the search for the largest batch, and that of the scoring of targets."""
+    """Return two `GraphDef`s for the largest batch: the search, and the scoring of targets."""
     options = pipeline.search
     features = pipeline.source.batch_spec(rows, pipeline.longest())
     request = {

@@ -1,4 +1,4 @@
-"""A SavedModel version's `assets.extra/card.json`, with the sha256 of each of its other files."""
+"""The card of a SavedModel version, `assets.extra/card.json`, with the SHA-256 of all files."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from keras_bahdanau.exporters.card import CARD, read_card, sha256
 from keras_bahdanau.exporters.exporter import Finding
 from keras_bahdanau.files.integrity import LONGEST_CARD, Damage, sha256_of
 
-BATCH = 64  # most rows of a server's batch under the settings of a version
+BATCH = 64  # maximum number of rows in a server's batch, with the settings of a version
 CARD_PATH = Path("assets.extra", CARD)
 SEAL_PATH = Path("assets.extra", f"{CARD}.sha256")
 _SERVER = "TensorFlow Serving"
@@ -15,7 +15,7 @@ _COPY_AGAIN = "Copy the version again, or export the translator again."
 
 
 def write_card(path, card):
-    """Write the card of a version, after all its other files."""
+    """Write the card of a version, after all of its other files."""
     card = {**card, "sha256": _hashes_of(path)}
     content = json.dumps(card, indent=1, ensure_ascii=False).encode()
     (path / CARD_PATH).write_bytes(content)
@@ -23,18 +23,21 @@ def write_card(path, card):
 
 
 def load_card(path):
-    """The card of a version, a dictionary, or None without one; `Damage` if it is invalid."""
+    """Return the card of a version, a dictionary; None if there is none.
+
+    Raises `Damage` if it is invalid.
+    """
     if not (path / CARD_PATH).is_file():
         return None
     return read_card(_head_of(path / CARD_PATH))
 
 
 def find_damage(path):
-    """Find files of a version that have changed since the export: a list of `Finding`."""
+    """Return a list of `Finding`: the files of a version that have changed since the export."""
     try:
         card = load_card(path)
     except Damage as error:
-        why = f"is no card of a SavedModel: {error}"
+        why = f"is not the card of a SavedModel: {error}"
         return [Finding(_SERVER, str(CARD_PATH), why, _COPY_AGAIN)]
     findings = []
     if (path / SEAL_PATH).is_file() or "sha256" in (card or {}):
@@ -44,11 +47,11 @@ def find_damage(path):
     for name in sorted({*hashes, *(expected or {})}):
         if hashes.get(name) != expected.get(name):
             why = (
-                "is missing, or no regular file"
+                "is missing, or is not a regular file"
                 if not hashes.get(name)
                 else "is not among the files of the export"
                 if name not in expected
-                else "is damaged, or was changed: the card has another sha256"
+                else "is damaged or was modified: the card has a different sha256"
             )
             findings.append(Finding(_SERVER, repr(name), why, _COPY_AGAIN))
     return findings
@@ -59,12 +62,15 @@ def _card_findings(path):
         _head_of(path / part) if (path / part).is_file() else b"" for part in (CARD_PATH, SEAL_PATH)
     )
     if seal != _seal_of(content):
-        why = f"is missing, damaged or changed: {SEAL_PATH.name} has another sha256"
+        why = f"is missing, damaged or modified: {SEAL_PATH.name} has a different sha256"
         yield Finding(_SERVER, str(CARD_PATH), why, _COPY_AGAIN)
 
 
 def _hashes_of(path):
-    """The sha256 of each file except card and seal, by path; "" if it is not a regular file."""
+    """Return the SHA-256 of each file except card and seal, by path.
+
+    It is "" for anything that is not a regular file.
+    """
     hashes = {}
     for file in sorted(path.rglob("*")):
         name = file.relative_to(path)
@@ -85,6 +91,6 @@ def _seal_of(content):
 
 
 def _head_of(path):
-    """The content of a file, up to the limit of `parse_card`."""
+    """Return the content of a file, up to the limit in `parse_card`."""
     with open(path, "rb") as file:
         return file.read(LONGEST_CARD + 1)

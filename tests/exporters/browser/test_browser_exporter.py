@@ -181,7 +181,7 @@ def test_litert_js_is_found_by_a_worker_and_has_its_licence_beside_it(site, pack
 def test_a_litert_js_that_imports_nothing_by_name_is_refused(packages, site):
     core = packages / "node_modules" / "@litertjs" / "core" / "dist" / "index.js"
     core.write_text("import './other.js'")
-    with pytest.raises(ValueError, match="Received: litert_js with another index.js"):
+    with pytest.raises(ValueError, match="Received: litert_js with a different index.js"):
         BrowserExporter(litert_js=packages).write(None, site.with_name("other"))
 
 
@@ -278,9 +278,9 @@ class OwnSource(ImageSource):
 @pytest.mark.parametrize("source", [FeatureSource(3), OwnSource(16, 48)])
 def test_a_source_that_no_page_can_enter_is_refused(source, packages):
     name = type(source).__name__
-    with pytest.raises(ValueError, match="A page takes text that somebody types, images") as caught:
+    with pytest.raises(ValueError, match="A page reads text, images, sound or ink") as caught:
         BrowserExporter(litert_js=packages).require(pipeline_of(source))
-    assert f"Received: a pipeline of {name}, verb=" in str(caught.value)
+    assert f"Received: a pipeline with {name}, verb=" in str(caught.value)
     assert "Export it with --format litert." in str(caught.value)
 
 

@@ -107,7 +107,7 @@ def test_files_of_models_and_of_pipelines_are_told_apart(path, toy_onnx):
     assert exporter_of(path) is OnnxModelExporter and exporter_of(toy_onnx) is OnnxExporter
     with pytest.raises(ValueError, match="Open it with OnnxPipeline or OnnxTranslator"):
         ArrayModel(toy_onnx)
-    with pytest.raises(ValueError, match="must hold a pipeline"):
+    with pytest.raises(ValueError, match="must contain a pipeline"):
         OnnxPipeline(path)
 
 

@@ -237,7 +237,7 @@ def test_greedy_takes_the_best_token_at_each_step(translate, toy_translator, toy
 
 def test_a_file_without_greedy_search_is_refused_by_what_it_lacks():
     dates = ROOT / "examples" / "dates" / "models" / "dates.tflite"
-    with pytest.raises(ValueError, match="without it. Export it with the signature greedy"):
+    with pytest.raises(ValueError, match="lacks it. Export it with the signature greedy"):
         OnDeviceTranslator(dates, greedy=True)
 
 

@@ -361,7 +361,7 @@ def test_a_file_without_the_signatures_gives_one_text_and_says_what_it_lacks(
     [
         (("--nbest", 2), "must be from 1 to 1 in this file. Received: nbest=2"),
         (("--nbest", 0), "Received: nbest=0"),
-        (("--prefix", "zwei"), "without it. Export it with the signature prefix"),
+        (("--prefix", "zwei"), "lacks it. Export it with the signature prefix"),
     ],
 )
 def test_the_program_refuses_what_a_file_lacks_in_one_line(translate, toy_litert, options, named):

@@ -56,7 +56,7 @@ def test_the_signature_is_there_if_it_is_asked_for(toy_translator):
     assert exporter.signatures == ("prefix", "alignments")
     exporters = LiteRTExporter.variants(**settings, signatures=asked)
     assert {one.signatures for one in exporters} == {("greedy", "prefix")}
-    with pytest.raises(ValueError, match="must be some of 'prefix'.* Received: signatures="):
+    with pytest.raises(ValueError, match="must be among 'prefix'.* Received: signatures="):
         SavedModelExporter(signatures=("nbest",))
 
 

@@ -89,7 +89,7 @@ def test_missing_and_added_files_are_named(version):
     assert found.keys() == {"'fingerprint.pb'", "'more.txt'", "'saved_model.pb'"}
     assert "is not among the files of the export" in found["'more.txt'"]
     assert "is missing" in found["'saved_model.pb'"]
-    assert "no regular file" in found["'fingerprint.pb'"]
+    assert "not a regular file" in found["'fingerprint.pb'"]
 
 
 @pytest.mark.parametrize("lost", [CARD, SEAL])
@@ -106,7 +106,7 @@ def test_lost_card_or_seal_is_found(version, lost):
 def test_card_that_is_none_is_found(version, content):
     rewrite(version, content)
     (finding,) = check(version)
-    assert finding.part == CARD.as_posix() and "is no card of a SavedModel" in finding.why
+    assert finding.part == CARD.as_posix() and "is not the card of a SavedModel" in finding.why
     assert "\n" not in str(finding)
 
 
