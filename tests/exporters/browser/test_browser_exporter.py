@@ -219,7 +219,7 @@ def test_a_flipped_bit_in_200_of_200_places_of_a_site_is_told_before_its_modules
     *told, started = json.loads(done.stdout)
     assert started == "started"
     for (name, *_), text in zip(flips, told, strict=True):
-        assert text.startswith(f"The files of this page are damaged: {name} is not"), (name, text)
+        assert text.startswith(f"The files of this page are damaged: {name} has"), (name, text)
 
 
 def test_a_browser_refuses_another_first_script(site):

@@ -84,9 +84,9 @@ def test_sound_of_a_file_and_of_a_microphone_is_heard(tmp_path):
     tones, slow, none, long = seen["files"]
     assert_answer(tones, LiteRTPipeline(SPEECH).decode([files[0]])[0])
     assert slow["places"][0] == "Sound of 1.00 seconds"  # at 16 kHz
-    assert none["problem"].startswith("The file is no sound that this browser can read.")
+    assert none["problem"].startswith("The file is not a recording that this browser can read.")
     assert long["problem"].startswith(
-        "The recording is too long: it has 11.0 s, and this page takes 10 s"
+        "The recording is too long: it has 11.0 s, but this page accepts at most 10 s"
     )
     assert seen["recorded"].startswith("Recorded ")
     assert "text" in seen["heard"]
@@ -117,7 +117,7 @@ def test_images_are_read_as_in_python_and_drawn_ones_too(tmp_path):
     expected = LiteRTPipeline(tmp_path / "site" / "model.tflite").decode(files[:2])
     assert_answer(same, expected[0])
     assert other["text"] == expected[1].text
-    assert none["problem"].startswith("The file is no image that this browser can read.")
+    assert none["problem"].startswith("The file is not an image that this browser can read.")
     assert wide["problem"].startswith(
         "The image is too wide: with a height of 16 pixels it is 48 wide"
     )

@@ -122,8 +122,8 @@ def test_suggestions_are_chosen_copied_and_begun(visit):
 
 def test_a_text_that_is_too_long_is_told_and_never_cut(visit):
     assert visit["problem"] == (
-        "The text is too long: it has 41 tokens (words, parts of words, or characters), and this "
-        "page takes 24 at most. Shorten it."
+        "The text is too long: it has 41 tokens (words, parts of words, or characters), but this "
+        "page accepts at most 24. Shorten it."
     )
     assert visit["answerIsHidden"]
 
@@ -193,6 +193,6 @@ def test_a_flipped_bit_in_200_of_200_places_of_the_page_is_told_in_one_line(site
     unread = [name for name in names if name.endswith("compat_internal.wasm")]
     for (name, *_), end in zip(flips[1:], seen, strict=True):
         assert end == first if name in unread else "problem" in end, (name, end)
-        damaged = ("is not as it was exported", "start: a part of it did not load")
+        damaged = ("has changed since its export", "start: a part of it did not load")
         assert name in unread or any(words in end["problem"] for words in damaged)
         assert "\n" not in end.get("problem", "")

@@ -1,4 +1,4 @@
-// The page: what is entered goes to the model, its answers and their attention onto the page.
+// The page: passes input to the model, and shows the answers and their attention.
 
 import { fetched } from "./loading.mjs";
 import { keepOffline } from "./offline.mjs";
@@ -7,7 +7,7 @@ import { InputError } from "./tflite_file.mjs";
 import { WorkingPipeline } from "./working.mjs";
 
 const MOST_SUGGESTIONS = 5;
-const ENTRIES = {  // by the source of the model, which the page says
+const ENTRIES = {  // by the class of the model's source, which is an attribute of the body
   TextSource: async () => ({ Entry: TextEntry }),
   ImageSource: () => import("./image_entry.mjs"),
   AudioSource: () => import("./sound_entry.mjs"),
@@ -15,7 +15,7 @@ const ENTRIES = {  // by the source of the model, which the page says
 };
 const page = Object.fromEntries([...document.querySelectorAll("[id]")].map((element) => [element.id, element]));
 
-/** Load the model, and answer what is entered. */
+/** Load the model, and answer the visitor's input. */
 async function start() {
   const { Entry } = await ENTRIES[document.body.dataset.source]();
   const entry = new Entry(page);
@@ -24,10 +24,10 @@ async function start() {
   page.copy.addEventListener("click", copy);
   const model = await loading;
   entry.begin(model);
-  if (await keepOffline(model.files).catch(() => false)) page.offline.textContent = "It works without a network now.";
+  if (await keepOffline(model.files).catch(() => false)) page.offline.textContent = "It now works without a network.";
 }
 
-/** The model of this site, with the page made ready for it. */
+/** Load the model of this site, and get the page ready for it. */
 async function load() {
   const site = await (await fetched("./site.json")).json();
   document.title = page.title.textContent = site.title;
@@ -39,7 +39,7 @@ async function load() {
   return model;
 }
 
-/** Answer what is entered; what is entered before the model is there, as soon as it is. */
+/** Answer the visitor's input. Input that is entered before the model is loaded is answered afterwards. */
 function listen(loading, entry) {
   let [last, waiting] = [loading, false];
   page.form.addEventListener("submit", (event) => {
@@ -47,12 +47,12 @@ function listen(loading, entry) {
     if (!page.loading.hidden) say(entry.waiting);
     if (waiting) return;
     waiting = true;
-    last = last.then(() => {  // one at a time, and what is entered by then
+    last = last.then(() => {  // one request at a time, with the input at that moment
       waiting = false;
       return show(async () => answer(await loading, entry));
-    }, () => {});  // an error of the loading, which is shown
+    }, () => {});  // loading has failed, and the error is already shown
   });
-  page.form.dataset.listens = "";  // to start.js, which has the key Enter
+  page.form.dataset.listens = "";  // for start.js, which handles the Enter key
   if ("entered" in page.form.dataset) page.form.requestSubmit();
 }
 
@@ -65,7 +65,7 @@ function say(text) {
   page.status.textContent = text;
 }
 
-/** Run a function, and show the error if it has one. */
+/** Run a function, and show its error if it throws one. */
 async function show(action) {
   page.problem.hidden = true;
   try {
@@ -80,7 +80,7 @@ async function show(action) {
   }
 }
 
-/** Show the answers to what is entered. */
+/** Show the answers to the current input. */
 async function answer(model, entry) {
   const prefix = page.prefix.value;
   page.answer.hidden = true;
@@ -93,7 +93,7 @@ async function answer(model, entry) {
   const { hypotheses: found, picture, unknown = [] } = await entry.ask(model, given, search);
   const seconds = (performance.now() - begun) / 1000;
   const hypotheses = found.slice(0, count);
-  if (!hypotheses[0].sourceTokens.length) return say(entry.nothing);  // but what the model leaves out
+  if (!hypotheses[0].sourceTokens.length) return say(entry.nothing);  // the model ignores all of it
   const select = (index) => choose(index, hypotheses, entry, picture);
   page.others.replaceChildren(...hypotheses.map((one, index) => suggestion(one, () => select(index))));
   page.others.hidden = hypotheses.length < 2;
@@ -104,12 +104,12 @@ async function answer(model, entry) {
   say(`Answered in ${seconds.toPrecision(2)} s.`);
 }
 
-/** An entry of the list of suggestions. */
+/** Create an entry in the list of suggestions. */
 function suggestion({ text, score }, select) {
   const [item, button] = ["li", "button"].map((name) => document.createElement(name));
   const [words, number] = ["span", "span"].map((name) => document.createElement(name));
   Object.assign(words, { textContent: text || "(empty)", dir: "auto" });
-  Object.assign(number, { textContent: rounded(score), className: "hint", title: "score: the higher, the more probable" });
+  Object.assign(number, { textContent: rounded(score), className: "hint", title: "score: higher is more probable" });
   button.type = "button";
   button.append(words, number);
   button.addEventListener("click", select);
@@ -143,7 +143,7 @@ async function copy() {
     say("Copied.");
   } catch {
     getSelection().selectAllChildren(page.text);
-    say("The browser does not let this page copy. The text is selected: press Ctrl and C.");
+    say("The browser does not let this page copy text. The text is selected: press Ctrl+C.");
   }
 }
 

@@ -1,6 +1,6 @@
-// The merges of byte-pair encoding (Sennrich et al. 2016): the best pair first, then the leftmost.
+// Merges pieces by byte-pair encoding (Sennrich et al. 2016): the best pair first, and the leftmost of equal pairs.
 
-/** Pieces after all merges; those that are frozen stay. `vocabulary` is a `SentencePiece`. */
+/** Return the pieces after all merges. Frozen pieces are never merged. The last argument is a `SentencePiece`. */
 export function merged(pieces, frozen, { known, scores }) {
   const before = pieces.map((_, index) => index - 1);
   const after = pieces.map((_, index) => index + 1);
@@ -15,7 +15,7 @@ export function merged(pieces, frozen, { known, scores }) {
   for (let index = 1; index < pieces.length; ++index) consider(index - 1, index);
   for (let pair; (pair = heap.pop());) {
     const { left, right, piece } = pair;
-    if (!pieces[left] || !pieces[right]) continue;  // one of them is merged already
+    if (!pieces[left] || !pieces[right]) continue;  // one of them has already been merged
     if (pieces[left].length + pieces[right].length !== piece.length) continue;
     [pieces[left], pieces[right]] = [piece, ""];
     after[left] = after[right];
@@ -26,7 +26,7 @@ export function merged(pieces, frozen, { known, scores }) {
   return pieces.filter(Boolean);
 }
 
-/** A binary heap: `pop` gives the item that comes before all others. */
+/** A binary heap: `pop` removes and returns the item that comes before all others. */
 class Heap {
   constructor(comesBefore) {
     Object.assign(this, { comesBefore, items: [] });

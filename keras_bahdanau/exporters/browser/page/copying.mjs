@@ -1,26 +1,26 @@
-// Unknown tokens of an answer, replaced by the characters of the source that they copy.
+// Replaces unknown tokens in an answer by the characters of the source that they copy.
 
 import { END, PAD, START, UNKNOWN } from "./special_ids.mjs";
 
-const COPY = 512;  // bytes of an unknown token that are copied
-const NO_COPY = "\u2047";  // as SentencePiece writes an unknown token
-// the mark of a word's beginning, white space of ASCII, and Unicode's separators
+const COPY = 512;  // maximum number of bytes to copy for an unknown token
+const NO_COPY = "\u2047";  // SentencePiece's text for an unknown token
+// the mark at the beginning of a word, ASCII white space, and Unicode separators
 const SPACES = /[\u2581\t\n\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/gu;
 const ENDS = /^[ \t\n\v\f\r]+|[ \t\n\v\f\r]+$/g;
 
-/** The surface of each token of a text, which is the part that it stands for, by the SentencePiece of the source. */
+/** Return the surface of each token: the part of the text that it represents. `source` is a `SentencePiece`. */
 export function surfacesOf(source, sentence) {
   const bytes = new TextEncoder().encode(sentence);
   return source.tokens(bytes).map(({ begin, end }) => {
     const copy = bytes.subarray(begin, Math.min(end, begin + COPY));
-    const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(copy, { stream: true });  // without half a character
+    const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(copy, { stream: true });  // drops a partial character
     return text.replace(SPACES, " ").replace(ENDS, "");
   });
 }
 
 /**
- * The text of ids, by the SentencePiece of the target; an unknown one stands for the surface at its position in
- * `copiedFrom`, ⁇ for none. No surfaces, no copies.
+ * Return the text for ids; `target` is a `SentencePiece`. An unknown id becomes the surface at its position in
+ * `copiedFrom`, or ⁇ if there is none. Without surfaces, nothing is copied.
  */
 export function textOf(target, ids, copiedFrom, surfaces) {
   const isText = (id) => ![PAD, START, END].includes(id);

@@ -1,16 +1,16 @@
-// A paper to draw on, by pen, finger, mouse or keyboard: the strokes, dark on white, and buttons that take them back.
+// A canvas to draw on with a pen, finger, mouse or keyboard. Strokes are dark on white, and buttons can undo them.
 
 const INK = "#1c2430", PAPER = "#fff", CURSOR = "#a3201b";
-export const PEN = 6;  // pixels, of 320 in the height
-const STEP = 8;  // pixels that a key moves the pen
+export const PEN = 6;  // width in pixels; the canvas is 320 pixels high
+const STEP = 8;  // number of pixels that a key moves the pen
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 export class Drawing {
   /** Listen to the elements `paper`, `undo`, `clear`, `pen` and `form` of a page; call `changed` after each stroke. */
   constructor(page, changed = () => {}) {
     Object.assign(this, { page, changed, paper: page.paper, context: page.paper.getContext("2d") });
-    this.strokes = [];  // lists of points [x, y], y downwards
-    this.cursor = null;  // of the keyboard: {x, y, down}
+    this.strokes = [];  // lists of points [x, y]; y points down
+    this.cursor = null;  // pen of the keyboard: {x, y, down}
     for (const [name, action] of Object.entries({
       pointerdown: this.put, pointermove: this.move, pointerup: this.lift, pointercancel: this.lift, keydown: this.press,
       blur: this.leave,
@@ -22,7 +22,7 @@ export class Drawing {
 
   undo() {
     this.strokes.pop();
-    if (this.cursor) this.cursor.down = false; // or the next arrow went on with the stroke before
+    if (this.cursor) this.cursor.down = false; // otherwise the next arrow key would continue the previous stroke
     this.pointer = undefined;
     this.end(`Strokes: ${this.strokes.length}.`);
   }
@@ -57,7 +57,7 @@ export class Drawing {
     this.end(`Strokes: ${this.strokes.length}.`);
   }
 
-  /** Draw by keys: arrows move the pen, Space puts it down and lifts it, Backspace takes a stroke back. */
+  /** Draw with keys: arrows move the pen, Space puts it down or lifts it, Backspace undoes a stroke. */
   press(event) {
     const { key } = event;
     const known = key in ARROWS || [" ", "Backspace", "Enter"].includes(key);
@@ -86,7 +86,7 @@ export class Drawing {
     this.show();
   }
 
-  /** Say what was done, and tell it to `changed` if it drew, or took back. */
+  /** Describe the last action on the page, and call `changed` if it drew or undid something. */
   end(words, draws = true) {
     if (this.cursor?.down && !this.strokes.length) this.cursor.down = false;
     this.page.pen.textContent = words;
@@ -95,20 +95,20 @@ export class Drawing {
     this.changed(this);
   }
 
-  /** A place of the screen on the paper, in its pixels. */
+  /** Convert a position on the screen to pixels of the canvas. */
   pointOf({ clientX, clientY }) {
     const { left, top, width, height } = this.paper.getBoundingClientRect();
     return [(clientX - left) * this.paper.width / width, (clientY - top) * this.paper.height / height];
   }
 
-  /** Show a picture behind the strokes, an `ImageBitmap`, until something is drawn; null for none. */
+  /** Show a picture (an `ImageBitmap`, or null for none) behind the strokes until something is drawn. */
   showBehind(picture) {
     this.picture?.close();
     this.picture = picture;
     this.show();
   }
 
-  /** Draw the strokes, on the picture that stands behind them if there is one. */
+  /** Draw the strokes, on top of the picture if there is one. */
   show() {
     const { picture } = this, { width, height } = this.paper;
     this.context.fillStyle = PAPER;
@@ -126,7 +126,7 @@ export class Drawing {
   }
 }
 
-/** Draw strokes as lines with round ends; a single point is a dot. */
+/** Draw strokes as lines with round ends; a single point becomes a dot. */
 export function drawStrokes(context, strokes, colour, width) {
   Object.assign(context, { strokeStyle: colour, lineWidth: width, lineCap: "round", lineJoin: "round" });
   for (const stroke of strokes) {

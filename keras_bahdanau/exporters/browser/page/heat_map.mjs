@@ -1,9 +1,9 @@
-// The attention of a text as a table: a row for each token of the text, a column for each of the source.
+// Shows the attention of an answer as a table: a row for each token of the answer, a column for each source token.
 
 const SPACE = "\u2581", END = "</s>";
-const LONGEST = 24;  // characters of a token
+const LONGEST = 24;  // maximum number of characters of a token
 
-/** A table element of a hypothesis of `Translator.translate`. */
+/** Create the table element for a hypothesis from `Translator.translate`. */
 export function heatMap({ tokens, sourceTokens, alignment }) {
   const table = document.createElement("table");
   const heading = table.createTHead().insertRow();
@@ -17,7 +17,7 @@ export function heatMap({ tokens, sourceTokens, alignment }) {
   return table;
 }
 
-/** A token as the plots of the package show it; a mark that stands alone is a space. */
+/** Return a token as the plots of the package show it. A mark alone becomes ␣. */
 export function label(token) {
   if (token === END) return "end";
   const shown = token === SPACE ? "␣" : token.replaceAll(SPACE, " ").trim();

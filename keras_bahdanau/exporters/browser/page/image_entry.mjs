@@ -1,12 +1,12 @@
-// An image for a model of images: a file, or what is drawn on the paper.
+// Reads an image from the visitor: a file, or a drawing on the canvas.
 
 import { Drawing, drawStrokes, PEN } from "./drawing.mjs";
 import { TooLong } from "./pipeline.mjs";
 import { imageMaps } from "./picture_maps.mjs";
 import { InputError } from "./tflite_file.mjs";
 
-const BORDER = 16;  // pixels of paper around what is drawn
-const MOST_BYTES = 2 ** 24, MOST_PIXELS = 2 ** 24;  // of a file
+const BORDER = 16;  // width in pixels of the border around a drawing
+const MOST_BYTES = 2 ** 24, MOST_PIXELS = 2 ** 24;  // limits for a file
 
 export class Entry {
   nothing = "There is no image. Choose a file, or draw on the paper.";
@@ -14,7 +14,7 @@ export class Entry {
 
   constructor(page) {
     Object.assign(this, { page });
-    this.drawing = new Drawing(page, () => { page.image.value = ""; });  // what was entered last counts
+    this.drawing = new Drawing(page, () => { page.image.value = ""; });  // the last input counts
     page.image.addEventListener("change", () => this.preview());
   }
 
@@ -22,13 +22,13 @@ export class Entry {
     this.settings = settings;
   }
 
-  /** Show the file on the paper, in place of what was drawn. */
+  /** Show the file on the canvas instead of the drawing. */
   async preview() {
     this.drawing.strokes = [];
     this.drawing.showBehind(await this.decoded().catch(() => null));
   }
 
-  /** {data, width, height, channels} of the image, in colours with alpha; null for none. */
+  /** Return {data, width, height, channels} of the image, in RGBA; null if there is none. */
   async given() {
     const bitmap = await this.decoded();
     if (!bitmap) return this.drawing.strokes.length ? this.drawn() : null;
@@ -38,26 +38,26 @@ export class Entry {
     return pixelsOf(context);
   }
 
-  /** The chosen file as an `ImageBitmap`, null for none. */
+  /** Decode the chosen file to an `ImageBitmap`; null if there is none. */
   async decoded() {
     const [file] = this.page.image.files;
     if (!file) return null;
     if (file.size > MOST_BYTES) {
-      throw new InputError(`The file is too large: it has ${file.size.toLocaleString("en")} bytes, and this page takes ` +
-        `${MOST_BYTES.toLocaleString("en")} at most. Make it smaller.`);
+      throw new InputError(`The file is too large: it has ${file.size.toLocaleString("en")} bytes, but this page ` +
+        `accepts at most ${MOST_BYTES.toLocaleString("en")}. Make it smaller.`);
     }
     const plain = { premultiplyAlpha: "none", colorSpaceConversion: "none" };
     const bitmap = await createImageBitmap(file, plain).catch(() => {
-      throw new InputError("The file is no image that this browser can read. Choose another one, such as PNG or JPEG.");
+      throw new InputError("The file is not an image that this browser can read. Choose another one, such as PNG or JPEG.");
     });
     if (bitmap.width * bitmap.height > MOST_PIXELS) {
-      throw new InputError(`The image is too large: it has ${bitmap.width} x ${bitmap.height} pixels, and this page takes ` +
-        `${MOST_PIXELS.toLocaleString("en")} at most. Make it smaller.`);
+      throw new InputError(`The image is too large: it has ${bitmap.width} x ${bitmap.height} pixels, but this page ` +
+        `accepts at most ${MOST_PIXELS.toLocaleString("en")}. Make it smaller.`);
     }
     return bitmap;
   }
 
-  /** The strokes as an image with a narrow border: dark on white, or light on black for a model that reads these. */
+  /** Return the strokes as an image with a narrow border: dark on white, or light on black if the model needs that. */
   drawn() {
     const points = this.drawing.strokes.flat();
     const [left, top] = [0, 1].map((axis) => points.reduce((low, point) => Math.min(low, point[axis]), Infinity) - BORDER);
@@ -79,7 +79,7 @@ export class Entry {
       const { height, cell } = this.settings;
       const widthOf = (cells) => Math.floor(cells * cell / height) * cell;
       throw new InputError(`The image is too wide: with a height of ${height} pixels it is ${widthOf(error.tokens)} wide, ` +
-        `and this page takes ${widthOf(error.longest)} at most. Cut it.`);
+        `but this page accepts at most ${widthOf(error.longest)}. Crop it.`);
     }
   }
 

@@ -1,23 +1,24 @@
-// Images to the pixels that a model reads, as in training: one height, 255 for blank paper, cells column by column.
+// Converts images to the pixels that a model reads, as in training: a fixed height, 255 for blank paper, and cells
+// column by column.
 
 import { resized, roundedToEven } from "./scaling.mjs";
 
 const PAPER = 255;
-const GREY = [77, 150, 29];  // shares of red, green and blue, in 256ths
-const FAINTEST = 8;  // of 255: an image holds nothing if all its pixels are as alike
+const GREY = [77, 150, 29];  // weights of red, green and blue, in 256ths
+const FAINTEST = 8;  // of 255: an image is blank if its pixels differ by no more than this
 
 export class ImageSource {
-  /** `config` has the settings of the source, and `shapeOf` gives the sizes of an input of the file. */
+  /** The first argument is the config of the source. `shapeOf` returns the shape of an input of the file. */
   constructor({ height, width, channels, cell, ink }, shapeOf) {
     Object.assign(this, { height, width, channels, cell, ink });
-    this.rows = height / cell;  // of cells
-    this.wide = shapeOf("pixels")[2];  // of the file's input
+    this.rows = height / cell;  // number of cells in a column
+    this.wide = shapeOf("pixels")[2];  // width of the file's input
   }
 
   /**
-   * {features, labels, picture} of an image {data, width, height, channels}: bytes of 1 (grey), 3 (colours) or 4
-   * channels (with alpha). An image that would be less than half a pixel high or wide has no positions, nor has one
-   * of a single colour.
+   * Return {features, labels, picture} for an image {data, width, height, channels} with 1 (gray), 3 (color) or 4
+   * channels (with alpha). An image has no positions if it has a single color, or if it would be less than half a
+   * pixel high or wide.
    */
   features({ data, width, height, channels }) {
     const [rows, columns] = this.scaled(height, width);
@@ -25,11 +26,11 @@ export class ImageSource {
     const cells = this.isBlank(inks) ? 0 : Math.ceil(columns / this.cell);
     const labels = Array.from({ length: cells * this.rows }, (_, place) =>
       `${Math.floor(place / this.rows)},${place % this.rows}`);
-    const drawn = Math.min(cells * this.cell, this.wide);  // a wider one is refused
+    const drawn = Math.min(cells * this.cell, this.wide);  // a wider image is rejected
     const pixels = new Uint8Array(this.height * drawn * this.channels).fill(PAPER);
     if (cells && cells * this.cell <= this.wide) {
       const ink = resized(inks, [height, width, this.channels], [rows, columns]);
-      const above = Math.floor((this.height - rows) / 2);  // in the middle of the height
+      const above = Math.floor((this.height - rows) / 2);  // centered vertically
       for (let y = 0; y < rows; ++y) {
         for (let x = 0; x < columns * this.channels; ++x) {
           const value = roundedToEven(ink[y * columns * this.channels + x] / 256);
@@ -44,7 +45,7 @@ export class ImageSource {
     };
   }
 
-  /** [rows, columns] of an image of this size: the full height or the full width, the other side rounded. */
+  /** Scale an image to the full height or width, and return [rows, columns]; the other side is rounded. */
   scaled(high, wide) {
     if (!high || !wide) return [0, 0];
     const rows = Math.floor((2 * high * this.width + wide) / (2 * wide));
@@ -52,7 +53,7 @@ export class ImageSource {
     return [Math.min(rows, this.height), Math.min(columns, this.width)];
   }
 
-  /** 256 times the ink on blank paper, `channels` numbers for each pixel. */
+  /** Return 256 times the ink on blank paper, `channels` numbers for each pixel. */
   inkOf(data, size, depth) {
     const found = new Float32Array(size * this.channels);
     const ink = [0, 0, 0];
@@ -71,7 +72,7 @@ export class ImageSource {
     return found;
   }
 
-  /** Whether all pixels are of one colour. */
+  /** Return whether all pixels have the same color. */
   isBlank(inks) {
     const [low, high] = [Infinity, -Infinity].map((bound) => new Array(this.channels).fill(bound));
     inks.forEach((value, place) => {
@@ -82,7 +83,7 @@ export class ImageSource {
     return low.every((least, c) => high[c] - least <= 256 * FAINTEST);
   }
 
-  /** The pixels as wide as the input of the file, with paper at the right. */
+  /** Pad the pixels on the right with paper to the width of the file's input. */
   padded(pixels, drawn) {
     const [line, whole] = [drawn * this.channels, this.wide * this.channels];
     const found = new Uint8Array(this.height * whole).fill(PAPER);

@@ -1,4 +1,4 @@
-// Handwriting for a model of ink: the strokes of a paper, and the attention on them.
+// Reads handwriting from the visitor: strokes on the canvas, and the attention on them.
 
 import { Drawing } from "./drawing.mjs";
 import { TooLong } from "./pipeline.mjs";
@@ -25,8 +25,8 @@ export class Entry {
       return await model.read(given, ...search);
     } catch (error) {
       if (!(error instanceof TooLong)) throw error;
-      throw new InputError(`The ink is too long: it has ${error.tokens} parts of strokes, and this page takes ` +
-        `${error.longest} at most. Draw less.`);
+      throw new InputError(`The ink is too long: it has ${error.tokens} parts of strokes, but this page accepts at ` +
+        `most ${error.longest}. Draw less.`);
     }
   }
 

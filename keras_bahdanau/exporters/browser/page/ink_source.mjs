@@ -1,17 +1,17 @@
-// The strokes of a pen to the frames that a model reads: those of `pen_frames` in Python, bit for bit.
+// Converts pen strokes to the frames that a model reads, bit for bit as `pen_frames` does in Python.
 //
-// Sums, distances and points between others are therefore taken in the order in which NumPy takes them.
+// So sums, distances and interpolated points are computed in the same order as in NumPy.
 
 import { roundedToEven } from "./scaling.mjs";
 import { InputError } from "./tflite_file.mjs";
 
-const SIZE = 8;  // numbers of a frame: x, y, dx, dy, ddx, ddy, on, up
-const STEP = 0.15;  // of the path between two frames, in sizes of a stroke
-const MOST_POINTS = 100_000, MOST_FRAMES = 512;  // of an input, of a stroke
+const SIZE = 8;  // numbers in a frame: x, y, dx, dy, ddx, ddy, on, up
+const STEP = 0.15;  // length of the path between two frames, relative to the size of a stroke
+const MOST_POINTS = 100_000, MOST_FRAMES = 512;  // maximum points in an input, and frames in a stroke
 const FARTHEST = 1e9;
 
 export class InkSource {
-  /** {features, labels, picture} of {strokes}, lists of points [x, y], y downwards. */
+  /** Return {features, labels, picture} for {strokes}, lists of points [x, y]; y points down. */
   features({ strokes }) {
     checkStrokes(strokes);
     const values = penFrames(strokes);
@@ -40,7 +40,7 @@ export function checkStrokes(strokes) {
   }
 }
 
-/** Frames of ink, a Float32Array of 8 numbers for each: see `InkSource` in Python. */
+/** Return the frames of ink, a Float32Array with 8 numbers for each: see `InkSource` in Python. */
 export function penFrames(strokes) {
   const drawn = strokes.filter((stroke) => stroke.length);
   if (!drawn.length) return new Float32Array(0);
@@ -65,9 +65,9 @@ export function penFrames(strokes) {
   return frames;
 }
 
-/** Points at even distances along a stroke, its ends included. */
+/** Return points at equal distances along a stroke, including its ends. */
 function sampled(stroke) {
-  const way = [0];  // along the path, of each point
+  const way = [0];  // length of the path up to each point
   for (let place = 1; place < stroke.length; ++place) {
     const [before, point] = [stroke[place - 1], stroke[place]];
     way.push(way[place - 1] + distance(point[0] - before[0], point[1] - before[1]));
@@ -86,11 +86,11 @@ function sampled(stroke) {
   });
 }
 
-/** The square root of x² + y², corrected for rounding as in Borges 2019, "An improved algorithm for hypot(a, b)". */
+/** Return the square root of x² + y², corrected for rounding (Borges 2019, "An improved algorithm for hypot(a, b)"). */
 function distance(x, y) {
   const [large, small] = [Math.abs(x), Math.abs(y)].sort((a, b) => b - a);
   const root = Math.sqrt(large * large + small * small);
-  if (!(small > large * 2 ** -54)) return large + small;  // 0 too
+  if (!(small > large * 2 ** -54)) return large + small;  // also if both are 0
   let excess;  // root² - x² - y²
   if (root <= 2 * small) {
     const rest = root - small;
@@ -102,7 +102,7 @@ function distance(x, y) {
   return root - excess / (2 * root);
 }
 
-/** A sum in the order of NumPy: eight at a time, and halves of what is more than 128. */
+/** Add numbers in the order of NumPy: eight at a time, and by halves if there are more than 128. */
 function pairwiseSum(numbers, first, count) {
   if (count > 128) {
     const half = Math.floor(count / 2) - Math.floor(count / 2) % 8;
@@ -116,7 +116,7 @@ function pairwiseSum(numbers, first, count) {
   return sum;
 }
 
-/** The larger side of the box around some points. */
+/** Return the longer side of the bounding box of points. */
 function extent(points) {
   return Math.max(...[0, 1].map((axis) => {
     const [low, high] = range(points, axis);
@@ -124,7 +124,7 @@ function extent(points) {
   }));
 }
 
-/** [smallest, largest] of an axis of some points. */
+/** Return [smallest, largest] coordinate of points along an axis. */
 function range(points, axis) {
   let [low, high] = [Infinity, -Infinity];
   for (const point of points) [low, high] = [Math.min(low, point[axis]), Math.max(high, point[axis])];

@@ -1,20 +1,20 @@
-// The normalization of a SentencePiece model: forms of characters, and white space.
+// Applies the normalization of a SentencePiece model, which changes characters and white space.
 //
-// Characters are replaced by the model's own table, a double-array trie over UTF-8 (Aoe 1989, in
-// the layout of the library darts-clone), so that no version of Unicode of the host plays a part.
+// Characters are replaced according to a table in the model, a double-array trie over UTF-8 (Aoe 1989, in the layout
+// of the library darts-clone), so the result does not depend on the host's version of Unicode.
 
 export const SPACE = "\u2581";
 const REPLACEMENT = "\ufffd";
 const [DUMMY_PREFIX, EXTRA_SPACES, ESCAPED, TABLE] = [3, 4, 5, 2];  // fields of NormalizerSpec
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** True for a string of controls, white space and what Unicode calls ignorable alone, such as U+200B and U+FEFF. */
+/** Return true for a string of only control, white space and ignorable characters, such as U+200B and U+FEFF. */
 export function isBlank(text) {
   return /^[\x00-\x20\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0]*$/
     .test(text);
 }
 
-/** Text of bytes from `start`: one character and its size in bytes; U+FFFD and 1 for a bad byte. */
+/** Decode one character at `start`, and return [character, size in bytes]; [U+FFFD, 1] for an invalid byte. */
 export function characterAt(bytes, start) {
   const lead = bytes[start];
   const size = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
@@ -25,16 +25,16 @@ export function characterAt(bytes, start) {
   }
 }
 
-/** Replacements of the longest match at a place of a text. */
+/** A table of replacements, which finds the longest match at a position. */
 class CharacterTable {
   constructor(bytes) {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     const size = view.getUint32(0, true);
     this.units = Uint32Array.from({ length: size / 4 }, (_, i) => view.getUint32(4 + 4 * i, true));
-    this.texts = bytes.subarray(4 + size);  // each ends with a byte 0
+    this.texts = bytes.subarray(4 + size);  // each ends with a zero byte
   }
 
-  /** [text, size in bytes] of the longest match at `start`, or null. */
+  /** Return [replacement, size in bytes] of the longest match at `start`, or null. */
   match(bytes, start) {
     const { units } = this;
     const offset = (unit) => (unit >>> 10) << ((unit & 512) >>> 6);
@@ -52,7 +52,7 @@ class CharacterTable {
   }
 }
 
-/** `settings`: fields of NormalizerSpec; `symbolAt(text, start)`: a symbol that stays, or "". */
+/** `settings` are fields of NormalizerSpec. `symbolAt(text, start)` returns a symbol to keep unchanged, or "". */
 export class Normalizer {
   constructor(settings, symbolAt) {
     const table = settings.get(TABLE);
@@ -63,12 +63,12 @@ export class Normalizer {
     this.symbolAt = symbolAt;
   }
 
-  /** The normalized text of a string, or of bytes that need not be UTF-8. */
+  /** Normalize a string, or bytes that may be invalid UTF-8. */
   normalize(input) {
     return this.align(input).text;
   }
 
-  /** {text, places}: the normalized text, and the byte of the input where each of its UTF-16 units begins, and its end. */
+  /** Return {text, places}: the normalized text, and where each of its UTF-16 units begins in the input, in bytes. */
   align(input) {
     const bytes = typeof input === "string" ? new TextEncoder().encode(input) : input;
     const parts = this.parts(bytes);
@@ -90,11 +90,11 @@ export class Normalizer {
     const text = kept.map(([part]) => part).join("");
     const places = kept.flatMap(([part, place]) => Array(part.length).fill(place)).concat(bytes.length);
     let end = text.length;
-    while (this.removesSpaces && text[end - 1] === this.space) --end;  // a mark that the text itself ends with, too
+    while (this.removesSpaces && text[end - 1] === this.space) --end;  // even a mark in the input itself
     return { text: text.slice(0, end), places: places.slice(0, end + 1) };
   }
 
-  /** [text, place] of the symbols, replacements and characters that a text is made of. */
+  /** Split a text to symbols, replacements and characters, each with its position: a list of [text, place]. */
   parts(bytes) {
     const [parts, text] = [[], new SymbolText(bytes, this.symbolAt)];
     for (let place = 0; place < bytes.length;) {
@@ -106,21 +106,21 @@ export class Normalizer {
   }
 }
 
-/** Symbols at places of bytes: `symbolAt` reads strings, so that the rest is decoded once. */
+/** Finds symbols at positions of bytes. `symbolAt` reads strings, so the bytes are decoded once. */
 class SymbolText {
   constructor(bytes, symbolAt) {
     Object.assign(this, { bytes, symbolAt });
     if (!symbolAt) return;
-    [this.text, this.places] = ["", new Map()];  // of each byte that begins a character
+    [this.text, this.places] = ["", new Map()];  // places: byte -> UTF-16 unit
     for (let place = 0; place < bytes.length;) {
       const [character, size] = characterAt(bytes, place);
       this.places.set(place, this.text.length);
-      this.text += size === 1 && bytes[place] >= 0x80 ? "\ud800" : character;  // in no symbol
+      this.text += size === 1 && bytes[place] >= 0x80 ? "\ud800" : character;  // never part of a symbol
       place += size;
     }
   }
 
-  /** [symbol, size in bytes] at a place, or null. */
+  /** Return [symbol, size in bytes] at a position, or null. */
   at(place) {
     const start = this.symbolAt ? this.places.get(place) : undefined;
     const symbol = start === undefined ? "" : this.symbolAt(this.text, start);

@@ -1,9 +1,9 @@
-// The start without a network: all that the page and its worker have used is kept by a service worker.
+// Makes the page work without a network: a service worker caches all files that the page and its worker use.
 
 const FOLDER = new URL("./", location.href).href;
 const CACHE = `keras_bahdanau ${FOLDER}`;  // as in service_worker.js
 
-/** Keep the page, what it has used, and `files`, which are addresses; false where that is impossible. */
+/** Cache the page, the files that it has loaded, and `files`, a list of URLs. Returns false if that is impossible. */
 export async function keepOffline(files) {
   if (!("serviceWorker" in navigator)) return false;
   await navigator.serviceWorker.register("./service_worker.js");

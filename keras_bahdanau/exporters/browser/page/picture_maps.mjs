@@ -1,12 +1,12 @@
-// The attention of a text on a picture: the picture once for each token, with colour where the model looked.
+// Shows the attention of an answer on a picture: a copy of the picture for each token, colored by the weights.
 
 import { label } from "./heat_map.mjs";
 
-const SCALE = 2;  // pixels of a canvas for one of an image
-const WIDEST = 480, MARGIN = 12, LINE = 3, DOT = 9;  // pixels of a drawing
-const STRONGEST = 0.75;  // of the colour, so that the picture shows below it
+const SCALE = 2;  // canvas pixels for each image pixel
+const WIDEST = 480, MARGIN = 12, LINE = 3, DOT = 9;  // sizes in a drawing, in pixels
+const STRONGEST = 0.75;  // maximum opacity of the color, so that the picture remains visible
 
-/** A list of the maps of a hypothesis on the pixels that the model read. */
+/** Create a list of maps for a hypothesis, on the pixels that the model read. */
 export function imageMaps(hypothesis, { pixels, width, height, channels, cell, positions, reduction }) {
   const image = new ImageData(width, height);
   for (let pixel = 0; pixel < width * height; ++pixel) {
@@ -23,7 +23,7 @@ export function imageMaps(hypothesis, { pixels, width, height, channels, cell, p
   })), (context) => context.drawImage(paper, 0, 0, width * SCALE, height * SCALE));
 }
 
-/** A list of the maps of a hypothesis on the path of the pen. */
+/** Create a list of maps for a hypothesis, on the path of the pen. */
 export function inkMaps(hypothesis, { points, reduction }) {
   const [xs, ys] = [points.map(({ x }) => x), points.map(({ y }) => y)];
   const [left, top] = [Math.min(...xs), Math.min(...ys)];
@@ -47,9 +47,9 @@ export function inkMaps(hypothesis, { points, reduction }) {
 }
 
 /**
- * An ordered list with a canvas for each token, on which `draw` has drawn the picture.
+ * Create an ordered list with a canvas for each token, on which `draw` draws the picture.
  *
- * `places` are the positions of the source, {x, y, fill}; a weight belongs to `reduction` of them, one after the other.
+ * `places` are the positions of the source, {x, y, fill}. Each weight belongs to `reduction` consecutive positions.
  */
 function maps({ tokens, alignment }, { width, height, reduction }, places, draw) {
   const list = Object.assign(document.createElement("ol"), { className: "pictures" });
@@ -80,7 +80,7 @@ function maps({ tokens, alignment }, { width, height, reduction }, places, draw)
   return list;
 }
 
-/** Words about the strongest place of some weights. */
+/** Describe the position with the largest weight. */
 function strongest(weights, most, places, { width, height, reduction }) {
   const place = places[weights.indexOf(most) * reduction];
   if (!place) return "nowhere";

@@ -1,16 +1,16 @@
-// A .tflite file at work, by LiteRT in WebAssembly: the features of one input in, texts and attention out.
+// Runs a .tflite file with LiteRT in WebAssembly: maps the features of one input to texts and attention.
 //
-// Nothing here needs Node or a page: `litert` is the module @litertjs/core, loaded.
+// It depends neither on Node nor on a page: `litert` is the loaded module @litertjs/core.
 
 import { textOf } from "./copying.mjs";
 import { SentencePiece } from "./sentencepiece.mjs";
 import { PAD } from "./special_ids.mjs";
 import { InputError, unpack } from "./tflite_file.mjs";
 
-const SHOWN = 80;  // characters of a text in an error
+const SHOWN = 80;  // number of characters of a text to show in an error
 const ARRAYS = { float32: Float32Array, int32: Int32Array, uint8: Uint8Array };
 
-/** An input or a prefix of more tokens, or of more positions, than the file takes. */
+/** Error for an input or a prefix with more tokens or positions than the file allows. */
 export class TooLong extends InputError {
   constructor(message, tokens, longest) {
     super(message);
@@ -18,14 +18,14 @@ export class TooLong extends InputError {
   }
 }
 
-/** {card, files} of a file: its card, and the bytes of what is packed in it by name. */
+/** Return {card, files} of a .tflite file; `files` maps the names of packed files to their bytes. */
 export async function packedIn(content) {
   const files = await unpack(content);
   return { files, card: JSON.parse(new TextDecoder().decode(files["card.json"])) };
 }
 
 export class Pipeline {
-  /** Load a file; `content` is a Uint8Array, `packed` what `packedIn` gives of it, where that is known. */
+  /** Load a file; `content` is a Uint8Array, and `packed` the result of `packedIn`, if it is known. */
   static async load(litert, content, packed) {
     const { card, files } = packed ?? await packedIn(content);
     this.check(card);
@@ -33,19 +33,19 @@ export class Pipeline {
     return new this(litert, model, card, files);
   }
 
-  /** Throw an InputError unless this class runs files with such a card. */
+  /** Throw an InputError unless this class can run a file with this card. */
   static check() {}
 
   constructor(litert, model, card, files) {
     Object.assign(this, { litert, model, card });
     this.target = new SentencePiece(files[card.vocabularies.target]);
     [this.listing, this.completing] = ["_nbest", "_prefix"].map((kind) => model.signatures[card.verb + kind]);
-    /** Most texts of a list, and most tokens of a prefix; 1 and 0 without these signatures. */
+    /** Maximum number of texts in a list, and of tokens in a prefix; 1 and 0 if the file lacks the signatures. */
     this.most = sizeOf((this.listing ?? this.completing)?.getOutputDetails(), "ids", 1) ?? 1;
     this.longestPrefix = sizeOf(this.completing?.getInputDetails(), "prefix", 1) ?? 0;
   }
 
-  /** Name of the signature of a kind, which is "", "_greedy", "_nbest" or "_prefix". */
+  /** Return the name of a signature; `kind` is "", "_greedy", "_nbest" or "_prefix". */
   signature(kind) {
     const name = `${this.card.verb}${kind}`;
     if (name in this.model.signatures) return name;
@@ -53,25 +53,25 @@ export class Pipeline {
       `${Object.keys(this.model.signatures).join(", ")}. Export it with --signatures ${kind.slice(1)}.`);
   }
 
-  /** The sizes of the axes of an input of the main signature, the batch of 1 included. */
+  /** Return the shape of an input of the main signature, including the batch axis of size 1. */
   shapeOf(name) {
     const details = this.model.signatures[this.signature("")].getInputDetails();
     return [...details.find((tensor) => tensor.name === name).shape];
   }
 
-  /** [kind, begun] for `decode`: `nbest` texts that begin with `prefix`. */
+  /** Return [kind, begun], the arguments of `decode` for `nbest` texts that begin with `prefix`. */
   searchFor(nbest = 1, prefix = "") {
     if (!(Number.isInteger(nbest) && 1 <= nbest && nbest <= this.most)) {
       throw new InputError(`\`nbest\` must be from 1 to ${this.most} in this file. Received: nbest=${nbest}. ` +
-        "Give such a number, or export it with the signature nbest, or with a wider beam.");
+        "Use such a number, or export it with the signature nbest or with a wider beam.");
     }
     if (prefix && !this.completing) {
-      throw new InputError("A file must have a signature for texts with a prefix. Received: one " +
-        "without it. Export it with the signature prefix.");
+      throw new InputError("A file must have a signature for texts with a prefix. Received: a file " +
+        "that lacks it. Export it with the signature prefix.");
     }
     const begun = this.target.encode(prefix);
     if (begun.length > this.longestPrefix) {
-      throw new TooLong(`A prefix may have ${this.longestPrefix} tokens in this file. Received: ${begun.length} ` +
+      throw new TooLong(`A prefix may have at most ${this.longestPrefix} tokens in this file. Received: ${begun.length} ` +
         `tokens in '${shortened(prefix)}'. Shorten it, or export with a larger max_target_length.`,
         begun.length, this.longestPrefix);
     }
@@ -79,22 +79,23 @@ export class Pipeline {
     return [nbest > 1 ? "_nbest" : "", []];
   }
 
-  /** The parts of a text that the vocabulary of the target lacks, each once. */
+  /** Return the parts of a text that are not in the target vocabulary, each once. */
   unknown(text) {
     return [...new Set(this.target.unknownPieces(text))];
   }
 
   /**
-   * [{text, score, confidence, finished, tokens, tokenLogProbs, tokenEntropies, tokenWords, sourceTokens,
-   * alignment}] of one input, best first, as many as there are.
+   * Decode one input, and return all hypotheses, best first: [{text, score, confidence, finished, tokens,
+   * tokenLogProbs, tokenEntropies, tokenWords, sourceTokens, alignment}].
    *
-   * `features` has numbers by the name of an input, in the order of its axes, without a batch; 0 follows
-   * them. `sourceTokens` are the names of the columns of an alignment. `kind` is "", "_greedy", "_nbest" or
-   * "_prefix", and `begun` the ids of that prefix. `alignment` has a Float32Array of weights of the columns for each
-   * of `tokens`, which end with the end token. `tokenWords` has the number of the word of each, from 0, and -1 for
-   * those of none. Older files give no confidence, no log-probabilities, no entropies and no words of tokens.
-   * `surfaces` is what an unknown token may copy: see `surfacesOf` of copying.mjs. Calls may overlap; a worker
-   * loads a pipeline of its own.
+   * `features` maps the name of each input to its numbers, in the order of its axes, without a batch axis; they are
+   * padded with 0. `sourceTokens` are the names of the columns of an alignment. `kind` is "", "_greedy", "_nbest" or
+   * "_prefix"; for "_prefix", `begun` contains the ids of the prefix. `surfaces` are the texts that unknown tokens
+   * may copy: see `surfacesOf` in copying.mjs.
+   *
+   * `tokens` ends with the end token. For each token, `alignment` contains a Float32Array with the weights of the
+   * columns, and `tokenWords` the index of its word, or -1 if it belongs to none. Older files return no confidence,
+   * log-probabilities, entropies and words. Calls may overlap; a worker must load its own pipeline.
    */
   async decode(features, sourceTokens, kind = "", begun = [], surfaces = []) {
     const key = this.signature(kind);
@@ -113,7 +114,7 @@ export class Pipeline {
     }
   }
 
-  /** The hypotheses in the outputs of a signature. */
+  /** Return the hypotheses in the outputs of a signature. */
   hypotheses(outputs, sourceTokens, surfaces) {
     const read = (name) => outputs[name].toTypedArray();
     const [lengths, scores] = outputs.lengths ? [read("lengths"), read("scores")] : [read("length"), read("score")];
@@ -124,7 +125,7 @@ export class Pipeline {
     const copied = given("copied_from");
     if (surfaces.length && !copied) {
       throw new InputError("A file that copies characters must have the output copied_from. " +
-        "Received: a file without it. Export it again.");
+        "Received: a file that lacks it. Export it again.");
     }
     const time = rows.length / lengths.length;
     const columns = weights.length / rows.length;
@@ -133,7 +134,7 @@ export class Pipeline {
       const ids = [...rows.subarray(first, first + length)];
       const other = ids.find((id) => !(id in this.target.pieces));
       if (other !== undefined) {
-        throw new InputError(`A model must give ids of its vocabulary. Received: ${other}. Export it again.`);
+        throw new InputError(`A model must return ids in its vocabulary. Received: ${other}. Export it again.`);
       }
       const alignment = ids.map((_, step) => {
         const row = (first + step) * columns;
@@ -161,12 +162,12 @@ export class Pipeline {
   }
 }
 
-/** Positions of an axis of a named tensor of a signature, if there is one. */
+/** Return the size of an axis of a named tensor, if there is such a tensor. */
 function sizeOf(details, name, axis) {
   return details?.find((tensor) => tensor.name === name)?.shape[axis];
 }
 
-/** The beginning of a text, for an error. */
+/** Return the beginning of a text, to show in an error. */
 export function shortened(text) {
   return [...text].slice(0, SHOWN).join("");
 }

@@ -1,6 +1,6 @@
-// Protocol buffers, as far as a SentencePiece model needs them: a message is a list of fields.
+// Reads protocol buffers as far as SentencePiece models need it: a message is a list of fields.
 
-/** [number, value] of each field of a message: a number, or the bytes of what is longer. */
+/** Return [number, value] for each field of a message. A value is a number or bytes. */
 export function fields(bytes) {
   const found = [];
   let place = 0;
@@ -26,12 +26,12 @@ export function fields(bytes) {
   return found;
 }
 
-/** The fields of a message by number, the last one of each number; `part` may be undefined. */
+/** Return a map from field numbers to the last value of each field; `part` may be undefined. */
 export function message(part) {
   return new Map(part ? fields(part) : []);
 }
 
-/** The number that four bytes of a message stand for. */
+/** Convert four bytes of a message to a number. */
 export function float32(bytes) {
   return new DataView(bytes.buffer, bytes.byteOffset, 4).getFloat32(0, true);
 }

@@ -1,4 +1,4 @@
-// A .tflite file of images, sound or ink at work: such an input in, texts and attention out.
+// Runs a .tflite file for images, sound or ink: maps an input to texts and attention.
 
 import { AudioSource } from "./audio_source.mjs";
 import { ImageSource } from "./image_source.mjs";
@@ -7,9 +7,9 @@ import { packedIn, Pipeline, TooLong } from "./pipeline.mjs";
 import { InputError } from "./tflite_file.mjs";
 import { Translator } from "./translator.mjs";
 
-const SOURCES = { AudioSource, ImageSource, InkSource };  // by the name of the class in a card
+const SOURCES = { AudioSource, ImageSource, InkSource };  // keys: class names in a card
 
-/** Load a file of any source: a `Translator` of text, or a `Reader`. */
+/** Load a file with any source, as a `Translator` for text or a `Reader` for other sources. */
 export async function loadPipeline(litert, content) {
   const packed = await packedIn(content);
   return (packed.card.vocabularies.source ? Translator : Reader).load(litert, content, packed);
@@ -26,19 +26,20 @@ export class Reader extends Pipeline {
   constructor(litert, model, card, files) {
     super(litert, model, card, files);
     const { class_name: name, config } = card.source;
-    /** What makes features of an input; see the modules of the sources. */
+    /** The object that computes the features of an input: see the modules of the sources. */
     this.source = new SOURCES[name](config, (input) => this.shapeOf(input));
   }
 
   /**
-   * {hypotheses, picture} of an input of the source: `hypotheses` as of `Pipeline.decode`, and what to draw their
-   * attention on, with `positions` of the source, `reduction` of them for each column of an alignment.
+   * Decode an input of the source, and return {hypotheses, picture}. `hypotheses` are as in `Pipeline.decode`.
+   * `picture` is what to draw their attention on. It has `positions`, the number of source positions, and
+   * `reduction`, the number of positions for each column of an alignment.
    */
   async read(given, kind = "", begun = []) {
     const { features, labels, picture } = this.source.features(given);
     const longest = this.card.max_source_length;
     if (labels.length > longest) {
-      throw new TooLong(`An input may have ${longest} positions in this file. Received: ${labels.length}. ` +
+      throw new TooLong(`An input may have at most ${longest} positions in this file. Received: ${labels.length}. ` +
         "Shorten it, or export with a larger max_source_length.", labels.length, longest);
     }
     const reduction = this.card.reduction ?? 1;

@@ -1,16 +1,16 @@
-// Images of another size, as `tf.image.resize` makes them: linear, and smooth where they become smaller.
+// Resizes images as `tf.image.resize` does: bilinear, with antialiasing when they become smaller.
 
-/** The nearest whole number, of two the even one. */
+/** Round to the nearest integer, and ties to even. */
 export function roundedToEven(value) {
   const nearest = Math.round(value);
   return nearest - value === 0.5 && nearest % 2 ? nearest - 1 : nearest;
 }
 
 /**
- * Numbers of an image of `size` [high, wide, channels] to one of [rows, columns], with the same channels.
+ * Resize the numbers of an image of size [high, wide, channels] to [rows, columns], with the same channels.
  *
- * Each new pixel is a mean of the old ones around it: their weights fall linearly with the distance, to 0 at that of
- * a pixel, of the old image or of the new one, whichever is larger.
+ * Each new pixel is a weighted mean of the old pixels around it. The weights fall linearly with the distance, to 0 at
+ * a distance of one pixel of the old image or of the new one, whichever is larger.
  */
 export function resized(numbers, [high, wide, channels], [rows, columns]) {
   if (high === rows && wide === columns) return numbers;
@@ -35,7 +35,7 @@ export function resized(numbers, [high, wide, channels], [rows, columns]) {
   return found;
 }
 
-/** {first, weights} of each pixel of a new side: the first old pixel that counts, and the weights from there on. */
+/** Return {first, weights} for each new pixel: the index of the first old pixel that counts, and the weights. */
 function weightsOf(before, after) {
   const step = before / after;
   const reach = Math.max(step, 1);  // in old pixels

@@ -1,20 +1,20 @@
-// SentencePiece in plain JavaScript: text to ids and back, with the ids of the library itself.
+// SentencePiece in plain JavaScript: converts text to ids and back, with the same ids as the library.
 //
-// Reads models of every type: unigram (Kudo 2018), BPE (Sennrich et al. 2016), words and
-// characters, with user-defined symbols, byte fallback (Kudo and Richardson 2018) and normalization.
+// It reads models of every type: unigram (Kudo 2018), BPE (Sennrich et al. 2016), words and characters, with
+// user-defined symbols, byte fallback (Kudo and Richardson 2018) and normalization.
 
 import { bestPath } from "./unigram.mjs";
 import { characterAt, Normalizer, SPACE } from "./normalizer.mjs";
 import { merged } from "./byte_pairs.mjs";
 import { fields, float32, message } from "./protobuf.mjs";
 
-const [UNIGRAM, BPE, WORDS] = [1, 2, 3];  // model types; 4 are characters
+const [UNIGRAM, BPE, WORDS] = [1, 2, 3];  // model types; 4 is characters
 const [NORMAL, UNKNOWN, CONTROL, SYMBOL, UNUSED, BYTE] = [1, 2, 3, 4, 5, 6];  // kinds of pieces
 const [PIECES, TRAINER, NORMALIZER, DENORMALIZER] = [1, 2, 3, 5];  // fields of ModelProto
 const [MODEL_TYPE, BYTE_FALLBACK, UNKNOWN_SURFACE] = [3, 35, 44];  // fields of TrainerSpec
 const UNSEEN = " \u2047 ";
 
-/** A vocabulary; `bytes` are those of a .spm or .model file, a Uint8Array. */
+/** A vocabulary; `bytes` is the content of a .spm or .model file, a Uint8Array. */
 export class SentencePiece {
   constructor(bytes) {
     const parts = fields(bytes);
@@ -39,17 +39,17 @@ export class SentencePiece {
     this.longest = lengthOfLongest(this.known);
   }
 
-  /** A map from the pieces of some kinds to their ids. */
+  /** Return a map from the pieces of some kinds to their ids. */
   idsOf(...kinds) {
     return new Map([...this.ids].filter(([, id]) => kinds.includes(this.kinds[id])));
   }
 
-  /** The ids of a string, or of bytes that need not be UTF-8, without an end token. */
+  /** Convert a string, or bytes that may be invalid UTF-8, to ids without an end token. */
   encode(input) {
     return this.tokens(input).map(({ id }) => id);
   }
 
-  /** {id, begin, end} of each token of an input, which stands for these bytes of it. */
+  /** Return {id, begin, end} for each token; it represents the bytes from `begin` to `end` of the input. */
   tokens(input) {
     const { text, places } = this.normalizer.align(input);
     const tokens = [];
@@ -61,7 +61,7 @@ export class SentencePiece {
       if (id === this.unknown && this.byteFallback) {
         for (const byte of new TextEncoder().encode(piece)) add(this.ids.get(byteName(byte)));
       } else if (!(id === this.unknown && afterUnknown)) {
-        add(id);  // unknown pieces side by side count as one
+        add(id);  // adjacent unknown pieces become one token
       }
       tokens.at(-1).end = places[place += piece.length];
       afterUnknown = id === this.unknown;
@@ -69,14 +69,14 @@ export class SentencePiece {
     return tokens;
   }
 
-  /** The pieces of a string that have no id of their own, nor bytes in place of one. */
+  /** Return the pieces of a string that are unknown: they have no id, and no byte pieces replace them. */
   unknownPieces(input) {
     if (this.byteFallback) return [];
     const pieces = this.split(this.normalizer.normalize(input));
     return pieces.filter((piece) => (this.ids.get(piece) ?? this.unknown) === this.unknown);
   }
 
-  /** The pieces of a normalized text. */
+  /** Split a normalized text to pieces. */
   split(text) {
     if (this.type === WORDS) return text.match(/\u2581?[^\u2581]+|\u2581/g) ?? [];
     if (this.type === UNIGRAM) return bestPath(text, this);
@@ -90,7 +90,7 @@ export class SentencePiece {
     return this.type === BPE ? merged(pieces, frozen, this) : pieces;
   }
 
-  /** The text of ids; those of no text, such as padding, say nothing. */
+  /** Convert ids to text; control ids, such as padding, are left out. */
   decode(ids) {
     const { dummyPrefix, removesSpaces } = this.normalizer;
     let [text, bytes, begun] = ["", [], false];
@@ -125,7 +125,7 @@ export class SentencePiece {
   }
 }
 
-/** Name of the piece of a byte. */
+/** Return the name of the piece for a byte. */
 function byteName(byte) {
   return `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`;
 }
@@ -136,7 +136,7 @@ function lengthOfLongest(pieces) {
   return longest;
 }
 
-/** The longest of some strings, of so many characters at most, that stands at a place; or "". */
+/** Return the longest of some strings that is found at `start` in a text, or "". */
 function longestAt(strings, longest, text, start) {
   for (let end = Math.min(text.length, start + longest); end > start; --end) {
     const found = text.slice(start, end);

@@ -1,8 +1,8 @@
-// The page without a network: each file as the network has it, and else as it was the last time.
+// Makes the page work without a network: each file comes from the network or, if that fails, from the cache.
 
 "use strict";
 
-const CACHE = `keras_bahdanau ${self.registration.scope}`;  // as in offline.mjs, which fills it the first time
+const CACHE = `keras_bahdanau ${self.registration.scope}`;  // as in offline.mjs, which first fills it
 
 self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
@@ -16,7 +16,7 @@ async function answer(event) {
   const cache = await caches.open(CACHE);
   try {
     const response = await fetch(request);
-    // beside the answer, which goes on where there is no room to keep it
+    // in parallel with the answer, which is given even if the cache is full
     if (response.status === 200) event.waitUntil(cache.put(request, response.clone()).catch(() => {}));
     return response;
   } catch (error) {

@@ -1,4 +1,4 @@
-// Sound for a model of speech: a file, or a recording of the microphone.
+// Reads sound from the visitor: a file, or a recording from the microphone.
 
 import { HOP, RATE, secondsOf } from "./audio_source.mjs";
 import { TooLong } from "./pipeline.mjs";
@@ -6,7 +6,7 @@ import { soundMap } from "./sound_map.mjs";
 import { InputError } from "./tflite_file.mjs";
 import { readWav } from "./wav.mjs";
 
-const MOST_BYTES = 2 ** 24;  // of a file
+const MOST_BYTES = 2 ** 24;  // limit for a file
 
 export class Entry {
   nothing = "There is no sound. Choose a file, or record one.";
@@ -14,10 +14,10 @@ export class Entry {
 
   constructor(page) {
     Object.assign(this, { page });
-    page.sound.addEventListener("change", () => this.keep(null, ""));  // what was entered last counts
+    page.sound.addEventListener("change", () => this.keep(null, ""));  // the last input counts
   }
 
-  /** Offer to record, once it is known how long a recording may be, where the browser can. */
+  /** Show the button for recording, if the browser can record. `longest` limits the length of a recording. */
   begin({ longest }) {
     this.longest = longest;
     if (!navigator.mediaDevices?.getUserMedia || !globalThis.MediaRecorder) return;
@@ -56,7 +56,7 @@ export class Entry {
     }
   }
 
-  /** Keep a recording, as far as the file takes it, and say so if it was cut. */
+  /** Keep a recording up to the length that the model allows, and tell the visitor if it was cut off. */
   async recorded(blob, full) {
     try {
       const samples = await samplesOf(blob);
@@ -65,25 +65,25 @@ export class Entry {
       const seconds = secondsOf(Math.min(samples.length, most) / HOP).toFixed(1);
       this.page.sound.value = "";
       this.keep(samples.subarray(0, most), `Recorded ${seconds} s.` +
-        (cut ? ` It was cut: this page takes ${secondsOf(this.longest)} s at most.` : ""));
+        (cut ? ` It was cut off: this page accepts at most ${secondsOf(this.longest)} s.` : ""));
     } catch (error) {
       this.keep(null, error.message);
     }
   }
 
-  /** Keep samples in place of what was entered before, and words about them. */
+  /** Keep samples instead of the previous input, and show a message about them. */
   keep(samples, words) {
     this.samples = samples;
-    this.page.problem.hidden = true;  // of what was entered before
+    this.page.problem.hidden = true;  // the problem of the previous input
     this.page.recorded.textContent = words;
   }
 
-  /** {samples} at 16 kHz; null for none. */
+  /** Return {samples} at 16 kHz; null if there are none. */
   async given() {
     const [file] = this.page.sound.files;
     if (file && file.size > MOST_BYTES) {
-      throw new InputError(`The file is too large: it has ${file.size.toLocaleString("en")} bytes, and this page takes ` +
-        `${MOST_BYTES.toLocaleString("en")} at most. Shorten it.`);
+      throw new InputError(`The file is too large: it has ${file.size.toLocaleString("en")} bytes, but this page ` +
+        `accepts at most ${MOST_BYTES.toLocaleString("en")}. Shorten it.`);
     }
     const samples = this.samples ?? (file && await samplesOf(file));
     return samples ? { samples } : null;
@@ -95,8 +95,8 @@ export class Entry {
     } catch (error) {
       if (!(error instanceof TooLong)) throw error;
       const [has, most] = [error.tokens, error.longest].map(secondsOf);
-      throw new InputError(`The recording is too long: it has ${has.toFixed(1)} s, and this page takes ${most} s at most. ` +
-        "Shorten it.");
+      throw new InputError(`The recording is too long: it has ${has.toFixed(1)} s, but this page accepts at most ` +
+        `${most} s. Shorten it.`);
     }
   }
 
@@ -105,15 +105,15 @@ export class Entry {
   }
 }
 
-/** The samples of a file or recording at 16 kHz: of WAV at that rate its own, of others as the browser decodes them. */
+/** Return the samples of a file or recording at 16 kHz. The browser decodes all files except WAV files at 16 kHz. */
 async function samplesOf(blob) {
   const content = await blob.arrayBuffer();
   const wav = readWav(new Uint8Array(content));
-  if (wav?.cut) throw new InputError("The file was cut short: it ends before its sound does. Download it again.");
+  if (wav?.cut) throw new InputError("The file is incomplete: it ends before its sound does. Download it again.");
   if (wav?.rate === RATE) return wav.samples;
-  const context = new OfflineAudioContext(1, 1, RATE);  // which decodes to its own rate
+  const context = new OfflineAudioContext(1, 1, RATE);  // decodes to its sample rate
   const sound = await context.decodeAudioData(content).catch(() => {
-    throw new InputError("The file is no sound that this browser can read. Choose another one, such as WAV or MP3.");
+    throw new InputError("The file is not a recording that this browser can read. Choose another one, such as WAV or MP3.");
   });
   const channels = Array.from({ length: sound.numberOfChannels }, (_, channel) => sound.getChannelData(channel));
   return channels[0].map((_, place) => channels.reduce((sum, channel) => sum + channel[place], 0) / channels.length);

@@ -1,12 +1,12 @@
-// The attention of a text on sound as a table: a row for each token, a strip of colour along the seconds.
+// Shows the attention of an answer on sound as a table: for each token, a row with a colored strip over time.
 
 import { HOP, secondsOf } from "./audio_source.mjs";
 import { label } from "./heat_map.mjs";
 
-const WIDTH = 800, HIGH = 64;  // pixels of the wave
-const MOST_MARKS = 10;  // of seconds
+const WIDTH = 800, HIGH = 64;  // size of the waveform in pixels
+const MOST_MARKS = 10;  // maximum number of marks on the time axis
 
-/** A table element of a hypothesis and the samples that the model heard. */
+/** Create the table element for a hypothesis and the samples that the model received. */
 export function soundMap({ tokens, alignment }, { samples, positions, reduction }) {
   const table = Object.assign(document.createElement("table"), { className: "sound" });
   const heading = table.createTHead();
@@ -21,7 +21,7 @@ export function soundMap({ tokens, alignment }, { samples, positions, reduction 
   return table;
 }
 
-/** A cell with the weights of a token, and words about the strongest. */
+/** Create a cell with the weights of a token, and a description of the largest one. */
 function strip(weights, reduction, colour) {
   const canvas = Object.assign(document.createElement("canvas"), { width: weights.length, height: 1 });
   const context = canvas.getContext("2d");
@@ -38,7 +38,7 @@ function strip(weights, reduction, colour) {
   return found;
 }
 
-/** The wave of the samples as far as their positions reach. */
+/** Draw the waveform of the samples, as far as there are positions. */
 function wave(samples, positions) {
   const canvas = Object.assign(document.createElement("canvas"), { width: WIDTH, height: HIGH });
   const context = canvas.getContext("2d");
@@ -55,7 +55,7 @@ function wave(samples, positions) {
   return canvas;
 }
 
-/** Marks of seconds, at even distances from 0 to the end. */
+/** Return equally spaced marks on the time axis, in seconds, from 0 to the end. */
 function scale(seconds) {
   const line = Object.assign(document.createElement("div"), { className: "seconds" });
   const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50].find((one) => seconds / one <= MOST_MARKS) ?? 100;

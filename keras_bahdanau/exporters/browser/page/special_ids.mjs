@@ -1,3 +1,3 @@
-// The ids that every vocabulary has: padding, unknown, start and end.
+// The ids of padding, unknown, start and end in every vocabulary.
 
 export const PAD = 0, UNKNOWN = 1, START = 2, END = 3;

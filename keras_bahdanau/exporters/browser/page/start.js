@@ -1,13 +1,13 @@
-// A plain script: for browsers and addresses that the modules of the page can't start in, for the key Enter, which
-// works before the modules are there, and for damage: it compares the files with their sha256 in site.json before
-// it starts the modules. index.html holds that of this script.
+// A classic script, which runs even if the page's modules can't start. It reports unsuitable browsers and addresses,
+// handles the Enter key before the modules are loaded, and detects damage: before it starts the modules, it compares
+// all files with their SHA-256 in site.json. index.html contains the SHA-256 of this script.
 
 "use strict";
 
 (function () {
-  var SEAL = 64, SITE_END = 3;  // bytes at the end of site.json: its own sha256, and what is after it
-  var later = /\.(wasm|tflite)$/;  // which loading.mjs checks when it has loaded them
-  var subtle = window.crypto && window.crypto.subtle;  // the modules say what the page lacks without it
+  var SEAL = 64, SITE_END = 3;  // bytes at the end of site.json: its seal, and the bytes after it
+  var later = /\.(wasm|tflite)$/;  // loading.mjs checks these files after it has loaded them
+  var subtle = window.crypto && window.crypto.subtle;  // if it is missing, the modules report it
 
   document.documentElement.dataset.started = "";
 
@@ -26,7 +26,7 @@
   function fetched(name) {
     return fetch(name, { cache: "no-cache" }).catch(function () {}).then(function (response) {
       if (response && response.ok) return response.arrayBuffer();
-      throw new Error("A file of this page did not arrive: " + name + ". Load the page again, or later.");
+      throw new Error("A file of this page could not be loaded: " + name + ". Load the page again, now or later.");
     });
   }
 
@@ -34,7 +34,7 @@
     return subtle.digest("SHA-256", content).then(function (bytes) {
       var hex = Array.from(new Uint8Array(bytes), function (byte) { return (byte + 256).toString(16).slice(1); });
       if (hex.join("") === digest) return;
-      throw new Error("The files of this page are damaged: " + name + " is not as it was exported. Load the page " +
+      throw new Error("The files of this page are damaged: " + name + " has changed since its export. Load the page " +
         "again, or copy its directory again.");
     });
   }
@@ -61,10 +61,10 @@
   }
 
   if (location.protocol === "file:") {
-    say("A browser does not start this page from a file. Serve its folder, for example with " +
+    say("A browser can't run this page from a file. Serve its folder, for example with " +
       "python -m http.server, and open http://localhost:8000.");
   } else if (!("noModule" in HTMLScriptElement.prototype)) {
-    say("This browser lacks JavaScript modules. Use a newer one.");
+    say("This browser does not support JavaScript modules. Use a newer one.");
   } else {
     window.addEventListener("error", function (event) {
       if (event.target && event.target.type === "module") {

@@ -1,12 +1,12 @@
-// A text that is typed: what the page of a translator gives to the model, and what it says of it.
+// Reads a text that the visitor types, and shows what the model says about it.
 
 import { heatMap, label } from "./heat_map.mjs";
 import { isBlank } from "./normalizer.mjs";
 import { TooLong } from "./pipeline.mjs";
 import { InputError } from "./tflite_file.mjs";
 
-const MOST_CHARACTERS = 20_000;  // of a text, which no file takes as tokens
-const MOST_UNKNOWN = 12;  // parts of a text that are named
+const MOST_CHARACTERS = 20_000;  // limit for a text: more would be too many tokens for any file
+const MOST_UNKNOWN = 12;  // maximum number of unknown parts to list
 
 export class Entry {
   nothing = "There is no text. Type one first.";
@@ -18,13 +18,13 @@ export class Entry {
 
   begin() {}
 
-  /** The text; null for none. */
+  /** Return the text; null if there is none. */
   async given() {
     const text = this.page.source.value;
     return isBlank(text) ? null : text;
   }
 
-  /** {hypotheses, unknown}: the answers, and lists of the parts that a vocabulary lacks, by the place of the text. */
+  /** Return {hypotheses, unknown}: the answers, and a list of the parts that are not in the vocabulary. */
   async ask(model, text, search) {
     const hypotheses = await within("text", text, () => model.translate(text, ...search));
     return { hypotheses, unknown: await model.unknown(text) };
@@ -35,10 +35,10 @@ export class Entry {
   }
 }
 
-/** What `action` makes of a text that is typed, or an error in words for visitors if it is too long. */
+/** Return the result of `action`. If the text is too long, throw an error that visitors can understand. */
 export async function within(name, given, action) {
   const refuse = (has, unit, most) => {
-    throw new InputError(`The ${name} is too long: it has ${has} ${unit}, and this page takes ${most} at most. Shorten it.`);
+    throw new InputError(`The ${name} is too long: it has ${has} ${unit}, but this page accepts at most ${most}. Shorten it.`);
   };
   if (given.length > MOST_CHARACTERS) refuse(given.length, "characters", MOST_CHARACTERS);
   try {
@@ -49,7 +49,7 @@ export async function within(name, given, action) {
   }
 }
 
-/** Words about the parts of texts that the vocabularies lack: lists of them by the place of the text. */
+/** Describe the parts of texts that are not in the vocabularies; the keys of `unknown` say which text it is. */
 export function unknownParts(unknown) {
   const sentences = Object.entries(unknown).filter(([, parts]) => parts.length).map(([place, parts]) => {
     const some = parts.slice(0, MOST_UNKNOWN).map(label).join(" ");

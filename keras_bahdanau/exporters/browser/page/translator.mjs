@@ -1,4 +1,4 @@
-// A .tflite file of texts at work: a text in, texts and attention out.
+// Runs a .tflite file for text: maps a text to texts and attention.
 
 import { surfacesOf } from "./copying.mjs";
 import { isBlank } from "./normalizer.mjs";
@@ -12,8 +12,8 @@ export { TooLong };
 export class Translator extends Pipeline {
   static check({ vocabularies, verb }) {
     if (vocabularies.source) return;
-    throw new InputError("A file for text must hold the vocabulary of the source. Received: " +
-      `verb=${verb}, without one. Use Reader of reader.mjs.`);
+    throw new InputError("A file for text must contain the vocabulary of the source. Received: " +
+      `verb=${verb}, without one. Use Reader in reader.mjs.`);
   }
 
   constructor(litert, model, card, files) {
@@ -21,20 +21,20 @@ export class Translator extends Pipeline {
     this.source = new SentencePiece(files[card.vocabularies.source]);
   }
 
-  /** The ids of a text, with the end token; none of a blank text. */
+  /** Convert a text to ids with the end token; a blank text has no ids. */
   sourceIds(sentence) {
     const ids = isBlank(sentence) ? [] : this.source.encode(sentence);
     if (ids.length) ids.push(END);
     const longest = this.card.max_source_length;
     if (ids.length > longest) {
-      throw new TooLong(`A sentence may have ${longest} tokens in this file. Received: ${ids.length} tokens in ` +
-        `'${shortened(sentence)}'. Split it, or export with a larger max_source_length.`, ids.length, longest);
+      throw new TooLong(`A sentence may have at most ${longest} tokens in this file. Received: ${ids.length} tokens ` +
+        `in '${shortened(sentence)}'. Split it, or export with a larger max_source_length.`, ids.length, longest);
     }
     return ids;
   }
 
   /**
-   * The parts of a text that a vocabulary lacks, each once: characters, or words where these are the tokens.
+   * Return the parts of a text that are not in a vocabulary, each once: characters, or words if tokens are words.
    *
    * `side` is "source", or "target" for a prefix.
    */
@@ -42,18 +42,18 @@ export class Translator extends Pipeline {
     return side === "target" ? super.unknown(text) : [...new Set(this.source.unknownPieces(text))];
   }
 
-  /** The hypotheses of a sentence, best first: see `Pipeline.decode`. Both axes of an alignment end with the end token. */
+  /** Translate a sentence: see `Pipeline.decode`. Both axes of an alignment end with the end token. */
   async translate(sentence, kind = "", begun = []) {
     const ids = this.sourceIds(sentence);
     return this.decode({ source: ids }, this.labels(ids), kind, begun, this.surfaces(sentence));
   }
 
-  /** What unknown tokens of an answer may copy: what each token of a text stands for; [] if the search copies nothing. */
+  /** Return what unknown tokens may copy: the part of a text for each token; [] if the search copies nothing. */
   surfaces(sentence) {
     return this.card.search?.replace_unknown ? surfacesOf(this.source, sentence) : [];
   }
 
-  /** The tokens of each column of an alignment. */
+  /** Return the token for each column of an alignment. */
   labels(ids) {
     return ids.map((id) => this.source.pieces[id]);
   }

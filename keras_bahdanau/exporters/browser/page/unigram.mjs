@@ -1,11 +1,11 @@
-// The most probable split of a text by a unigram model (Kudo 2018): Viterbi, in float32.
+// Finds the most probable split of a text by a unigram model (Kudo 2018) with the Viterbi algorithm, in float32.
 
 const [NORMAL, SYMBOL] = [1, 4];  // kinds of pieces
 const UNKNOWN_PENALTY = 10;
-const LEAST = 2 ** -126;  // the smallest normal float32, from which the library's maximum starts
-const costs = new WeakMap();  // of each vocabulary
+const LEAST = 2 ** -126;  // the smallest normal float32, where the library's maximum starts
+const costs = new WeakMap();  // for each vocabulary
 
-/** The pieces of the best path; `vocabulary` is a `SentencePiece`. */
+/** Return the pieces on the best path; `vocabulary` is a `SentencePiece`. */
 export function bestPath(text, vocabulary) {
   const { known, kinds, longest, scores } = vocabulary;
   if (!costs.has(vocabulary)) costs.set(vocabulary, costsOf(vocabulary));
@@ -13,7 +13,7 @@ export function bestPath(text, vocabulary) {
   const best = new Float32Array(text.length + 1);
   const starts = new Int32Array(text.length + 1).fill(-1);
   const reach = (end, start, score) => {
-    const candidate = Math.fround(score + best[start]);  // ties are those of float32
+    const candidate = Math.fround(score + best[start]);  // same ties as in float32
     if (starts[end] >= 0 && candidate <= best[end]) return;
     [best[end], starts[end]] = [candidate, start];
   };
@@ -35,7 +35,7 @@ export function bestPath(text, vocabulary) {
   return pieces.reverse();
 }
 
-/** Score of an unknown character, and the highest score of a piece. */
+/** Return the score of an unknown character, and the highest score of a piece. */
 function costsOf({ kinds, scores }) {
   const normal = scores.filter((_, id) => kinds[id] === NORMAL);
   const lowest = normal.reduce((least, one) => Math.min(least, one), 3.4028234663852886e38);

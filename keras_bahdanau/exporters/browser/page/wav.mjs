@@ -1,16 +1,16 @@
-// WAV files to samples, as in training: PCM of 8 to 32 bits and floats, the mean of the channels.
+// Reads the samples of WAV files as in training: PCM of 8 to 32 bits or floats, averaged over channels.
 
 const MOST_CHANNELS = 64, MOST_CHUNKS = 256;
-const FORM = 16, EXTENDED = 26;  // bytes of a "fmt " chunk: all that is needed, and up to the format within
+const FORM = 16, EXTENDED = 26;  // sizes in bytes of a "fmt " chunk: the necessary part, and the part up to the subformat
 const PCM = 1, FLOAT = 3, EXTENSIBLE = 0xfffe;
 const RATES = [1000, 192_000];
 const LOUDEST = 1e3;
-const STREAMED = 2 ** 31 - 2 ** 16;  // bytes of data: as many, or more, say that a stream had no known size
-const COUNTED_IN = 44;  // bytes of the usual header, which some writers add to the size of the data
-const MOST_DATA = 2 ** 40;  // bytes that a "ds64" chunk may declare
+const STREAMED = 2 ** 31 - 2 ** 16;  // data of this declared size or more comes from a stream of unknown size
+const COUNTED_IN = 44;  // size of the usual header, which some writers add to the size of the data
+const MOST_DATA = 2 ** 40;  // maximum number of bytes that a "ds64" chunk may declare
 
 /**
- * {rate, channels, bits, samples} of a WAV file, or null if it is none of a known form, or has no samples; {cut} if it
+ * Return {rate, channels, bits, samples} of a WAV file; null if it has no samples or an unknown format; {cut} if it
  * ends before its data does. `content` is a Uint8Array.
  */
 export function readWav(content) {
@@ -23,7 +23,7 @@ export function readWav(content) {
   const declared = view.getUint32(form - 4, true);
   const within = Math.min(declared, content.length - form) >= EXTENDED ? number(24, 2) : 0;
   const least = Math.floor((bits + 7) / 8);
-  // a sample is as wide as a block leaves room for: 24 bits may lie in the high bytes of four
+  // a sample takes an equal part of a block: 24 bits may be the high bytes of four
   const width = block && channels ? Math.floor(block / channels) : least;
   const format = tag === EXTENSIBLE ? within : tag;
   const read = readerOf(view, format, width);
@@ -39,7 +39,7 @@ export function readWav(content) {
   return { rate, channels, bits, samples };
 }
 
-/** {form, start, end}: the places of the first "fmt " chunk, and of the bytes of the first "data"; no end if cut. */
+/** Return {form, start, end}: where the first "fmt " and "data" chunks begin; no `end` if the data is incomplete. */
 function chunksOf(view) {
   const name = (place) => String.fromCharCode(...[0, 1, 2, 3].map((byte) => view.getUint8(place + byte)));
   const found = {};
@@ -65,10 +65,10 @@ function chunksOf(view) {
 }
 
 /**
- * Bytes of samples from `body` on, undefined where the end of the file is missing.
+ * Return the number of bytes of samples after `body`; undefined if the end of the file is missing.
  *
- * A stream declares 0, or as much as a size can hold: all that is there counts then, unless another chunk follows
- * those 0 bytes. `total` is the size in a "ds64" chunk, 0 without one.
+ * A stream declares a size of 0, or the largest possible size. Then all bytes that follow count, unless another chunk
+ * follows those 0 bytes. `total` is the size in a "ds64" chunk, 0 if there is none.
  */
 function dataLength(view, body, declared, total) {
   const available = view.byteLength - body;
@@ -80,13 +80,13 @@ function dataLength(view, body, declared, total) {
   return whole ? Math.min(size, available) : undefined;
 }
 
-/** Whether there are characters such as those of the name of a chunk. */
+/** Return whether all bytes are characters that the name of a chunk may contain. */
 function isText(view, place, count) {
   if (place + count > view.byteLength) return false;
   return Array.from({ length: count }, (_, byte) => view.getUint8(place + byte)).every((byte) => byte >= 32 && byte <= 126);
 }
 
-/** The function from a place to a sample, full scale 1; undefined for a form that nothing here reads. */
+/** Return a function from a position to a sample, full scale 1; undefined for an unsupported format. */
 function readerOf(view, tag, width) {
   const bounded = (value) => Number.isFinite(value) ? Math.min(Math.max(value, -LOUDEST), LOUDEST) : 0;
   return {

@@ -1,14 +1,14 @@
-// The model at work beside the page, which stays awake while the model is busy. A call is a message
-// [name, ...arguments] with a port that gets its progress, and then its value or its error.
+// Runs the model in a worker, so that the page stays responsive. A call is a message [name, ...arguments] with a port
+// that receives its progress, and then its value or error.
 //
-// A classic script, since LiteRT.js loads its program by importScripts, which modules do not have.
+// A classic script, since LiteRT.js loads its program with importScripts, which modules don't support.
 
 "use strict";
 
 const modules = Promise.all([import("./loading.mjs"), import("./tflite_file.mjs")]);
 let pipeline;
 
-/** The facts of the model that the page needs, and the addresses of all that was loaded. */
+/** Load the model, and return its properties that the page needs, and the URLs of all loaded files. */
 async function load(site, say) {
   const [{ loadModel }] = await modules;
   pipeline = await loadModel(site, say);

@@ -1,4 +1,4 @@
-// The model in its worker, as the page has it, and what both need of a browser.
+// Gives the page access to the model in its worker, and checks that the browser supports both.
 
 import { TooLong } from "./pipeline.mjs";
 import { InputError } from "./tflite_file.mjs";
@@ -11,12 +11,12 @@ const NEEDS = {
   "a secure address (https, or localhost)": () => Boolean(globalThis.crypto?.subtle),
 };
 
-/** The methods of `Translator` and `Reader` that the page calls, each a promise. */
+/** The methods of `Translator` and `Reader` that the page calls; each returns a promise. */
 export class WorkingPipeline {
-  /** Load the model of a site; `say(stage, share)` is called with a share from 0 to 1. */
+  /** Load the model of a site. `say(stage, share)` reports progress; `share` is from 0 to 1. */
   static async load(site, say) {
     for (const [need, has] of Object.entries(NEEDS)) {
-      if (!has()) throw new InputError(`This page needs ${need}, which this browser does not offer here. Use another one.`);
+      if (!has()) throw new InputError(`This page needs ${need}, which this browser does not provide here. Use another one.`);
     }
     const pipeline = new WorkingPipeline();
     // most, longestPrefix, longest, settings, files
@@ -25,7 +25,7 @@ export class WorkingPipeline {
 
   constructor() {
     const script = new Blob([`importScripts(${JSON.stringify(WORKER)});`], { type: "text/javascript" });
-    this.worker = new Worker(URL.createObjectURL(script));  // one of a blob has the policy of the page
+    this.worker = new Worker(URL.createObjectURL(script));  // a worker from a blob has the policy of the page
   }
 
   searchFor(...given) {
@@ -44,7 +44,7 @@ export class WorkingPipeline {
     return this.ask(["unknown", ...given]);
   }
 
-  /** The value of a call of the worker. */
+  /** Call a method in the worker, and return its value. */
   ask(call, say) {
     const { port1, port2 } = new MessageChannel();
     return new Promise((resolve, reject) => {
@@ -61,7 +61,7 @@ export class WorkingPipeline {
   }
 }
 
-/** An error of the worker, which loses its class on the way. */
+/** Restore the class of an error from the worker, which a message does not preserve. */
 function errorOf({ message, tokens, longest, forVisitors }) {
   if (tokens !== undefined) return new TooLong(message, tokens, longest);
   return new (forVisitors ? InputError : Error)(message);
