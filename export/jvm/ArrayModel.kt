@@ -92,7 +92,7 @@ class ArrayModel(private val file: TfliteFile, private val open: (String) -> Arr
             return runner.run(arrays)
         } catch (error: IllegalStateException) {
             val shapes = arrays.entries.joinToString(", ") { (name, array) -> "$name ${described(array.shape)}" }
-            throw InputError("Inputs must have a shape that the model reads. Received: $shapes (${error.message}).")
+            throw InputError("Inputs must have shapes that the model accepts. Received: $shapes (${error.message}).")
         }
     }
 
@@ -107,7 +107,7 @@ class ArrayModel(private val file: TfliteFile, private val open: (String) -> Arr
             return runners.getOrPut(signature) { open(signature) }
         } catch (error: IllegalStateException) {
             throw InputError(
-                "A .tflite file must hold a model that LiteRT can load. Received: path=${quoted(file.path)} " +
+                "A .tflite file must contain a model that LiteRT can load. Received: path=${quoted(file.path)} " +
                     "(${error.message}). Install a newer LiteRT, or export again."
             )
         }
@@ -155,7 +155,7 @@ private class ArrayReader(private val spec: TensorSpec) {
         val list = value as? List<*>
         if (list == null || list.size != shape[0]) {
             throw InputError(
-                "The lists of an axis of the input ${quoted(spec.name)} must be equally long. Received: ${shape[0]} " +
+                "The lists of an axis of the input ${quoted(spec.name)} must have equal lengths. Received: ${shape[0]} " +
                     "and ${list?.size ?: "no list"}."
             )
         }
@@ -169,8 +169,8 @@ private class ArrayReader(private val spec: TensorSpec) {
         val isFloat = spec.dtype == "float32"
         if (if (isFloat) real.toFloat().isFinite() else real.isFinite() && real == Math.floor(real)) return real
         throw InputError(
-            "The input ${quoted(spec.name)} must hold ${if (isFloat) "finite numbers" else "integers"} of " +
-                "${spec.dtype}. Received: ${number ?: "no number"}."
+            "The input ${quoted(spec.name)} must contain ${if (isFloat) "finite" else "integer"} " +
+                "${spec.dtype} values. Received: ${number ?: "no number"}."
         )
     }
 

@@ -58,7 +58,7 @@ class LiteRtJni(private val content: ByteBuffer, private val threads: Int = 1) :
             action()
         } catch (error: IllegalStateException) {
             throw InputError(
-                "A .tflite file must hold a model that LiteRT can load. Received: another one " +
+                "A .tflite file must contain a model that LiteRT can load. Received: another one " +
                     "(${error.message}). Install a newer LiteRT, or export again."
             )
         }

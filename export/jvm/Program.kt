@@ -105,8 +105,8 @@ internal fun program(action: (Writer) -> Unit): Int {
     } catch (error: IOException) {
         if (error.message == "Broken pipe") return 141 // the reader has gone, as `head` does
         return complain(
-            "Standard input must be readable, and standard output must take all lines. Received: " +
-                "${error.message}. Make room, or redirect another file."
+            "Standard input must be readable, and standard output must accept all lines. Received: " +
+                "${error.message}. Free some space, or redirect another file."
         )
     }
 }

@@ -17,8 +17,8 @@ private const val HEADER = 30
 
 /** What a file is used for; `demand` says what it must be. */
 enum class Use(val demand: String) {
-    TEXTS("A .tflite file to translate with must have its vocabulary packed inside, and be as it was exported."),
-    ARRAYS("A .tflite file of arrays must be of a Keras model, and be as it was exported."),
+    TEXTS("A .tflite file to translate with must contain its vocabulary, and be unchanged since its export."),
+    ARRAYS("A .tflite file of arrays must be from a Keras model, and unchanged since its export."),
 }
 
 /**
@@ -83,14 +83,14 @@ class TfliteFile(val path: String, content: ByteBuffer, private val use: Use = U
 
     private fun checkSignatures() {
         val signatures = card["tensors"] as? Map<*, *>
-        require(!signatures.isNullOrEmpty()) { "its card.json describes no Keras model" }
+        require(!signatures.isNullOrEmpty()) { "its card.json does not describe a Keras model" }
     }
 
     private fun checkVocabularies() {
         val names = card["vocabularies"] as? Map<*, *>
-        require(card["verb"] is String && names != null) { "its card.json does not tell how to run it" }
-        require(card["max_source_length"] is Long) { "its card.json states no max_source_length" }
-        require("target" in names) { "it lacks the vocabulary of the target" }
+        require(card["verb"] is String && names != null) { "its card.json does not say how to run it" }
+        require(card["max_source_length"] is Long) { "its card.json has no max_source_length" }
+        require("target" in names) { "it lacks the target vocabulary" }
         require(names.values.all { it in files }) { "it lacks a vocabulary that its card.json names" }
     }
 
@@ -105,16 +105,16 @@ class TfliteFile(val path: String, content: ByteBuffer, private val use: Use = U
         val name = (card["vocabularies"] as Map<*, *>)[side] as? String
         if (name == null) {
             throw InputError(
-                "A file for text must hold the vocabulary of the $side. Received: path=${quoted(path)} " +
-                    "without one. Use read_files.py for images and sound, translate.mjs for ink."
+                "A file for text must contain the vocabulary of the $side. Received: path=${quoted(path)} " +
+                    "without one. Use read_files.py for images and sound, and translate.mjs for ink."
             )
         }
         try {
             return SentencePiece(file(name))
         } catch (error: IllegalArgumentException) {
             throw InputError(
-                "A .tflite file must hold vocabularies that SentencePiece can load. Received: " +
-                    "path=${quoted(path)} with another ${quoted(name)} (${error.message}). Export it again."
+                "A .tflite file must contain vocabularies that SentencePiece can load. Received: " +
+                    "path=${quoted(path)} with an invalid ${quoted(name)} (${error.message}). Export it again."
             )
         }
     }

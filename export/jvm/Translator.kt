@@ -118,8 +118,8 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
     fun checkList(nbest: Int, prefix: String) {
         if (nbest != 1 && nbest !in 1..most) {
             throw InputError(
-                "`nbest` must be from 1 to $most in this file. Received: nbest=$nbest. Give such a number, " +
-                    "or export it with the signature nbest, or with a wider beam."
+                "`nbest` must be from 1 to $most in this file. Received: nbest=$nbest. Use such a number, " +
+                    "or export it with the signature nbest or with a wider beam."
             )
         }
         if (prefix.isNotEmpty()) prefixIds(prefix)
@@ -133,7 +133,7 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
     private fun signature(kind: String): String {
         if (model.has(verb + kind)) return verb + kind
         throw InputError(
-            "A .tflite file must hold a model that LiteRT can load. Received: path=${quoted(file.path)} " +
+            "A .tflite file must contain a model that LiteRT can load. Received: path=${quoted(file.path)} " +
                 "(without the signature $verb$kind). Export it with --signatures ${kind.drop(1)}."
         )
     }
@@ -141,14 +141,14 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
     private fun prefixIds(prefix: String): IntArray {
         if (prefix.isNotEmpty() && longestPrefix == 0) {
             throw InputError(
-                "A file must have a signature for texts with a prefix. Received: path=${quoted(file.path)} " +
-                    "without it. Export it with the signature prefix."
+                "A file must have a signature for texts with a prefix. Received: path=${quoted(file.path)}, " +
+                    "which lacks it. Export it with the signature prefix."
             )
         }
         val ids = encoded(target, prefix)
         if (ids.size <= longestPrefix || prefix.isEmpty()) return ids
         throw TooLong(
-            "A prefix may have $longestPrefix tokens in this file. Received: ${ids.size} tokens in " +
+            "A prefix may have at most $longestPrefix tokens in this file. Received: ${ids.size} tokens in " +
                 "${quoted(shortened(prefix))}. Shorten it, or export with a larger max_target_length.",
             ids.size,
             longestPrefix,
@@ -161,7 +161,7 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
         if (ids.isNotEmpty()) ids += END
         if (ids.size <= longest) return ids
         throw TooLong(
-            "A sentence may have $longest tokens in this file. Received: ${ids.size} tokens in " +
+            "A sentence may have at most $longest tokens in this file. Received: ${ids.size} tokens in " +
                 "${quoted(shortened(text))}. Split it, or export with a larger max_source_length.",
             ids.size,
             longest,
@@ -212,7 +212,7 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
         for (name in names) {
             val found = outputs.ints[name]?.size ?: outputs.floats[name]?.size ?: continue
             if (found == size) continue
-            throw InputError("A model must give $size numbers as `$name`. Received: $found. Export it again.")
+            throw InputError("A model must return $size numbers as `$name`. Received: $found. Export it again.")
         }
     }
 
@@ -231,7 +231,7 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
 
     private fun checked(ids: List<Int>): List<Int> {
         val other = ids.firstOrNull { it !in target.pieces.indices } ?: return ids
-        throw InputError("A model must give ids of its vocabulary. Received: $other. Export it again.")
+        throw InputError("A model must return ids in its vocabulary. Received: $other. Export it again.")
     }
 
     override fun close() = model.close()
@@ -242,7 +242,7 @@ private fun encoded(vocabulary: SentencePiece, text: String): IntArray =
         vocabulary.encode(text)
     } catch (error: CharacterCodingException) {
         throw InputError(
-            "A text must be one that UTF-8 can encode, without surrogates. Received: " +
+            "A text must be valid Unicode, without surrogates. Received: " +
                 "${quoted(shortened(text))}. Decode its bytes again."
         )
     }

@@ -1,4 +1,4 @@
-"""Parts whose rows are lines: text, and JSON objects."""
+"""Parts whose rows are lines: text files, and JSON Lines files."""
 
 import codecs
 import contextlib
@@ -6,35 +6,35 @@ import json
 import math
 from pathlib import Path
 
-LONGEST_LINE = 2**26  # bytes
+LONGEST_LINE = 2**26  # in bytes
 _SPACES = str.maketrans("\t\r\n", "   ")
 
 
 class TextPart:
-    """A file with a sentence a line.
+    """A text file with a sentence per line.
 
-    Its output has a line each: translation, score, confidence and the line of the input, with
-    tabs between; a sentence that is not in UTF-8 has three empty fields.
+    Each line of its output contains the translation, the score, the confidence and the line of the
+    input, separated by tabs. For a sentence that is not in UTF-8, the first three are empty.
 
     Args:
         path: Path of the file.
-        column: String, the name of the inputs where they have names.
+        column: String, the name of the inputs; unused for text.
     """
 
     def __init__(self, path, column):
         self.path, self.column = Path(path), column
 
     def check(self, names):
-        """Raise ValueError unless it has the column, and none of these names."""
+        """Raise ValueError unless the part has the column and none of the new names."""
 
     def spans(self, size):
-        """Pieces of about so many bytes.
+        """Split the part to pieces.
 
         Args:
-            size: Positive integer.
+            size: Positive integer, the approximate size of a piece in bytes.
 
         Yields:
-            Pairs (begin, end), each beginning where the one before it ends.
+            Pairs (begin, end), each of which begins where the previous one ends.
 
         Raises:
             ValueError: If a line is longer than `LONGEST_LINE`.
@@ -53,7 +53,7 @@ class TextPart:
                 begin = file.tell()
 
     def inputs(self, begin, end):
-        """List of the inputs of a piece: a string each, or what stands in place of one."""
+        """Return a list of the inputs in a piece: strings, or invalid values such as None."""
         return [self._input(line) for line in self._lines(begin, end)]
 
     @contextlib.contextmanager
@@ -65,7 +65,7 @@ class TextPart:
             names: Names of the three columns to add.
 
         Yields:
-            Function `(begin, end, results)` to call for each piece, in order; `results` are
+            Function `(begin, end, results)` to call for each piece, in order. `results` are
             triples (translation, score, confidence), with NaN for a row without an input.
         """
         with open(path, "wb") as file:
@@ -79,7 +79,7 @@ class TextPart:
             yield write
 
     def _lines(self, begin, end):
-        """The lines of a piece, as bytes without their ends or a byte order mark."""
+        """Return the lines of a piece as bytes, without line endings and byte order mark."""
         with open(self.path, "rb") as file:
             file.seek(begin)
             content = file.read(end - begin)
@@ -99,11 +99,11 @@ class TextPart:
 
 
 class JsonPart(TextPart):
-    """A file with a JSON object a line, the input under the name of the column.
+    """A file with a JSON object per line, whose field `column` is the input.
 
-    Its output has the same objects with three names more, null for the numbers of a row without
-    an input; all else is written as it was read. A line that is no object is such a row, and
-    stands under the name "line".
+    Its output contains the same objects with three more fields; the rest of each line is unchanged.
+    The two numbers are null for a row without an input. A line that is not an object is such a row;
+    the output contains it in the field "line".
     """
 
     def _input(self, line):
@@ -116,7 +116,7 @@ class JsonPart(TextPart):
         if taken := [name for name in names if name in row]:
             raise ValueError(
                 "The names of the columns to add must be new. "
-                f"Received: part={str(self.path)!r} with {taken}. Give --prefix mt_."
+                f"Received: part={str(self.path)!r} with {taken}. Set --prefix mt_."
             )
         translation, *numbers = result
         values = [translation, *(None if math.isnan(one) else round(one, 6) for one in numbers)]
@@ -126,7 +126,7 @@ class JsonPart(TextPart):
 
 
 def check_count(path, span, rows, results):
-    """Raise ValueError unless a piece of so many rows has as many translations."""
+    """Raise ValueError unless there is one translation for each row of a piece."""
     if len(results) != rows:
         raise ValueError(
             "Each row of a piece must have one translation. "
@@ -136,7 +136,7 @@ def check_count(path, span, rows, results):
 
 
 def _parsed(line):
-    """The JSON object of a line, with 0 for each number, whatever its size; None if it is none."""
+    """Parse the JSON object in a line, with 0 for each number; None if it is not an object."""
     zero = dict.fromkeys(("parse_int", "parse_float", "parse_constant"), lambda _: 0)
     try:
         row = json.loads(line.decode("utf-8-sig", "surrogatepass"), **zero)
@@ -146,7 +146,7 @@ def _parsed(line):
 
 
 def _object(line):
-    """The JSON object of a line; one with the line itself if it is none."""
+    """Return the JSON object in a line, or an object with the line itself."""
     row = _parsed(line)
     return {"line": line.decode(errors="replace")} if row is None else row
 
@@ -156,5 +156,5 @@ def _json(row):
 
 
 def _decimals(number):
-    """A number of four decimals; "" for none."""
+    """Format a number with four decimals; "" for NaN."""
     return "" if math.isnan(number) else f"{number:.4f}"

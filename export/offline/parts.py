@@ -1,10 +1,10 @@
-"""Parts of a corpus: files that are read in pieces, and whose translations are written whole.
+"""Parts of a corpus: files that are read in pieces, and whose translations are written as a whole.
 
-A part is a file of text (`.txt`, a sentence a line), of JSON objects (`.jsonl`, one a line) or a
-table (`.parquet`, which needs pyarrow). A piece is a span of it, (begin, end): bytes of a file of
-lines, from the beginning of a line to the end of one, or rows of a table. Reading a piece again
-gives the same rows, so only texts travel to the translator, and whatever else the rows hold is
-read when their translations are written.
+A part is a text file (`.txt`, a sentence per line), a JSON Lines file (`.jsonl`, an object per
+line) or a table (`.parquet`, which needs pyarrow). A piece is a span (begin, end) of a part: a
+range of bytes that consists of whole lines, or a range of rows of a table. Reading a piece again
+gives the same rows. So only texts are sent to the translator, and the rest of the rows is read when
+their translations are written.
 """
 
 import functools
@@ -18,10 +18,10 @@ KINDS = {".txt": TextPart, ".jsonl": JsonPart, ".parquet": ParquetPart}
 
 @functools.lru_cache(4)
 def part_of(path, column):
-    """The part in a file, by the end of its name; one that was used last is open still.
+    """Return the part for a file, according to its suffix; the last few parts stay open.
 
     Raises:
-        ValueError: If there is no kind of that name.
+        ValueError: If the suffix is unknown.
     """
     if Path(path).suffix not in KINDS:
         raise ValueError(
@@ -31,17 +31,17 @@ def part_of(path, column):
 
 
 def find_parts(paths):
-    """The files of parts: those given, and of directories those whose names end in a known way.
+    """Find the files of parts among paths of files and directories.
 
     Args:
-        paths: List of paths.
+        paths: List of paths. All files of a directory with a known suffix are parts.
 
     Returns:
-        List of absolute paths with different names, those of a directory in the order of names.
+        List of absolute paths with different names; files of a directory are sorted by name.
 
     Raises:
-        FileNotFoundError: If a path is neither file nor directory, or there is no part.
-        ValueError: If two have one name.
+        FileNotFoundError: If a path is neither a file nor a directory, or if there is no part.
+        ValueError: If two parts have the same name.
     """
     found = {}
     for path in map(Path.absolute, map(Path, paths)):
@@ -54,14 +54,14 @@ def find_parts(paths):
                 )
             if one.name in found:
                 raise ValueError(
-                    "Parts must have different names, for their outputs have the same. "
+                    "Parts must have different names, since their outputs get the same names. "
                     f"Received: {str(found[one.name])!r} and {str(one)!r}. Rename one."
                 )
             found[one.name] = one
     if not found:
         raise FileNotFoundError(
             f"There must be a part whose name ends in one of {', '.join(KINDS)}. "
-            f"Received: {[*map(str, paths)]}, without one."
+            f"Received: {[*map(str, paths)]}, which have none."
         )
     return [*found.values()]
 

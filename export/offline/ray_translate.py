@@ -1,13 +1,14 @@
-"""Translates a corpus with Ray Data: parts in, parts of the same names out.
+"""Translate a corpus with Ray Data: reads parts, and writes parts with the same names.
 
     python ray_translate.py --model runs/en-de --out translated corpus/*.parquet
     python ray_translate.py --model runs/en-de --out translated --workers 2 corpus
     python ray_translate.py --model en-de.keras --out translated --address auto --workers 64 corpus
 
-Each worker is a process with one model. A part that is in --out already is left alone, so the same
-command again does what is missing. Needs keras_bahdanau with its extra `offline`.
+Each worker is a process with one model. Parts that are already in --out are skipped, so if you run
+the command again, it translates the missing parts. It needs keras_bahdanau with the extra
+`offline`.
 
-Exit codes: 0 all is translated; 2 the command line, the model or a part is wrong.
+Exit codes: 0 if everything is translated; 2 if the command line, the model or a part is wrong.
 """
 
 import argparse
@@ -32,9 +33,9 @@ from keras_bahdanau.runners.offline import ADDED, BatchTranslator
 from keras_bahdanau.settings.option import check_value, integer, number
 
 HERE = Path(__file__).resolve().parent
-CARD = "_translation.json"  # engines that read a directory ignore names with "_"
+CARD = "_translation.json"  # engines that read a directory ignore names that begin with "_"
 PIECE = ("part", "begin", "end")
-MOST_BLOCKS = 20_000  # tasks that Ray keeps in mind
+MOST_BLOCKS = 20_000  # maximum number of Ray tasks
 LIMITS = {
     "workers": integer(1, 10_000),
     "cpus": number(0, 1024, "(]"),
@@ -43,17 +44,17 @@ LIMITS = {
 
 
 class PieceTranslator:
-    """A worker: pieces of parts in, the translations of their rows out.
+    """A worker that translates the rows in pieces of parts.
 
     Args:
-        translator: `BatchTranslator`, which loads its model here at the first piece.
+        translator: `BatchTranslator`, which loads its model at the first piece.
     """
 
     def __init__(self, translator):
         self._translator = translator
 
     def __call__(self, pieces):
-        """One batch of rows for each piece, which carry its numbers."""
+        """Yield a batch of rows for each piece; the rows contain the numbers of the piece."""
         column = self._translator.column
         for path, *piece in zip(*(pieces[name] for name in ("path", *PIECE)), strict=True):
             inputs = parts.part_of(str(path), column).inputs(*map(int, piece[1:]))
@@ -63,7 +64,7 @@ class PieceTranslator:
 
 
 def main(arguments=None):
-    """The program; returns its exit code."""
+    """Run the program, and return its exit code."""
     options = _parse(arguments)
     try:
         for name, check in LIMITS.items():
@@ -88,20 +89,20 @@ def _parse(arguments):
     )
     parser.add_argument("parts", nargs="+", type=Path, help=f"files {', '.join(parts.KINDS)}, or")
     parser.add_argument("--model", required=True, help=".keras, run, SavedModel or .tflite")
-    parser.add_argument("--out", required=True, type=Path, help="directory of the translated parts")
-    parser.add_argument("--column", default="text", help="column of the inputs [%(default)s]")
-    parser.add_argument("--prefix", default="", help="of the names of the columns to add")
+    parser.add_argument("--out", required=True, type=Path, help="directory for translated parts")
+    parser.add_argument("--column", default="text", help="column with the inputs [%(default)s]")
+    parser.add_argument("--prefix", default="", help="prefix for the names of new columns")
     parser.add_argument("--batch-size", type=int, default=64, help="[%(default)s]")
     parser.add_argument("--search", default={}, type=_fields, help='such as {"beam_width": 1}')
     parser.add_argument("--workers", type=int, default=1, help="processes [%(default)s]")
-    parser.add_argument("--cpus", type=float, default=1, help="cores of each [%(default)s]")
-    parser.add_argument("--piece-kib", type=int, default=256, help="text of a task [%(default)s]")
-    parser.add_argument("--address", help="of a Ray cluster; auto for the one of this machine")
+    parser.add_argument("--cpus", type=float, default=1, help="cores per worker [%(default)s]")
+    parser.add_argument("--piece-kib", type=int, default=256, help="text per task [%(default)s]")
+    parser.add_argument("--address", help="address of a Ray cluster; auto for this machine's")
     return parser.parse_intermixed_args(arguments)
 
 
 def _fields(text):
-    """The options of a search, for argparse."""
+    """Parse search options, for argparse."""
     try:
         return dict(**json.loads(text))
     except (TypeError, ValueError):
@@ -109,7 +110,7 @@ def _fields(text):
 
 
 def translate_corpus(options):
-    """Translate the parts that are missing in `options.out`; return 0."""
+    """Translate the parts that are missing from `options.out`; return 0."""
     began, every = time.monotonic(), parts.find_parts(options.parts)
     translator = BatchTranslator(
         options.model, options.column, options.prefix, options.batch_size, **options.search
@@ -117,7 +118,7 @@ def translate_corpus(options):
     out = options.out.absolute()
     if inside := [str(path) for path in every if path.parent == out]:
         raise ValueError(
-            f"`out` must be another directory than that of the parts. Received: {inside[0]!r} in "
+            f"`out` must be another directory than the parts are in. Received: {inside[0]!r} in "
             f"out={str(out)!r}. Choose another one."
         )
     out.mkdir(parents=True, exist_ok=True)
@@ -136,7 +137,7 @@ def translate_corpus(options):
 
 
 def _translated(paths, out, translator, options):
-    """Write each part; yield (its name, number of rows, how many had no input)."""
+    """Write each part, and yield (its name, number of rows, number of rows without an input)."""
     plan = []
     for path in paths:
         part, status = parts.part_of(path, options.column), path.stat()
@@ -163,7 +164,7 @@ def _translated(paths, out, translator, options):
 
 
 def _batches(pieces, translator, options):
-    """Batches of rows as Ray gives them, in the order of the pieces."""
+    """Yield batches of rows from Ray, in the order of the pieces."""
     if not pieces:  # all parts are empty
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -171,12 +172,12 @@ def _batches(pieces, translator, options):
 
     if not ray.is_initialized():
         alone = {"num_cpus": math.ceil(options.workers * options.cpus), "include_dashboard": False}
-        # other machines get `parts` from this directory
+        # other machines get the module `parts` from this directory
         given = {"address": options.address, "runtime_env": {"working_dir": str(HERE)}}
         settings = {"log_to_driver": False, "logging_level": "warning"}
-        with _current_directory(HERE):  # Ray puts it first on the path of its processes
+        with _current_directory(HERE):  # its processes import from it
             ray.init(**settings, **given if options.address else alone)
-    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # an error comes as an exception, too
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # errors are also raised
     context = ray.data.DataContext.get_current()
     context.execution_options.preserve_order = True
     context.raise_original_map_exception = True
@@ -197,7 +198,7 @@ def _batches(pieces, translator, options):
 
 @contextlib.contextmanager
 def _current_directory(path):
-    """Change the current directory within the block, as `contextlib.chdir` of Python 3.11 does."""
+    """Change the current directory within the block, like `contextlib.chdir` in Python 3.11."""
     before = os.getcwd()
     os.chdir(path)
     try:
@@ -207,7 +208,7 @@ def _current_directory(path):
 
 
 def _by_piece(batches):
-    """((part, begin, end), list of triples) of each piece, whatever batches its rows are in."""
+    """Yield ((part, begin, end), list of triples) for each piece, however its rows are batched."""
     rows = (
         row
         for batch in batches
@@ -218,17 +219,17 @@ def _by_piece(batches):
 
 
 def _check_piece(path, piece, found, status):
-    """Raise ValueError unless the rows that came are those of the piece, and it is unchanged."""
+    """Raise ValueError unless the results belong to the piece and its file is unchanged."""
     now = path.stat()
     if found != piece or (now.st_size, now.st_mtime_ns) != (status.st_size, status.st_mtime_ns):
         raise ValueError(
-            "A part must stay as it is while it is translated. "
-            f"Received: part={str(path)!r}, {found} in place of {piece}. Run it again."
+            "A part must not change while it is translated. "
+            f"Received: part={str(path)!r}, {found} instead of {piece}. Run it again."
         )
 
 
 def _check_card(path, translator):
-    """Compare the translation with the one that the directory is of, and write it down if new."""
+    """Check that the directory is for the same translation; write its card if there is none."""
     card = {
         "sha256": _fingerprint(translator.path),
         "column": translator.column,
@@ -242,19 +243,19 @@ def _check_card(path, translator):
         before = parse_card(path.read_bytes())
     except Damage as error:
         raise ValueError(
-            "The card of a translation must be as it was written. "
+            "The card of a translation must be unchanged. "
             f"Received: path={str(path)!r} ({error}). Choose another directory."
         ) from None
     if changed := [name for name in card if before.get(name) != card[name]]:
         raise ValueError(
-            "All parts of a directory must be translated by one model and one search. "
+            "All parts in a directory must be translated with the same model and search. "
             f"Received: out={str(path.parent)!r}, begun with another {' and '.join(changed)}. "
             "Choose another directory."
         )
 
 
 def _fingerprint(path):
-    """The sha256 of a model's file, or of all files of its directory."""
+    """Return the SHA-256 of a model's file, or of all files in its directory."""
     if path.is_file():
         with open(path, "rb") as file:
             return sha256_of(file)

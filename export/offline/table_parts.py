@@ -1,4 +1,4 @@
-"""Parts that are tables in Parquet."""
+"""Parts that are Parquet tables."""
 
 import bisect
 import contextlib
@@ -7,15 +7,15 @@ from pathlib import Path
 
 from line_parts import check_count
 
-MOST_ROWS = 2**16  # of a piece
+MOST_ROWS = 2**16  # maximum number of rows in a piece
 
 
 class ParquetPart:
-    """A table in Parquet; its output has the same row groups, columns and types, and three more.
+    """A Parquet table; its output has the same row groups and columns, and three new columns.
 
     Args:
         path: Path of the file.
-        column: String, the column of the inputs: strings, or what is in files as bytes.
+        column: String, the name of the column with the inputs: strings, or the content of files.
     """
 
     def __init__(self, path, column):
@@ -29,30 +29,30 @@ class ParquetPart:
             return pyarrow.parquet.ParquetFile(self.path, memory_map=True)
         except pyarrow.ArrowInvalid as error:
             raise ValueError(
-                "A part whose name ends in .parquet must be a table in Parquet. "
+                "A part whose name ends in .parquet must be a Parquet table. "
                 f"Received: part={str(self.path)!r} ({error}). Write it again."
             ) from None
 
     @functools.cached_property
     def _firsts(self):
-        """The number of the first row of each row group, and that of all rows."""
+        """The index of the first row of each row group, and the number of all rows."""
         firsts = [0]
         for group in range(self._file.metadata.num_row_groups):
             firsts.append(firsts[-1] + self._file.metadata.row_group(group).num_rows)
         return firsts
 
     def check(self, names):
-        """Raise ValueError unless it has the column, and none of these names."""
+        """Raise ValueError unless the table has the column and none of the new names."""
         columns, leaves = self._file.schema_arrow.names, self._file.schema
         flat = [leaves.column(number).path for number in range(len(leaves))]
         if self.column not in flat or {*names} & {*columns}:
             raise ValueError(
                 f"A table must have a column {self.column!r} of texts, and none of {[*names]}. "
-                f"Received: part={str(self.path)!r} with {columns}. Give --column or --prefix."
+                f"Received: part={str(self.path)!r} with {columns}. Set --column or --prefix."
             )
 
     def spans(self, size):
-        """Pieces whose inputs have about so many bytes, each of one row group."""
+        """Split the table to pieces within row groups; `size` is the approximate size of inputs."""
         for group, first in enumerate(self._firsts[:-1]):
             about = self._file.metadata.row_group(group)
             columns = map(about.column, range(about.num_columns))
@@ -63,7 +63,7 @@ class ParquetPart:
             yield from ((begin, min(last, begin + rows)) for begin in range(first, last, rows))
 
     def inputs(self, begin, end):
-        """List of the inputs of a piece, None where the column has a gap."""
+        """Return a list of the inputs in a piece; missing values are None."""
         group = self._group_of(begin)
         rows = self._inputs_of(group)
         first = self._firsts[group]
@@ -98,6 +98,6 @@ class ParquetPart:
     def _group_of(self, row):
         return bisect.bisect_right(self._firsts, row) - 1
 
-    @functools.lru_cache(1)  # noqa: B019, the last row group of the last part
+    @functools.lru_cache(1)  # noqa: B019, caches the last row group
     def _inputs_of(self, group):
         return self._file.read_row_group(group, columns=[self.column]).column(0)

@@ -91,7 +91,7 @@ class ArrayReader {
     const auto* list = value.As<json::Array>();
     if (list == nullptr || list->size() != static_cast<size_t>(shape_[axis])) {
       throw InputError("The lists of an axis of the input " + Quoted(spec_.name) +
-                       " must be equally long. Received: " + std::to_string(shape_[axis]) +
+                       " must have equal lengths. Received: " + std::to_string(shape_[axis]) +
                        " and " + (list == nullptr ? "no list" : std::to_string(list->size())) +
                        ".");
     }
@@ -112,9 +112,9 @@ class ArrayReader {
     } else if (number && *number == std::floor(*number)) {
       return static_cast<T>(std::clamp(*number, kLeast, kMost));
     }
-    throw InputError("The input " + Quoted(spec_.name) + " must hold " +
-                     (std::is_floating_point_v<T> ? "finite numbers" : "integers") + " of " +
-                     DtypeOf(spec_) + ". Received: " +
+    throw InputError("The input " + Quoted(spec_.name) + " must contain " +
+                     (std::is_floating_point_v<T> ? "finite " : "integer ") + DtypeOf(spec_) +
+                     " values. Received: " +
                      (number ? Text(*number) : "no number") + ".");
   }
 
@@ -212,7 +212,7 @@ class ArrayModel {
     try {
       return {file_.content(), signature, threads};
     } catch (const litert::Error& error) {
-      throw InputError("A .tflite file must hold a model that LiteRT can load. Received: path=" +
+      throw InputError("A .tflite file must contain a model that LiteRT can load. Received: path=" +
                        Quoted(file_.path()) + " (" + error.what() +
                        "). Install a newer LiteRT, or export again.");
     }
@@ -259,7 +259,7 @@ class ArrayModel {
       for (const auto& [name, array] : arrays) {
         shapes += (shapes.empty() ? "" : ", ") + name + ' ' + Described(array.shape);
       }
-      throw InputError("Inputs must have a shape that the model reads. Received: " + shapes +
+      throw InputError("Inputs must have shapes that the model accepts. Received: " + shapes +
                        " (" + error.what() + ").");
     }
   }

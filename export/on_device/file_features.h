@@ -38,7 +38,7 @@ struct Features {
 
 inline InputError Refusal(const std::string& path, const std::string& wanted,
                           const std::string& received) {
-  return InputError("This program takes " + wanted + ". Received: " + Quoted(path) + ", " +
+  return InputError("This program reads " + wanted + ". Received: " + Quoted(path) + ", " +
                     received + ". Convert it, or use keras-bahdanau read.");
 }
 

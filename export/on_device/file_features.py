@@ -1,8 +1,8 @@
-"""A WAV or PNG file to the inputs of a model, as in training but by NumPy alone: see read_files.py.
+"""Convert a WAV or PNG file to the inputs of a model, as in training but with NumPy only.
 
-Sound is resampled by the Fourier transform, images by weights that fall linearly, as
-`sources/resampling.py` and `tf.image.resize` do it. Files of the model's own rate or height have
-the very numbers of training; others differ by no more than rounding.
+Sound is resampled with the Fourier transform, and images with linearly decreasing weights, as in
+`sources/resampling.py` and `tf.image.resize`. Files with the model's rate or height give exactly
+the values of training; other files differ only by rounding. See read_files.py.
 """
 
 import io
@@ -14,48 +14,48 @@ import numpy as np
 import translate
 from translate import InputError
 
-RATE, HOP = 16_000, 160  # samples a second, and of a position
-RATES, MOST_CHANNELS = (1000, 192_000), 64  # of a WAV file
-LOUDEST = 1e3  # of a sample, where full scale is 1
-STILL = 2 / 2**15  # from the lowest to the highest sample of silence: dither of 16 bits
-ROLL_OFF, MARGIN = 0.95, 50  # where the spectrum fades, and parts of a second of silence after
-FORM = struct.Struct("<HHIIHH8xH14x")  # of a WAV file, with the tag of an extensible one
+RATE, HOP = 16_000, 160  # samples per second, and per position
+RATES, MOST_CHANNELS = (1000, 192_000), 64  # limits for a WAV file
+LOUDEST = 1e3  # largest magnitude of a sample, where full scale is 1
+STILL = 2 / 2**15  # largest range of the samples in silence: 16-bit dither
+ROLL_OFF, MARGIN = 0.95, 50  # where the spectrum begins to fade; 1 / MARGIN s of silence follow
+FORM = struct.Struct("<HHIIHH8xH14x")  # format of a WAV file, with the tag of an extensible one
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
 MOST_CHUNKS = 256
-STREAMED = 2**31 - 2**16  # bytes of data: as many, or more, say that a stream had no known size
-COUNTED_IN = 44  # bytes of the usual header, which some writers add to the size of the data
-MOST_DATA = 2**40  # bytes that a "ds64" chunk may declare
+STREAMED = 2**31 - 2**16  # data of this declared size or more is a stream of unknown size
+COUNTED_IN = 44  # size of the usual header, which some writers add to the size of the data
+MOST_DATA = 2**40  # maximum number of bytes that a "ds64" chunk may declare
 PAPER = 255
-FAINTEST = 8  # of 255: an image holds nothing if all its pixels are as alike
-# tag 274 of EXIF, how an image is turned, with the lower byte first, and with the higher one
+FAINTEST = 8  # of 255: an image is blank if its pixels differ by no more than this
+# EXIF tag 274, the orientation of an image, in little-endian and big-endian byte order
 ORIENTATIONS = {
     b"II": (b"\x12\x01\x03\x00\x01\x00\x00\x00", 0),
     b"MM": (b"\x01\x12\x00\x03\x00\x00\x00\x01", 1),
 }
-GREY = (77, 150, 29)  # shares of red, green and blue, in 256ths
-MOST_BYTES = MOST_PIXELS = 2**24  # of a file
+GREY = (77, 150, 29)  # weights of red, green and blue, in 256ths
+MOST_BYTES = MOST_PIXELS = 2**24  # limits for a file
 LARGEST_IMAGE = {
     "height": 1024,
     "width": 16_384,
     "cell": 64,
     "channels": 3,
-}  # of the settings of images
-# of a PNG file: its beginning and its end
+}  # limits for the settings of images
+# the beginning and the end of a PNG file
 HEADER, LAST_CHUNK = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\0\0\0\0IEND\xaeB`\x82"
 
 
 def features_of(path, card):
-    """The inputs of a model for one file, and the names of the positions of its alignments.
+    """Return the inputs of a model for one file, and the names of the positions in alignments.
 
     Args:
-        path: String.
+        path: String, the path of the file.
         card: Dictionary, the card of the model.
 
     Returns:
-        (dictionary from the names of the inputs to arrays without a batch, list of strings).
+        (dictionary from the names of the inputs to arrays without a batch axis, list of strings).
 
     Raises:
-        InputError: If the model reads no such files, or the file is another one.
+        InputError: If the model does not read such files, or the file is not valid.
     """
     source = card.get("source", {})
     kinds = {"ImageSource": _image, "AudioSource": _sound}
@@ -63,7 +63,7 @@ def features_of(path, card):
         raise InputError(
             "A model must read images or sound. "
             f"Received: a model of {source.get('class_name', 'text')}. "
-            "Use translate.py for text, translate.mjs for ink."
+            "Use translate.py for text, and translate.mjs for ink."
         )
     try:
         with open(path, "rb") as file:
@@ -78,11 +78,11 @@ def features_of(path, card):
 
 
 def _checked_settings(source):
-    """The settings of a source, of sizes that fit in memory."""
+    """Return the settings of a source, after checking that the sizes fit in memory."""
     settings = source.get("config")
     sizes = LARGEST_IMAGE if source["class_name"] == "ImageSource" else {}
     if not isinstance(settings, dict):
-        raise InputError("A card must have the settings of its source. Export the model again.")
+        raise InputError("A card must contain the settings of its source. Export the model again.")
     for name, most in sizes.items():
         size = settings.get(name)
         if type(size) is not int or not 1 <= size <= most:
@@ -92,7 +92,7 @@ def _checked_settings(source):
             )
     if sizes and (settings["cell"] > settings["height"] or settings.get("ink") is None):
         raise InputError(
-            "A card must have a cell no higher than its image, and the kind of its ink. Received: "
+            "A card must have a cell no higher than its image, and a kind of ink. Received: "
             f"{settings!r:.200}. Export the model again."
         )
     return settings
@@ -104,7 +104,7 @@ def _sound(path, content, settings, card):
         raise _wrong(path, "a whole WAV file", "one that ends before its data does")
     tag, channels, rate, _, block, bits, extended = form
     tag, least = extended if tag == EXTENSIBLE else tag, (bits + 7) // 8
-    # a sample is as wide as a block leaves room for: 24 bits may lie in the high bytes of four
+    # a sample takes an equal part of a block: 24 bits may be the high bytes of four
     width = block // channels if block and channels else least
     known = RATES[0] <= rate <= RATES[1] and 1 <= channels <= MOST_CHANNELS and least >= 1
     known &= block in (0, width * channels) and (least == width or least < width and tag == PCM)
@@ -124,9 +124,10 @@ def _sound(path, content, settings, card):
 
 
 def _chunks(content):
-    """The numbers of the first "fmt " chunk of a WAV file, and the first "data", None if it is cut.
+    """Return the numbers in the first "fmt " chunk of a WAV file, and the bytes of its "data".
 
-    As in training, no other size counts than those of the chunks, and of the file.
+    The latter is None if it is incomplete. As in training, only the sizes of the chunks and of the
+    file count.
     """
     found, place, count, total = {}, 12, 0, 0
     if content[:4] not in (b"RIFF", b"RF64", b"BW64") or content[8:12] != b"WAVE":
@@ -147,10 +148,10 @@ def _chunks(content):
 
 
 def _data(content, declared, total):
-    """The bytes of samples at the beginning of a content, None where its end is missing.
+    """Return the bytes of samples at the beginning of `content`; None if their end is missing.
 
-    A stream declares 0, or as much as a size can hold: all of the content counts then, unless
-    another chunk follows those 0 bytes. `total` is the size in a "ds64" chunk, 0 without one.
+    A stream declares a size of 0, or the largest possible size. Then all of the content counts,
+    unless another chunk follows those 0 bytes. `total` is the size in a "ds64" chunk, or 0.
     """
     is_wide = declared == 2**32 - 1 and 0 < total < MOST_DATA
     size = total if is_wide else declared
@@ -171,7 +172,7 @@ def _integers(dtype, full_scale, zero=0):
 
 
 def _signed_24(data):
-    # three bytes, as the upper ones of four
+    # store the three bytes as the upper bytes of four
     numbers = np.zeros((len(data) // 3, 4), np.uint8)
     numbers[:, 1:] = np.frombuffer(data, np.uint8).reshape(-1, 3)
     return (numbers.view("<i4") // 256).astype(np.float32) / np.float32(2**23)
@@ -185,7 +186,7 @@ def _floats(dtype):
     return read
 
 
-_NUMBERS = {  # by their tag and their bytes: full scale is 1
+_NUMBERS = {  # (tag, bytes per sample) -> reader; full scale is 1
     (PCM, 1): _integers("u1", 2**7, 1),
     (PCM, 2): _integers("<i2", 2**15),
     (PCM, 3): _signed_24,
@@ -196,20 +197,20 @@ _NUMBERS = {  # by their tag and their bytes: full scale is 1
 
 
 def resampled(values, rate):
-    """The same sound at 16 kHz, float32 `(ceil(samples * 16000 / rate),)`, band-limited.
+    """Resample sound to 16 kHz, float32 `(ceil(samples * 16000 / rate),)`, band-limited.
 
-    The spectrum is cut at the lower of both Nyquist frequencies, or padded with 0; it fades
+    The spectrum is cut off at the lower of the two Nyquist frequencies, or padded with 0. It fades
     between 95 % and 100 % of that frequency.
     """
     count = len(values)
     if rate == RATE or not count:
         return values
     common = math.gcd(rate, RATE)
-    # both lengths are whole numbers if that at the old rate is a multiple of rate / common
+    # both lengths are integers if the length at the old rate is a multiple of rate / common
     multiple = -(-(count + rate // MARGIN) * common // rate)
     before, after = multiple * rate // common, multiple * RATE // common
     bins = min(before, after) // 2 + 1
-    share = np.arange(bins) * 2 / min(before, after)  # of the highest frequency that is kept
+    share = np.arange(bins) * 2 / min(before, after)  # relative to the highest remaining frequency
     fading = np.clip((share - ROLL_OFF) / (1 - ROLL_OFF), 0, 1)
     gain = (0.5 + 0.5 * np.cos(np.pi * fading)) * after / before
     spectrum = np.fft.rfft(values.astype(np.float64), before)[:bins] * gain
@@ -221,19 +222,19 @@ def _image(path, content, settings, card):
     height, width, cell = settings["height"], settings["width"], settings["cell"]
     image = upright(_pixels(path, content), _orientation(content))  # (high, wide, 4)
     high, wide = image.shape[:2]
-    # the full height or the full width, the other side rounded
+    # scale to the full height or the full width, and round the other side
     rows = min((2 * high * width + wide) // (2 * wide), height)
     columns = min((2 * wide * height + high) // (2 * high), width)
     grid, cells = height // cell, -(-columns // cell) if rows else 0
     ink = _ink(image, settings)
-    # an image of one colour holds nothing
+    # an image of a single color is blank
     cells *= bool((np.ptp(ink, axis=(0, 1)) > FAINTEST * 256).any())
     _check_length(path, cells * grid, card)
     whole = -(-card["max_source_length"] // grid) * cell
     pixels = np.full((height, whole, settings["channels"]), PAPER, np.uint8)
     if cells:
         ink = resized(ink, rows, columns)
-        above = (height - rows) // 2  # in the middle of the height
+        above = (height - rows) // 2  # centered vertically
         drawn = PAPER - np.rint(ink / 256).clip(0, PAPER)
         pixels[above : above + rows, :columns] = drawn
     labels = [f"{x},{y}" for x in range(cells) for y in range(grid)]
@@ -241,7 +242,7 @@ def _image(path, content, settings, card):
 
 
 def _ink(image, settings):
-    """Float32 `(high, wide, channels)`, 256 times the ink on blank paper."""
+    """Return 256 times the ink on blank paper, float32 `(high, wide, channels)`."""
     ink = image[..., :3].astype(np.uint16)
     ink = PAPER - ink if settings["ink"] == "dark" else ink
     ink = ink * image[..., 3:] + np.uint16(128)
@@ -252,7 +253,7 @@ def _ink(image, settings):
 
 
 def resized(image, rows, columns):
-    """An image of another size, as `tf.image.resize` with `antialias` makes it.
+    """Resize an image as `tf.image.resize` with `antialias` does.
 
     Args:
         image: Float32 array `(high, wide, channels)`.
@@ -264,9 +265,9 @@ def resized(image, rows, columns):
 
 
 def _weighted(image, after):
-    """Means of neighbours along the first axis.
+    """Return weighted means of neighbors along the first axis.
 
-    Weights fall linearly with the distance, to 0 at that of an old pixel or of a new one,
+    The weights fall linearly with the distance, to 0 at a distance of one old or one new pixel,
     whichever is larger.
     """
     before = len(image)
@@ -286,7 +287,7 @@ def _weighted(image, after):
 
 
 def _pixels(path, content):
-    """Pixels uint8 `(high, wide, 4)` of a PNG file, with alpha."""
+    """Return the pixels of a PNG file with alpha, uint8 `(high, wide, 4)`."""
     try:
         from PIL import Image
     except ImportError:
@@ -297,13 +298,13 @@ def _pixels(path, content):
     if wide * high > MOST_PIXELS:
         raise _wrong(path, f"a PNG file of at most {MOST_PIXELS:,} pixels", f"{wide} x {high}")
     try:
-        Image.open(io.BytesIO(content), formats=["PNG"]).verify()  # or a broken one may be read
+        Image.open(io.BytesIO(content), formats=["PNG"]).verify()  # a broken file may load
         image = Image.open(io.BytesIO(content), formats=["PNG"])
         image.load()
         if LAST_CHUNK not in content:
-            raise ValueError("it has no end")
+            raise ValueError("its end is missing")
     except (
-        *(IndexError, OSError, SyntaxError, ValueError),  # Pillow's, of a broken file
+        *(IndexError, OSError, SyntaxError, ValueError),  # Pillow's errors for a broken file
         struct.error,
     ) as error:
         raise _wrong(path, "a whole PNG file", str(error)) from None
@@ -311,13 +312,13 @@ def _pixels(path, content):
     if image.mode in ("P", "LA", "RGBA"):
         return np.asarray(image.convert("RGBA"))
     if key is not None and bits == 16 and image.mode == "RGB":
-        wanted = "a PNG file of 8 bits a channel if one of its colours is transparent"
-        raise _wrong(path, wanted, "16 bits")  # of which Pillow keeps 8
+        wanted = "a PNG file with 8 bits per channel if one of its colors is transparent"
+        raise _wrong(path, wanted, "16 bits")  # Pillow keeps only 8 of them
     return _with_alpha(np.asarray(image.convert("L") if bits == 1 else image), bits, key)
 
 
 def _orientation(content):
-    """The EXIF orientation of a PNG file, by its chunk eXIf; 1, upright, if unknown."""
+    """Return the EXIF orientation in the eXIf chunk of a PNG file; 1 (upright) if unknown."""
     camera = content.partition(b"eXIf")[2]
     tag, place = ORIENTATIONS.get(camera[:2], (b"", 0))
     number = camera.partition(tag)[2][place : place + 1] if tag else b""
@@ -325,7 +326,7 @@ def _orientation(content):
 
 
 def upright(image, orientation):
-    """An image `(high, wide, channels)` as it was seen: turned and mirrored."""
+    """Rotate and mirror an image `(high, wide, channels)` so that it is upright."""
     if orientation >= 5:
         image = image.swapaxes(0, 1)
     if orientation in (2, 3, 6, 7):
@@ -334,7 +335,7 @@ def upright(image, orientation):
 
 
 def _declared_size(content):
-    """(width, height) by the header of a PNG file; (0, 0) if it has none."""
+    """Return (width, height) from the header of a PNG file; (0, 0) if it has none."""
     head, check = content[12:29], content[29:33]
     if not content.startswith(HEADER) or zlib.crc32(head) != int.from_bytes(check, "big"):
         return 0, 0
@@ -342,7 +343,7 @@ def _declared_size(content):
 
 
 def _with_alpha(array, bits, key):
-    """Pixels with alpha, of grey `(high, wide)` or colours `(high, wide, 3)`; a key is clear."""
+    """Add alpha to gray `(high, wide)` or color `(high, wide, 3)`; `key` is transparent."""
     array = array.reshape(*array.shape[:2], -1)
     alpha = np.full((*array.shape[:2], 1), PAPER, np.uint8)
     if key is not None:
@@ -350,7 +351,7 @@ def _with_alpha(array, bits, key):
         key = np.array(key) & levels
         alpha[(array == (key * PAPER // levels if bits < 8 else key)).all(axis=2)] = 0
     if array.dtype != np.uint8:
-        array = (array >> 8).astype(np.uint8)  # of 16 bits
+        array = (array >> 8).astype(np.uint8)  # from 16 bits
     return np.concatenate([np.broadcast_to(array, (*array.shape[:2], 3)), alpha], axis=2)
 
 
@@ -362,6 +363,6 @@ def _check_length(path, count, card):
 
 def _wrong(path, wanted, received):
     return InputError(
-        f"This program takes {wanted}. Received: {path!r}, {received}. "
+        f"This program reads {wanted}. Received: {path!r}, {received}. "
         "Convert it, or use keras-bahdanau read."
     )

@@ -92,6 +92,6 @@ function inkOf(path, content) {
 }
 
 function refusal(path, wanted, received) {
-  return new InputError(`This program takes ${wanted}. Received: '${path}', ${received}. ` +
+  return new InputError(`This program reads ${wanted}. Received: '${path}', ${received}. ` +
     "Convert it, or use keras-bahdanau read.");
 }

@@ -85,8 +85,8 @@ inline std::string Lines(const Options& options, size_t number,
 // Prints them; throws InputError if the output takes no more.
 inline void Print(const Options& options, size_t number, const std::vector<Hypothesis>& found) {
   if (std::cout << Lines(options, number, found) << std::flush) return;
-  throw InputError("Standard output must take all lines. Received: an error at input " +
-                   std::to_string(number + 1) + ". Make room, or redirect it to another file.");
+  throw InputError("Standard output must accept all lines. Received: an error at input " +
+                   std::to_string(number + 1) + ". Free some space, or redirect it to another file.");
 }
 
 }  // namespace on_device

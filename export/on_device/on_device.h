@@ -52,14 +52,14 @@ class Pipeline {
   std::unique_ptr<sentencepiece::SentencePieceProcessor> Vocabulary(const std::string& side) const {
     const auto* name = card()["vocabularies"][side].As<std::string>();
     if (name == nullptr) {
-      throw InputError("A file for text must hold the vocabulary of the " + side + ". Received: " +
-                       Quoted(file_.path()) + ", which holds none. Use read_files for images and "
-                       "sound, translate.mjs for ink.");
+      throw InputError("A file for text must contain the vocabulary of the " + side +
+                       ". Received: " + Quoted(file_.path()) + ", which has none. Use read_files "
+                       "for images and sound, and translate.mjs for ink.");
     }
     auto processor = std::make_unique<sentencepiece::SentencePieceProcessor>();
     if (!processor->LoadFromSerializedProto(file_.File(*name)).ok()) {
-      throw InputError("A .tflite file must hold vocabularies that SentencePiece can load. "
-                       "Received: path=" + Quoted(file_.path()) + " with another " +
+      throw InputError("A .tflite file must contain vocabularies that SentencePiece can load. "
+                       "Received: path=" + Quoted(file_.path()) + " with an invalid " +
                        Quoted(*name) + ". Export it again.");
     }
     return processor;
@@ -95,7 +95,7 @@ class Pipeline {
     if (copies() && !copied) {
       throw InputError("A file that copies characters must have the output copied_from. "
                        "Received: path=" + Quoted(file_.path()) +
-                       " without it. Export it again.");
+                       ", which lacks it. Export it again.");
     }
     const auto weights = runner_.Output("alignment").Read<float>();  // (1, [K,] T, S)
     const size_t time = ids.size() / Most();
@@ -157,7 +157,7 @@ class Pipeline {
     try {
       return {file.content(), signatures, options.threads};
     } catch (const litert::Error& error) {
-      throw InputError("A .tflite file must hold a model that LiteRT can load. Received: path=" +
+      throw InputError("A .tflite file must contain a model that LiteRT can load. Received: path=" +
                        Quoted(file.path()) + " (" + error.what() +
                        "). Install a newer LiteRT, or export again.");
     }
@@ -173,22 +173,23 @@ class Pipeline {
     if (nbest_ >= 1 && nbest_ <= Most()) return;
     throw InputError("`nbest` must be from 1 to " + std::to_string(Most()) + " in this file. "
                      "Received: nbest=" + std::to_string(nbest_) +
-                     ". Give such a number, or export it with the signature nbest, or with "
-                     "a wider beam.");
+                     ". Use such a number, or export it with the signature nbest or with a "
+                     "wider beam.");
   }
 
   // Sets the prefix of all texts, which stays from run to run.
   void WritePrefix(const std::string& prefix) {
     if (runner_.FindInput("prefix") == nullptr) {
       throw InputError("A file must have a signature for texts with a prefix. Received: path=" +
-                       Quoted(file_.path()) + " without it. Export it with the signature prefix.");
+                       Quoted(file_.path()) +
+                       ", which lacks it. Export it with the signature prefix.");
     }
     std::vector<int> ids;
     const auto status = target_->Encode(prefix, &ids);
     if (!status.ok()) throw InputError("--prefix: " + status.ToString());
     const size_t longest = runner_.Input("prefix").size();
     if (ids.size() > longest) {
-      throw InputError("A prefix may have " + std::to_string(longest) +
+      throw InputError("A prefix may have at most " + std::to_string(longest) +
                        " tokens in this file. Received: " + std::to_string(ids.size()) +
                        " tokens in " + Quoted(Shortened(prefix)) +
                        ". Shorten it, or export with a larger max_target_length.");
@@ -206,7 +207,7 @@ class Pipeline {
       const int id = tokens[place];
       if (id == kPad || id == kStart || id == kEnd) continue;
       if (id < 0 || id >= target_->GetPieceSize()) {
-        throw InputError("A model must give ids of its vocabulary. Received: " +
+        throw InputError("A model must return ids in its vocabulary. Received: " +
                          std::to_string(id) + ". Export it again.");
       }
       ids.push_back(id);

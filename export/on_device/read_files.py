@@ -1,18 +1,19 @@
-"""Reads images or transcribes recordings with one .tflite file, without TensorFlow.
+"""Read images or transcribe recordings with one .tflite file, without TensorFlow.
 
     python read_files.py formulas.tflite formula.png
     python read_files.py an4.tflite hello.wav goodbye.wav
 
-A file in, a line out. The features are those of training: WAV files of any rate from 1 to 192 kHz,
-PCM of 8 to 32 bits or floats, of which it mixes the channels, and PNG files of any size, in grey or
-colours, with transparency or without, upright by their chunk eXIf. An image of one colour and
-digital silence give an empty line. `keras-bahdanau read` takes JPEG, FLAC and MP3, too.
+The program prints one line for each file, and computes the same features as in training. It reads
+WAV files of any rate from 1 to 192 kHz, PCM of 8 to 32 bits or floats, and mixes their channels. It
+reads PNG files of any size, in gray or color, with or without transparency, and turns them upright
+according to their eXIf chunk. For an image of a single color and for digital silence it prints an
+empty line. `keras-bahdanau read` also reads JPEG, FLAC and MP3.
 
-Needs Python 3.10, ai-edge-litert, sentencepiece and NumPy, for images Pillow, and beside it
-file_features.py, translate.py and exporters/litert/on_device of keras_bahdanau, as translate.py
-does.
+It needs Python 3.10, ai-edge-litert, sentencepiece and NumPy, Pillow for images, and the files
+file_features.py, translate.py and exporters/litert/on_device of keras_bahdanau next to it, as
+translate.py does.
 
-Exit codes: 0 all is read; 2 the command line, the model or a file is wrong.
+Exit codes: 0 if all files are read; 2 if the command line, the model or a file is wrong.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from translate import InputError
 
 
 def main(arguments=None):
-    """The program; returns its exit code."""
+    """Run the program, and return its exit code."""
     options = _parse(arguments)
     return translate.exit_code(lambda: _run(options))
 
@@ -41,8 +42,8 @@ def _parse(arguments):
 
 
 def _run(options):
-    runner = translate.load_runner("OnDevicePipeline", options)  # or say which package is missing
-    from file_features import features_of  # which needs NumPy
+    runner = translate.load_runner("OnDevicePipeline", options)  # names missing packages
+    from file_features import features_of  # needs NumPy
 
     for number, path in enumerate(options.files):
         features, labels = features_of(path, runner.card)

@@ -81,8 +81,8 @@ void Run(const ArrayOptions& options) {
       throw InputError(lines.name() + ": " + error.what());
     }
     if (!(std::cout << answer << '\n' << std::flush)) {
-      throw InputError("Standard output must take all lines. Received: an error at " +
-                       lines.name() + ". Make room, or redirect it to another file.");
+      throw InputError("Standard output must accept all lines. Received: an error at " +
+                       lines.name() + ". Free some space, or redirect it to another file.");
     }
   }
 }

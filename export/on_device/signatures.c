@@ -18,7 +18,7 @@ static _Noreturn void Fail(const char* demand, const char* advice) {
 }
 
 static void Check(bool right) {
-  if (!right) Fail("A file must hold a model that LiteRT can load.", "Export it again.");
+  if (!right) Fail("A file must contain a model that LiteRT can load.", "Export it again.");
 }
 
 static void Call(LiteRtStatus status) { Check(status == kLiteRtStatusOk); }

@@ -42,10 +42,10 @@ struct Use {
 inline void CheckPipeline(const TfliteFile& file);
 inline void CheckKerasModel(const TfliteFile& file);
 inline constexpr Use kPipeline{
-    "A .tflite file to translate with must have its vocabulary packed inside, and be as it was "
-    "exported.", CheckPipeline};
+    "A .tflite file to translate with must contain its vocabulary, and be unchanged since its "
+    "export.", CheckPipeline};
 inline constexpr Use kKerasModel{
-    "A .tflite file of arrays must be of a Keras model, and be as it was exported.",
+    "A .tflite file of arrays must be from a Keras model, and unchanged since its export.",
     CheckKerasModel};
 
 // What a file holds, if it is as it was exported. Throws InputError otherwise.
@@ -129,19 +129,19 @@ class TfliteFile {
 inline void CheckPipeline(const TfliteFile& file) {
   const json::Value& card = file.card();
   const auto* names = card["vocabularies"].As<json::Object>();
-  file.Require(card["verb"].As<std::string>() && names, "its card.json does not tell how to run it");
+  file.Require(card["verb"].As<std::string>() && names, "its card.json does not say how to run it");
   file.Require(card["max_source_length"].As<int64_t>(),
-               "its card.json states no max_source_length");
-  file.Require(names->contains("target"), "it lacks the vocabulary of the target");
+               "its card.json has no max_source_length");
+  file.Require(names->contains("target"), "it lacks the target vocabulary");
   for (const auto& [side, name] : *names) {
-    file.Require(name.As<std::string>(), "its card.json names no file of a vocabulary");
+    file.Require(name.As<std::string>(), "its card.json lacks the file name of a vocabulary");
     file.File(*name.As<std::string>());
   }
 }
 
 inline void CheckKerasModel(const TfliteFile& file) {
   const auto* signatures = file.card()["tensors"].As<json::Object>();
-  file.Require(signatures && !signatures->empty(), "its card.json describes no Keras model");
+  file.Require(signatures && !signatures->empty(), "its card.json does not describe a Keras model");
 }
 
 }  // namespace on_device

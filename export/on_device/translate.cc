@@ -61,7 +61,7 @@ class Translator {
     if (!ids.empty()) ids.push_back(on_device::kEnd);
     const size_t longest = pipeline_.longest();
     if (ids.size() > longest) {
-      throw InputError(name + ": A sentence may have " + std::to_string(longest) +
+      throw InputError(name + ": A sentence may have at most " + std::to_string(longest) +
                        " tokens in this file. Received: " + std::to_string(ids.size()) +
                        " tokens in " + on_device::Quoted(on_device::Shortened(sentence)) +
                        ". Split it, or export with a larger max_source_length.");

@@ -70,7 +70,7 @@ function jsonOf(found) {
 export function endWithOutput() {
   process.stdout.on("error", ({ code, message }) => {
     if (code === "EPIPE") process.exit(141);
-    console.error(`error: Standard output must take all lines. Received: ${message}. Make room, or redirect it to ` +
+    console.error(`error: Standard output must accept all lines. Received: ${message}. Free some space, or redirect it to ` +
       "another file.");
     process.exit(2);
   });

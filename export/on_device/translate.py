@@ -1,4 +1,4 @@
-"""Translates with one .tflite file, without TensorFlow: a line in, a line out.
+"""Translate with one .tflite file, line by line, without TensorFlow.
 
     python translate.py en-de.tflite "A man in an orange hat."
     python translate.py en-de.tflite --file sentences.txt --alignment
@@ -6,13 +6,13 @@
     python translate.py en-de.tflite < sentences.txt
     python translate.py en-de.tflite
 
-The last one asks for sentences, until Ctrl-D.
+The last command prompts for sentences until you press Ctrl-D.
 
-Needs Python 3.10, ai-edge-litert, sentencepiece and NumPy, and a folder and a file of
-keras_bahdanau: exporters/litert/on_device and text/alignments.py. They are taken from the directory
-of this program, or else from the checkout that it lies in.
+It needs Python 3.10, ai-edge-litert, sentencepiece and NumPy, and a folder and a file of
+keras_bahdanau: exporters/litert/on_device and text/alignments.py. They must be in the directory of
+this program or in the checkout that contains it.
 
-Exit codes: 0 all is translated; 2 the command line, the model or the input is wrong.
+Exit codes: 0 if everything is translated; 2 if the command line, the model or the input is wrong.
 """
 
 import argparse
@@ -30,26 +30,26 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parent.parent / "keras_bahdanau"
 MOST_THREADS = 1024
-LINE_LIMIT = 2**20  # bytes of one line of input
-UNKNOWN, NO_WORD = "<unk>", "⁇"  # the piece, and how SentencePiece writes it
+LINE_LIMIT = 2**20  # maximum number of bytes in a line of input
+UNKNOWN, NO_WORD = "<unk>", "⁇"  # the unknown piece, and SentencePiece's text for it
 TOKEN_FIELDS = ("token_log_probs", "token_entropies", "token_words")
 PACKAGES = {"ai_edge_litert": "ai-edge-litert", "numpy": "numpy", "sentencepiece": "sentencepiece"}
 
 
 class InputError(Exception):
-    """The command line, the model or a line of the input is wrong."""
+    """Error for a wrong command line, model or line of input."""
 
 
 def main(arguments=None):
-    """The program; returns its exit code."""
+    """Run the program, and return its exit code."""
     options = _parse(arguments)
     return exit_code(lambda: _run(load_runner("OnDeviceTranslator", options), options))
 
 
 def exit_code(run):
-    """Runs a program, in UTF-8, and prints its error; returns its exit code."""
+    """Run a program with UTF-8 output, print its error, and return its exit code."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:  # closed, as some daemons do
+        if getattr(sys, name) is None:  # closed, as by some daemons
             setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
     sys.stdout.reconfigure(encoding="utf-8")
     try:
@@ -58,15 +58,15 @@ def exit_code(run):
     except InputError as error:
         complain(error)
         return 2
-    except OSError as error:  # of standard input or output; files have errors of their own
+    except OSError as error:  # from standard input or output: other files raise InputError
         os.dup2(
             os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # for what is not yet written
-        if isinstance(error, BrokenPipeError):  # the reader has gone, as `head` does
+        )  # for output that is not written yet
+        if isinstance(error, BrokenPipeError):  # the reader has ended, as `head` does
             return 141
         complain(
-            "Standard input must be readable, and standard output must take all lines. "
-            f"Received: {error.strerror}. Make room, or redirect another file."
+            "Standard input must be readable, and standard output must accept all lines. "
+            f"Received: {error.strerror}. Free some space, or redirect a different file."
         )
         return 2
     except KeyboardInterrupt:
@@ -86,20 +86,20 @@ def _parse(arguments):
     parser.add_argument(
         "--matrix",
         action="store_true",
-        help="print the attention weights under each translation, and an empty line",
+        help="print the attention weights and an empty line after each translation",
     )
     add_options(parser)
     options = parser.parse_intermixed_args(arguments)
     if options.text and options.file:
         parser.error("sentences come from the command line or from --file, not from both")
     if options.json and (options.alignment or options.matrix):
-        parser.error("--json has texts and their tokens, and neither --alignment nor --matrix")
+        parser.error("--json can't be combined with --alignment or --matrix")
     check_suggestions(parser, options)
     return options
 
 
 def add_options(parser):
-    """Adds the options of all programs; --nbest, --prefix, --greedy need signatures of the file."""
+    """Add the options of all programs; --nbest, --prefix and --greedy depend on the signatures."""
     parser.add_argument(
         "--nbest",
         type=int,
@@ -107,7 +107,7 @@ def add_options(parser):
         help="print the K best texts of each input as 'number ||| text ||| score'",
     )
     parser.add_argument(
-        "--prefix", type=utf8, default="", metavar="TEXT", help="what each text begins with"
+        "--prefix", type=utf8, default="", metavar="TEXT", help="the beginning of each text"
     )
     parser.add_argument(
         "--json",
@@ -115,7 +115,7 @@ def add_options(parser):
         help="print a line of JSON for each input: texts, scores, confidences, tokens",
     )
     parser.add_argument(
-        "--greedy", action="store_true", help="no beam search: faster, a little worse"
+        "--greedy", action="store_true", help="don't use beam search: faster, but slightly worse"
     )
     parser.add_argument(
         "--threads", type=threads, default=1, help="processor threads [default: %(default)s]"
@@ -123,20 +123,20 @@ def add_options(parser):
 
 
 def check_suggestions(parser, options):
-    """Ends the program with a message if these options do not go together."""
+    """End the program with a message if these options can't be combined."""
     if options.greedy and (options.nbest is not None or options.prefix):
         parser.error("--nbest and --prefix need the search, which --greedy leaves out")
 
 
 def utf8(text):
-    """An argument that is UTF-8, for argparse."""
+    """Check that an argument is UTF-8, for argparse."""
     with contextlib.suppress(UnicodeDecodeError):
         return os.fsencode(text).decode("utf-8")
     raise argparse.ArgumentTypeError("must be UTF-8")
 
 
 def threads(text):
-    """A number of threads, for argparse."""
+    """Parse a number of threads, for argparse."""
     with contextlib.suppress(ValueError):
         if 1 <= (number := int(text)) <= MOST_THREADS:
             return number
@@ -146,10 +146,10 @@ def threads(text):
 
 
 def load_runner(kind, options):
-    """An object of a class of `on_device`, for the model of a command line.
+    """Create an object of a class in `on_device` for the model in the command line.
 
     Raises:
-        InputError: If a package or file is missing, or the model wrong.
+        InputError: If a package or file is missing, or the model is not valid.
     """
     missing = [name for module, name in PACKAGES.items() if not importlib.util.find_spec(module)]
     if missing:
@@ -171,28 +171,29 @@ def load_runner(kind, options):
 
 
 def _load_module(name, directory):
-    """What needs nothing else of its package, a file or folder beside this program or in another.
+    """Import a module or folder of modules that needs nothing else from its package.
 
     Args:
         name: String, the name of a module or of a folder of modules.
-        directory: Path of the other directory.
+        directory: Path of a directory to search after the directory of this program.
 
     Raises:
-        InputError: If it is in neither.
+        InputError: If it is in neither of them.
     """
     spec = importlib.machinery.PathFinder.find_spec(name, [str(HERE), str(directory)])
-    if spec is None or spec.origin is None:  # or a folder of that name that holds no module
+    if spec is None or spec.origin is None:  # None also for a folder without a module
         raise InputError(
-            f"{name}, of keras_bahdanau, must lie beside translate.py. "
+            f"{name}, of keras_bahdanau, must be in the directory of translate.py. "
             f"Received: no module {name}. Copy it there."
         )
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # by which its parts find it
+    # the parts of the module import it by this name
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 def _run(translator, options):
-    """Translates all input. A bad sentence ends the program, unless somebody types them."""
+    """Translate all input. An invalid sentence ends the program, unless the input is a terminal."""
     alignments = _load_module("alignments", CHECKOUT / "text") if options.alignment else None
     asking = not options.text and not options.file and sys.stdin.isatty()
     for number, (name, line) in enumerate(_lines(options, asking)):
@@ -261,7 +262,7 @@ def _translated(translator, sentence, name, options):
 
 
 class _Links:
-    """The linked words of the translations of a sentence."""
+    """The links between the words of a sentence and the words of its translations."""
 
     def __init__(self, alignments, translator, sentence):
         self._alignments = alignments
@@ -269,9 +270,9 @@ class _Links:
         self._copies = translator.copies
 
     def __call__(self, result):
-        """The links in Pharaoh form, as in "0-0 1-2"."""
+        """Return the links of a translation in Pharaoh format, such as "0-0 1-2"."""
         tokens = result.target_tokens
-        if self._copies:  # of characters, each like any other of its word
+        if self._copies:  # a copied character belongs to its word
             tokens = [NO_WORD if token == UNKNOWN else token for token in tokens]
         words = self._words, self._alignments.word_spans(tokens)
         links = self._alignments.span_links(*words, result.alignment)
@@ -279,18 +280,21 @@ class _Links:
 
 
 def text_of(result, number, options):
-    """The text of a result, in the form of an n-best list if there is to be one."""
+    """Return the text of a result, as an entry of an n-best list if that is requested."""
     listed = f"{number} ||| {result.text} ||| {result.score:.4f}"
     return result.text if options.nbest is None else listed
 
 
 def json_of(results):
-    """All that is known of the texts of one input, as JSON."""
+    """Return all hypotheses for one input as JSON."""
     return json.dumps({"hypotheses": [*map(_fields, results)]}, ensure_ascii=False)
 
 
 def _fields(result):
-    """A text under the names of `keras-bahdanau translate --json`; None if the file lacks it."""
+    """Return a hypothesis with the names in `keras-bahdanau translate --json`.
+
+    Fields that the file lacks are None.
+    """
     rows = {name: getattr(result, name) for name in TOKEN_FIELDS}
     return {
         "text": result.text,
@@ -306,12 +310,12 @@ def _fields(result):
 
 
 def _number(value):
-    """None, which is null in JSON, in place of NaN and Infinity, which JSON lacks."""
+    """Replace NaN and infinity, which JSON lacks, by None."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def _shown(result, number, links, options):
-    """What is printed for one translation."""
+    """Return the text to print for a translation."""
     shown = text_of(result, number, options)
     if options.alignment:
         shown += f" ||| {links(result)}"
@@ -321,7 +325,7 @@ def _shown(result, number, links, options):
 
 
 def _table(result):
-    """The weights: a column for each source token, a row for each target token."""
+    """Format the weights: a column for each source token, and a row for each target token."""
     if not result.source_tokens:
         return ""
     rows = [["", *result.source_tokens]]
@@ -335,12 +339,12 @@ def _table(result):
 
 
 def unreadable(path, error):
-    """Message about a file that can't be read."""
+    """Return the message for a file that can't be read."""
     return f"A file must be readable. Received: {path!r}: {error.strerror}. Correct the name."
 
 
 def complain(error):
-    """Prints an error in one line."""
+    """Print an error on one line."""
     print("error:", " ".join(str(error).split()), file=sys.stderr, flush=True)
 
 

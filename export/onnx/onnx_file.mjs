@@ -14,7 +14,7 @@ export async function packedIn(content) {
   const isWhole = content.length > SEAL
     && await sha256(content.subarray(0, -SEAL)) === text.decode(content.subarray(-SEAL));
   if (!isWhole) {
-    throw new InputError("An .onnx file must be as it was exported, with its vocabulary inside. " +
+    throw new InputError("An .onnx file must be unchanged since its export, and contain its vocabulary. " +
       "Received: last 64 bytes that are not its sha256. Copy it again, or write it with export_onnx.");
   }
   const entries = fields(content).filter(([number]) => number === METADATA).map(([, entry]) => message(entry));
@@ -25,7 +25,7 @@ export async function packedIn(content) {
   }
   const card = JSON.parse(metadata.get("card.json") ?? "null");
   if (!card?.verb || !(card.vocabularies?.target in files)) {
-    throw new InputError("An .onnx file must hold a pipeline, with its vocabularies. Received: a file without them. " +
+    throw new InputError("An .onnx file must contain a pipeline, with its vocabularies. Received: a file without them. " +
       "Write it with export_onnx.");
   }
   return { card, files };

@@ -1,11 +1,12 @@
-"""Writes a model repository of NVIDIA Triton for one .onnx file: its configuration and a copy.
+"""Write a model repository for NVIDIA Triton: the configuration and a copy of an .onnx file.
 
     python triton_repository.py en-de.onnx models/en-de
 
-makes `models/en-de/config.pbtxt`, from the inputs and outputs that the file really has, and
-`models/en-de/1/model.onnx`. Needs the package keras_bahdanau, neither TensorFlow nor a runtime.
+This command writes `models/en-de/config.pbtxt`, from the actual inputs and outputs of the file, and
+`models/en-de/1/model.onnx`. It needs the package keras_bahdanau, but neither TensorFlow nor a
+runtime.
 
-Exit codes: 0 it is written; 2 the command line, the file or the directory is wrong.
+Exit codes: 0 if it is written; 2 if the command line, the file or the directory is wrong.
 """
 
 import argparse
@@ -17,11 +18,12 @@ from pathlib import Path
 from keras_bahdanau.exporters.onnx.graph_facts import read_facts
 from keras_bahdanau.exporters.onnx.onnx_file import open_sealed
 
-TYPES = {  # `ModelConfig.DataType` of Triton
+TYPES = {  # values of Triton's `ModelConfig.DataType`
     **{"bool": "TYPE_BOOL", "uint8": "TYPE_UINT8", "int32": "TYPE_INT32", "int64": "TYPE_INT64"},
     **{"float32": "TYPE_FP32", "float16": "TYPE_FP16", "string": "TYPE_STRING"},
 }
-NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]*")  # of a model: a directory, and a part of URLs
+# the name of a model, which is also a directory and part of URLs
+NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]*")
 TEXT = """\
 # Requests of the same lengths that come within the delay of each other share a batch.
 name: "{name}"
@@ -36,7 +38,7 @@ parameters {{ key: "intra_op_thread_count" value: {{ string_value: "1" }} }}
 
 
 def config_of(facts, name, rows=64, delay=5000):
-    """The text of `config.pbtxt` for the `GraphFacts` of a file."""
+    """Return the text of `config.pbtxt` for the `GraphFacts` of a file."""
     tensors = [("input", tensor) for tensor in facts.inputs]
     tensors += [("output", tensor) for tensor in facts.outputs]
     lines = "\n".join(tensor_config(kind, tensor) for kind, tensor in tensors)
@@ -44,14 +46,14 @@ def config_of(facts, name, rows=64, delay=5000):
 
 
 def tensor_config(kind, tensor):
-    """One input or output, without its batch, which Triton adds."""
+    """Return the configuration of an input or output, without its batch axis, which Triton adds."""
     if tensor.dtype not in TYPES or not tensor.shape or isinstance(tensor.shape[0], int):
         raise ValueError(
-            "Each tensor must have a batch of any size and a dtype that Triton knows. "
+            "Each tensor must have a batch axis of any size and a dtype that Triton supports. "
             f"Received: {tensor}. Export it again with export_onnx."
         )
     sizes = [size if isinstance(size, int) else -1 for size in tensor.shape[1:]]
-    # a tensor of the batch alone has one element a row, which Triton needs an axis for
+    # Triton needs an axis even for a tensor with one element per row
     shape = (
         f"dims: [ {', '.join(map(str, sizes))} ]" if sizes else "dims: [ 1 ] reshape { shape: [ ] }"
     )
@@ -59,10 +61,10 @@ def tensor_config(kind, tensor):
 
 
 def write_repository(path, directory):
-    """Write the configuration and the first version; returns the path of the configuration."""
+    """Write the configuration and the first version; return the path of the configuration."""
     if not NAME.fullmatch(directory.name):
         raise ValueError(
-            "The directory of a model has its name: letters, digits, '.', '_' and '-'. "
+            "The name of the directory must consist of letters, digits, '.', '_' and '-'. "
             f"Received: directory={str(directory)!r}. Choose another one."
         )
     if directory.exists():
@@ -80,12 +82,12 @@ def write_repository(path, directory):
 
 
 def main(arguments=None):
-    """The program; returns its exit code."""
+    """Run the program, and return its exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("model", type=Path, help="the .onnx file")
-    parser.add_argument("directory", type=Path, help="directory to make, named as the model")
+    parser.add_argument("directory", type=Path, help="directory to create; its name is the model's")
     options = parser.parse_args(arguments)
     try:
         print(write_repository(options.model, options.directory))

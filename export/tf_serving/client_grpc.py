@@ -1,4 +1,4 @@
-"""Asks a translation model on TensorFlow Serving, over gRPC: a line in, a line out.
+"""Translate with a model on TensorFlow Serving over gRPC, line by line.
 
     python client_grpc.py --label stable "A man in an orange hat."
     python client_grpc.py --label stable --file sentences.txt --alignment
@@ -6,8 +6,8 @@
     python client_grpc.py --label stable --prefix "Ein M" "A man in an orange hat."
     python client_grpc.py --label stable --bytes audio_bytes hello.wav
 
-Needs Python 3.10, `pip install tensorflow-serving-api`, and `client_rest.py` beside it, with
-which it shares the command line, the output and the exit codes. Keras is not needed.
+It needs Python 3.10, `pip install tensorflow-serving-api`, and `client_rest.py` in the same
+directory, whose command line, output and exit codes it shares. It does not need Keras.
 """
 
 import math
@@ -19,25 +19,25 @@ from client_rest import ANSWER_LIMIT, InputError, ServerError, checked, shortene
 
 
 class GrpcServer:
-    """One model of a server's gRPC API.
+    """A model in a server's gRPC API.
 
     Args:
-        address: Where the server is, such as `"localhost:8500"`; `"dns:///name:8500"` spreads
+        address: Address of the server, such as `"localhost:8500"`; `"dns:///name:8500"` spreads
             the requests over all addresses of a name.
-        model: The model's name.
-        version: Integer, or None for the highest that is loaded.
-        label: A version's label, such as `"stable"`, instead of its number.
-        timeout: Seconds that a request may take.
+        model: Name of the model.
+        version: Integer, or None for the highest version that is loaded.
+        label: Label of a version, such as `"stable"`, instead of its number.
+        timeout: Maximum duration of a request in seconds.
     """
 
     def __init__(self, address, model, version=None, label=None, timeout=30.0):
-        # TensorFlow, of which the API package takes its messages, needs seconds to load.
+        # The API package uses messages of TensorFlow, which takes seconds to load.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         import grpc
         from tensorflow_serving.apis import model_pb2, prediction_service_pb2_grpc
 
         settings = [
-            ("grpc.max_receive_message_length", ANSWER_LIMIT),  # 4 MB if left out
+            ("grpc.max_receive_message_length", ANSWER_LIMIT),  # the default is 4 MB
             ("grpc.lb_policy_name", "round_robin"),
         ]
         try:
@@ -54,7 +54,7 @@ class GrpcServer:
         self._address, self._timeout = address, timeout
 
     def predict(self, signature, rows):
-        """Runs one signature of the model, as `RestServer.predict` does."""
+        """Run a signature of the model, as `RestServer.predict` does."""
         import grpc
         import tensorflow as tf
         from tensorflow_serving.apis import predict_pb2
@@ -81,24 +81,24 @@ class GrpcServer:
         return checked(signature, len(rows), answers, self._address)
 
     def close(self):
-        """Closes the connection."""
+        """Close the connection."""
         self._channel.close()
 
 
 def _column(name, tensor, rows, server):
-    """One output of an answer as a list with a value for each row."""
+    """Convert an output in an answer to a list with a value for each row."""
     import tensorflow as tf
 
     shape = [size.size for size in tensor.tensor_shape.dim]
     received = f"{name} of shape {shape} to {rows} rows"
-    # `make_ndarray` fills a large shape from one number
+    # check the size first: `make_ndarray` expands a single number to a large shape
     if shape[:1] == [rows] and 0 <= math.prod(shape) <= ANSWER_LIMIT // 4 and min(shape) >= 0:
         try:
             return _decoded(tf.make_ndarray(tensor).tolist())
         except (KeyError, OverflowError, TypeError, ValueError) as error:
             received = f"{name}: {shortened(error)}"
     raise ServerError(
-        f"The server must answer each row. Received: {received} from {server}. Ask another server."
+        f"The server must answer each row. Received: {received} from {server}. Use another server."
     )
 
 
@@ -113,14 +113,14 @@ def _decoded(value):
 
 
 def from_options(options):
-    """The `GrpcServer` that a command line names."""
+    """Create the `GrpcServer` for the options of a command line."""
     return GrpcServer(
         options.server, options.model, options.version, options.label, options.timeout
     )
 
 
 def main(arguments=None):
-    """The program; returns its exit code."""
+    """Run the program, and return its exit code."""
     client_rest.prepare_streams()
     return client_rest.run(from_options, client_rest.parse(__doc__, "localhost:8500", arguments))
 

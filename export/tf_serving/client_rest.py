@@ -1,4 +1,4 @@
-"""Asks a translation model on TensorFlow Serving, over REST: a line in, a line out.
+"""Translate with a model on TensorFlow Serving over REST, line by line.
 
     python client_rest.py --label stable "A man in an orange hat."
     python client_rest.py --label stable --file sentences.txt --alignment
@@ -6,17 +6,17 @@
     python client_rest.py --label stable --prefix "Ein M" "A man in an orange hat."
     python client_rest.py --label stable --bytes image_bytes formula.png
 
-Needs Python 3.10 and nothing else. Without sentences and `--file` it reads standard input.
-With `--bytes` a line is the path of a file, which is sent whole as the input of that name.
+It needs only Python 3.10. Without sentences and `--file` it reads standard input. With `--bytes`,
+each line is the path of a file, whose content is sent as the input of that name.
 
-What is printed is what `keras-bahdanau translate` prints, with control characters escaped as in
-JSON. An input line is a sentence; for `--signature decode_ids` it is ids separated by spaces, and
-for `--signature score_pair` a source and a target separated by a tab. Of files the score is printed
-too, as 'text ||| score'. A server is not trusted: a
-request ends in time, and an answer that is too large, or not what the signature says, is refused.
+The output is that of `keras-bahdanau translate`, with control characters escaped as in JSON. A line
+of input is a sentence. For `--signature decode_ids`, it consists of ids separated by spaces, and
+for `--signature score_pair`, of a source and a target separated by a tab. For files, the score is
+printed as well: 'text ||| score'. The program does not trust the server: a request has a time
+limit, and an answer is rejected if it is too large or does not match the signature.
 
-Exit codes: 0 all is translated; 1 the server can't be reached, has refused or answers wrongly;
-2 the command line or the input is wrong.
+Exit codes: 0 if everything is translated; 1 if the server can't be reached, rejects the request or
+gives an invalid answer; 2 if the command line or the input is wrong.
 """
 
 import argparse
@@ -36,12 +36,12 @@ import time
 import urllib.parse
 
 END, UNKNOWN, NO_WORD, WORD_START = "</s>", "<unk>", "⁇", "▁"
-ANSWER_LIMIT = 256 * 2**20  # bytes of one answer; some alignments are large
-LINE_LIMIT = 2**20  # bytes of one line of input
-FILE_LIMIT = 2**26  # bytes of one file
-ID_COLUMNS = 512  # of a row of ids, or a multiple of it
+ANSWER_LIMIT = 256 * 2**20  # maximum bytes in an answer; some alignments are large
+LINE_LIMIT = 2**20  # maximum bytes in a line of input
+FILE_LIMIT = 2**26  # maximum bytes in a file
+ID_COLUMNS = 512  # a row of ids has a multiple of this number of columns
 DAY = 86_400.0  # seconds
-NO_TEXT = -5e8  # an empty place of a beam has a score below it
+NO_TEXT = -5e8  # empty entries of a beam have lower scores
 
 TEXT, NUMBER, COUNT = str, float, int
 _LIST = {"translations": [TEXT], "scores": [NUMBER]}
@@ -54,7 +54,7 @@ _ALIGNED_LIST = {
     "token_words": [[NUMBER]],
     "alignment": [[[NUMBER]]],
 }
-FIELDS = {  # outputs that are printed, by signature; a list stands for one of any length
+FIELDS = {  # the outputs of each signature that are printed; [kind] is a list of any length
     "serving_default": {"translation": TEXT, "score": NUMBER},
     "translate_with_alignment": {
         "translation": TEXT,
@@ -72,38 +72,38 @@ FIELDS = {  # outputs that are printed, by signature; a list stands for one of a
     "decode_ids": {"ids": [COUNT], "length": COUNT},
     "score_pair": {"score": NUMBER, "length": COUNT},
 }
-VERBS = ("translate", "read", "transcribe", "decode")  # that begin the names of such signatures
+VERBS = ("translate", "read", "transcribe", "decode")  # beginnings of their names
 LISTS_WITH_ALIGNMENT = ("translate_nbest_with_alignment", "translate_prefix_with_alignment")
-OF_EACH = ("target_tokens", "target_lengths", "token_words", "alignment")  # for each text of a list
-OLDER_LACK = "token_words"  # an output that older models do not give
-SIZES = {  # outputs that are longer lists than another output says, or as long
+OF_EACH = ("target_tokens", "target_lengths", "token_words", "alignment")  # one per text
+OLDER_LACK = "token_words"  # older models lack this output
+SIZES = {  # outputs, and the outputs that contain their minimum length
     "source_tokens": "source_length",
     "target_tokens": "target_length",
     "token_words": "target_length",
     "alignment": "target_length",
     "ids": "length",
 }
-# What moves a terminal's cursor, ends a line, turns the direction of text, or is no character.
+# Characters that move a terminal's cursor, end a line or change the text direction; surrogates.
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class ServerError(Exception):
-    """The server can't be reached, has refused the request, or answers wrongly."""
+    """Error: the server can't be reached, rejects the request or gives an invalid answer."""
 
 
 class InputError(Exception):
-    """A line of the input is not what the signature takes."""
+    """Error: a line of the input is not valid for the signature."""
 
 
 class RestServer:
-    """One model of a server's REST API.
+    """A model in a server's REST API.
 
     Args:
-        url: Where the server is, such as `"http://localhost:8501"`.
-        model: The model's name.
-        version: Integer, or None for the highest that is loaded.
-        label: A version's label, such as `"stable"`, instead of its number.
-        timeout: Seconds that a request may take.
+        url: URL of the server, such as `"http://localhost:8501"`.
+        model: Name of the model.
+        version: Integer, or None for the highest version that is loaded.
+        label: Label of a version, such as `"stable"`, instead of its number.
+        timeout: Maximum duration of a request in seconds.
     """
 
     def __init__(self, url, model, version=None, label=None, timeout=30.0):
@@ -111,7 +111,7 @@ class RestServer:
         if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError(
                 "A server must be a URL such as http://localhost:8501. "
-                f"Received: server={url!r}. Write it like this one."
+                f"Received: server={url!r}. Use this form."
             )
         secure = parts.scheme == "https"
         self._kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
@@ -123,24 +123,24 @@ class RestServer:
             self._path += f"/labels/{_quoted(label)}"
 
     def connect(self):
-        """A connection, for many requests or for one."""
+        """Create a connection for one or more requests."""
         return self._kind(self._netloc, timeout=self._timeout)
 
     def predict(self, signature, rows, connection=None):
-        """Runs one signature of the model.
+        """Run a signature of the model.
 
         Args:
-            signature: Its name.
-            rows: List of dictionaries from an input's name to the value of one sentence, or file,
-                whose bytes go as base64.
-            connection: What `connect` gave; without it one is made for this request.
+            signature: Name of the signature.
+            rows: List of dictionaries from names of inputs to the values for one sentence or
+                file. Bytes are sent as base64.
+            connection: Result of `connect`; None to create a connection for this request.
 
         Returns:
-            List of as many dictionaries from an output's name to its value.
+            List of dictionaries from names of outputs to values, one for each row.
 
         Raises:
-            ServerError: If there is no answer in time, an error, or another answer than the
-                signature has.
+            ServerError: If there is no answer in time, if the answer is an error, or if it does
+                not match the signature.
         """
         if connection is None:
             with contextlib.closing(self.connect()) as connection:
@@ -175,13 +175,13 @@ class RestServer:
         except TimeoutError as error:
             raise ServerError(
                 f"The server must answer in time. Received: server={self._url}, no answer in "
-                f"{self._timeout:g} s. Give it --timeout, or send less with --batch."
+                f"{self._timeout:g} s. Set a longer --timeout, or a lower --batch."
             ) from error
-        except (OSError, ValueError, http.client.HTTPException) as error:  # such as chunks of -5
+        except (OSError, ValueError, http.client.HTTPException) as error:  # chunks of -5 bytes, say
             raise ServerError(
                 f"The server must be reachable. Received: server={self._url}: "
                 f"{shortened(error) or type(error).__name__}. "
-                "Start it, or name another with --server."
+                "Start it, or set --server to another one."
             ) from error
 
     def _body(self, response):
@@ -191,7 +191,7 @@ class RestServer:
             if len(body) > ANSWER_LIMIT:
                 raise ServerError(
                     f"An answer must have at most {ANSWER_LIMIT:,} bytes. "
-                    f"Received: more from {self._url}. Send less with --batch."
+                    f"Received: more from {self._url}. Set a lower --batch."
                 )
         if declared not in (None, len(body)):
             raise http.client.IncompleteRead(b"", declared - len(body))
@@ -199,10 +199,10 @@ class RestServer:
 
 
 class _InTime:
-    """A socket whose writes and reads all end at one time, however slowly bytes come.
+    """A socket whose writes and reads together have a deadline, however slowly bytes arrive.
 
     Attributes:
-        end: Seconds, when, by the clock of `time.monotonic`.
+        end: Float, the deadline in seconds, by the clock of `time.monotonic`.
     """
 
     end = math.inf
@@ -226,7 +226,7 @@ class _InTime:
 
 
 class _Reader(io.RawIOBase):
-    """The bytes that come to an `_InTime`."""
+    """Reads the bytes that an `_InTime` receives."""
 
     def __init__(self, owner, stream):
         self._owner, self._stream = owner, stream
@@ -244,15 +244,15 @@ class _Reader(io.RawIOBase):
 
 
 def _base64(content):
-    """Bytes as the REST API takes them."""
+    """Encode bytes for the REST API."""
     return {"b64": base64.b64encode(content).decode()}
 
 
 def split_url(url):
-    """The parts of a URL, or None if it has no port or host that could be one."""
+    """Return the parts of a URL, or None if its host or port is not valid."""
     try:
         parts = urllib.parse.urlsplit(url)
-        has_port = parts.port != 0  # which raises ValueError above 65535
+        has_port = parts.port != 0  # raises ValueError above 65535
         return parts if has_port and not re.search(r"[\s\x00-\x20\x7f]", parts.netloc) else None
     except ValueError:
         return None
@@ -267,40 +267,40 @@ def _no_number(name):
 
 
 def shortened(said):
-    """At most 300 characters of what a server says, in one line."""
+    """Return at most 300 characters of a server's message, on one line."""
     return printable(" ".join(str(said)[:1000].split()))[:300]
 
 
 def checked(signature, count, answers, server):
-    """The answers of a server, if they are what a signature gives.
+    """Return the answers of a server, after checking that they match a signature.
 
     Args:
-        signature: The signature's name.
-        count: Integer, how many rows were asked.
-        answers: What the server answers.
-        server: Its name, for the error.
+        signature: Name of the signature.
+        count: Integer, the number of rows in the request.
+        answers: The answers of the server.
+        server: Name of the server, for the error.
 
     Raises:
-        ServerError: If there are more or fewer answers, or one has not the outputs.
+        ServerError: If the number of answers is wrong, or an answer lacks an output.
     """
     if not isinstance(answers, list) or len(answers) != count:
         received = f"{len(answers)} answers" if isinstance(answers, list) else shortened(answers)
         raise ServerError(
             "The server must answer each row. "
-            f"Received: {received} to {count} rows from {server}. Ask another server."
+            f"Received: {received} to {count} rows from {server}. Use another server."
         )
     for row, answer in enumerate(answers):
         wrong = _wrong_output(signature, answer)
         if wrong is not None:
             raise ServerError(
                 f"The server must answer as {signature} does. Received: {wrong} in answer "
-                f"{row + 1} from {server}. Export the model again, or ask another server."
+                f"{row + 1} from {server}. Export the model again, or use another server."
             )
     return answers
 
 
 def _wrong_output(signature, answer):
-    """What is wrong with the answer to one row, as a string, or None."""
+    """Return what is wrong with the answer to one row, as a string; None if it is valid."""
     if not isinstance(answer, dict):
         return shortened(repr(answer))
     form = _form(signature)
@@ -322,7 +322,7 @@ def _wrong_output(signature, answer):
 
 
 def _wrong_sizes(answer, names):
-    """What is wrong with the sizes of these outputs for one text, as a string, or None."""
+    """Return what is wrong with the sizes of outputs for one text; None if they are valid."""
     for name, counted in SIZES.items():
         if name in names and len(answer[name]) < answer[counted]:
             return f"{len(answer[name])} {name} with {counted}={answer[counted]}"
@@ -334,7 +334,7 @@ def _wrong_sizes(answer, names):
 
 
 def _of_list(answer):
-    """The answer for each text of a list, as `translate_with_alignment` gives that of the best."""
+    """Yield the answer for each text in a list, in the form of `translate_with_alignment`."""
     of_source = {name: answer[name] for name in ("source_tokens", "source_length")}
     names = [name for name in OF_EACH if name in answer]
     for values in zip(*(answer[name] for name in names), strict=True):
@@ -343,20 +343,20 @@ def _of_list(answer):
 
 
 def _form(signature):
-    """The signature of `FIELDS` that one with another verb, such as `read_nbest`, is like."""
+    """Return the key in `FIELDS` for a signature, which may have another verb: `read_nbest`."""
     verb, _, rest = signature.partition("_")
     alike = f"translate_{rest}"
     return alike if verb in VERBS and alike in FIELDS else signature
 
 
 def _name_in(answer, name):
-    """The name of an output in an answer: a model that does not translate gives a `text`."""
+    """Return the name of an output in an answer: a model that does not translate has a `text`."""
     other = name.replace("translation", "text")
     return other if other in answer else name
 
 
 def _fits(value, kind):
-    """True if a value is of a kind of `FIELDS`: no bool is a number, and none is infinite."""
+    """Return True if a value has a kind in `FIELDS`. A bool is not a number; numbers are finite."""
     if isinstance(kind, list):
         return isinstance(value, list) and all(_fits(item, kind[0]) for item in value)
     if isinstance(value, bool) or kind is bool:
@@ -367,21 +367,21 @@ def _fits(value, kind):
 
 
 def to_rows(signature, lines, name=None, prefix=None):
-    """The inputs of a signature, a dictionary for each line.
+    """Convert lines to inputs of a signature, a dictionary for each line.
 
     Args:
-        signature: The signature's name.
+        signature: Name of the signature.
         lines: List of strings.
-        name: Name of the input that takes the bytes of files, whose paths the lines are; None
-            for lines of text.
-        prefix: Beginning of each text, for a signature that takes one; None for the others.
+        name: Name of the input for the bytes of files, if the lines are their paths; None for
+            lines of text.
+        prefix: Beginning of each text, for a signature that accepts a prefix; None for others.
 
     Raises:
-        InputError: If a line is not what the signature takes, or not the path of a file.
+        InputError: If a line is not valid for the signature, or is not the path of a file.
     """
     if signature == "decode_ids":
         ids = [_ids(line) for line in lines]
-        # One width for the rows of all clients, since a server merges no others.
+        # All clients use the same widths, since a server merges only rows of equal width.
         width = -(-max(1, *map(len, ids)) // ID_COLUMNS) * ID_COLUMNS
         return [
             {"source": row + [0] * (width - len(row)), "source_length": len(row)} for row in ids
@@ -395,10 +395,10 @@ def to_rows(signature, lines, name=None, prefix=None):
 
 
 def content_of(path):
-    """The bytes of a file.
+    """Return the bytes of a file.
 
     Raises:
-        InputError: If it is none, can't be read, or is larger than `FILE_LIMIT`.
+        InputError: If it does not exist, can't be read, or is larger than `FILE_LIMIT`.
     """
     if not os.path.isfile(path):
         kind = "a directory" if os.path.isdir(path) else "no such file"
@@ -411,7 +411,7 @@ def content_of(path):
     if len(content) > FILE_LIMIT:
         raise InputError(
             f"A file must have at most {FILE_LIMIT:,} bytes. "
-            f"Received: line={path[:200]!r}, which has more. Give a smaller one."
+            f"Received: line={path[:200]!r}, which has more. Use a smaller file."
         )
     return content
 
@@ -423,7 +423,7 @@ def _ids(line):
         ids = None
     if ids is None or not all(-(2**31) <= number < 2**31 for number in ids):
         raise InputError(
-            "A line for decode_ids must be ids separated by spaces, each of 32 bits. "
+            "A line for decode_ids must consist of 32-bit ids, separated by spaces. "
             f"Received: line={line[:80]!r}. Tokenize it, or use another signature."
         )
     return ids
@@ -433,20 +433,20 @@ def _pair(line):
     fields = line.split("\t")
     if len(fields) != 2:
         raise InputError(
-            "A line for score_pair must be a source and a target, separated by a tab. "
+            "A line for score_pair must consist of a source and a target, separated by a tab. "
             f"Received: line={line[:80]!r}. Correct it."
         )
     return fields
 
 
 def to_lines(signature, answer, number, sentence=None):
-    """What is printed of one answer.
+    """Return the lines to print for one answer.
 
     Args:
-        signature: The signature's name; None for all outputs, as JSON.
-        answer: Dictionary from an output's name to its value.
-        number: Integer, which sentence it is, from 0.
-        sentence: String, what was sent; None where that is no text.
+        signature: Name of the signature; None for all outputs, as JSON.
+        answer: Dictionary from names of outputs to values.
+        number: Integer, the index of the sentence, from 0.
+        sentence: String, the sentence that was sent; None if the input is not text.
 
     Returns:
         List of strings.
@@ -476,21 +476,21 @@ def to_lines(signature, answer, number, sentence=None):
 
 
 def _found(rows):
-    """Of (text, score, ...), best first, those that are texts: a beam may have empty places."""
+    """Return the rows (text, score, ...) that are texts: a beam may have empty entries."""
     return [row for rank, row in enumerate(rows) if not rank or row[1] > NO_TEXT]
 
 
 def word_links(answer, sentence=None):
-    """The alignment between words in Pharaoh form, as in "0-0 1-2".
+    """Return the alignment between words in Pharaoh format, such as "0-0 1-2".
 
-    A target word is linked to the source word that its pieces attend to most; one that attends
-    to the end of the sentence is not linked. The sentence is what was sent, None for no text.
+    A target word is linked to the source word that its pieces attend to most. A word that attends
+    to the end of the sentence is not linked. `sentence` is the input, or None if it is not text.
     """
     return _links(answer, _source_words(answer, sentence))
 
 
 def _links(answer, sources):
-    """The same between these words of the source, in a time that the size of the answer bounds."""
+    """Return the alignment to given source words, in time bounded by the size of the answer."""
     links = []
     for target, rows in _target_words(answer).items():
         weights = [
@@ -505,9 +505,9 @@ def _links(answer, sources):
 
 
 def _source_words(answer, sentence):
-    """Pairs of a word and the positions of its pieces.
+    """Return the words of the source: pairs of a word and the positions of its pieces.
 
-    Only the sentence says whether an unknown piece is a part of a word, or a word of its own.
+    Only the sentence shows whether an unknown piece is part of a word or a word by itself.
     """
     tokens = answer["source_tokens"][: answer["source_length"]]
     words = _words(tokens)
@@ -521,10 +521,10 @@ def _count(words):
 
 
 def _target_words(answer):
-    """From the number of each target word to the positions of its pieces.
+    """Return a dictionary from the index of each target word to the positions of its pieces.
 
-    Only the model knows which source words it has copied into the text. Of a copy of several words
-    it gives the first one.
+    The model gives these indices, since only it knows which source words it has copied into the
+    text. For a copy of several words it gives the index of the first one.
     """
     length, rows = answer["target_length"], {}
     if OLDER_LACK in answer:
@@ -537,7 +537,7 @@ def _target_words(answer):
 
 
 def _words(tokens):
-    """Pairs of a word and the positions of its pieces."""
+    """Join tokens to words: pairs of a word and the positions of its pieces."""
     words, ended, last = [], False, END  # `last`: how the last word begins
     for position, token in enumerate(tokens):
         begins = ended or token.startswith(WORD_START)
@@ -553,7 +553,7 @@ def _words(tokens):
 
 
 def parse(description, default_server, arguments=None):
-    """The command line that both clients have."""
+    """Parse the command line that both clients share."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -562,68 +562,68 @@ def parse(description, default_server, arguments=None):
     parser.add_argument(
         "--bytes",
         metavar="INPUT",
-        help="a line is a file's path; send its bytes as this input: image_bytes or audio_bytes",
+        help="lines are paths of files; send their bytes as this input: image_bytes or audio_bytes",
     )
     parser.add_argument("--server", default=default_server, help="[default: %(default)s]")
-    parser.add_argument("--model", default="translator", help="its name [default: %(default)s]")
+    parser.add_argument("--model", default="translator", help="model name [default: %(default)s]")
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--version",
         type=positive(int, 2**63 - 1),
-        help="number [default: the highest that is loaded]",
+        help="number of a version [default: the highest that is loaded]",
     )
     which.add_argument(
         "--label",
-        help="stable or canary, instead of a version; none by default, for servers without labels",
+        help="label such as stable or canary, instead of a version [default: none]",
     )
     parser.add_argument(
         "--signature",
         default="serving_default",
         help="serving_default, translate_with_alignment, translate_nbest, decode_ids or "
-        "score_pair; read_nbest or transcribe_nbest of files [default: %(default)s]",
+        "score_pair; for files, such as read_nbest or transcribe_nbest [default: %(default)s]",
     )
     for flag, explanation in (
-        ("--alignment", "append ' ||| 0-0 1-2', the linked words: of translate_with_alignment"),
-        ("--nbest", "print 'number ||| text ||| score', best first: of translate_nbest"),
+        ("--alignment", "append the linked words, ' ||| 0-0 1-2': uses translate_with_alignment"),
+        ("--nbest", "print 'number ||| text ||| score', best first: uses translate_nbest"),
     ):
         parser.add_argument(flag, action="store_true", help=explanation)
     parser.add_argument(
         "--prefix",
         type=utf8,
         metavar="TEXT",
-        help="what each text begins with, printed as by --nbest; the signature is "
-        "translate_prefix, unless --signature names another, such as read_prefix of files",
+        help="the beginning of each text; prints as --nbest does, and uses translate_prefix "
+        "unless --signature is set, such as to read_prefix for files",
     )
-    parser.add_argument("--json", action="store_true", help="print all outputs, an object a line")
+    parser.add_argument("--json", action="store_true", help="print all outputs, an object per line")
     parser.add_argument(
         "--batch",
         type=positive(int, 10_000),
         default=32,
-        help="lines in a request, at most the server's max_batch_size [default: %(default)s]",
+        help="lines per request, at most the server's max_batch_size [default: %(default)s]",
     )
     parser.add_argument(
         "--timeout",
         type=positive(float, DAY),
         default=30.0,
-        help="seconds that a request may take [default: %(default)s]",
+        help="time limit for a request in seconds [default: %(default)s]",
     )
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     place = arguments.index("--") if "--" in arguments else len(arguments)
     options = parser.parse_intermixed_args(arguments[:place])
-    # what is after "--" is text, whatever it begins with
+    # all words after "--" are text, whatever they begin with
     options.text += [_text(parser, one) for one in arguments[place + 1 :]]
     if options.text and options.file is not None:
         parser.error("sentences come from the command line or from --file, not from both")
     if (options.alignment or options.nbest) and options.signature != "serving_default":
-        parser.error("--signature goes with neither --alignment nor --nbest, which name one")
+        parser.error("--signature can't be combined with --alignment or --nbest, which set it")
     options.signature = _signature(options)
     if (options.prefix is None) == _form(options.signature).startswith("translate_prefix"):
-        parser.error("--prefix and a signature for prefixes go together")
+        parser.error("--prefix needs a signature for prefixes, and such a signature needs --prefix")
     return options
 
 
 def _signature(options):
-    """The signature that the options of a command line ask for together."""
+    """Return the signature that the options of a command line select together."""
     if options.signature not in ("serving_default", "translate_nbest"):
         return options.signature
     ending = "_with_alignment" if options.alignment else ""
@@ -635,7 +635,7 @@ def _signature(options):
 
 
 def utf8(text):
-    """An argument that is UTF-8, for argparse."""
+    """Check that an argument is UTF-8, for argparse."""
     try:
         return os.fsencode(text).decode("utf-8")
     except UnicodeDecodeError:
@@ -650,7 +650,7 @@ def _text(parser, text):
 
 
 def positive(kind, most):
-    """A type of argparse: a number of this kind, above 0 and at most so large."""
+    """Return an argparse type for numbers above 0 and up to `most`."""
 
     def parsed(text):
         value = kind(text)
@@ -663,11 +663,11 @@ def positive(kind, most):
 
 
 def run(make_server, options):
-    """Sends all input to a server and prints its answers.
+    """Send all input to a server, and print its answers.
 
     Args:
-        make_server: Function of the options that gives an object with `predict`.
-        options: What `parse` gave.
+        make_server: Function of the options that returns an object with `predict`.
+        options: Result of `parse`.
 
     Returns:
         The exit code.
@@ -689,7 +689,7 @@ def run(make_server, options):
     except (InputError, ServerError) as error:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         return 2 if isinstance(error, InputError) else 1
-    except BrokenPipeError:  # the reader has gone, as `head` does
+    except BrokenPipeError:  # the reader has ended, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:  # a full disk
@@ -701,12 +701,12 @@ def run(make_server, options):
 
 
 def printable(text):
-    """The text, with what would disturb a terminal escaped as in JSON."""
+    """Escape characters that would disturb a terminal, as in JSON."""
     return UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _batches(options):
-    """Lists of lines, as many as a request takes; one by one from a terminal."""
+    """Yield lists of lines, one list per request, and line by line from a terminal."""
     with contextlib.ExitStack() as opened:
         lines, size = iter(options.text), options.batch
         if not options.text:
@@ -719,10 +719,10 @@ def _batches(options):
 
 
 def lines_of(stream):
-    """The lines of a binary stream as text, without a byte order mark.
+    """Return the lines of a binary stream as text, without a byte order mark.
 
     Raises:
-        InputError: If one is not UTF-8, or longer than `LINE_LIMIT`.
+        InputError: If a line is not UTF-8, or is longer than `LINE_LIMIT`.
     """
     read = functools.partial(stream.readline, LINE_LIMIT + 1)
     return (_line(line, number) for number, line in enumerate(iter(read, b""), start=1))
@@ -754,7 +754,7 @@ def _line(line, number):
 
 
 def prepare_streams():
-    """Write UTF-8; a standard stream that is closed, as by some daemons, is `os.devnull`."""
+    """Make output UTF-8, and open closed standard streams, as daemons may have, on `os.devnull`."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
@@ -762,13 +762,13 @@ def prepare_streams():
 
 
 def main(arguments=None):
-    """The program; returns its exit code."""
+    """Run the program, and return its exit code."""
     prepare_streams()
     return run(from_options, parse(__doc__, "http://localhost:8501", arguments))
 
 
 def from_options(options):
-    """The `RestServer` that a command line names."""
+    """Create the `RestServer` for the options of a command line."""
     return RestServer(
         options.server, options.model, options.version, options.label, options.timeout
     )

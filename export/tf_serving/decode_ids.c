@@ -187,7 +187,7 @@ static void Print(TF_Tensor* const* found, bool listed, long most, int number) {
   }
   puts(listed ? "]}" : "");
   if (fflush(stdout) != 0) {
-    Fail("Standard output must take all lines. Received: an error at line %d. Make room.", number);
+    Fail("Standard output must accept all lines. Received: an error at line %d. Free some space.", number);
   }
 }
 

@@ -1,15 +1,16 @@
-"""How many translations a second a model on TensorFlow Serving gives, and how soon.
+"""Measure the throughput and latency of a translation model on TensorFlow Serving.
 
     python load.py --clients 32 --seconds 10
     python load.py --file sentences.txt --label canary
     python load.py --file images.txt --bytes image_bytes
 
-So many clients ask over REST, each one sentence after the other, and never rest: this is a load
-that can make a server unusable for others. So it asks this machine only; for another server,
-which must be yours, give --i-own-this-server. Needs Python 3.10 and `client_rest.py` beside it.
+The clients send requests over REST, each one sentence after the other without a pause. This load
+can make a server unusable for others, so the program only sends requests to this machine. For
+another server, which must be yours, use --i-own-this-server. It needs Python 3.10 and
+`client_rest.py` in the same directory.
 
-Exit codes: 0 all is translated; 1 a request has failed, or none was answered; 2 the command line
-is wrong.
+Exit codes: 0 if everything is translated; 1 if a request has failed, or none was answered; 2 if the
+command line is wrong.
 """
 
 import argparse
@@ -34,8 +35,8 @@ from client_rest import (
     to_rows,
 )
 
-MOST_SENTENCES = 100_000  # of a file
-MOST_FILES = 1000  # which stay in memory
+MOST_SENTENCES = 100_000  # maximum number of sentences in a file
+MOST_FILES = 1000  # maximum number of files, which stay in memory
 SENTENCES = [
     "A man in an orange hat starring at something.",
     "Two dogs run.",
@@ -45,18 +46,18 @@ SENTENCES = [
 
 
 def load(server, rows, clients, seconds, signature="serving_default"):
-    """Asks a server from many threads at once.
+    """Send requests to a server from many threads concurrently.
 
     Args:
         server: A `RestServer`.
-        rows: List of inputs, of which each request takes one.
+        rows: List of inputs, one of which is in each request.
         clients: Integer, the number of threads.
-        seconds: Float, how long no thread stops asking.
-        signature: The signature's name.
+        seconds: Float, how long the threads send requests.
+        signature: Name of the signature.
 
     Returns:
-        `(latencies, failures)`: seconds of each answered request, and a list of strings, the
-        message of each one that was not, and of each thread that ended with an error.
+        `(latencies, failures)`: the duration in seconds of each successful request, and the error
+        message of each failed request and of each thread that ended with an error.
     """
     latencies, failures = [], []
     end = time.monotonic() + seconds
@@ -64,7 +65,7 @@ def load(server, rows, clients, seconds, signature="serving_default"):
     def ask(seed):
         try:
             ask_on(random.Random(seed), server.connect())
-        except Exception as error:  # of any kind: a thread that ends with it tells nobody
+        except Exception as error:  # otherwise an error that ends a thread would be lost
             failures.append(f"A client ended. Received: {type(error).__name__}: {error}")
 
     def ask_on(pick, connection):
@@ -75,7 +76,7 @@ def load(server, rows, clients, seconds, signature="serving_default"):
                 latencies.append(time.monotonic() - start)
             except ServerError as error:
                 failures.append(str(error))
-                connection.close()  # opens again by itself
+                connection.close()  # it reopens automatically
                 time.sleep(0.1)
         connection.close()
 
@@ -88,13 +89,13 @@ def load(server, rows, clients, seconds, signature="serving_default"):
 
 
 def percentile(values, percent):
-    """The smallest of `values` that so many percent of them do not exceed."""
+    """Return the smallest value that at least `percent` percent of `values` do not exceed."""
     ordered = sorted(values)
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
 
 
 def report(latencies, failures, seconds):
-    """What was measured, as a dictionary."""
+    """Return the results as a dictionary."""
     return {
         "requests": len(latencies) + len(failures),
         "failures": len(failures),
@@ -108,7 +109,7 @@ def report(latencies, failures, seconds):
 
 
 def is_loopback(host):
-    """True if a host's every address is this machine's own."""
+    """Return True if all addresses of a host are loopback addresses of this machine."""
     try:
         found = socket.getaddrinfo(host, None)
     except (OSError, UnicodeError):
@@ -117,7 +118,7 @@ def is_loopback(host):
 
 
 def main(arguments=None):
-    """The program; returns its exit code."""
+    """Run the program, and return its exit code."""
     options = _parse(arguments)
     try:
         server = RestServer(
@@ -147,13 +148,13 @@ def _parse(arguments):
     )
     parser.add_argument("--server", default="http://localhost:8501", help="[default: %(default)s]")
     parser.add_argument("--model", default="translator", help="[default: %(default)s]")
-    parser.add_argument("--label", help="of a version [default: the highest that is loaded]")
+    parser.add_argument("--label", help="label of a version [default: the highest loaded one]")
     parser.add_argument("--signature", default="serving_default", help="[default: %(default)s]")
-    parser.add_argument("--file", help="a sentence in each line [default: a few of English]")
+    parser.add_argument("--file", help="a sentence in each line [default: a few English sentences]")
     parser.add_argument(
         "--bytes",
         metavar="INPUT",
-        help=f"a line of --file is a file's path, up to {MOST_FILES:,} of them; send its bytes as "
+        help=f"the lines of --file are paths of up to {MOST_FILES:,} files; send their bytes as "
         "this input",
     )
     parser.add_argument(
@@ -166,10 +167,10 @@ def _parse(arguments):
         "--timeout", type=positive(float, DAY), default=30, help="seconds [default: %(default)s]"
     )
     parser.add_argument(
-        "--i-own-this-server", action="store_true", help="ask another machine than this one"
+        "--i-own-this-server", action="store_true", help="send requests to another machine"
     )
     options = parser.parse_args(arguments)
-    parts = split_url(options.server)  # of a bad one `RestServer` says what is wrong
+    parts = split_url(options.server)  # `RestServer` reports invalid URLs
     if (
         parts
         and parts.hostname
@@ -178,11 +179,11 @@ def _parse(arguments):
     ):
         parser.error(
             "the server must be on this machine. "
-            f"Received: --server {options.server}. If it is yours, give --i-own-this-server."
+            f"Received: --server {options.server}. If it is yours, add --i-own-this-server."
         )
     options.sentences = SENTENCES
     if options.bytes and options.file is None:
-        parser.error(f"--bytes needs --file. Received: --bytes {options.bytes} alone.")
+        parser.error(f"--bytes needs --file. Received: only --bytes {options.bytes}.")
     if options.file is not None:
         try:
             with open(options.file, "rb") as stream:
@@ -191,7 +192,7 @@ def _parse(arguments):
         except (OSError, InputError) as error:
             parser.error(f"--file must be readable text. Received: {options.file}: {error}")
     if not options.sentences:
-        parser.error(f"--file must hold a sentence. Received: {options.file}, which is empty.")
+        parser.error(f"--file must contain a sentence. Received: {options.file}, which is empty.")
     return options
 
 

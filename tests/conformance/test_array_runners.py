@@ -121,10 +121,10 @@ REFUSED_REQUESTS = {
     '{"ids": [[[1]]]}': "Received: shape (1, 1, 1)",
     '{"ids": [[]]}': "Received: shape (1, 0)",
     '{"ids": []}': "Received: shape (0)",
-    '{"ids": [[1, 0.5]]}': "must hold integers of int32. Received: 0.5",
-    '{"ids": [["a", 1]]}': "must hold integers of int32. Received: no number",
-    '{"ids": [[1, null]]}': "must hold integers of int32. Received: no number",
-    '{"ids": [[1, [2]]]}': "must hold integers of int32. Received: no number",
+    '{"ids": [[1, 0.5]]}': "must contain integer int32 values. Received: 0.5",
+    '{"ids": [["a", 1]]}': "must contain integer int32 values. Received: no number",
+    '{"ids": [[1, null]]}': "must contain integer int32 values. Received: no number",
+    '{"ids": [[1, [2]]]}': "must contain integer int32 values. Received: no number",
     '{"ids": [[1, NaN]]}': "Received: ",
     '{"ids": [[1, 2]': OBJECT,
     "[1]": OBJECT,
@@ -134,8 +134,8 @@ REFUSED_REQUESTS = {
     '{"ids": [[' + "1," * 2_100_000: "at most 4,194,304 bytes. Received: line 2",
 }
 REFUSED_VECTORS = {
-    '{"sample": [[1, 2, 3, 1e39]]}': "must hold finite numbers of float32. Received: 1e+39",
-    '{"sample": [[1, 2, 3, 1e999]]}': "must hold finite numbers of float32",
+    '{"sample": [[1, 2, 3, 1e39]]}': "must contain finite float32 values. Received: 1e+39",
+    '{"sample": [[1, 2, 3, 1e999]]}': "must contain finite float32 values",
     '{"sample": [[1, 2, 3]]}': "must be float32 (1, 4). Received: shape (1, 3)",
     '{"sample": [[1, 2, 3, 4], [1]]}': "Received: shape (2, 4)",
     '{"sample": [[1, 2, 3, 4]], "gru_state_0": [[0]]}': "must be sample. Received: ",
@@ -161,19 +161,19 @@ def test_a_wrong_request_ends_it_in_one_line_behind_the_answers_before(runner, f
         data = request.encode() + b"\n"
         assert_refused(ask(command, "--stream", folder / "hear.tflite", data=data), 0, message)
     ragged = json.dumps({"ids": [[1] * 7], "sample": [[[1.0] * 4] * 6 + [[1.0]]]}).encode()
-    message = "must be equally long. Received: 4 and 1."
+    message = "must have equal lengths. Received: 4 and 1."
     assert_refused(ask(command, folder / "both.tflite", data=ragged), 0, message)
 
 
 def test_a_wrong_file_or_command_line_is_refused_in_one_line(runner, folder):
     _, command = runner
     model = folder / "two.tflite"
-    of_keras = "must be of a Keras model, and be as it was exported"
+    of_keras = "must be from a Keras model, and unchanged since its export"
     for words, message in (
         ([folder / "damaged.tflite"], "its last 64 bytes are not its sha256"),
         ([folder / "half.tflite"], of_keras),
         ([folder / "nothing.tflite"], of_keras),
-        ([folder / "pipeline.tflite"], "its card.json describes no Keras model"),
+        ([folder / "pipeline.tflite"], "its card.json does not describe a Keras model"),
         ([folder / "none.tflite"], "A file must be readable"),
         ([folder], "A file must be readable"),
         ([], "must name "),
@@ -189,7 +189,7 @@ def test_a_wrong_file_or_command_line_is_refused_in_one_line(runner, folder):
         assert_refused(ask(command, *words, data=b'{"ids": [[1, 2]]}\n'), 0, message)
     assert ask(command, model, data=b"") == (0, [], "") or runner[0] == "Node"
     code, complaint = answer_of_full([*command, model], b'{"ids": [[1, 2]]}\n')
-    assert code == 2 and "tandard output must take all lines" in complaint
+    assert code == 2 and "tandard output must accept all lines" in complaint
 
 
 def test_odd_requests_have_the_answers_of_python(runner, folder):

@@ -129,7 +129,7 @@ def test_a_part_that_changes_under_way_is_not_written(
 
     monkeypatch.setattr(program, "_batches", changing)
     assert program.main(arguments_of(corpus, tmp_path / "out")) == 2
-    assert "must stay as it is while it is translated. Received: part=" in capsys.readouterr().err
+    assert "must not change while it is translated. Received: part=" in capsys.readouterr().err
     assert not (tmp_path / "out" / "a.txt").exists()
 
 
@@ -181,7 +181,7 @@ def test_a_missing_package_and_a_damaged_card_end_in_one_line(
     (tmp_path / "out" / program.CARD).write_text("[1")
     assert program.main(arguments_of(corpus / "a.txt", tmp_path / "out")) == 2
     error = capsys.readouterr().err
-    assert "must be as it was written. Received: path=" in error and error.count("\n") == 1
+    assert "must be unchanged. Received: path=" in error and error.count("\n") == 1
 
 
 # with Ray and a model

@@ -23,7 +23,7 @@ export class ArrayModel {
     try {
       return new this(litert, await litert.loadAndCompile(content, { accelerator: "wasm" }), card);
     } catch (cause) {
-      throw new InputError("A .tflite file must hold a model that LiteRT can load. Received: another one " +
+      throw new InputError("A .tflite file must contain a model that LiteRT can load. Received: another one " +
         `(${inOneLine(cause)}). Install a newer @litertjs/core, or export again.`, { cause });
     }
   }
@@ -77,7 +77,7 @@ export class ArrayModel {
     } catch (cause) {
       if (cause instanceof InputError) throw cause;
       const shapes = arrays.map(({ name, shape }) => `${name} ${described(shape)}`).join(", ");
-      throw new InputError("Inputs must have a shape that the model reads. Received: " +
+      throw new InputError("Inputs must have shapes that the model accepts. Received: " +
         `${shapes} (${inOneLine(cause)}).`, { cause });
     } finally {
       tensors.forEach((tensor) => tensor.delete());
@@ -112,14 +112,14 @@ export class ArrayModel {
 
 /** The card of a file of a Keras model. */
 async function cardOf(content) {
-  let why = "its card.json describes no Keras model";
+  let why = "its card.json does not describe a Keras model";
   try {
     const card = JSON.parse(new TextDecoder().decode((await unpack(content))["card.json"]));
     if (card?.tensors && Object.keys(card.tensors).length) return card;
   } catch (error) {
     why = error instanceof InputError ? "its last 64 bytes are not its sha256" : "its archive is damaged";
   }
-  throw new InputError("A .tflite file of arrays must be of a Keras model, and be as it was exported. Received: another " +
+  throw new InputError("A .tflite file of arrays must be from a Keras model, and unchanged since its export. Received: another " +
     `file (${why}). Copy it again, or write it with export_litert.`);
 }
 
@@ -145,7 +145,7 @@ function packed({ name, shape: expected, dtype }, value) {
       return;
     }
     if (!Array.isArray(item) || item.length !== shape[axis]) {
-      throw new InputError(`The lists of an axis of the input '${name}' must be equally long. Received: ${shape[axis]} and ` +
+      throw new InputError(`The lists of an axis of the input '${name}' must have equal lengths. Received: ${shape[axis]} and ` +
         `${Array.isArray(item) ? item.length : "no list"}.`);
     }
     item.forEach((each) => collect(each, axis + 1));
@@ -162,7 +162,7 @@ function number(name, dtype, value) {
     const [least, most] = RANGES[dtype] ?? [real, real];
     return Math.min(Math.max(real, least), most);
   }
-  throw new InputError(`The input '${name}' must hold ${dtype === "float32" ? "finite numbers" : "integers"} of ${dtype}. ` +
+  throw new InputError(`The input '${name}' must contain ${dtype === "float32" ? "finite" : "integer"} ${dtype} values. ` +
     `Received: ${typeof real === "number" ? real : "no number"}.`);
 }
 

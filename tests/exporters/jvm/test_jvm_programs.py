@@ -268,7 +268,7 @@ def test_a_wrong_command_line_is_refused(kotlin, suggesting):
 
 def test_an_output_without_room_is_an_error(program, suggesting):
     code, complaint = answer_of_full(program("translation.TranslateKt", suggesting, "one"))
-    assert code == 2 and "standard output must take all lines. Received: No space" in complaint
+    assert code == 2 and "standard output must accept all lines. Received: No space" in complaint
 
 
 def test_it_ends_with_its_reader(program, suggesting):

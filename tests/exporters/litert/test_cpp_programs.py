@@ -195,7 +195,7 @@ def test_an_output_without_room_and_an_input_that_cannot_be_read_are_errors(comp
     for command in ([compiled / "translate"], [sys.executable, KIT / "translate.py"]):
         for options in ([], ["--json"]):
             code, complaint = answer_of_full([*command, *options, toy_litert, "one"])
-            assert code == 2 and "tandard output must take all lines. Received: " in complaint
+            assert code == 2 and "tandard output must accept all lines. Received: " in complaint
     folder = os.open(KIT, os.O_RDONLY)
     done = subprocess.run([compiled / "translate", toy_litert], stdin=folder, capture_output=True)
     os.close(folder)
@@ -320,10 +320,10 @@ def test_numbers_of_a_forged_model_are_bounded(compiled, forge, ids, lengths, ex
     forged = forge(ids, lengths)
     code, texts, complaints = answer([compiled / "translate", "--nbest=2", forged, "1"])
     if expected is None:
-        with pytest.raises(ValueError, match=rf"ids of its vocabulary. Received: {ids[1]}\."):
+        with pytest.raises(ValueError, match=rf"ids in its vocabulary. Received: {ids[1]}\."):
             OnDeviceTranslator(forged).translate_nbest(["1"], 2)
         assert (code, texts, len(complaints)) == (2, [""], 1)
-        assert f"ids of its vocabulary. Received: {ids[1]}." in complaints[0]
+        assert f"ids in its vocabulary. Received: {ids[1]}." in complaints[0]
     else:
         _, files, *_ = unpack(DATES.read_bytes())
         vocabulary = sentencepiece.SentencePieceProcessor(model_proto=files["target.spm"])

@@ -217,7 +217,7 @@ def test_only_a_line_feed_ends_a_line(speller):
 @pytest.mark.slow
 def test_an_output_without_room_is_an_error(bare):
     code, complaint = answer_of_full(["node", PROGRAM, bare, "a"])
-    assert code == 2 and "Standard output must take all lines. Received: ENOSPC" in complaint
+    assert code == 2 and "Standard output must accept all lines. Received: ENOSPC" in complaint
 
 
 @needs_node

@@ -176,4 +176,4 @@ def test_a_wrong_line_ends_it_behind_the_lines_before(decode, toy_ids_model, lin
 
 def test_an_output_without_room_is_an_error(program, toy_ids_model):
     code, complaint = answer_of_full([*program, toy_ids_model], b"5 3\n")
-    assert code == 2 and "output must take all lines. Received: an error at line 1" in complaint
+    assert code == 2 and "output must accept all lines. Received: an error at line 1" in complaint

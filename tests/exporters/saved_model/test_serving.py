@@ -319,7 +319,7 @@ def test_rest_takes_nothing_but_a_url(kit, capsys):
     ("arguments", "message"),
     [
         (["--signature", "decode_ids", "5 six"], "must be ids separated by spaces"),
-        (["--signature", "score_pair", "one"], "must be a source and a target"),
+        (["--signature", "score_pair", "one"], "must consist of a source and a target"),
         (["--file", "no/such/file"], "No such file or directory"),
         (["--file", ""], "No such file or directory"),
         (["--file", str(Path(sys.executable).resolve())], "must be UTF-8. Received: line 1"),
