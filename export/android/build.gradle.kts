@@ -1,4 +1,4 @@
-// An application of one module: the files of ../jvm, the model of Android's LiteRT, and a screen.
+// An application with one module: the files in ../jvm, a model for Android's LiteRT, and a screen.
 
 plugins {
     id("com.android.application") version "8.7.3"
@@ -9,7 +9,7 @@ android {
     namespace = "translation.android"
     compileSdk = 35
     defaultConfig {
-        applicationId = "org.example.translation" // yours
+        applicationId = "org.example.translation" // replace this by your own
         minSdk = 24
         targetSdk = 35
         versionCode = 1

@@ -1,34 +1,34 @@
-// A .tflite file of a Keras model at work: named nested lists in, named nested lists out. On any JVM, Android's too.
+// Runs a .tflite file of a Keras model: maps named nested lists to named nested lists. For any JVM, including Android.
 
 package translation
 
-/** An array of a tensor: `values` is a FloatArray, an IntArray or a ByteArray, the last axis fastest. */
+/** The array of a tensor. `values` is a FloatArray, an IntArray or a ByteArray; the last axis changes fastest. */
 class NumberArray(val shape: List<Int>, val values: Any)
 
-/** An input or an output of a signature; `dtype` as NumPy names it, -1 in `shape` for an axis of any size. */
+/** An input or output of a signature. `dtype` is NumPy's name, and `shape` contains -1 for an axis of any size. */
 class TensorSpec(val name: String, val dtype: String, val shape: List<Int>)
 
-/** One signature of a model, for one thread at a time. */
+/** A signature of a model, for one thread at a time. */
 interface ArrayRunner : AutoCloseable {
     val inputs: List<TensorSpec>
     val outputs: List<TensorSpec>
 
-    /** The outputs by name. Throws IllegalStateException if the model does not read such shapes. */
+    /** Return the outputs by name. Throws IllegalStateException if the model rejects the shapes. */
     fun run(inputs: Map<String, NumberArray>): Map<String, NumberArray>
 }
 
 /**
- * A file of a Keras model, for any number of threads, which take turns; closing it closes its runners.
+ * A file of a Keras model, for any number of threads, which take turns. Closing it closes its runners.
  *
  * ```
  * val file = TfliteFile.read("mood.tflite", Use.ARRAYS)
  * ArrayModel(file) { ArrayRunnerJni(file.content, it) }.use { println(it.run(mapOf("ids" to listOf(listOf(4, 8))))) }
  * ```
  *
- * `open` gives the runner of a signature, which is opened when it runs first.
+ * `open` returns the runner for a signature, which is opened when it first runs.
  */
 class ArrayModel(private val file: TfliteFile, private val open: (String) -> ArrayRunner) : AutoCloseable {
-    /** Names of the signatures; the first one runs by default. */
+    /** Names of the signatures; the first one is the default. */
     val signatures: List<String> = (file.card["tensors"] as Map<*, *>).keys.map { it.toString() }
 
     /** Names of the classes, or null. */
@@ -37,16 +37,16 @@ class ArrayModel(private val file: TfliteFile, private val open: (String) -> Arr
     private val runners = mutableMapOf<String, ArrayRunner>()
 
     /**
-     * The outputs, nested lists by name, for numbers or nested lists of each input.
+     * Return the outputs, nested lists by name, for a number or nested lists for each input.
      *
-     * Throws InputError for other names, shapes or numbers.
+     * Throws InputError for wrong names, shapes or numbers.
      */
     @Synchronized
     fun run(inputs: Map<*, *>, signature: String = signatures.first()): Map<String, Any> =
         runArrays(inputs, signature, mapOf()).mapValues { (_, array) -> nested(array) }
 
     /**
-     * A function of the inputs of one time step, which keeps the states; all begin with zeros.
+     * Return a function of the inputs of one time step, which keeps the states; they begin as zeros.
      *
      * Throws InputError if the file has no signature `step`.
      */
@@ -68,7 +68,7 @@ class ArrayModel(private val file: TfliteFile, private val open: (String) -> Arr
         }
     }
 
-    /** Throw InputError unless the model has a signature, and LiteRT loads it. */
+    /** Throw InputError unless the model has a signature and LiteRT can load it. */
     @Synchronized
     fun check(signature: String) {
         runner(signature)
@@ -120,7 +120,7 @@ class ArrayModel(private val file: TfliteFile, private val open: (String) -> Arr
     }
 }
 
-/** The array of an input in nested lists of numbers. */
+/** Reads the array of an input from nested lists of numbers. */
 private class ArrayReader(private val spec: TensorSpec) {
     fun read(value: Any?): NumberArray {
         val shape = shapeOf(value)
@@ -136,7 +136,7 @@ private class ArrayReader(private val spec: TensorSpec) {
         return NumberArray(shape, packed(numbers))
     }
 
-    /** The lengths of the first lists of each axis. */
+    /** Return the lengths of the first list of each axis. */
     private fun shapeOf(value: Any?): List<Int> = buildList {
         var first = value
         while (true) {
@@ -174,11 +174,11 @@ private class ArrayReader(private val spec: TensorSpec) {
         )
     }
 
-    /** Numbers in the dtype; integers outside of its range are the nearest ones inside. */
+    /** Convert numbers to the dtype; integers out of range become the nearest ones in range. */
     private fun packed(numbers: List<Number>): Any =
         when (spec.dtype) {
             "float32" -> FloatArray(numbers.size) { numbers[it].toFloat() }
-            "int32" -> IntArray(numbers.size) { numbers[it].toDouble().toInt() } // to the nearest one
+            "int32" -> IntArray(numbers.size) { numbers[it].toDouble().toInt() } // clips to the range
             "uint8" -> ByteArray(numbers.size) { numbers[it].toDouble().coerceIn(0.0, 255.0).toInt().toByte() }
             else -> ByteArray(numbers.size) { numbers[it].toDouble().coerceIn(-128.0, 127.0).toInt().toByte() }
         }
@@ -195,7 +195,7 @@ private fun zeros(spec: TensorSpec): NumberArray {
     return NumberArray(spec.shape, values)
 }
 
-/** The nested lists of an array. */
+/** Convert an array to nested lists. */
 private fun nested(array: NumberArray): Any {
     var items: List<Any> =
         when (val values = array.values) {

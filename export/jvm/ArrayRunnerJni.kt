@@ -1,13 +1,13 @@
-// A signature of arrays at work by libLiteRt.so, on a JVM of a server or a desktop: `litert_jni.cc` is the other half.
+// Runs a signature of arrays with libLiteRt.so on the JVM of a server or desktop. `litert_jni.cc` is the native part.
 
 package translation
 
 import java.nio.ByteBuffer
 
-private val DTYPES = mapOf(1 to "float32", 2 to "int32", 3 to "uint8", 9 to "int8") // by LiteRT's numbers
+private val DTYPES = mapOf(1 to "float32", 2 to "int32", 3 to "uint8", 9 to "int8") // keys: LiteRT's numbers
 
 /**
- * A signature of the model in a direct buffer, which must not change meanwhile; `TfliteFile.read` gives one.
+ * A signature of the model in a direct buffer, which must not change while it is open; see `TfliteFile.read`.
  *
  * Throws IllegalStateException if LiteRT can't load it, and UnsatisfiedLinkError if `java.library.path` has no
  * `libtranslation_litert.so`.
@@ -28,7 +28,7 @@ class ArrayRunnerJni(private val content: ByteBuffer, signature: String, threads
         }
     }
 
-    /** Bytes of uint8 as integers, since a JVM's are signed. */
+    /** Convert uint8 bytes to integers, since bytes are signed on a JVM. */
     private fun unsigned(spec: TensorSpec, values: Any): Any =
         if (spec.dtype == "uint8") (values as ByteArray).map { it.toInt() and 0xff }.toIntArray() else values
 

@@ -1,22 +1,22 @@
-// Errors of the input, and texts as they show them.
+// Errors for invalid input, and functions that quote texts in them.
 
 package translation
 
-private const val SHOWN = 80 // characters of a text in an error
+private const val SHOWN = 80 // number of characters of a text to show in an error
 
-/** The command line, the model or a text is wrong; `message` says it in one line. */
+/** Error for a wrong command line, model or text, with a one-line message. */
 open class InputError(message: String) : IllegalArgumentException(message)
 
-/** A text or a prefix of more tokens than the file takes. */
+/** Error for a text or prefix with more tokens than the file allows. */
 class TooLong(message: String, val tokens: Int, val longest: Int) : InputError(message)
 
-/** The beginning of a text. */
+/** Return the beginning of a text. */
 internal fun shortened(text: String): String {
     val characters = minOf(SHOWN, text.codePointCount(0, text.length))
     return text.substring(0, text.offsetByCodePoints(0, characters))
 }
 
-/** A text in quotes, with escapes for what does not print, as Python's `repr`. */
+/** Quote a text, and escape unprintable characters, like Python's `repr`. */
 internal fun quoted(text: String): String {
     val quote = if ('\'' in text && '"' !in text) '"' else '\''
     val shown = StringBuilder().append(quote)

@@ -1,15 +1,15 @@
-// JSON, as far as a card and the lines of a program need it; NaN and Infinity, which Python writes, too.
+// Reads and writes JSON as far as cards and programs need it, including NaN and Infinity, which Python writes.
 
 package translation
 
 import java.util.Locale
 
-private const val DEEPEST = 100 // arrays and objects inside others
+private const val DEEPEST = 100 // maximum nesting of arrays and objects
 
 /**
- * The value of a text: Map, List, String, Long, Double, Boolean or null.
+ * Parse JSON to a Map, List, String, Long, Double, Boolean or null.
  *
- * Throws IllegalArgumentException if the text is no JSON.
+ * Throws IllegalArgumentException if the text is not valid JSON.
  */
 fun parseJson(text: String): Any? = JsonReader(text).whole()
 
@@ -117,7 +117,7 @@ private class JsonReader(private val text: String) {
     }
 }
 
-/** A value as JSON, in one line: what `parseJson` gives, and any number or array of them. */
+/** Write a value as JSON on one line: a result of `parseJson`, any number, or an array of numbers. */
 fun writeJson(value: Any?): String =
     when (value) {
         is String -> value.asSequence().joinToString("", "\"", "\"", transform = ::escape)

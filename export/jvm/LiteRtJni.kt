@@ -1,24 +1,24 @@
-// A model at work by libLiteRt.so, on a JVM of a server or a desktop: `litert_jni.cc` is the other half.
+// Runs a model with libLiteRt.so on the JVM of a server or desktop. `litert_jni.cc` is the native part.
 
 package translation
 
 import java.nio.ByteBuffer
 
 /**
- * The model in a direct buffer, which must not change meanwhile; `TfliteFile.read` gives one.
+ * The model in a direct buffer, which must not change while it is open; see `TfliteFile.read`.
  *
- * A signature is compiled when it runs first. Any number of threads may share it: they take turns. Throws
+ * A signature is compiled when it first runs. Any number of threads may share a model; they take turns. Throws
  * InputError if LiteRT can't load the model, and UnsatisfiedLinkError if `java.library.path` has no
  * `libtranslation_litert.so`.
  */
 class LiteRtJni(private val content: ByteBuffer, private val threads: Int = 1) : Model {
     private val signatures: Set<String>
-    private val runners = mutableMapOf<String, Long>() // by signature
+    private val runners = mutableMapOf<String, Long>() // keys: signatures
     private var closed = false
 
     init {
         require(threads in 1..1024) {
-            "`threads` must be from 1 to 1024. Received: threads=$threads. Give another number."
+            "`threads` must be from 1 to 1024. Received: threads=$threads. Use another number."
         }
         signatures = loading { keys(content) }.toSet()
     }

@@ -1,7 +1,7 @@
-// The normalization of a SentencePiece model: forms of characters, and white space.
+// Applies the normalization of a SentencePiece model, which changes characters and white space.
 //
-// Characters are replaced by the model's own table, a double-array trie over UTF-8 (Aoe 1989, in the
-// layout of the library darts-clone), so that no version of Unicode of the host plays a part.
+// Characters are replaced according to a table in the model, a double-array trie over UTF-8 (Aoe 1989,
+// in the layout of the library darts-clone), so the result does not depend on the host's Unicode.
 
 package translation
 
@@ -12,13 +12,13 @@ private const val DUMMY_PREFIX = 3
 private const val EXTRA_SPACES = 4
 private const val ESCAPED = 5
 
-/** A piece of a text, and the bytes that it was read from. */
+/** A piece of a text, and the bytes from which it was read. */
 internal class Part(val text: String, val size: Int)
 
-/** A normalized text, and for each of its characters and its end the byte that it was read from. */
+/** A normalized text, and the position in the input, in bytes, of each of its characters and of its end. */
 internal class Normalized(val text: String, val places: List<Int>)
 
-/** The character at a place of UTF-8; U+FFFD, of one byte, for a bad byte. */
+/** Decode the character at a position in UTF-8; U+FFFD with one byte for an invalid byte. */
 internal fun characterAt(bytes: ByteArray, start: Int): Part {
     val lead = bytes[start].toInt() and 255
     if (lead < 0x80) return Part(lead.toChar().toString(), 1)
@@ -40,7 +40,7 @@ internal fun characterAt(bytes: ByteArray, start: Int): Part {
     return if (good) Part(String(Character.toChars(point)), size) else Part(REPLACEMENT, 1)
 }
 
-/** The characters of bytes that need not be UTF-8. */
+/** Decode bytes that may be invalid UTF-8 to characters. */
 internal fun lenientText(bytes: ByteArray): String = buildString {
     var place = 0
     while (place < bytes.size) {
@@ -50,10 +50,10 @@ internal fun lenientText(bytes: ByteArray): String = buildString {
     }
 }
 
-/** Replacements of the longest match at a place of a text. */
+/** A table of replacements, which finds the longest match at a position. */
 private class CharacterTable(bytes: ByteArray) {
     private val units: IntArray
-    private val texts: ByteArray // each ends with a byte 0
+    private val texts: ByteArray // each ends with a zero byte
 
     init {
         require(bytes.size >= 4) { "the table of characters is cut off" }
@@ -94,7 +94,7 @@ private class CharacterTable(bytes: ByteArray) {
 /**
  * The rules of a NormalizerSpec.
  *
- * `symbolAt(text, start)` gives the symbol that stays as it is at a place, or ""; null if there is none.
+ * `symbolAt(text, start)` returns a symbol to keep unchanged, or "". It is null if there are no symbols.
  */
 internal class Normalizer(spec: Message, private val symbolAt: ((String, Int) -> String)?) {
     private val table = spec.bytes(TABLE)?.takeIf { it.isNotEmpty() }?.let(::CharacterTable)
@@ -103,7 +103,7 @@ internal class Normalizer(spec: Message, private val symbolAt: ((String, Int) ->
     val removesSpaces = spec.flag(EXTRA_SPACES, true)
     val replaces = table != null
 
-    /** The normalized text of bytes that need not be UTF-8. */
+    /** Normalize bytes that may be invalid UTF-8. */
     fun normalize(bytes: ByteArray): Normalized {
         var parts = parts(bytes)
         if (removesSpaces) parts = parts.dropWhile { it.text == " " }
@@ -124,10 +124,10 @@ internal class Normalizer(spec: Message, private val symbolAt: ((String, Int) ->
         }
         places += place
         if (!removesSpaces) return Normalized(text.toString(), places)
-        return Normalized(text.toString().trimEnd(space[0]), places) // a mark that the text itself ends with, too
+        return Normalized(text.toString().trimEnd(space[0]), places) // even a mark in the input itself
     }
 
-    /** Symbols, replacements and characters that a text is made of. */
+    /** Split a text to symbols, replacements and characters. */
     private fun parts(bytes: ByteArray): List<Part> {
         val symbols = symbolAt?.let { Symbols(bytes, it) }
         val parts = ArrayList<Part>(bytes.size)
@@ -141,16 +141,16 @@ internal class Normalizer(spec: Message, private val symbolAt: ((String, Int) ->
     }
 }
 
-/** Symbols at places of bytes, which are decoded once. */
+/** Finds symbols at positions of bytes, which are decoded once. */
 private class Symbols(bytes: ByteArray, private val symbolAt: (String, Int) -> String) {
-    private val places = IntArray(bytes.size) { -1 } // in the text, of each byte that begins a character
+    private val places = IntArray(bytes.size) { -1 } // byte that begins a character -> position in the text
     private val text = buildString {
         var place = 0
         while (place < bytes.size) {
             val character = characterAt(bytes, place)
             places[place] = length
             val bad = character.size == 1 && bytes[place] < 0
-            append(if (bad) "\ud800" else character.text) // which is in no symbol
+            append(if (bad) "\ud800" else character.text) // never part of a symbol
             place += character.size
         }
     }

@@ -1,4 +1,4 @@
-// The command line of the programs: options, lines of standard input, errors of one line, exit codes.
+// The command line of the programs: options, lines of standard input, one-line errors, exit codes.
 
 package translation
 
@@ -11,23 +11,23 @@ import java.nio.ByteBuffer
 import java.nio.charset.CodingErrorAction
 import java.util.Locale
 
-private const val MOST = 1024 // threads, or texts of a list
+private const val MOST = 1024 // limit for threads, and for texts in a list
 
 internal fun unknownOption(one: String) =
     InputError("An option must be known. Received: ${quoted(shortened(one))}. See --help.")
 
-/** The value of an option: after its "=", or the next word. */
+/** Return the value of an option: the part after "=", or the next word. */
 internal fun valueOf(option: String, left: ArrayDeque<String>): String =
     if ('=' in option) option.substringAfter('=') else left.removeFirstOrNull() ?: throw unknownOption(option)
 
-/** The value of an option that is an integer. */
+/** Return the value of an integer option. */
 internal fun parseNumber(name: String, text: String): Int =
     text.toIntOrNull()?.takeIf { it in 1..MOST }
         ?: throw InputError(
-            "$name must be an integer from 1 to 1,024. Received: ${quoted(shortened(text))}. Give another one."
+            "$name must be an integer from 1 to 1,024. Received: ${quoted(shortened(text))}. Use another number."
         )
 
-/** Throw InputError if a JVM that runs without UTF-8 has lost characters of its command line. */
+/** Throw InputError if the JVM runs without UTF-8 and has lost characters of its command line. */
 internal fun checkUtf8(arguments: List<String>) {
     arguments.firstOrNull { '\ufffd' in it }?.let {
         throw InputError(
@@ -36,7 +36,7 @@ internal fun checkUtf8(arguments: List<String>) {
     }
 }
 
-/** The lines of a stream, of `most` bytes each, with their names in errors, without their ends. */
+/** Yield the lines of a stream without line endings, and their names in errors; `most` is the maximum in bytes. */
 internal fun lines(stream: InputStream, most: Int): Sequence<Pair<String, String>> = sequence {
     val line = java.io.ByteArrayOutputStream()
     var number = 1
@@ -76,7 +76,7 @@ private fun decoded(line: ByteArray, name: String): String {
 
 internal fun withoutEnd(line: String): String = line.removeSuffix("\n").removeSuffix("\r")
 
-/** Print an error in one line; returns the exit code. */
+/** Print an error on one line, and return the exit code. */
 private fun complain(message: String): Int {
     val errors = FileOutputStream(FileDescriptor.err).writer()
     errors.write("error: ${message.split(Regex("\\s+")).joinToString(" ")}\n")
@@ -84,7 +84,7 @@ private fun complain(message: String): Int {
     return 2
 }
 
-/** Run an action with standard output; returns the exit code. */
+/** Run an action with standard output, and return the exit code. */
 internal fun program(action: (Writer) -> Unit): Int {
     val output = FileOutputStream(FileDescriptor.out).writer().buffered()
     try {
@@ -99,14 +99,14 @@ internal fun program(action: (Writer) -> Unit): Int {
         )
     } catch (error: UnsatisfiedLinkError) {
         return complain(
-            "libtranslation_litert.so must lie in java.library.path. Received: ${error.message}. Run it with " +
+            "libtranslation_litert.so must be in java.library.path. Received: ${error.message}. Run it with " +
                 "-Djava.library.path=DIRECTORY."
         )
     } catch (error: IOException) {
-        if (error.message == "Broken pipe") return 141 // the reader has gone, as `head` does
+        if (error.message == "Broken pipe") return 141 // the reader has ended, as `head` does
         return complain(
             "Standard input must be readable, and standard output must accept all lines. Received: " +
-                "${error.message}. Free some space, or redirect another file."
+                "${error.message}. Free some space, or redirect a different file."
         )
     }
 }

@@ -1,11 +1,11 @@
-// Bytes: protocol buffers, as far as a SentencePiece model needs them, and numbers.
+// Reads protocol buffers as far as SentencePiece models need it, and numbers in bytes.
 
 package translation
 
 /**
- * A message by the numbers of its fields.
+ * A message, whose fields are accessed by their numbers.
  *
- * Throws IllegalArgumentException if the bytes are none.
+ * Throws IllegalArgumentException if the bytes are not a valid message.
  */
 internal class Message(private val bytes: ByteArray) {
     private val fields = mutableMapOf<Int, MutableList<Any>>() // each a Long or a ByteArray
@@ -26,12 +26,12 @@ internal class Message(private val bytes: ByteArray) {
         }
     }
 
-    /** The number of a field, the last one if there are several. */
+    /** Return the number in a field, or the last one if there are several. */
     fun number(field: Int, otherwise: Int): Int = (last(field) as? Long)?.toInt() ?: otherwise
 
     fun flag(field: Int, otherwise: Boolean): Boolean = (last(field) as? Long)?.let { it != 0L } ?: otherwise
 
-    /** The float32 of a field, 0 if there is none. */
+    /** Return the float32 in a field, or 0 if there is none. */
     fun float(field: Int): Float {
         val four = (last(field) as? ByteArray)?.takeIf { it.size == 4 } ?: return 0f
         return Float.fromBits(littleEndian(four, 0))
@@ -66,9 +66,9 @@ internal class Message(private val bytes: ByteArray) {
     }
 }
 
-/** The 32 bits at a place, whose lowest byte comes first. */
+/** Read a little-endian 32-bit integer at a position. */
 internal fun littleEndian(bytes: ByteArray, place: Int): Int =
     (3 downTo 0).fold(0) { number, byte -> (number shl 8) or (bytes[place + byte].toInt() and 255) }
 
-/** The two digits of a byte. */
+/** Return the two hexadecimal digits of a byte. */
 internal fun hexadecimal(byte: Byte): String = (byte.toInt() and 255).toString(16).padStart(2, '0')

@@ -1,4 +1,4 @@
-// Runs one .tflite file of a Keras model: a line of JSON in, a line of JSON out.
+// Runs a .tflite file of a Keras model: reads lines of JSON, and prints a line of JSON for each.
 
 package translation
 
@@ -22,7 +22,7 @@ Integers outside of the range of an input are the nearest ones inside. NaN and i
 
 Exit codes: 0 all is answered; 2 the command line, the model or a request is wrong.
 """
-private const val MOST_BYTES = 1 shl 22 // of one line of input
+private const val MOST_BYTES = 1 shl 22 // limit for a line of input
 
 private class ArrayOptions(arguments: List<String>) {
     var model: String? = null
@@ -58,7 +58,7 @@ private class ArrayOptions(arguments: List<String>) {
         checkUtf8(arguments)
         if (streams && signature != null) {
             throw InputError(
-                "--stream runs the signature step. Received: --signature beside it. Leave one out."
+                "--stream runs the signature step. Received: --signature with it. Leave one out."
             )
         }
         if (model == null) throw InputError("The command line must name a model. Received: none. See --help.")

@@ -1,4 +1,4 @@
-// Pieces of a normalized text: byte-pair encoding and unigram models.
+// Splits a normalized text to pieces, by byte-pair encoding or a unigram model.
 
 package translation
 
@@ -7,12 +7,12 @@ import java.util.PriorityQueue
 private const val UNKNOWN_PENALTY = 10f
 private const val SYMBOL_PENALTY = 0.1
 
-/** A pair of pieces side by side that may become one. */
+/** A pair of adjacent pieces that may be merged. */
 private class Merge(val left: Int, val right: Int, val piece: String, val score: Float)
 
 /**
- * Pieces after all merges of byte-pair encoding (Sennrich et al. 2016): the best pair first, then the
- * leftmost. Those that are frozen stay. `score` gives the score of a piece, or null.
+ * Merge pieces by byte-pair encoding (Sennrich et al. 2016): the best pair first, and the leftmost of
+ * equal pairs. Frozen pieces are never merged. `score` returns the score of a piece, or null.
  */
 internal fun merged(characters: List<String>, frozen: List<Boolean>, score: (String) -> Float?): List<String> {
     val pieces = characters.toMutableList()
@@ -28,7 +28,7 @@ internal fun merged(characters: List<String>, frozen: List<Boolean>, score: (Str
     while (true) {
         val merge = merges.poll() ?: break
         val (left, right) = merge.left to merge.right
-        if (pieces[left].isEmpty() || pieces[right].isEmpty()) continue // one of them is merged already
+        if (pieces[left].isEmpty() || pieces[right].isEmpty()) continue // one of them has already been merged
         if (pieces[left].length + pieces[right].length != merge.piece.length) continue
         pieces[left] = merge.piece
         pieces[right] = ""
@@ -41,10 +41,10 @@ internal fun merged(characters: List<String>, frozen: List<Boolean>, score: (Str
 }
 
 /**
- * The most probable split of a text by a unigram model (Kudo 2018): Viterbi, in float32.
+ * Finds the most probable split of a text by a unigram model (Kudo 2018) with the Viterbi algorithm, in float32.
  *
- * `known` maps pieces to ids, of which `symbols` are user-defined; `scores` are those of all ids, and
- * `normal` those of normal pieces.
+ * `known` maps pieces to ids; the `symbols` among them are user-defined. `scores` has the scores of all
+ * ids, and `normal` the scores of normal pieces.
  */
 internal class Unigram(
     private val known: Map<String, Int>,
@@ -60,7 +60,7 @@ internal class Unigram(
         val best = FloatArray(text.length + 1)
         val starts = IntArray(text.length + 1) { -1 }
         fun reach(end: Int, start: Int, score: Double) {
-            val candidate = (score + best[start]).toFloat() // ties are those of float32
+            val candidate = (score + best[start]).toFloat() // same ties as in float32
             if (starts[end] >= 0 && candidate <= best[end]) return
             best[end] = candidate
             starts[end] = start

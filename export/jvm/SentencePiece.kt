@@ -1,11 +1,11 @@
-// SentencePiece in plain Kotlin: text to ids and back, with the ids of the library itself.
+// SentencePiece in plain Kotlin: converts text to ids and back, with the same ids as the library.
 //
-// Reads models of every type: unigram (Kudo 2018), BPE (Sennrich et al. 2016), words and characters,
+// It reads models of every type: unigram (Kudo 2018), BPE (Sennrich et al. 2016), words and characters,
 // with user-defined symbols, byte fallback (Kudo and Richardson 2018) and normalization.
 
 package translation
 
-private const val UNIGRAM = 1 // model types; 4 are characters
+private const val UNIGRAM = 1 // model types; 4 is characters
 private const val BPE = 2
 private const val WORDS = 3
 private const val NORMAL = 1 // kinds of pieces
@@ -22,18 +22,18 @@ private const val MODEL_TYPE = 3 // fields of TrainerSpec
 private const val BYTE_FALLBACK = 35
 private const val UNKNOWN_SURFACE = 44
 
-/** A token of a text, and the bytes of the text that it stands for: from `begin` up to `end`. */
+/** A token, and the bytes of the text that it represents: from `begin` up to `end`. */
 internal class Token(val id: Int, val begin: Int, val end: Int)
 
 /**
- * A vocabulary; `model` has the bytes of a .spm or .model file. Any thread may use it.
+ * A vocabulary; `model` is the content of a .spm or .model file. Any thread may use it.
  *
  * ```
  * val vocabulary = SentencePiece(File("source.spm").readBytes())
  * vocabulary.decode(vocabulary.encode("A man in a hat."))
  * ```
  *
- * Throws IllegalArgumentException if the bytes are no such model.
+ * Throws IllegalArgumentException if the bytes are not a valid model.
  */
 class SentencePiece(model: ByteArray) {
     private val parts = Message(model)
@@ -45,7 +45,7 @@ class SentencePiece(model: ByteArray) {
     private val scores = FloatArray(entries.size) { entries[it].float(2) }
     private val kinds = IntArray(entries.size) { entries[it].number(3, NORMAL) }
 
-    /** The pieces by id. */
+    /** The pieces, by id. */
     val pieces: List<String> = entries.map { it.text(1).orEmpty() }
 
     private val unknown = kinds.indexOf(UNKNOWN)
@@ -88,10 +88,10 @@ class SentencePiece(model: ByteArray) {
             place += piece.length
             val end = normalized.places[place]
             if (id == unknown && byteFallback) {
-                val bytesOf = piece.encodeToByteArray() // of which the last one stands for the character
+                val bytesOf = piece.encodeToByteArray() // the last byte represents the character
                 bytesOf.mapTo(found) { Token(ids.getValue(byteName(it)), begin, begin) }
                 found[found.lastIndex] = Token(found.last().id, begin, end)
-            } else if (id == unknown && afterUnknown) { // unknown pieces side by side count as one
+            } else if (id == unknown && afterUnknown) { // adjacent unknown pieces become one token
                 found[found.lastIndex] = Token(id, found.last().begin, end)
             } else {
                 found += Token(id, begin, end)
@@ -101,7 +101,7 @@ class SentencePiece(model: ByteArray) {
         return found
     }
 
-    /** The pieces of a normalized text. */
+    /** Split a normalized text to pieces. */
     private fun split(text: String): List<String> {
         if (type == WORDS) return WORD.findAll(text).map { it.value }.toList()
         if (type == UNIGRAM) return unigram.bestPath(text)
@@ -118,14 +118,14 @@ class SentencePiece(model: ByteArray) {
         return if (type == BPE) merged(found, frozen) { known[it]?.let(scores::get) } else found
     }
 
-    /** The longest symbol that stands at a place, or "". */
+    /** Return the longest symbol at a position, or "". */
     private fun symbolAt(text: String, start: Int): String =
         (minOf(text.length, start + longestSymbol) downTo start + 1)
             .firstOrNull { text.substring(start, it) in symbols }
             ?.let { text.substring(start, it) }
             .orEmpty()
 
-    /** The text of ids; those of control pieces, such as padding, say nothing. */
+    /** Convert ids to text; control ids, such as padding, are left out. */
     fun decode(ids: IntArray): String {
         val text = StringBuilder()
         val bytes = ArrayList<Byte>()
@@ -165,5 +165,5 @@ class SentencePiece(model: ByteArray) {
     }
 }
 
-/** Name of the piece of a byte. */
+/** Return the name of the piece for a byte. */
 private fun byteName(byte: Byte): String = "<0x${hexadecimal(byte).uppercase()}>"

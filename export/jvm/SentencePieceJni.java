@@ -3,11 +3,11 @@ package translation;
 import java.nio.charset.StandardCharsets;
 
 /**
- * SentencePiece's C++ library, through {@code sentencepiece_jni.cc}, where the class {@code
- * SentencePiece} in Kotlin is too slow or not there. Text crosses as UTF-8 bytes.
+ * SentencePiece's C++ library, through {@code sentencepiece_jni.cc}, for cases where the class {@code
+ * SentencePiece} in Kotlin is too slow or missing. Text is passed as UTF-8 bytes.
  *
  * <p>Throws IllegalArgumentException if the library can't load the bytes of a model. Close it once,
- * when no thread uses it.
+ * when no thread uses it any more.
  */
 public final class SentencePieceJni implements AutoCloseable {
     static {
@@ -20,12 +20,12 @@ public final class SentencePieceJni implements AutoCloseable {
         handle = load(model);
     }
 
-    /** The ids of a text, without an end token. */
+    /** Converts a text to ids, without an end token. */
     public int[] encode(String text) {
         return encodeBytes(open(), text.getBytes(StandardCharsets.UTF_8));
     }
 
-    /** The text of ids. */
+    /** Converts ids to text. */
     public String decode(int[] ids) {
         return new String(decodeIds(open(), ids), StandardCharsets.UTF_8);
     }

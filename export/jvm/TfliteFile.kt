@@ -1,4 +1,4 @@
-// A .tflite file as it is shipped: the model, after it a zip archive, and the seal of both.
+// Reads an exported .tflite file: the model, followed by a zip archive and the seal of both.
 
 package translation
 
@@ -11,29 +11,29 @@ import java.nio.ByteOrder
 import java.security.MessageDigest
 
 private const val SEAL = 64 // bytes at the end: the comment of the archive
-private const val DIRECTORY_END = 22 // bytes of the archive's records
+private const val DIRECTORY_END = 22 // sizes of the archive's records in bytes
 private const val ENTRY = 46
 private const val HEADER = 30
 
-/** What a file is used for; `demand` says what it must be. */
+/** A use of a file; `demand` says what the file must be. */
 enum class Use(val demand: String) {
     TEXTS("A .tflite file to translate with must contain its vocabulary, and be unchanged since its export."),
     ARRAYS("A .tflite file of arrays must be from a Keras model, and unchanged since its export."),
 }
 
 /**
- * Contents of a file; `path` is its name in errors, `content` all of its bytes.
+ * The contents of a file; `path` is its name in errors, and `content` all of its bytes.
  *
- * Throws InputError if the file is not as it was exported, with all inside that its use needs.
+ * Throws InputError if the file has changed since its export, or lacks something that its use needs.
  */
 class TfliteFile(val path: String, content: ByteBuffer, private val use: Use = Use.TEXTS) {
-    /** All bytes of the file, from 0 on. */
+    /** All bytes of the file, beginning at position 0. */
     val content: ByteBuffer = content.duplicate().order(ByteOrder.LITTLE_ENDIAN)
 
-    /** Places of the packed files, by name. */
+    /** Positions of the packed files, by name. */
     private val files: Map<String, IntRange>
 
-    /** The card: what `card.json` says. */
+    /** The card, the content of `card.json`. */
     val card: Map<*, *>
 
     init {
@@ -62,7 +62,7 @@ class TfliteFile(val path: String, content: ByteBuffer, private val use: Use = U
         return digest.joinToString("", transform = ::hexadecimal) == text(content.limit() - SEAL, SEAL)
     }
 
-    /** Find the packed files, which are stored as they are, by the archive's directory. */
+    /** Find the packed files, which are not compressed, in the archive's directory. */
     private fun directory(): Map<String, IntRange> = buildMap {
         val end = content.limit() - SEAL - DIRECTORY_END
         require(text(end, 4) == "PK\u0005\u0006" && short(end + 20) == SEAL) { "it has no archive" }
@@ -94,13 +94,13 @@ class TfliteFile(val path: String, content: ByteBuffer, private val use: Use = U
         require(names.values.all { it in files }) { "it lacks a vocabulary that its card.json names" }
     }
 
-    /** The bytes of a packed file. */
+    /** Return the bytes of a packed file. */
     fun file(name: String): ByteArray {
         val place = requireNotNull(files[name]) { "it lacks $name" }
         return bytes(place.first, place.last + 1 - place.first)
     }
 
-    /** The vocabulary of a side, "source" or "target". Throws InputError if the file has none. */
+    /** Return the vocabulary for a side, "source" or "target". Throws InputError if the file has none. */
     fun vocabulary(side: String): SentencePiece {
         val name = (card["vocabularies"] as Map<*, *>)[side] as? String
         if (name == null) {
@@ -119,7 +119,7 @@ class TfliteFile(val path: String, content: ByteBuffer, private val use: Use = U
         }
     }
 
-    /** A positive integer of the card or of a part of it; `otherwise` if it has none. */
+    /** Return a positive integer in the card or in a part of it; `otherwise` if it is missing. */
     fun setting(name: String, most: Int, otherwise: Int? = null, within: Map<*, *> = card): Int {
         val number = within[name] ?: otherwise?.toLong()
         if (number is Long && number in 1..most) return number.toInt()
@@ -138,7 +138,7 @@ class TfliteFile(val path: String, content: ByteBuffer, private val use: Use = U
     }
 
     companion object {
-        /** A file in memory that the garbage collector does not move, for LiteRT. Throws InputError. */
+        /** Read a file to memory that the garbage collector does not move, for LiteRT. Throws InputError. */
         fun read(path: String, use: Use = Use.TEXTS): TfliteFile = TfliteFile(path, direct(path), use)
 
         private fun direct(path: String): ByteBuffer =
@@ -159,6 +159,6 @@ class TfliteFile(val path: String, content: ByteBuffer, private val use: Use = U
     }
 }
 
-/** The system's words in the message of an error, "... (No such file or directory)". */
+/** Return the system's reason in the message of an error, "... (No such file or directory)". */
 internal fun reason(error: IOException): String =
     error.message.orEmpty().substringAfterLast('(').removeSuffix(")")

@@ -1,4 +1,4 @@
-// Translates with one .tflite file: a line in, a line out.
+// Translates with one .tflite file, line by line.
 
 package translation
 
@@ -21,7 +21,7 @@ a line out; a blank line gives an empty one.
 
 Exit codes: 0 all is translated; 2 the command line, the model or the input is wrong.
 """
-private const val MOST_BYTES = 1 shl 20 // of one line of input
+private const val MOST_BYTES = 1 shl 20 // limit for a line of input
 
 private class Options(val arguments: List<String>) {
     val places = mutableListOf<String>() // the model and the inputs
@@ -62,7 +62,7 @@ private class Options(val arguments: List<String>) {
         checkUtf8(arguments)
         if (greedy && (nbest != null || prefix.isNotEmpty())) {
             throw InputError(
-                "--nbest and --prefix need the search, which --greedy leaves out. Received: --greedy beside " +
+                "--nbest and --prefix need the search, which --greedy leaves out. Received: --greedy with " +
                     "them. Leave it out."
             )
         }
@@ -70,20 +70,20 @@ private class Options(val arguments: List<String>) {
     }
 }
 
-/** Four decimals of a float32, as C and Python print them. */
+/** Format a float32 with four decimals, as C and Python do. */
 private fun fourDecimals(score: Float): String {
     if (!score.isFinite()) return score.toString()
     val text = BigDecimal(score.toDouble()).setScale(4, RoundingMode.HALF_EVEN).toPlainString()
     return if (score.toRawBits() < 0 && !text.startsWith("-")) "-$text" else text
 }
 
-/** All that is known of a text, under the names of `keras-bahdanau translate --json`. */
+/** Return all fields of a translation, with the names in `keras-bahdanau translate --json`. */
 private fun fields(one: Translation): Map<String, Any?> =
     mapOf("text" to one.text, "score" to one.score, "confidence" to one.confidence, "finished" to one.finished) +
         mapOf("tokens" to one.tokens, "token_log_probs" to one.tokenLogProbs) +
         mapOf("token_entropies" to one.tokenEntropies, "token_words" to one.tokenWords)
 
-/** The lines of an input; with --json one, {"hypotheses": [{"text": "...", "score": -0.5, ...}]}. */
+/** Return the lines for an input; with --json a single one, {"hypotheses": [{"text": "...", "score": -0.5, ...}]}. */
 private fun shown(found: List<Translation>, number: Int, options: Options): List<String> =
     when {
         options.json -> listOf(writeJson(mapOf("hypotheses" to found.map(::fields))))

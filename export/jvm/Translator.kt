@@ -1,4 +1,4 @@
-// A .tflite file of texts at work: a text in, texts and attention out. On any JVM, Android's too.
+// Runs a .tflite file for text: maps a text to texts and attention. For any JVM, including Android.
 
 package translation
 
@@ -8,29 +8,29 @@ private const val PAD = 0
 private const val START = 2
 private const val END = 3
 internal val SPECIAL = setOf(PAD, START, END)
-private const val MOST_TOKENS = 100_000 // of a source or a target
+private const val MOST_TOKENS = 100_000 // limit for a source or target
 private const val MOST_HYPOTHESES = 1024
-private val FLOATS_OF_TOKENS = listOf("token_log_probs", "token_entropies") // which older files lack
+private val FLOATS_OF_TOKENS = listOf("token_log_probs", "token_entropies") // older files lack them
 private val INTS_OF_TOKENS = listOf("token_words")
 
-/** Controls, white space and what Unicode calls ignorable, such as a zero-width space and a byte order mark. */
+/** Control characters, white space and ignorable characters, such as a byte order mark. */
 private val BLANK =
     Regex(
         "[\\x00-\\x20\\x7f-\\xa0\\xad\\u034f\\u061c\\u115f\\u1160\\u1680\\u17b4\\u17b5\\u180b-\\u180f" +
             "\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u206f\\u3000\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0]*"
     )
 
-/** A model that runs named signatures on named tensors, a request at a time: threads take turns. Batch is 1. */
+/** A model that runs named signatures on named tensors with a batch size of 1. Threads take turns. */
 interface Model : AutoCloseable {
     fun has(signature: String): Boolean
 
-    /** True if a signature has an output; of a runtime that can't tell, false, and optional ones are left out. */
+    /** Return true if a signature has an output. A runtime that can't tell returns false: optional outputs are not read. */
     fun has(signature: String, output: String): Boolean = false
 
     /**
-     * Run a signature, and read the outputs that `ints` and `floats` name.
+     * Run a signature, and return the outputs named in `ints` and `floats`.
      *
-     * Inputs are as long as the tensors of the model. Throws InputError if they do not fit the model.
+     * Inputs have the sizes of the model's tensors. Throws InputError if they don't match the model.
      */
     fun run(signature: String, inputs: Map<String, IntArray>, ints: List<String>, floats: List<String>): Outputs
 }
@@ -38,13 +38,12 @@ interface Model : AutoCloseable {
 class Outputs(val ints: Map<String, IntArray>, val floats: Map<String, FloatArray>)
 
 /**
- * A text, the logarithm of its probability (divided by its length as the search of the file says), and
- * `alignment`: a row for each of `tokens`, a column for each of `sourceTokens`. Both end with the end
- * token.
+ * A text with its log-probability (normalized by length according to the search of the file), and `alignment`, which
+ * has a row for each of `tokens` and a column for each of `sourceTokens`. Both end with the end token.
  *
- * `confidence`, 0 to 1, is the probability that the text is right if the model is calibrated. Each of `tokens` has
- * the logarithm of its probability and the entropy of what it was chosen from, in nats, and the number of its word,
- * from 0, or -1 for none. Older files lack these four: null.
+ * `confidence`, 0 to 1, is the probability that the text is correct, if the model is calibrated. Each of `tokens` has
+ * its log-probability and the entropy of its distribution, in nats, and the index of its word, from 0, or -1 if it
+ * belongs to none. These four are null for older files, which lack them.
  */
 class Translation(
     val text: String,
@@ -60,48 +59,48 @@ class Translation(
 )
 
 /**
- * A translator of one file, for any number of threads, which take turns in the model; closing it closes the model.
+ * A translator in one file, for any number of threads, which take turns in the model. Closing it closes the model.
  *
  * ```
  * val file = TfliteFile.read("en-de.tflite")
  * Translator(file, LiteRtJni(file.content)).use { println(it.translate("A man in a hat.").text) }
  * ```
  *
- * Throws InputError if the file has no vocabulary of its source.
+ * Throws InputError if the file has no source vocabulary.
  */
 class Translator(private val file: TfliteFile, private val model: Model) : AutoCloseable {
     private val verb = file.card["verb"] as String
     private val source = file.vocabulary("source")
     private val target = file.vocabulary("target")
     private val search = file.card["search"] as? Map<*, *> ?: mapOf<String, Any>()
-    private val copies = search["replace_unknown"] == true // characters of the source
+    private val copies = search["replace_unknown"] == true // unknown tokens copy characters of the source
 
-    /** Most tokens of a source, its end token included. */
+    /** Maximum number of source tokens, including the end token. */
     val longest = file.setting("max_source_length", MOST_TOKENS)
 
-    /** Most texts of a list: the width of the beam, or 1 without a signature for lists. */
+    /** Maximum number of texts in a list: the width of the beam, or 1 if there is no signature for lists. */
     val most: Int by lazy {
         val lists = model.has("${verb}_nbest") || model.has("${verb}_prefix")
         if (lists) file.setting("beam_width", MOST_HYPOTHESES, 1, search) else 1
     }
 
-    /** Most tokens of a prefix, or 0 without a signature for prefixes. */
+    /** Maximum number of prefix tokens, or 0 if there is no signature for prefixes. */
     val longestPrefix: Int by lazy {
         val longest = file.setting("max_target_length", MOST_TOKENS, MOST_TOKENS)
         val limit = file.setting("max_length", MOST_TOKENS, MOST_TOKENS, search)
         if (model.has("${verb}_prefix")) minOf(longest, limit) else 0
     }
 
-    /** The best translation of a text. Throws TooLong for a text that the file does not take. */
+    /** Return the best translation of a text. Throws TooLong if it has more tokens than the file allows. */
     fun translate(text: String): Translation = translations(verb, text).first()
 
-    /** The same without the search, by the best token at each step. The file needs the signature for it. */
+    /** Translate with the best token at each step instead of the search. The file must have this signature. */
     fun translateGreedy(text: String): Translation = translations(signature("_greedy"), text).first()
 
     /**
-     * The best `nbest` translations that begin with `prefix`, best first; fewer if there are fewer.
+     * Return at most `nbest` translations that begin with `prefix`, best first.
      *
-     * Throws InputError if the file lacks the signature for it, or TooLong.
+     * Throws InputError if the file lacks the signature, or TooLong.
      */
     fun suggest(text: String, nbest: Int = most, prefix: String = ""): List<Translation> {
         checkList(nbest, prefix)
@@ -114,7 +113,7 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
         return translations(signature("_prefix"), text, inputs).take(nbest)
     }
 
-    /** Throw InputError unless `suggest` takes these. */
+    /** Throw InputError unless `suggest` accepts these arguments. */
     fun checkList(nbest: Int, prefix: String) {
         if (nbest != 1 && nbest !in 1..most) {
             throw InputError(
@@ -155,7 +154,7 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
         )
     }
 
-    /** The ids of a text, with the end token; none of a blank text. */
+    /** Convert a text to ids with the end token; a blank text has no ids. */
     private fun sourceIds(text: String): IntArray {
         var ids = if (BLANK.matches(text)) intArrayOf() else encoded(source, text)
         if (ids.isNotEmpty()) ids += END
@@ -187,7 +186,7 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
         checkSizes(outputs, FLOATS_OF_TOKENS + INTS_OF_TOKENS + copied, outputs.ints.getValue("ids").size)
         val sourceTokens = ids.map { source.pieces[it] }
         val surfaces = if (copies) surfaces(source, text) else listOf()
-        val rows = lengths.indices.filter { it == 0 || lengths[it] > 0 } // there may be fewer
+        val rows = lengths.indices.filter { it == 0 || lengths[it] > 0 } // other rows are empty
         return rows.map { row ->
             val places = places(outputs, row, lengths)
             val tokens = checked(outputs.ints.getValue("ids").slice(places))
@@ -207,7 +206,7 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
         }
     }
 
-    /** Throw InputError unless those of some outputs that there are have so many numbers. */
+    /** Throw InputError unless the outputs that exist among `names` have the expected size. */
     private fun checkSizes(outputs: Outputs, names: List<String>, size: Int) {
         for (name in names) {
             val found = outputs.ints[name]?.size ?: outputs.floats[name]?.size ?: continue
@@ -216,13 +215,13 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
         }
     }
 
-    /** Where the tokens of a hypothesis lie in outputs of K rows of T tokens. */
+    /** Return the positions of the tokens of a hypothesis, in outputs of K rows of T tokens. */
     private fun places(outputs: Outputs, row: Int, lengths: IntArray): IntRange {
         val time = outputs.ints.getValue("ids").size / lengths.size
         return row * time until row * time + lengths[row].coerceIn(0, time)
     }
 
-    /** The weights of some tokens on the first `read` columns. */
+    /** Return the weights of tokens for the first `read` columns. */
     private fun weights(outputs: Outputs, places: IntRange, read: Int): List<FloatArray> {
         val weights = outputs.floats.getValue("alignment") // (K, T, columns)
         val columns = weights.size / outputs.ints.getValue("ids").size

@@ -1,4 +1,4 @@
-// The functions that the classes `LiteRtJni` and `ArrayRunnerJni` call: LiteRT's C API for a JVM.
+// The native functions of the classes `LiteRtJni` and `ArrayRunnerJni`: LiteRT's C API for a JVM.
 
 #include <jni.h>
 
@@ -16,7 +16,7 @@
 
 namespace {
 
-// Runs `action`; an exception becomes one of Java, and the result that of no memory.
+// Runs `action`. A C++ exception becomes a Java exception, and the result an empty value.
 template <typename Action>
 auto Guarded(JNIEnv* env, Action action) -> decltype(action()) {
   try {
@@ -29,13 +29,13 @@ auto Guarded(JNIEnv* env, Action action) -> decltype(action()) {
 
 std::string_view Content(JNIEnv* env, jobject buffer) {
   const auto* first = static_cast<const char*>(env->GetDirectBufferAddress(buffer));
-  if (first == nullptr) throw litert::Error("the buffer must be a direct one");
+  if (first == nullptr) throw litert::Error("the buffer must be direct");
   return {first, static_cast<size_t>(env->GetDirectBufferCapacity(buffer))};
 }
 
 std::string Text(JNIEnv* env, jstring text) {
   const char* characters = env->GetStringUTFChars(text, nullptr);
-  if (characters == nullptr) throw litert::Error("no memory is left");
+  if (characters == nullptr) throw litert::Error("out of memory");
   const std::string copy = characters;
   env->ReleaseStringUTFChars(text, characters);
   return copy;
@@ -58,7 +58,7 @@ jobjectArray Strings(JNIEnv* env, const std::vector<std::string>& texts) {
   return array;
 }
 
-// A signature of arrays, with those of the last run.
+// A signature of arrays, with the arrays of the last run.
 struct ArrayCall {
   litert::ArrayRunner runner;
   litert::Arrays inputs, outputs;
@@ -84,12 +84,12 @@ jintArray Ints(JNIEnv* env, const std::vector<int32_t>& numbers) {
   return array;
 }
 
-// Copies an array of Java into one of the same type and size.
+// Copies a Java array to an array of the same type and size.
 template <typename T>
 void Copy(JNIEnv* env, jobject from, std::vector<T>& to) {
   const auto size = static_cast<jsize>(to.size());
   if (env->GetArrayLength(static_cast<jarray>(from)) != size) {
-    throw litert::Error("an array has another shape");
+    throw litert::Error("an array has the wrong shape");
   }
   if constexpr (std::is_same_v<T, float>) {
     env->GetFloatArrayRegion(static_cast<jfloatArray>(from), 0, size, to.data());
@@ -101,7 +101,7 @@ void Copy(JNIEnv* env, jobject from, std::vector<T>& to) {
   }
 }
 
-// An array of Java with some numbers.
+// Creates a Java array from numbers.
 template <typename T>
 jobject Copied(JNIEnv* env, const std::vector<T>& from) {
   const auto size = static_cast<jsize>(from.size());
@@ -119,7 +119,7 @@ jobject Copied(JNIEnv* env, const std::vector<T>& from) {
   }
 }
 
-// The names of all signatures of a model.
+// Returns the names of all signatures in a model.
 std::vector<std::string> Keys(std::string_view content) {
   using litert::Get;
   const litert::Owned<LiteRtEnvironment, LiteRtDestroyEnvironment> environment(

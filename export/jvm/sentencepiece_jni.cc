@@ -1,4 +1,4 @@
-// The functions that the class `SentencePieceJni` calls: SentencePiece's C++ library for a JVM.
+// The native functions of the class `SentencePieceJni`: SentencePiece's C++ library for a JVM.
 
 #include <jni.h>
 
@@ -22,7 +22,7 @@ std::string Bytes(JNIEnv* env, jbyteArray array) {
   return bytes;
 }
 
-// False, with an exception in Java, if something has failed.
+// Returns false and throws a Java exception if something has failed.
 template <typename Status>
 bool Good(JNIEnv* env, const Status& status) {
   if (status.ok()) return true;

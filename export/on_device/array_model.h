@@ -1,4 +1,4 @@
-// A .tflite file of a Keras model at work: a JSON object of named nested lists in, one out.
+// Runs a .tflite file of a Keras model: maps a JSON object of named nested lists to another one.
 
 #ifndef KERAS_BAHDANAU_ARRAY_MODEL_H_
 #define KERAS_BAHDANAU_ARRAY_MODEL_H_
@@ -26,7 +26,7 @@
 
 namespace on_device {
 
-// Names of a comma-separated list, for an error.
+// Joins names with commas, for an error.
 inline std::string Listed(const std::vector<std::string>& names) {
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
@@ -41,7 +41,7 @@ inline std::string Described(const litert::Shape& shape) {
   return '(' + sizes + ')';
 }
 
-// The dtype of a tensor, as NumPy names it.
+// Returns NumPy's name for the dtype of a tensor.
 inline std::string DtypeOf(const litert::TensorSpec& spec) {
   switch (spec.type.element_type) {
     case kLiteRtElementTypeFloat32: return "float32";
@@ -51,7 +51,7 @@ inline std::string DtypeOf(const litert::TensorSpec& spec) {
   }
 }
 
-// The array of an input in a value of JSON; throws InputError if it holds another one.
+// Reads the array of an input from a JSON value. Throws InputError if it doesn't match the input.
 class ArrayReader {
  public:
   explicit ArrayReader(const litert::TensorSpec& spec) : spec_(spec) {}
@@ -81,7 +81,7 @@ class ArrayReader {
   }
 
  private:
-  // Appends the numbers of an axis and those after it.
+  // Appends the numbers of an axis and of all axes after it.
   template <typename T>
   void Collect(const json::Value& value, size_t axis, T*& next) const {
     if (axis == shape_.size()) {
@@ -98,7 +98,7 @@ class ArrayReader {
     for (const json::Value& item : *list) Collect(item, axis + 1, next);
   }
 
-  // A number in the range of a type: integers outside are its nearest one.
+  // Converts a number to a type; integers out of range become the nearest one in range.
   template <typename T>
   T Number(const json::Value& value) const {
     std::optional<double> number;
@@ -128,14 +128,14 @@ class ArrayReader {
   litert::Shape shape_;
 };
 
-// Nested lists of JSON; null for NaN and Infinity, which JSON lacks.
+// Writes an array as nested JSON lists, with null for NaN and infinity, which JSON lacks.
 inline std::string Json(const litert::Array& array) {
   std::ostringstream text;
-  text << std::setprecision(9);  // digits that keep every float32
+  text << std::setprecision(9);  // enough digits to preserve a float32
   std::visit(
       [&](const auto& values) {
         for (size_t place = 0; place < values.size(); ++place) {
-          size_t block = 1;  // elements of the axes from here on
+          size_t block = 1;  // number of elements in this axis and the following axes
           std::string opened, closed;
           for (size_t axis = array.shape.size(); axis-- > 0;) {
             block *= static_cast<size_t>(array.shape[axis]);
@@ -155,11 +155,11 @@ inline std::string Json(const litert::Array& array) {
   return text.str();
 }
 
-// One file of a Keras model, loaded for one signature.
+// A file of a Keras model, loaded for one signature.
 class ArrayModel {
  public:
-  // The first signature of the export without a name. With `streams`, it is `step`, whose states
-  // begin with zeros and stay here. Throws InputError.
+  // Without a name, it is the first signature in the file. If `streams` is true, it is `step`, and
+  // this object keeps the states, which begin as zeros. Throws InputError.
   ArrayModel(const std::string& path, const std::optional<std::string>& signature, bool streams,
              int threads)
       : file_(path, kKerasModel), runner_(Load(Chosen(signature, streams), threads)) {
@@ -176,7 +176,7 @@ class ArrayModel {
     }
   }
 
-  // The answer to a request, both JSON.
+  // Returns the answer to a request; both are JSON.
   std::string Answer(std::string_view request) {
     litert::Arrays outputs = Run(Parsed(request));
     std::string text;
@@ -218,7 +218,7 @@ class ArrayModel {
     }
   }
 
-  // The arrays of a request, states included.
+  // Returns the arrays of a request, including states.
   litert::Arrays Parsed(std::string_view request) const {
     json::Value value;
     try {
@@ -245,7 +245,7 @@ class ArrayModel {
       if (!states_.contains(spec.name)) expected.push_back(spec.name);
     }
     for (const auto& [name, value] : request) received.push_back(name);
-    std::ranges::sort(expected);  // as the names of a request are
+    std::ranges::sort(expected);  // the names in a request are sorted
     if (received == expected) return;
     throw InputError("The inputs must be " + Listed(expected) + ". Received: " +
                      std::string(utf8::FirstCharacters(Listed(received), 200)) + ".");

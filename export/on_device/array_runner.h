@@ -1,4 +1,4 @@
-// A signature whose tensors may have axes of any size: named arrays in, named arrays out.
+// Runs a signature whose tensors may have axes of any size: maps named arrays to named arrays.
 
 #ifndef KERAS_BAHDANAU_ARRAY_RUNNER_H_
 #define KERAS_BAHDANAU_ARRAY_RUNNER_H_
@@ -27,11 +27,11 @@ using Values = std::variant<std::vector<float>, std::vector<int32_t>, std::vecto
 
 struct Array {
   Shape shape;
-  Values values;  // in the order of the axes, the last one fastest
+  Values values;  // in the order of the axes: the last one changes fastest
 };
 using Arrays = std::map<std::string, Array, std::less<>>;  // by name
 
-// An input or output as the model declares it.
+// The declaration of an input or output in the model.
 struct TensorSpec {
   std::string name;
   LiteRtRankedTensorType type;
@@ -41,18 +41,18 @@ struct TensorSpec {
   }
 };
 
-// So many zeros of an element type of LiteRT. Throws Error for types without arrays here.
+// Returns zeros of a LiteRT element type. Throws Error for unsupported types.
 inline Values Zeros(int element_type, size_t count) {
   switch (element_type) {
     case kLiteRtElementTypeFloat32: return std::vector<float>(count);
     case kLiteRtElementTypeInt32: return std::vector<int32_t>(count);
     case kLiteRtElementTypeUInt8: return std::vector<uint8_t>(count);
     case kLiteRtElementTypeInt8: return std::vector<int8_t>(count);
-    default: throw Error("a tensor of the model holds other numbers");
+    default: throw Error("a tensor of the model has an unsupported type");
   }
 }
 
-// Elements of a shape. Throws Error for an axis without a size, and for too many elements.
+// Returns the number of elements of a shape. Throws Error for an unknown size or too many elements.
 inline size_t Elements(const Shape& shape) {
   constexpr size_t kMost = size_t{1} << 31;
   size_t elements = 1;
@@ -79,7 +79,7 @@ class ArrayRunner {
   const std::vector<TensorSpec>& inputs() const { return inputs_; }
   const std::vector<TensorSpec>& outputs() const { return outputs_; }
 
-  // The outputs for an array of each input. Throws Error if the model does not read such shapes.
+  // Returns the outputs for one array per input. Throws Error if the model rejects the shapes.
   Arrays Run(const Arrays& inputs) const {
     std::vector<Memory> written;
     for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -96,8 +96,9 @@ class ArrayRunner {
 
  private:
   using Memory = Owned<LiteRtTensorBuffer, LiteRtDestroyTensorBuffer>;
-  static constexpr int32_t kTimes = 8, kMore = 1024;  // an output's axis, of an input's
-  static constexpr unsigned char kMark = 0xa5;  // of the first bytes before a run writes to them
+  // The largest size of an output's axis, relative to the longest axis of the inputs.
+  static constexpr int32_t kTimes = 8, kMore = 1024;
+  static constexpr unsigned char kMark = 0xa5;  // the first bytes, until a run overwrites them
   static constexpr size_t kMarked = 64;
 
   static TensorSpec SpecOf(std::string name, LiteRtTensor tensor) {
@@ -118,7 +119,7 @@ class ArrayRunner {
                                                                                                : 1;
   }
 
-  // Host memory for an array of a type.
+  // Allocates host memory for an array of a type.
   Memory Allocate(int element_type, const Shape& shape) const {
     LiteRtRankedTensorType type{element_type, {}};
     type.layout.rank = static_cast<unsigned>(shape.size());
@@ -128,7 +129,7 @@ class ArrayRunner {
                                           Elements(shape) * ElementSize(element_type)));
   }
 
-  // Memory with the array of an input, to whose shape the model is resized.
+  // Copies the array of an input to memory, and resizes the model to its shape.
   Memory Written(size_t index, const Array& array) const {
     const Shape declared = inputs_[index].shape();
     if (std::count(declared.begin(), declared.end(), -1) > 0) {
@@ -138,7 +139,7 @@ class ArrayRunner {
     Memory memory = Allocate(inputs_[index].type.element_type, array.shape);
     std::visit(
         [&](const auto& values) {
-          if (values.size() != Elements(array.shape)) throw Error("an array has another shape");
+          if (values.size() != Elements(array.shape)) throw Error("an array has the wrong shape");
           std::memcpy(Lock(memory, kLiteRtTensorBufferLockModeWrite), values.data(),
                       values.size() * sizeof(values[0]));
         },
@@ -147,7 +148,7 @@ class ArrayRunner {
     return memory;
   }
 
-  // Memory for so many elements of an output, whose first bytes are the mark.
+  // Allocates memory for an output, and sets its first bytes to the mark.
   Memory Marked(size_t index, size_t elements) const {
     const int type = outputs_[index].type.element_type;
     Memory memory = Allocate(type, {static_cast<int32_t>(elements)});
@@ -157,10 +158,10 @@ class ArrayRunner {
     return memory;
   }
 
-  // Elements of memory for each output. The library tells the size of some axes only after a run,
-  // and writes to the memory without a check, so there must be enough.
+  // Returns the number of elements to allocate for each output. The library knows the size of some
+  // axes only after a run, and writes to the memory without a check, so it must be large enough.
   std::vector<size_t> Capacities(const Arrays& inputs) const {
-    int32_t longest = 1;  // of the axes of any size
+    int32_t longest = 1;  // the longest axis of unknown size
     for (const TensorSpec& spec : inputs_) {
       const Shape declared = spec.shape(), actual = inputs.find(spec.name)->second.shape;
       for (size_t axis = 0; axis < declared.size(); ++axis) {
@@ -168,7 +169,7 @@ class ArrayRunner {
       }
     }
     std::vector<size_t> capacities;
-    const std::vector<LiteRtLayout> layouts = Layouts();  // of the run before
+    const std::vector<LiteRtLayout> layouts = Layouts();  // of the previous run
     for (size_t i = 0; i < layouts.size(); ++i) {
       Shape shape(layouts[i].dimensions, layouts[i].dimensions + layouts[i].rank);
       const Shape declared = outputs_[i].shape();
@@ -188,7 +189,7 @@ class ArrayRunner {
       const LiteRtLayout& layout = layouts[i];
       Array array{{layout.dimensions, layout.dimensions + layout.rank}, {}};
       const size_t elements = Elements(array.shape);
-      if (elements > capacities[i]) {  // other memory is overwritten
+      if (elements > capacities[i]) {  // the run has overwritten other memory
         std::fputs("error: An output must be at most 8 times as long as the inputs. Received: a "
                    "longer one. Export the model with a fixed length.\n", stderr);
         std::_Exit(2);
@@ -201,7 +202,7 @@ class ArrayRunner {
     return arrays;
   }
 
-  // Copies an output. Throws Error if it is not written.
+  // Copies an output. Throws Error if the run did not write it.
   template <typename T>
   static void CopyFrom(const Memory& output, const std::string& name, std::vector<T>& values) {
     const size_t bytes = values.size() * sizeof(T);
@@ -212,8 +213,8 @@ class ArrayRunner {
     std::memcpy(values.data(), first, bytes);
     Check(LiteRtUnlockTensorBuffer(output.get()));
     if (!written && sizeof(T) > 1) {
-      throw Error("the library does not give the output " + name +
-                  ", whose size only a run tells; export the model with a fixed length");
+      throw Error("the library does not return the output " + name +
+                  ", whose size is unknown before a run; export the model with a fixed length");
     }
   }
 
@@ -223,7 +224,7 @@ class ArrayRunner {
     return address;
   }
 
-  // Layouts of the outputs in the last run, or as the model declares them, with 1 for any size.
+  // Returns the layouts of the outputs in the last run, or as declared, with 1 for any size.
   std::vector<LiteRtLayout> Layouts() const {
     std::vector<LiteRtLayout> layouts(outputs_.size());
     Check(LiteRtGetCompiledModelOutputTensorLayouts(signature_.compiled(), signature_.index(),

@@ -1,4 +1,4 @@
-// A WAV or PNG file to the inputs of a model, those of training but for rounding.
+// Converts a WAV or PNG file to the inputs of a model, as in training except for rounding.
 
 #ifndef KERAS_BAHDANAU_FILE_FEATURES_H_
 #define KERAS_BAHDANAU_FILE_FEATURES_H_
@@ -23,17 +23,17 @@
 
 namespace on_device {
 
-constexpr size_t kHop = 160;  // samples of a position
+constexpr size_t kHop = 160;  // samples per position
 constexpr uint8_t kPaper = 255;
-constexpr float kFaintest = 8;        // of 255: an image holds nothing if its pixels are as alike
-constexpr float kStill = 2 / 32768.;  // from the lowest to the highest sample of silence
-constexpr size_t kMostBytes = size_t{1} << 24, kMostPixels = size_t{1} << 24;  // of a file
+constexpr float kFaintest = 8;        // of 255: largest range of the pixels in a blank image
+constexpr float kStill = 2 / 32768.;  // largest range of the samples in silence
+constexpr size_t kMostBytes = size_t{1} << 24, kMostPixels = size_t{1} << 24;  // limits
 
-// The inputs of a model: one of samples or pixels, and `lengths`.
+// The inputs of a model: samples or pixels, and `lengths`.
 struct Features {
   std::string name;
-  std::variant<std::vector<uint8_t>, std::vector<float>> values;  // in the order of the axes
-  size_t length;                                                  // positions that count
+  std::variant<std::vector<uint8_t>, std::vector<float>> values;  // the last axis changes fastest
+  size_t length;                                                  // number of real positions
 };
 
 inline InputError Refusal(const std::string& path, const std::string& wanted,
@@ -68,7 +68,7 @@ inline Features SoundFeatures(const std::string& path, std::string_view content,
   return {"samples", Resampled(samples, wav.rate()), static_cast<size_t>(length)};
 }
 
-// Reads all of a PNG file.
+// Reads a whole PNG file.
 inline void ReadImage(const std::string& path, PngFile& png) {
   if (!png.ReadHeader()) throw Refusal(path, "a whole PNG file", png.error());
   if (uint64_t{png.width()} * png.height() > kMostPixels) {
@@ -78,9 +78,9 @@ inline void ReadImage(const std::string& path, PngFile& png) {
   if (!png.ReadPixels()) throw Refusal(path, "a whole PNG file", png.error());
 }
 
-// 256 times the ink on blank paper, of one channel or three.
+// Returns 256 times the ink on blank paper, with one channel or three.
 inline Image InkOf(const PngFile& png, size_t channels, bool dark) {
-  constexpr uint32_t kGrey[] = {77, 150, 29};  // shares of red, green and blue, in 256ths
+  constexpr uint32_t kGrey[] = {77, 150, 29};  // weights of red, green and blue, in 256ths
   Image image{png.height(), png.width(), channels, {}};
   image.numbers.resize(png.height() * png.width() * channels);
   float* to = image.numbers.data();
@@ -90,14 +90,14 @@ inline Image InkOf(const PngFile& png, size_t channels, bool dark) {
       const uint32_t ink = dark ? kPaper - pixel[c] : pixel[c];
       const uint32_t product = ink * pixel[3] + 128;
       const uint32_t seen = (product + (product >> 8)) >> 8;  // alpha * ink / 255, rounded
-      // sums of whole numbers below 2^16, which are exact
+      // sums of integers below 2^16 are exact
       to[channels == 3 ? c : 0] += static_cast<float>((channels == 3 ? 256 : kGrey[c]) * seen);
     }
   }
   return image;
 }
 
-// Whether an image is of one colour, which holds nothing.
+// Returns whether an image has a single color: then it is blank.
 inline bool IsBlank(const Image& ink) {
   for (size_t c = 0; c < ink.channels; ++c) {
     float low = ink.numbers[c], high = low;
@@ -120,7 +120,7 @@ inline Features ImageFeatures(const std::string& path, std::string_view content,
   PngFile png(content);
   ReadImage(path, png);
 
-  // the full height or the full width, the other side rounded
+  // scale to the full height or the full width, and round the other side
   const uint64_t high = png.height(), wide = png.width();
   const size_t rows = std::min<uint64_t>((2 * high * width + wide) / (2 * wide), height);
   const size_t columns = std::min<uint64_t>((2 * wide * height + high) / (2 * high), width);
@@ -134,7 +134,7 @@ inline Features ImageFeatures(const std::string& path, std::string_view content,
   if (cells == 0) return {"pixels", std::move(pixels), 0};
 
   ink = Resized(std::move(ink), rows, columns);
-  const size_t above = (height - rows) / 2;  // in the middle of the height
+  const size_t above = (height - rows) / 2;  // centered vertically
   for (size_t y = 0; y < rows; ++y) {
     for (size_t x = 0; x < columns * channels; ++x) {
       const float number = std::nearbyint(ink.numbers[y * columns * channels + x] / 256);
@@ -145,13 +145,13 @@ inline Features ImageFeatures(const std::string& path, std::string_view content,
   return {"pixels", std::move(pixels), cells * grid};
 }
 
-// The inputs of a model with that card for one file.
+// Returns the inputs for one file, of a model with this card.
 inline Features FeaturesOf(const std::string& path, const json::Value& card) {
   const auto* name = card["source"]["class_name"].As<std::string>();
   const std::string source = name ? *name : "text";
   if (source != "ImageSource" && source != "AudioSource") {
     throw InputError("A model must read images or sound. Received: a model of " + source +
-                     ". Use translate for text, translate.mjs for ink.");
+                     ". Use translate for text, and translate.mjs for ink.");
   }
   const std::string content = ReadFile(path, kMostBytes);
   if (content.size() > kMostBytes) {

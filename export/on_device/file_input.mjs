@@ -1,4 +1,4 @@
-// A PNG, WAV or JSON file to an input of a `Reader`, as `read_files.py` takes it.
+// Converts a PNG, WAV or JSON file to an input of a `Reader`, as `read_files.py` does.
 
 import { closeSync, openSync, readSync } from "node:fs";
 
@@ -9,10 +9,10 @@ import { readWav } from "../../keras_bahdanau/exporters/browser/page/wav.mjs";
 import { PngFile } from "./png_file.mjs";
 import { resampled } from "./resampling.mjs";
 
-const MOST_BYTES = 2 ** 24, MOST_PIXELS = 2 ** 24;  // of a file
+const MOST_BYTES = 2 ** 24, MOST_PIXELS = 2 ** 24;  // limits for a file
 const READERS = { AudioSource: soundOf, ImageSource: imageOf, InkSource: inkOf };
 
-/** The input in a file for the model with this card. */
+/** Return the input in a file, for a model with this card. */
 export function inputOf(path, { source, max_source_length: longest }) {
   const content = contentOf(path);
   if (content.length > MOST_BYTES) {
@@ -21,12 +21,12 @@ export function inputOf(path, { source, max_source_length: longest }) {
   return READERS[source.class_name](path, content, longest);
 }
 
-/** The error about a file that can't be read. */
+/** Return the error for a file that can't be read. */
 export function unreadable(path, error) {
   return new InputError(`A file must be readable. Received: '${path}': ${error.message.split(",")[0]}. Correct the name.`);
 }
 
-/** The bytes of a file, one more than may be at most. */
+/** Return the bytes of a file, up to one more than the limit. */
 function contentOf(path) {
   let file;
   try {
@@ -44,7 +44,7 @@ function contentOf(path) {
   }
 }
 
-/** {samples} of a WAV file at 16 kHz; channels are mixed. */
+/** Return {samples} of a WAV file at 16 kHz, with channels mixed. */
 function soundOf(path, content, longest) {
   const found = readWav(content);
   if (!found) throw refusal(path, "a WAV file of 1 to 192 kHz, PCM of 8 to 32 bits or floats", "no such sound");
@@ -56,7 +56,7 @@ function soundOf(path, content, longest) {
   return { samples: resampled(samples, rate) };
 }
 
-/** The image of a PNG file. */
+/** Return the image in a PNG file. */
 function imageOf(path, content) {
   let png;
   try {
@@ -74,7 +74,7 @@ function imageOf(path, content) {
   }
 }
 
-/** {strokes} of a JSON file, [[[x, y], ...], ...]. */
+/** Return {strokes} in a JSON file, [[[x, y], ...], ...]. */
 function inkOf(path, content) {
   const wanted = "ink as JSON, a list of strokes, each a list of points [x, y]";
   let strokes;

@@ -1,4 +1,4 @@
-// A text that a search found, with what the model says of it, and its lines of output.
+// A text that a search found, with its scores, and the lines that programs print for it.
 
 #ifndef KERAS_BAHDANAU_HYPOTHESIS_H_
 #define KERAS_BAHDANAU_HYPOTHESIS_H_
@@ -18,17 +18,17 @@
 
 namespace on_device {
 
-// Older files lack what is optional here.
+// Older files lack the optional fields.
 struct Hypothesis {
   std::string text;
   float score;
-  std::optional<float> confidence;  // 0 to 1: the probability that it is right, if calibrated
-  bool finished;                    // by itself
-  std::vector<std::string> tokens;  // the end token included
+  std::optional<float> confidence;  // 0 to 1: probability that the text is correct, if calibrated
+  bool finished;                    // with its end token
+  std::vector<std::string> tokens;  // including the end token
   std::optional<std::vector<float>> token_log_probs;  // of each token, in nats
   std::optional<std::vector<float>> token_entropies;
-  std::optional<std::vector<int32_t>> token_words;  // number of its word; -1 for those of none
-  std::vector<std::vector<float>> alignment;  // of each token: a weight for each source position
+  std::optional<std::vector<int32_t>> token_words;  // index of the word, or -1 for none
+  std::vector<std::vector<float>> alignment;  // for each token: a weight per source position
 };
 
 inline std::string Json(const std::string& text) { return json::Quoted(text); }
@@ -37,10 +37,10 @@ inline std::string Json(bool value) { return value ? "true" : "false"; }
 
 inline std::string Json(int32_t number) { return std::to_string(number); }
 
-// A number, or null in place of NaN and Infinity, which JSON lacks.
+// Writes a number, or null for NaN and infinity, which JSON lacks.
 inline std::string Json(float number) {
   std::ostringstream text;
-  text << std::setprecision(9) << number;  // digits that keep every float32
+  text << std::setprecision(9) << number;  // enough digits to preserve a float32
   return std::isfinite(number) ? text.str() : "null";
 }
 
@@ -56,7 +56,7 @@ std::string Json(const std::optional<T>& value) {
   return value ? Json(*value) : "null";
 }
 
-// An object with the names of `keras-bahdanau translate --json`.
+// Writes an object with the names in `keras-bahdanau translate --json`.
 inline std::string Json(const Hypothesis& one) {
   return "{\"text\": " + Json(one.text) + ", \"score\": " + Json(one.score) +
          ", \"confidence\": " + Json(one.confidence) + ", \"finished\": " + Json(one.finished) +
@@ -66,7 +66,7 @@ inline std::string Json(const Hypothesis& one) {
          ", \"token_words\": " + Json(one.token_words) + '}';
 }
 
-// The texts of an input, a line each, or one line of JSON.
+// Returns the texts for an input, one per line, or one line of JSON.
 inline std::string Lines(const Options& options, size_t number,
                          const std::vector<Hypothesis>& found) {
   if (options.json) return "{\"hypotheses\": " + Json(found) + "}\n";
@@ -82,11 +82,12 @@ inline std::string Lines(const Options& options, size_t number,
   return lines.str();
 }
 
-// Prints them; throws InputError if the output takes no more.
+// Prints the lines. Throws InputError if the output fails.
 inline void Print(const Options& options, size_t number, const std::vector<Hypothesis>& found) {
   if (std::cout << Lines(options, number, found) << std::flush) return;
   throw InputError("Standard output must accept all lines. Received: an error at input " +
-                   std::to_string(number + 1) + ". Free some space, or redirect it to another file.");
+                   std::to_string(number + 1) +
+                   ". Free some space, or redirect it to another file.");
 }
 
 }  // namespace on_device

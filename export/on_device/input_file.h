@@ -1,4 +1,4 @@
-// A file of the input: its bytes, or an error of one line.
+// Reads an input file: returns its bytes, or throws a one-line error.
 
 #ifndef KERAS_BAHDANAU_INPUT_FILE_H_
 #define KERAS_BAHDANAU_INPUT_FILE_H_
@@ -15,13 +15,13 @@
 
 namespace on_device {
 
-// The command line, the model or an input is wrong.
+// Error for a wrong command line, model or input.
 class InputError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// A text as an error shows it.
+// Quotes a text for an error.
 inline std::string Quoted(std::string_view text) {
   const char quote = text.find('\'') != text.npos && text.find('"') == text.npos ? '"' : '\'';
   std::string quoted(1, quote);
@@ -39,7 +39,7 @@ inline std::string Quoted(std::string_view text) {
   return quoted + quote;
 }
 
-// A number as an error shows it: 16,000.
+// Formats a number for an error: 16,000.
 inline std::string Grouped(unsigned long long number) {
   const std::string digits = std::to_string(number);
   std::string grouped;
@@ -50,7 +50,7 @@ inline std::string Grouped(unsigned long long number) {
   return grouped;
 }
 
-// The bytes of a file, or one more than the limit of a larger one.
+// Returns the bytes of a file, or one byte more than the limit if it is larger.
 inline std::string ReadFile(const std::string& path, size_t limit) {
   constexpr size_t kChunk = 1 << 20;
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),

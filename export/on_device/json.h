@@ -1,5 +1,5 @@
-// JSON (RFC 8259) to values, strictly but for NaN and Infinity, which Python's module writes; and
-// texts to JSON.
+// Parses JSON (RFC 8259), strictly except for NaN and Infinity, which Python's json writes, and
+// writes strings as JSON.
 
 #ifndef KERAS_BAHDANAU_JSON_H_
 #define KERAS_BAHDANAU_JSON_H_
@@ -27,20 +27,20 @@ class Value;
 using Array = std::vector<Value>;
 using Object = std::map<std::string, Value, std::less<>>;
 
-// null, true or false, an integer, another number, a string, an array or an object.
+// A JSON value: null, a bool, an integer, another number, a string, an array or an object.
 class Value {
  public:
   Value() = default;
   template <typename T>
   explicit Value(T value) : value_(std::move(value)) {}
 
-  // The value if it is of that type, or else a null pointer.
+  // Returns the value if it has this type, or else a null pointer.
   template <typename T>
   const T* As() const {
     return std::get_if<T>(&value_);
   }
 
-  // The member of that name, or null if this is no object or has none.
+  // Returns the member with this name, or null if this is not an object or lacks it.
   const Value& operator[](std::string_view name) const {
     static const Value null;
     const auto* object = As<Object>();
@@ -56,7 +56,7 @@ class Parser {
  public:
   explicit Parser(std::string_view text) : rest_(text) {}
 
-  // The value of the whole text; throws std::invalid_argument if it has none.
+  // Parses a whole text. Throws std::invalid_argument if it is not valid JSON.
   Value Parse() {
     Require(utf8::FirstBadByte(rest_) == rest_.size());
     Value value = ParseValue(0);
@@ -70,7 +70,7 @@ class Parser {
   static constexpr char kDigits[] = "0123456789";
 
   static void Require(bool condition) {
-    if (!condition) throw std::invalid_argument("it is no JSON");
+    if (!condition) throw std::invalid_argument("it is not valid JSON");
   }
 
   void SkipSpace() {
@@ -151,7 +151,7 @@ class Parser {
     return text;
   }
 
-  // A code point after "\u", of which those above U+FFFF take two escapes.
+  // Reads a code point after "\u". Code points above U+FFFF consist of two escapes.
   uint32_t ParseUtf16() {
     const uint32_t high = ParseHex();
     if (high >> 10 != 0xd800 >> 10 || !rest_.starts_with("\\u")) return high;
@@ -203,7 +203,7 @@ class Parser {
 
 inline Value Parse(std::string_view text) { return Parser(text).Parse(); }
 
-// A text of UTF-8 as a string of JSON.
+// Writes a UTF-8 text as a JSON string.
 inline std::string Quoted(std::string_view text) {
   constexpr std::string_view kShort = "\"\\\b\f\n\r\t", kLetters = "\"\\bfnrt";
   std::string quoted = "\"";

@@ -1,7 +1,8 @@
-// LiteRT's C API, as far as litert_runner.h needs it: plain C11, for languages that read C headers.
+// The part of LiteRT's C API that litert_runner.h needs, in plain C11 for all languages that can
+// use C headers.
 //
-// The library, libLiteRt.so of the Python package ai-edge-litert, comes without a header. These
-// declarations are those of LiteRT 2.3.
+// The library libLiteRt.so in the Python package ai-edge-litert comes without headers. These
+// declarations match LiteRT 2.3.
 
 #ifndef KERAS_BAHDANAU_LITERT_H_
 #define KERAS_BAHDANAU_LITERT_H_
@@ -47,7 +48,7 @@ typedef struct {
   int tag;
   struct {
     int type;
-    int64_t integer;  // of a union in LiteRT
+    int64_t integer;  // in LiteRT, a member of a union
   } value;
 } LiteRtEnvOption;
 
@@ -63,9 +64,9 @@ typedef struct {
   LiteRtLayout layout;
 } LiteRtRankedTensorType;
 
-// A compiler that lays them out in another way than the library's would give it other numbers.
+// The layout must be the same as in the library, or it would read wrong values.
 static_assert(sizeof(LiteRtEnvOption) == 24, "LiteRtEnvOption must have 24 bytes");
-#ifndef _MSC_VER  // which has no place for a bool after seven bits
+#ifndef _MSC_VER  // it can't store a bool after seven bits
 static_assert(sizeof(LiteRtRankedTensorType) == 72, "LiteRtRankedTensorType must have 72 bytes");
 #endif
 
@@ -73,7 +74,7 @@ LiteRtStatus LiteRtCreateEnvironment(int count, const LiteRtEnvOption* options,
                                      LiteRtEnvironment* environment);
 void LiteRtDestroyEnvironment(LiteRtEnvironment environment);
 
-// The bytes must stay where they are as long as the model is in use.
+// The bytes must remain valid and in place as long as the model is in use.
 LiteRtStatus LiteRtCreateModelFromBuffer(LiteRtEnvironment environment, const void* bytes,
                                          size_t size, LiteRtModel* model);
 void LiteRtDestroyModel(LiteRtModel model);
@@ -111,7 +112,7 @@ LiteRtStatus LiteRtGetCompiledModelOutputBufferRequirements(
 LiteRtStatus LiteRtCompiledModelResizeInputTensor(LiteRtCompiledModel compiled, size_t signature,
                                                   size_t index, const int* dimensions,
                                                   size_t rank);
-// Those of the last run; with `update`, those that follow from the sizes of the inputs by now.
+// Layouts of the last run or, with `update`, for the current sizes of the inputs.
 LiteRtStatus LiteRtGetCompiledModelOutputTensorLayouts(LiteRtCompiledModel compiled,
                                                        size_t signature, size_t count,
                                                        LiteRtLayout* layouts, bool update);

@@ -1,4 +1,4 @@
-// A signature of a .tflite model at work, by LiteRT's C API. Handles own what they stand for.
+// Runs a signature of a .tflite model with LiteRT's C API. Handles own their objects.
 
 #ifndef KERAS_BAHDANAU_LITERT_RUNNER_H_
 #define KERAS_BAHDANAU_LITERT_RUNNER_H_
@@ -19,7 +19,7 @@
 
 namespace litert {
 
-// A function of the library has failed, or the model has another tensor.
+// Error: a function of the library failed, or the model has an unexpected tensor.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -29,7 +29,7 @@ inline void Check(LiteRtStatus status) {
   if (status != kLiteRtStatusOk) throw Error("LiteRT gives status " + std::to_string(status));
 }
 
-// The result of a function of the library, which writes it to its last argument.
+// Returns the result of a library function that writes it to its last argument.
 template <typename Result, typename Function, typename... Arguments>
 Result Get(Function function, Arguments... arguments) {
   Result result{};
@@ -45,11 +45,11 @@ struct Destroy {
   }
 };
 
-// A handle that destroys its object.
+// A handle that owns and destroys an object.
 template <typename Handle, auto destroy>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroy<destroy>>;
 
-// An input or output, in memory of the library's.
+// An input or output, in memory that the library owns.
 class Tensor {
  public:
   Tensor(LiteRtEnvironment environment, LiteRtTensor tensor,
@@ -68,7 +68,7 @@ class Tensor {
 
   LiteRtTensorBuffer buffer() const { return buffer_.get(); }
 
-  // Sets the first elements to some values, and all others to 0.
+  // Sets the first elements to the given values, and all others to 0.
   template <typename T>
   void Write(const std::vector<T>& values) const {
     CheckType<T>();
@@ -99,7 +99,7 @@ class Tensor {
                          : std::is_same_v<T, int32_t> ? kLiteRtElementTypeInt32
                                                       : kLiteRtElementTypeUInt8;
     static_assert(type != kLiteRtElementTypeUInt8 || std::is_same_v<T, uint8_t>);
-    if (type_.element_type != type) throw Error("a tensor of the model holds other numbers");
+    if (type_.element_type != type) throw Error("a tensor of the model has an unexpected type");
   }
 
   template <typename T>
@@ -111,14 +111,14 @@ class Tensor {
 
   LiteRtRankedTensorType type_;
   Owned<LiteRtTensorBuffer, LiteRtDestroyTensorBuffer> buffer_;
-  size_t size_ = 1;  // elements
+  size_t size_ = 1;  // number of elements
 };
 
 // A model, compiled for one of its signatures.
 class Signature {
  public:
-  // Takes the first of some signatures that the model has. Its bytes, and all that lies after
-  // them, must outlive this.
+  // Uses the first of the given signatures that the model has. The bytes of the model, and all
+  // bytes after it, must outlive this object.
   Signature(std::string_view model, const std::vector<std::string>& keys, int threads)
       : environment_(Get<LiteRtEnvironment>(LiteRtCreateEnvironment, 2, kEnvironmentOptions)),
         model_(Get<LiteRtModel>(LiteRtCreateModelFromBuffer, environment_.get(), model.data(),
@@ -148,7 +148,7 @@ class Signature {
     return Get<LiteRtTensor>(LiteRtGetSignatureOutputTensorByIndex, signature_, index);
   }
 
-  // What memory of an input or an output must be.
+  // Returns the requirements for the memory of an input or output.
   LiteRtTensorBufferRequirements InputRequirements(size_t index) const {
     return Get<LiteRtTensorBufferRequirements>(LiteRtGetCompiledModelInputBufferRequirements,
                                                compiled_.get(), index_, index);
@@ -158,7 +158,7 @@ class Signature {
                                                compiled_.get(), index_, index);
   }
 
-  // The status of a run from inputs to outputs, in the order of the signature.
+  // Runs the model on inputs and outputs in the order of the signature, and returns the status.
   LiteRtStatus Run(std::vector<LiteRtTensorBuffer> inputs,
                    std::vector<LiteRtTensorBuffer> outputs) const {
     return LiteRtRunCompiledModel(compiled_.get(), index_, inputs.size(), inputs.data(),
@@ -183,7 +183,7 @@ class Signature {
   }
 
   LiteRtCompiledModel Compile(int threads) const {
-    std::string settings = "num_threads = " + std::to_string(threads);  // of the CPU
+    std::string settings = "num_threads = " + std::to_string(threads);  // for the CPU
     const Owned<LiteRtOptions, LiteRtDestroyOptions> options(
         Get<LiteRtOptions>(LiteRtCreateOptions));
     Check(LiteRtSetOptionsHardwareAccelerators(options.get(), kLiteRtHwAcceleratorCpu));
@@ -201,7 +201,7 @@ class Signature {
   Owned<LiteRtCompiledModel, LiteRtDestroyCompiledModel> compiled_;
 };
 
-// One signature of a model: write the inputs, run, read the outputs; one thread at a time.
+// A signature of a model: write the inputs, run, read the outputs. For one thread at a time.
 class Runner {
  public:
   // See `Signature`.
@@ -219,7 +219,7 @@ class Runner {
     }
   }
 
-  // Tensors of the signature, or a null pointer for another name.
+  // Returns a tensor of the signature, or a null pointer if there is none with this name.
   const Tensor* FindInput(std::string_view name) const { return Find(inputs_, name); }
   const Tensor* FindOutput(std::string_view name) const { return Find(outputs_, name); }
 

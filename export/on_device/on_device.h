@@ -1,4 +1,4 @@
-// An exported .tflite file at work: the inputs of a signature in, text out.
+// Runs an exported .tflite file: maps the inputs of a signature to text.
 
 #ifndef KERAS_BAHDANAU_ON_DEVICE_H_
 #define KERAS_BAHDANAU_ON_DEVICE_H_
@@ -23,9 +23,9 @@ namespace on_device {
 
 constexpr int kPad = 0, kUnknown = 1, kStart = 2, kEnd = 3;
 
-// One file, loaded. Throws InputError if it is not as it was exported.
+// A loaded file. Throws InputError if it has changed since its export.
 //
-// Threads that share one hold `Turn()` from the first `Write` to the end of `Decode`.
+// Threads that share an object must hold `Turn()` from the first `Write` to the end of `Decode`.
 class Pipeline {
  public:
   explicit Pipeline(const Options& options)
@@ -39,16 +39,16 @@ class Pipeline {
 
   const json::Value& card() const { return file_.card(); }
 
-  // Positions that a source may have.
+  // Maximum number of source positions.
   size_t longest() const { return Longest(card()); }
 
-  // True if unknown tokens of a text copy characters of the source.
+  // True if unknown tokens copy characters of the source.
   bool copies() const {
     const auto* setting = card()["search"]["replace_unknown"].As<bool>();
     return setting != nullptr && *setting;
   }
 
-  // The SentencePiece model of a side, "source" or "target".
+  // Returns the SentencePiece model for a side, "source" or "target".
   std::unique_ptr<sentencepiece::SentencePieceProcessor> Vocabulary(const std::string& side) const {
     const auto* name = card()["vocabularies"][side].As<std::string>();
     if (name == nullptr) {
@@ -65,7 +65,7 @@ class Pipeline {
     return processor;
   }
 
-  // A lock that only one thread has at a time.
+  // Returns a lock that only one thread can hold at a time.
   [[nodiscard]] std::unique_lock<std::mutex> Turn() { return std::unique_lock(turn_); }
 
   // Sets an input, padded with 0.
@@ -74,12 +74,12 @@ class Pipeline {
     runner_.Input(input).Write(values);
   }
 
-  // The best text for the inputs.
+  // Returns the best text for the inputs.
   std::string Decode() { return DecodeNbest().front().text; }
 
-  // The best few texts for the inputs, best first: as many as the options say, if there are.
+  // Returns the best few texts for the inputs, best first: at most the number in the options.
   //
-  // Unknown tokens copy `surfaces`.
+  // Unknown tokens copy from `surfaces`.
   std::vector<Hypothesis> DecodeNbest(const Surfaces& surfaces = {}) {
     runner_.Run();
     const bool lists = runner_.FindOutput("lengths") != nullptr;
@@ -101,7 +101,7 @@ class Pipeline {
     const size_t time = ids.size() / Most();
     std::vector<Hypothesis> found;
     for (size_t row = 0; row < Most() && found.size() < nbest_; ++row) {
-      if (row > 0 && lengths.at(row) < 1) continue;  // there are fewer hypotheses
+      if (row > 0 && lengths.at(row) < 1) continue;  // an empty entry: there are fewer hypotheses
       const size_t length = std::clamp<int64_t>(lengths.at(row), 0, time);
       const size_t first = row * time;
       const std::vector<int32_t> tokens = Part(ids, first, length);
@@ -116,7 +116,7 @@ class Pipeline {
   }
 
  private:
-  // The numbers of an output, if the file has it.
+  // Returns the values of an output, if the file has it.
   template <typename T>
   std::optional<std::vector<T>> Optional(const std::string& name) const {
     const litert::Tensor* output = runner_.FindOutput(name);
@@ -135,7 +135,7 @@ class Pipeline {
     return all ? std::optional(Part(*all, first, length)) : std::nullopt;
   }
 
-  // Rows of a flat matrix of so many columns. Those after the source's last position are 0.
+  // Returns rows of a flat matrix. Columns after the last source position are 0.
   static std::vector<std::vector<float>> Rows(const std::vector<float>& matrix, size_t columns,
                                               size_t first, size_t length) {
     std::vector<std::vector<float>> rows;
@@ -145,14 +145,14 @@ class Pipeline {
     return rows;
   }
 
-  // The main signature, or one for several texts or a prefix if the file has any such.
+  // Opens the main signature, or one for several texts or a prefix if the file has it.
   static litert::Runner Load(const TfliteFile& file, const Options& options) {
     const std::string verb = *file.card()["verb"].As<std::string>();
     std::vector<std::string> signatures = {verb + (options.greedy ? "_greedy" : "")};
     if (!options.prefix.empty()) {
       signatures = {verb + "_prefix", verb + "_nbest", verb};
     } else if (options.nbest.value_or(1) > 1) {
-      signatures = {verb + "_nbest", verb + "_prefix", verb};  // by a prefix of no tokens
+      signatures = {verb + "_nbest", verb + "_prefix", verb};  // with an empty prefix
     }
     try {
       return {file.content(), signatures, options.threads};
@@ -163,7 +163,7 @@ class Pipeline {
     }
   }
 
-  // Texts that the signature gives: K, the beam width of the file's search, or 1.
+  // Maximum number of texts: K, the beam width of the file's search, or 1.
   size_t Most() const {
     const litert::Tensor* lengths = runner_.FindOutput("lengths");
     return lengths == nullptr ? 1 : lengths->size();
@@ -177,7 +177,7 @@ class Pipeline {
                      "wider beam.");
   }
 
-  // Sets the prefix of all texts, which stays from run to run.
+  // Sets the prefix of all texts, for all runs.
   void WritePrefix(const std::string& prefix) {
     if (runner_.FindInput("prefix") == nullptr) {
       throw InputError("A file must have a signature for texts with a prefix. Received: path=" +
@@ -198,11 +198,11 @@ class Pipeline {
     Write("prefix_length", std::vector<int32_t>{static_cast<int32_t>(ids.size())});
   }
 
-  // The text of some tokens; unknown ones copy the surfaces at some positions, if there are any.
+  // Converts tokens to text. Unknown tokens copy the surfaces at the given positions, if any.
   std::string Text(const std::vector<int>& tokens, const std::vector<int32_t>& copied,
                    const Surfaces& surfaces) const {
     std::vector<int> ids;
-    std::string pieces;  // with copies in the place of unknown ones
+    std::string pieces;  // with copies instead of unknown pieces
     for (size_t place = 0; place < tokens.size(); ++place) {
       const int id = tokens[place];
       if (id == kPad || id == kStart || id == kEnd) continue;
@@ -221,7 +221,7 @@ class Pipeline {
     return text;
   }
 
-  // The piece of each id, of which `Text` has found all in the vocabulary.
+  // Returns the piece for each id; `Text` has checked that the ids are in the vocabulary.
   std::vector<std::string> Pieces(const std::vector<int>& ids) const {
     std::vector<std::string> pieces;
     for (const int id : ids) pieces.push_back(id == kPad ? "" : target_->IdToPiece(id));

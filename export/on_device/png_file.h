@@ -1,4 +1,4 @@
-// A PNG file in memory to pixels, by libpng: strictly, since a broken file may not be read.
+// Decodes a PNG file in memory with libpng, strictly: broken files are rejected.
 
 #ifndef KERAS_BAHDANAU_PNG_FILE_H_
 #define KERAS_BAHDANAU_PNG_FILE_H_
@@ -15,9 +15,9 @@
 
 namespace on_device {
 
-// Reads first the header and then, if that is to the caller's liking, the pixels.
+// Reads the header and then, if the caller accepts it, the pixels.
 //
-// libpng leaves a function by longjmp after an error, so those that call it hold no objects.
+// After an error, libpng leaves a function by longjmp, so functions that call it hold no objects.
 class PngFile {
  public:
   explicit PngFile(std::string_view content) : rest_(content), orientation_(Orientation(content)) {
@@ -28,19 +28,19 @@ class PngFile {
   PngFile(const PngFile&) = delete;
   PngFile& operator=(const PngFile&) = delete;
 
-  // Both return false after an error.
+  // Both functions return false after an error.
   bool ReadHeader() {
     if (info_ == nullptr || setjmp(png_jmpbuf(png_))) return false;
     png_set_read_fn(png_, this, Read);
     png_set_crc_action(png_, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
-    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // no texts, no time
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // ignore text and time
     png_read_info(png_, info_);
     return true;
   }
 
   bool ReadPixels() {
     if (setjmp(png_jmpbuf(png_))) return false;
-    png_set_expand(png_);  // a palette, less than 8 bits, and a transparent colour, to alpha
+    png_set_expand(png_);  // palette, fewer than 8 bits and transparent color to RGBA
     png_set_strip_16(png_);
     png_set_gray_to_rgb(png_);
     png_set_add_alpha(png_, 0xff, PNG_FILLER_AFTER);
@@ -55,7 +55,7 @@ class PngFile {
     return true;
   }
 
-  // Of the image as it was seen: its chunk eXIf may say that it is stored on its side.
+  // Size of the upright image: its eXIf chunk may say that it is stored rotated.
   size_t width() const { return is_turned() ? stored_height() : stored_width(); }
   size_t height() const { return is_turned() ? stored_width() : stored_height(); }
 
@@ -71,7 +71,7 @@ class PngFile {
 
   static void Read(png_structp png, png_bytep bytes, size_t size) {
     std::string_view& rest = static_cast<PngFile*>(png_get_io_ptr(png))->rest_;
-    if (size > rest.size()) png_error(png, "it has no end");
+    if (size > rest.size()) png_error(png, "its end is missing");
     std::memcpy(bytes, rest.data(), size);
     rest.remove_prefix(size);
   }
@@ -80,7 +80,7 @@ class PngFile {
   size_t stored_height() const { return png_get_image_height(png_, info_); }
   bool is_turned() const { return orientation_ >= 5; }
 
-  // EXIF orientation by the chunk eXIf; 1, upright, if unknown.
+  // Returns the EXIF orientation in the eXIf chunk; 1 (upright) if unknown.
   static int Orientation(std::string_view content) {
     using std::string_view_literals::operator""sv;
     const size_t begin = content.find("eXIf");
@@ -95,7 +95,7 @@ class PngFile {
     return camera[number] >= 1 && camera[number] <= 8 ? camera[number] : 1;
   }
 
-  // Turns and mirrors the pixels.
+  // Rotates and mirrors the pixels.
   void SetUpright() {
     const std::vector<uint8_t> stored = pixels_;
     const auto one_of = [this](std::string_view orientations) {

@@ -1,12 +1,12 @@
-// A PNG file in memory to pixels, by Node's zlib: strictly, since a broken file may not be read.
+// Decodes a PNG file in memory with Node's zlib, strictly: broken files are rejected.
 
 import { inflateSync } from "node:zlib";
 
 const SIGNATURE = [137, 80, 78, 71, 13, 10, 26, 10];
-const GREY = 0, RGB = 2, PALETTE = 3, GREY_ALPHA = 4, RGBA = 6;  // kinds of colour
-const NUMBERS = { [GREY]: 1, [RGB]: 3, [PALETTE]: 1, [GREY_ALPHA]: 2, [RGBA]: 4 };  // of a pixel
+const GREY = 0, RGB = 2, PALETTE = 3, GREY_ALPHA = 4, RGBA = 6;  // color types
+const NUMBERS = { [GREY]: 1, [RGB]: 3, [PALETTE]: 1, [GREY_ALPHA]: 2, [RGBA]: 4 };  // numbers per pixel
 const DEPTHS = { [GREY]: [1, 2, 4, 8, 16], [RGB]: [8, 16], [PALETTE]: [1, 2, 4, 8], [GREY_ALPHA]: [8, 16], [RGBA]: [8, 16] };
-// first column and row of each pass over an interlaced image, and the steps between its pixels
+// for each pass over an interlaced image: first column and row, and the steps between its pixels
 const PASSES = [[0, 0, 8, 8], [4, 0, 8, 8], [0, 4, 4, 8], [2, 0, 4, 4], [0, 2, 2, 4], [1, 0, 2, 2], [0, 1, 1, 2]];
 const CHECKS = Uint32Array.from({ length: 256 }, (_, number) => {
   let found = number;
@@ -14,7 +14,7 @@ const CHECKS = Uint32Array.from({ length: 256 }, (_, number) => {
   return found;
 });
 
-/** Reads the header and the other chunks first and then, if they are to the caller's liking, the pixels. */
+/** Reads the header and the other chunks and then, if the caller accepts them, the pixels. */
 export class PngFile {
   /** Throws an Error if a chunk is missing or damaged; `content` is a Buffer. */
   constructor(content) {
@@ -34,7 +34,7 @@ export class PngFile {
     this.packed = Buffer.concat(of("IDAT"));
   }
 
-  /** Transparency by its chunk: of each colour of a palette, or the numbers of the one that is clear; null for none. */
+  /** Read the chunk for transparency: alpha of each palette color, or the transparent color; null if there is none. */
   alphasOf(body) {
     if (!body || this.hasAlpha) return null;
     if (this.colour === PALETTE) return body;
@@ -47,7 +47,7 @@ export class PngFile {
     return this.colour === GREY_ALPHA || this.colour === RGBA;
   }
 
-  /** {data, width, height, channels}: 1 for grey, 3 for colours, 4 with alpha; throws an Error if a row is missing. */
+  /** Return {data, width, height, channels}: 1 for gray, 3 for color, 4 with alpha. Throws an Error for missing rows. */
   image() {
     const channels = this.hasAlpha || this.alphas ? 4 : this.colour === GREY ? 1 : 3;
     const data = new Uint8Array(this.width * this.height * channels);
@@ -58,7 +58,7 @@ export class PngFile {
     const bits = this.depth * NUMBERS[this.colour];
     const size = passes.reduce((sum, { wide, high }) => sum + high * (1 + Math.ceil(wide * bits / 8)), 0);
     const rows = inflateSync(this.packed, { maxOutputLength: size + 1 });
-    if (rows.length !== size) throw new Error("it has another number of pixels than it says");
+    if (rows.length !== size) throw new Error("its number of pixels does not match its header");
     let place = 0;
     for (const { x, y, right, down, wide, high } of passes) {
       let before = new Uint8Array(Math.ceil(wide * bits / 8));
@@ -66,7 +66,7 @@ export class PngFile {
         const line = unfiltered(rows[place], rows.subarray(place + 1, place + 1 + before.length), before, Math.ceil(bits / 8));
         place += 1 + line.length;
         for (let column = 0; column < wide; ++column) {
-          const pixel = this.pixelOf(line, column);  // [red, green, blue, alpha], of which grey needs one
+          const pixel = this.pixelOf(line, column);  // [red, green, blue, alpha]; gray uses only the first
           const at = ((y + row * down) * this.width + x + column * right) * channels;
           for (let c = 0; c < channels; ++c) data[at + c] = pixel[c];
         }
@@ -76,14 +76,14 @@ export class PngFile {
     return upright({ data, width: this.width, height: this.height, channels }, this.orientation);
   }
 
-  /** [red, green, blue, alpha] of a column of a line, 8 bits each. */
+  /** Return [red, green, blue, alpha] of a pixel in a line, 8 bits each. */
   pixelOf(line, column) {
     const count = NUMBERS[this.colour];
     const numbers = [];
     for (let c = 0; c < count; ++c) numbers.push(this.numberAt(line, column * count + c));
     if (this.colour === PALETTE) {
       const [number] = numbers;
-      if (3 * number + 3 > this.palette.length) throw new Error("it has a colour that its palette lacks");
+      if (3 * number + 3 > this.palette.length) throw new Error("its palette lacks a color");
       return [...this.palette.subarray(3 * number, 3 * number + 3), this.alphas?.[number] ?? 255];
     }
     const clear = this.alphas?.every((number, c) => number === numbers[c]);
@@ -92,7 +92,7 @@ export class PngFile {
     return bytes.length === 2 ? [bytes[0], bytes[0], bytes[0], bytes[1]] : bytes;
   }
 
-  /** A number of a line, of 1 to 16 bits. */
+  /** Return a number of 1 to 16 bits in a line. */
   numberAt(line, index) {
     if (this.depth === 16) return line[2 * index] << 8 | line[2 * index + 1];
     if (this.depth === 8) return line[index];
@@ -101,7 +101,7 @@ export class PngFile {
   }
 }
 
-/** EXIF orientation by the body of a chunk eXIf; 1, upright, if unknown. */
+/** Return the EXIF orientation in the body of an eXIf chunk; 1 (upright) if unknown. */
 function orientationOf(body) {
   const order = body?.toString("latin1", 0, 2);
   const [tag, place] = { II: ["1201030001000000", 8], MM: ["0112000300000001", 9] }[order] ?? [];
@@ -110,7 +110,7 @@ function orientationOf(body) {
   return number >= 1 && number <= 8 ? number : 1;
 }
 
-/** The same image as it was seen: turned and mirrored. */
+/** Rotate and mirror an image so that it is upright. */
 function upright(image, orientation) {
   if (orientation === 1) return image;
   const { data, width, height, channels } = image;
@@ -128,9 +128,9 @@ function upright(image, orientation) {
   return { data: found, width: wide, height: high, channels };
 }
 
-/** Yields {name, body} of each chunk up to the last. */
+/** Yield {name, body} for each chunk up to the last. */
 function* chunksOf(content) {
-  if (!SIGNATURE.every((byte, place) => content[place] === byte)) throw new Error("it has another beginning");
+  if (!SIGNATURE.every((byte, place) => content[place] === byte)) throw new Error("its first bytes are not those of a PNG file");
   for (let place = 8; place + 12 <= content.length;) {
     const size = content.readUInt32BE(place);
     const end = place + 8 + size;
@@ -143,10 +143,10 @@ function* chunksOf(content) {
     if (name === "IEND") return;
     place = end + 4;
   }
-  throw new Error("it has no end");
+  throw new Error("its end is missing");
 }
 
-/** A row of bytes without its filter, which says them by their neighbours at the left and above. */
+/** Undo the filter of a row, which encodes bytes relative to their neighbors on the left and above. */
 function unfiltered(filter, row, before, size) {
   const line = new Uint8Array(row.length);
   for (let place = 0; place < row.length; ++place) {

@@ -23,14 +23,14 @@ struct Options {
   std::string model;
   std::vector<std::string> inputs;
   bool greedy = false;
-  std::optional<int> nbest;  // as many texts of each input, in the form of a list
-  std::string prefix;        // that each text begins with
+  std::optional<int> nbest;  // number of texts for each input, printed as a list
+  std::string prefix;        // the beginning of each text
   int threads = 1;
-  bool json = false;  // a line of JSON for each input
+  bool json = false;  // print a line of JSON for each input
   bool help = false;
 };
 
-// Throws InputError if any of a text is no UTF-8.
+// Throws InputError if a text is not valid UTF-8.
 inline void CheckUtf8(std::string_view text, const std::string& name) {
   const size_t place = utf8::FirstBadByte(text);
   if (place == text.size()) return;
@@ -40,7 +40,7 @@ inline void CheckUtf8(std::string_view text, const std::string& name) {
                    " where UTF-8 allows none. Convert it, with iconv for example.");
 }
 
-// The beginning of a text of UTF-8, for an error.
+// Returns the beginning of a UTF-8 text, for an error.
 inline std::string_view Shortened(std::string_view text) {
   return utf8::FirstCharacters(text, 80);
 }
@@ -52,12 +52,13 @@ inline int ParseNumber(const std::string& option, std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), last, number);
   if (error != std::errc() || end != last || number < 1 || number > kMost) {
     throw InputError(option + " must be an integer from 1 to " + Grouped(kMost) + ". Received: " +
-                     Quoted(text.substr(0, 80)) + ". Give another one.");
+                     Quoted(text.substr(0, 80)) + ". Use another number.");
   }
   return number;
 }
 
-// The value of an option, `--option VALUE` or `--option=VALUE`, if `place` is at it; moves there.
+// Returns the value of an option, `--option VALUE` or `--option=VALUE`, if `place` is at it, and
+// advances `place`.
 inline std::optional<std::string> ValueOf(const std::string& option,
                                           const std::vector<std::string>& arguments,
                                           size_t& place) {
@@ -67,12 +68,12 @@ inline std::optional<std::string> ValueOf(const std::string& option,
   return std::nullopt;
 }
 
-// Throws InputError if some options do not go together.
+// Throws InputError if options can't be combined.
 inline void CheckOptions(const Options& options) {
   CheckUtf8(options.prefix, "--prefix");
   if (options.greedy && (options.nbest || !options.prefix.empty())) {
     throw InputError("--nbest and --prefix need the search, which --greedy leaves out. Received: "
-                     "--greedy beside them. Leave it out.");
+                     "--greedy with them. Leave it out.");
   }
 }
 
@@ -112,13 +113,13 @@ inline Options ParseOptions(const std::vector<std::string>& arguments) {
   return options;
 }
 
-// The lines of a stream, each with its end; the first one without a byte order mark.
+// Reads the lines of a stream, with line endings and without a byte order mark.
 class LineReader {
  public:
   // Throws InputError for lines of more than `most` bytes.
   LineReader(std::istream& input, size_t most) : input_(input), most_(most) {}
 
-  // The next line, or nothing at the end of the input.
+  // Returns the next line, or nothing at the end of the input.
   std::optional<std::string> Next() {
     ++number_;
     std::string line;
@@ -135,12 +136,12 @@ class LineReader {
                        name() + ", which has more. Split it.");
     }
     if (line.empty()) return std::nullopt;
-    constexpr std::string_view kMark = "\xef\xbb\xbf";  // some programs begin a file with
+    constexpr std::string_view kMark = "\xef\xbb\xbf";  // byte order mark, from some programs
     if (number_ == 1 && line.starts_with(kMark)) line.erase(0, kMark.size());
     return line;
   }
 
-  // The name of the last line, for an error.
+  // Returns the name of the last line, for an error.
   std::string name() const { return "line " + std::to_string(number_); }
 
  private:
@@ -148,7 +149,7 @@ class LineReader {
   size_t most_, number_ = 0;
 };
 
-// An error in one line.
+// Prints an error on one line.
 inline void Complain(const std::exception& error) {
   std::istringstream words(error.what());
   std::string line = "error:";

@@ -1,4 +1,4 @@
-// Reads images or transcribes recordings with one .tflite file: a file in, a line out.
+// Reads images or transcribes recordings with one .tflite file: prints a line for each file.
 
 #include <cstddef>
 #include <cstdint>

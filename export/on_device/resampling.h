@@ -1,4 +1,4 @@
-// Sound of any rate at 16 kHz, band-limited as in training: its spectrum is cut, or padded with 0.
+// Resamples sound to 16 kHz, band-limited as in training: cuts off the spectrum, or pads it with 0.
 
 #ifndef KERAS_BAHDANAU_RESAMPLING_H_
 #define KERAS_BAHDANAU_RESAMPLING_H_
@@ -15,15 +15,15 @@
 
 namespace on_device {
 
-constexpr uint64_t kRate = 16'000;  // samples a second
-constexpr float kLoudest = 1e3f;    // of a sample, where full scale is 1
+constexpr uint64_t kRate = 16'000;  // samples per second
+constexpr float kLoudest = 1e3f;    // largest magnitude of a sample, where full scale is 1
 using Spectrum = std::vector<std::complex<double>>;
 
-// The Fourier transform of a power of two of numbers, in their place (Cooley and Tukey 1965).
+// Computes the Fourier transform in place; the size is a power of two (Cooley and Tukey 1965).
 inline void TransformPowerOfTwo(Spectrum& values) {
   const size_t length = values.size();
   for (size_t k = 1, mirrored = 0; k < length; ++k) {
-    size_t bit = length >> 1;  // bits of `mirrored` are those of k, from the other end
+    size_t bit = length >> 1;  // `mirrored` has the bits of k in reverse order
     for (; mirrored & bit; bit >>= 1) mirrored ^= bit;
     mirrored ^= bit;
     if (k < mirrored) std::swap(values[k], values[mirrored]);
@@ -43,7 +43,7 @@ inline void TransformPowerOfTwo(Spectrum& values) {
   }
 }
 
-// The discrete Fourier transform of so many numbers, 0 after those given (Bluestein 1970).
+// Computes the discrete Fourier transform of any size, with padding by 0 (Bluestein 1970).
 inline Spectrum Transformed(const Spectrum& given, size_t size) {
   Spectrum chirp(size);  // exp(-i pi k^2 / size)
   for (uint64_t k = 0; k < size; ++k) {
@@ -57,7 +57,7 @@ inline Spectrum Transformed(const Spectrum& given, size_t size) {
   for (size_t k = 0; k < size; ++k) other[k] = other[(length - k) % length] = std::conj(chirp[k]);
   TransformPowerOfTwo(one);
   TransformPowerOfTwo(other);
-  // the inverse transform is that of the conjugates
+  // the inverse transform is the transform of the conjugates
   for (size_t k = 0; k < length; ++k) one[k] = std::conj(one[k] * other[k]);
   TransformPowerOfTwo(one);
   for (size_t k = 0; k < size; ++k) {
@@ -66,14 +66,14 @@ inline Spectrum Transformed(const Spectrum& given, size_t size) {
   return chirp;
 }
 
-// Samples of another rate at 16 kHz, ceil(samples * 16000 / rate) of them.
+// Resamples to 16 kHz: ceil(samples * 16000 / rate) samples.
 inline std::vector<float> Resampled(const std::vector<float>& samples, uint64_t rate) {
-  constexpr double kRollOff = 0.95;  // of the highest frequency, from where on the spectrum fades
+  constexpr double kRollOff = 0.95;  // relative to the highest frequency: where fading begins
   constexpr uint64_t kMargin = 50;   // a fiftieth of a second of silence
   const uint64_t count = samples.size();
   if (rate == kRate || count == 0) return samples;
   const uint64_t common = std::gcd(rate, kRate);
-  // both lengths are whole numbers if that at the old rate is a multiple of rate / common
+  // both lengths are integers if the length at the old rate is a multiple of rate / common
   const uint64_t multiple = ((count + rate / kMargin) * common + rate - 1) / rate;
   const uint64_t before = multiple * (rate / common), after = multiple * (kRate / common);
   const uint64_t kept = std::min(before, after);
@@ -83,7 +83,7 @@ inline std::vector<float> Resampled(const std::vector<float>& samples, uint64_t 
     const double share = 2 * static_cast<double>(bin) / kept;
     const double fading = std::clamp((share - kRollOff) / (1 - kRollOff), 0.0, 1.0);
     const double gain = (0.5 + 0.5 * std::cos(std::numbers::pi * fading)) / before;
-    // negative frequencies are the same; of the sum of both the real part counts
+    // negative frequencies are symmetric, and only the real part of the sum counts
     spectrum[bin] = std::conj(spectrum[bin]) * (bin == 0 ? gain : 2 * gain);
   }
   const Spectrum found = Transformed(spectrum, after);

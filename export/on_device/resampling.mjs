@@ -1,15 +1,15 @@
-// Sound of any rate at 16 kHz, band-limited as in training: its spectrum is cut, or padded with 0.
+// Resamples sound to 16 kHz, band-limited as in training: cuts off the spectrum, or pads it with 0.
 
 import { RATE } from "../../keras_bahdanau/exporters/browser/page/audio_source.mjs";
 
-const LOUDEST = 1e3;  // of a sample
-const ROLL_OFF = 0.95, MARGIN = 50;  // where the spectrum fades, and parts of a second of silence after
+const LOUDEST = 1e3;  // largest magnitude of a sample
+const ROLL_OFF = 0.95, MARGIN = 50;  // where the spectrum begins to fade; 1 / MARGIN s of silence follow
 
-/** Samples of another rate, a Float32Array, at 16 kHz: ceil(samples * 16000 / rate) of them. */
+/** Resample a Float32Array to 16 kHz: ceil(samples * 16000 / rate) samples. */
 export function resampled(values, rate) {
   if (rate === RATE || !values.length) return values;
   const common = commonDivisor(rate, RATE);
-  // both lengths are whole numbers if that at the old rate is a multiple of rate / common
+  // both lengths are integers if the length at the old rate is a multiple of rate / common
   const multiple = Math.ceil((values.length + Math.floor(rate / MARGIN)) * common / rate);
   const [before, after] = [multiple * rate / common, multiple * RATE / common];
   const { re, im } = transformed({ re: values, im: new Float64Array(values.length) }, before);
@@ -17,8 +17,8 @@ export function resampled(values, rate) {
   for (let bin = 0; bin <= kept / 2; ++bin) {
     const fading = Math.min(Math.max((2 * bin / kept - ROLL_OFF) / (1 - ROLL_OFF), 0), 1);
     const gain = (0.5 + 0.5 * Math.cos(Math.PI * fading)) / before;
-    re[bin] *= bin ? 2 * gain : gain;  // negative frequencies are the same
-    im[bin] *= bin ? -2 * gain : -gain;  // the inverse transform is that of the conjugates
+    re[bin] *= bin ? 2 * gain : gain;  // negative frequencies are symmetric
+    im[bin] *= bin ? -2 * gain : -gain;  // the inverse transform is the transform of the conjugates
   }
   const bins = Math.floor(kept / 2) + 1;
   const found = transformed({ re: re.subarray(0, bins), im: im.subarray(0, bins) }, after).re;
@@ -34,7 +34,7 @@ function complex(size) {
   return { re: new Float64Array(size), im: new Float64Array(size) };
 }
 
-/** The discrete Fourier transform of `size` numbers, 0 after those given, whatever the size (Bluestein 1970). */
+/** Compute the discrete Fourier transform of any size, with padding by 0 (Bluestein 1970). */
 function transformed(given, size) {
   const chirp = complex(size);  // exp(-i pi k^2 / size)
   for (let k = 0; k < size; ++k) {
@@ -56,7 +56,7 @@ function transformed(given, size) {
   const twiddles = twiddlesOf(length);
   transform(one, twiddles);
   transform(other, twiddles);
-  for (let k = 0; k < length; ++k) {  // the conjugate of the product, for the inverse
+  for (let k = 0; k < length; ++k) {  // conjugate of the product, for the inverse transform
     const [a, b, c, d] = [one.re[k], one.im[k], other.re[k], other.im[k]];
     [one.re[k], one.im[k]] = [(a * c - b * d) / length, -(a * d + b * c) / length];
   }
@@ -68,7 +68,7 @@ function transformed(given, size) {
   return chirp;
 }
 
-/** exp(-2 pi i k / length) for the lower half of k. */
+/** Return exp(-2 pi i k / length) for the lower half of k. */
 function twiddlesOf(length) {
   const found = complex(length / 2);
   for (let k = 0; k < length / 2; ++k) {
@@ -77,10 +77,10 @@ function twiddlesOf(length) {
   return found;
 }
 
-/** The Fourier transform of a power of two of numbers, in their place (Cooley and Tukey 1965). */
+/** Compute the Fourier transform in place; the size is a power of two (Cooley and Tukey 1965). */
 function transform({ re, im }, twiddles) {
   const length = re.length;
-  for (let k = 1, mirrored = 0; k < length; ++k) {  // bits of `mirrored` are those of k, from the other end
+  for (let k = 1, mirrored = 0; k < length; ++k) {  // `mirrored` has the bits of k in reverse order
     let bit = length >> 1;
     for (; mirrored & bit; bit >>= 1) mirrored ^= bit;
     mirrored ^= bit;

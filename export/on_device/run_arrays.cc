@@ -1,4 +1,4 @@
-// Runs one .tflite file of a Keras model: a line of JSON in, a line of JSON out.
+// Runs a .tflite file of a Keras model: reads lines of JSON, and prints a line of JSON for each.
 
 #include <cstddef>
 #include <iostream>
@@ -31,7 +31,7 @@ null.
 
 Exit codes: 0 all is answered; 2 the command line, the model or a request is wrong.
 )";
-constexpr size_t kMostBytes = 1 << 22;  // of one line of input
+constexpr size_t kMostBytes = 1 << 22;  // limit for a line of input
 
 struct ArrayOptions {
   std::optional<std::string> signature;
@@ -61,7 +61,7 @@ ArrayOptions Parsed(const std::vector<std::string>& arguments) {
     }
   }
   if (options.streams && options.signature) {
-    throw InputError("--stream runs the signature step. Received: --signature beside it. Leave "
+    throw InputError("--stream runs the signature step. Received: --signature with it. Leave "
                      "one out.");
   }
   if (!options.model && !options.help) {

@@ -1,8 +1,9 @@
-// Runs one .tflite file of a Keras model in Node: a line of JSON in, a line of JSON out. See USAGE below, or --help.
+// Runs a .tflite file of a Keras model in Node: reads lines of JSON, and prints a line of JSON for each. See USAGE
+// below, or --help.
 //
 //   npm install @litertjs/core
 //
-// The modules that it imports stay where they are in the checkout.
+// It imports modules from the checkout, so run it there.
 
 import { ArrayModel, InputError } from "../browser/arrays/array_model.mjs";
 import { endWithOutput, linesOf, litertInNode, runProgram } from "./translate.mjs";
@@ -22,9 +23,9 @@ Integers outside of the range of an input are the nearest ones inside. NaN and i
 
 Exit codes: 0 all is answered; 2 the command line, the model or a request is wrong.`;
 
-const LINE_LIMIT = 2 ** 22;  // bytes of one line of input
+const LINE_LIMIT = 2 ** 22;  // maximum number of bytes in a line of input
 
-/** The object in a line. */
+/** Parse the object in a line. */
 function request(line) {
   let value;
   try {
@@ -45,7 +46,7 @@ async function main(words) {
   const { help, stream, signature } = values;
   if (help) return console.log(USAGE);
   if (!path || others.length || (stream && signature !== undefined)) {
-    throw new InputError("The command line must name one model, and --stream goes without --signature. Received: " +
+    throw new InputError("The command line must name one model, and not combine --stream and --signature. Received: " +
       `${words.join(" ") || "nothing"}. See --help.`);
   }
   let content;

@@ -1,4 +1,4 @@
-// Images of another size, as `tf.image.resize` makes them: linear, smooth where they get smaller.
+// Resizes images as `tf.image.resize` does: bilinear, with antialiasing when they become smaller.
 
 #ifndef KERAS_BAHDANAU_SCALING_H_
 #define KERAS_BAHDANAU_SCALING_H_
@@ -11,16 +11,16 @@
 
 namespace on_device {
 
-// Numbers of the shape (high, wide, channels).
+// Numbers with the shape (high, wide, channels).
 struct Image {
   size_t high, wide, channels;
   std::vector<float> numbers;
 };
 
-// The first old pixel that counts for a new one, and the weights from there on.
+// The first old pixel that counts for a new pixel, and the weights from there on.
 //
-// They fall linearly with the distance, to 0 at that of an old pixel or of a new one, whichever
-// is larger.
+// The weights fall linearly with the distance, to 0 at a distance of one old or one new pixel,
+// whichever is larger.
 inline std::pair<size_t, std::vector<float>> WeightsOf(size_t place, size_t before, size_t after) {
   const float step = 1 / (static_cast<float>(after) / static_cast<float>(before));
   const float reach = std::max(step, 1.0f);  // in old pixels

@@ -49,7 +49,7 @@ inline void AddBlock(const unsigned char* block, State& state) {
   for (size_t i = 0; i < state.size(); ++i) state[i] += added[i];
 }
 
-// The hash of some bytes, in 64 hexadecimal digits.
+// Returns the hash of bytes as 64 hexadecimal digits.
 inline std::string Hex(std::string_view bytes) {
   State state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
@@ -72,7 +72,7 @@ inline std::string Hex(std::string_view bytes) {
   return hex;
 }
 
-// True if the last 64 bytes of a .tflite file are the hash of all others.
+// Returns true if the last 64 bytes of a .tflite file are the hash of all preceding bytes.
 inline bool IsSealed(std::string_view file) {
   return file.size() > 64 && file.substr(file.size() - 64) == Hex(file.substr(0, file.size() - 64));
 }

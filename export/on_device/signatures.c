@@ -1,9 +1,9 @@
-// Prints the signatures of a .tflite file with their tensors: LiteRT's C API in plain C.
+// Prints the signatures of a .tflite file and their tensors, with LiteRT's C API in plain C.
 //
 //   signatures MODEL.tflite
 //
-// A line for each tensor: the signature, "in" or "out", name, type and shape. A program in any
-// language that calls C makes the same calls, and then those of litert_runner.h to run one.
+// It prints a line for each tensor: the signature, "in" or "out", name, type and shape. A program in
+// any language that can call C makes the same calls, and then those in litert_runner.h to run one.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,12 +23,12 @@ static void Check(bool right) {
 
 static void Call(LiteRtStatus status) { Check(status == kLiteRtStatusOk); }
 
-// The bytes of the file, which stay as long as the program runs.
+// Returns the bytes of the file, which remain in memory as long as the program runs.
 static void* Read(size_t* size) {
   FILE* file = fopen(path, "rb");
   if (file == NULL || fseek(file, 0, SEEK_END) != 0) Fail("A file must be readable.", "Correct the name.");
   const long end = ftell(file);
-  const long most = 0x7fffffff;  // of any FlatBuffer
+  const long most = 0x7fffffff;  // limit for a FlatBuffer
   void* content = end < 0 || end > most ? NULL : malloc((size_t)end + 1);
   rewind(file);
   if (content == NULL || fread(content, 1, (size_t)end, file) != (size_t)end) {

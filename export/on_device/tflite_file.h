@@ -1,4 +1,4 @@
-// A .tflite file as it is shipped: the model, after it a zip archive, and the seal of both.
+// Reads an exported .tflite file: the model, followed by a zip archive and the seal of both.
 
 #ifndef KERAS_BAHDANAU_TFLITE_FILE_H_
 #define KERAS_BAHDANAU_TFLITE_FILE_H_
@@ -16,7 +16,7 @@
 
 namespace on_device {
 
-// A positive number of a card, which has an upper bound.
+// Returns a positive number in a card. Throws InputError if it is above a limit.
 inline size_t Setting(const json::Value& settings, const std::string& name, int64_t most) {
   const auto* number = settings[name].As<int64_t>();
   if (number == nullptr || *number < 1 || *number > most) {
@@ -26,15 +26,15 @@ inline size_t Setting(const json::Value& settings, const std::string& name, int6
   return static_cast<size_t>(*number);
 }
 
-// Positions that a source may have.
+// Returns the maximum number of source positions.
 inline size_t Longest(const json::Value& card) {
   return Setting(card, "max_source_length", 100'000);
 }
 
 class TfliteFile;
 
-// What a file is used for: what it must be, and a function that throws std::invalid_argument for a
-// card of another one.
+// A use of a file: what the file must be, and a function that throws std::invalid_argument for the
+// card of an unsuitable file.
 struct Use {
   const char* demand;
   void (*check)(const TfliteFile& file);
@@ -48,7 +48,7 @@ inline constexpr Use kKerasModel{
     "A .tflite file of arrays must be from a Keras model, and unchanged since its export.",
     CheckKerasModel};
 
-// What a file holds, if it is as it was exported. Throws InputError otherwise.
+// The contents of a file. Throws InputError if it has changed since its export.
 class TfliteFile {
  public:
   explicit TfliteFile(const std::string& path, const Use& use = kPipeline)
@@ -64,14 +64,14 @@ class TfliteFile {
                        error.what() + "). Copy it again, or write it with export_litert.");
     }
   }
-  TfliteFile(const TfliteFile&) = delete;  // whose views refer to its content
+  TfliteFile(const TfliteFile&) = delete;  // its views refer to its content
   TfliteFile& operator=(const TfliteFile&) = delete;
 
   const std::string& path() const { return path_; }
   std::string_view content() const { return content_; }
   const json::Value& card() const { return card_; }
 
-  // The bytes of a packed file.
+  // Returns the bytes of a packed file.
   std::string_view File(std::string_view name) const {
     const auto found = files_.find(name);
     Require(found != files_.end(), "it lacks " + std::string(name));
@@ -83,9 +83,9 @@ class TfliteFile {
   }
 
  private:
-  static constexpr size_t kLargest = size_t{1} << 31;  // of any FlatBuffer
-  static constexpr size_t kSeal = 64;                  // the comment of the archive
-  static constexpr size_t kEnd = 22, kEntry = 46, kHeader = 30;  // bytes of the archive's records
+  static constexpr size_t kLargest = size_t{1} << 31;  // limit for a FlatBuffer
+  static constexpr size_t kSeal = 64;                  // size of the archive's comment
+  static constexpr size_t kEnd = 22, kEntry = 46, kHeader = 30;  // sizes of the archive's records
 
 
   std::string_view Slice(size_t place, size_t size) const {
@@ -94,7 +94,7 @@ class TfliteFile {
     return std::string_view(content_).substr(place, size);
   }
 
-  // A number of the archive, whose lowest byte comes first.
+  // Reads a little-endian number in the archive.
   size_t Number(size_t place, size_t size) const {
     size_t number = 0;
     for (const char byte : Slice(place, size)) {
@@ -103,7 +103,7 @@ class TfliteFile {
     return number;
   }
 
-  // Finds the packed files, which are stored as they are, by the archive's directory.
+  // Finds the packed files, which are not compressed, in the archive's directory.
   void Unpack() {
     Require(content_.size() >= kEnd + kSeal, "it has no archive");
     const size_t end = content_.size() - kEnd - kSeal;

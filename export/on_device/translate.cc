@@ -1,4 +1,4 @@
-// Translates with one .tflite file: a line in, a line out.
+// Translates with one .tflite file, line by line.
 
 #include <algorithm>
 #include <cstddef>
@@ -33,15 +33,15 @@ a line out; a blank line gives an empty one.
 
 Exit codes: 0 all is translated; 2 the command line, the model or the input is wrong.
 )";
-constexpr size_t kMostBytes = 1 << 20;  // of one line of input
+constexpr size_t kMostBytes = 1 << 20;  // limit for a line of input
 
-// Any number of threads may share one: they take turns in the model.
+// Any number of threads may share an object; they take turns in the model.
 class Translator {
  public:
   explicit Translator(const on_device::Options& options)
       : pipeline_(options), source_(pipeline_.Vocabulary("source")) {}
 
-  // The best translations of a sentence, which may end with the end of a line.
+  // Returns the best translations of a sentence, which may include a line ending.
   std::vector<on_device::Hypothesis> Translate(std::string_view sentence, const std::string& name) {
     if (sentence.ends_with('\n')) sentence.remove_suffix(1);
     if (sentence.ends_with('\r')) sentence.remove_suffix(1);
@@ -52,7 +52,7 @@ class Translator {
     if (!status.ok()) throw InputError(name + ": " + status.ToString());
     std::vector<int> ids;
     for (const auto& piece : encoded.pieces()) ids.push_back(static_cast<int>(piece.id()));
-    on_device::Surfaces surfaces;  // of which unknown tokens of the answer copy some
+    on_device::Surfaces surfaces;  // unknown tokens of the answer copy from these
     for (const auto& piece : encoded.pieces()) {
       if (!pipeline_.copies()) continue;
       const size_t begin = piece.begin(), size = piece.end() - begin;

@@ -1,10 +1,10 @@
-// Translates, reads or transcribes with one .tflite file in Node: a line or file in, a line out. See USAGE below, or
-// --help.
+// Translates, reads or transcribes with one .tflite file in Node: prints a line for each line or file. See USAGE below,
+// or --help.
 //
 //   npm install @litertjs/core
 //
-// Reads every vocabulary of the package. The modules that it imports are those of the page that
-// `keras-bahdanau export --format browser` writes; they stay where they are in the checkout.
+// It reads every kind of vocabulary in the package. It imports modules of the page that
+// `keras-bahdanau export --format browser` writes from the checkout, so run it there.
 //
 import { TooLong } from "../../keras_bahdanau/exporters/browser/page/pipeline.mjs";
 import { loadPipeline, Reader } from "../../keras_bahdanau/exporters/browser/page/reader.mjs";
@@ -28,9 +28,9 @@ strokes, [[[x, y], ...], ...]: a file in, a line out.
 
 Exit codes: 0 all is translated; 2 the command line, the model or the input is wrong.`;
 
-const LINE_LIMIT = 2 ** 20;  // bytes of one line of input
+const LINE_LIMIT = 2 ** 20;  // maximum number of bytes in a line of input
 
-/** The module @litertjs/core, which expects a browser, with its WebAssembly loaded in Node. */
+/** Load the module @litertjs/core, which expects a browser, and its WebAssembly in Node. */
 export async function litertInNode() {
   const [fs, vm, { createRequire }, { fileURLToPath, pathToFileURL }] = await Promise.all(
     ["fs", "vm", "module", "url"].map((name) => import(`node:${name}`)));
@@ -51,7 +51,7 @@ export async function litertInNode() {
   return litert;
 }
 
-/** All that is known of the texts of one input, as JSON, with the names of `keras-bahdanau translate --json`. */
+/** Return all hypotheses for one input as JSON, with the names in `keras-bahdanau translate --json`. */
 function jsonOf(found) {
   const list = (row) => row ? [...row] : null;  // null if an older file lacks it
   return JSON.stringify({ hypotheses: found.map((one) => ({
@@ -66,7 +66,7 @@ function jsonOf(found) {
   })) });
 }
 
-/** End the program once its output takes no more: with 141 after `head`, or with an error. */
+/** End the program if its output fails: with exit code 141 after `head`, else with an error. */
 export function endWithOutput() {
   process.stdout.on("error", ({ code, message }) => {
     if (code === "EPIPE") process.exit(141);
@@ -76,7 +76,7 @@ export function endWithOutput() {
   });
 }
 
-/** The lines of a stream of bytes, each of at most so many: only "\n" ends one. */
+/** Yield the lines of a stream of bytes, up to a maximum length; only "\n" ends a line. */
 export async function* linesOf(stream, limit = LINE_LIMIT) {
   let [rest, number] = [Buffer.alloc(0), 0];
   for await (const chunk of stream) {
@@ -89,7 +89,7 @@ export async function* linesOf(stream, limit = LINE_LIMIT) {
   if (rest.length) yield lineText(rest, ++number, limit);
 }
 
-/** The text of a line, without its end; the first one may begin with a byte order mark. */
+/** Return the text of a line without its ending and, in the first line, without a byte order mark. */
 function lineText(line, number, limit) {
   if (line.length > limit) {
     throw new InputError(`A line must have at most ${limit.toLocaleString("en")} bytes. Received: line ${number}, ` +
@@ -114,7 +114,7 @@ export async function main(words, usage = USAGE, load = async (content) => loadP
   const { values, positionals: [path, ...given] } = parseArgs({ args: words, options, allowPositionals: true });
   if (values.help) return console.log(usage);
   const { greedy, prefix } = values;
-  if (words.some((word) => word.includes("\ufffd"))) {  // which Node puts where bytes are no UTF-8
+  if (words.some((word) => word.includes("\ufffd"))) {  // Node replaces invalid UTF-8 with this
     throw new InputError(`The command line must be UTF-8. Received: ${words.join(" ")}. Convert it, with iconv for example.`);
   }
   const count = /^[0-9]+$/.test(values.nbest ?? "1") ? Number(values.nbest ?? 1) : 0;
@@ -147,7 +147,7 @@ export async function main(words, usage = USAGE, load = async (content) => loadP
     }
   };
   endWithOutput();
-  const sentences = ofFiles ? given : given.map((one) => one.replace(/\r?\n?$/, ""));  // as of lines
+  const sentences = ofFiles ? given : given.map((one) => one.replace(/\r?\n?$/, ""));  // as for lines
   for await (const one of given.length ? sentences : linesOf(process.stdin)) {
     const found = (await answerTo(one)).slice(0, count);
     const texts = found.map(({ text, score }) => values.nbest ? `${number} ||| ${text} ||| ${score.toFixed(4)}` : text);
@@ -156,7 +156,7 @@ export async function main(words, usage = USAGE, load = async (content) => loadP
   }
 }
 
-/** True if Node was started with this file, by any name of it. */
+/** Return true if Node was started with this file, under any of its names. */
 async function isProgram(url) {
   const path = globalThis.process?.argv?.[1];
   if (!path || !url.startsWith("file:")) return false;
@@ -164,11 +164,11 @@ async function isProgram(url) {
   return existsSync(path) && realpathSync(path) === realpathSync(fileURLToPath(url));
 }
 
-/** Run a function of the words of the command line, if the module of this URL is the program that Node was started with. */
+/** Run a function of the command line's words if Node was started with the module at this URL. */
 export function runProgram(url, run) {
   isProgram(url).then((started) => started && run(process.argv.slice(2))).catch((error) => {
     console.error(`error: ${String(error.message ?? error).split(/\s+/).join(" ")}`);
-    process.exitCode = 2;  // and no exit, which may cut what a pipe has still to take
+    process.exitCode = 2;  // not process.exit(), which may lose output to a pipe
   });
 }
 

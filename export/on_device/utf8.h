@@ -1,4 +1,4 @@
-// UTF-8, as Unicode defines it (table 3-7, "Well-formed UTF-8 byte sequences").
+// UTF-8 as defined by Unicode (table 3-7, "Well-Formed UTF-8 Byte Sequences").
 
 #ifndef KERAS_BAHDANAU_UTF8_H_
 #define KERAS_BAHDANAU_UTF8_H_
@@ -11,7 +11,7 @@
 
 namespace utf8 {
 
-// Bytes of the character of UTF-8 that a text begins with; 0 if it begins with none.
+// Returns the number of bytes of the first UTF-8 character; 0 if it is not valid.
 inline size_t CharacterSize(std::string_view text) {
   const auto byte = [&](size_t place) {
     return place < text.size() ? static_cast<unsigned char>(text[place]) : 0u;
@@ -21,13 +21,13 @@ inline size_t CharacterSize(std::string_view text) {
   for (size_t place = 1; place < size; ++place) {
     if ((byte(place) & 0xc0) != 0x80) return 0;
   }
-  // no character in more bytes than it needs, no half of a surrogate pair, none above U+10FFFF
+  // reject overlong forms, surrogates, and code points above U+10FFFF
   const unsigned least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0;
   const unsigned most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xff;
   return first > 0xf4 || (size > 1 && (byte(1) < least || byte(1) > most)) ? 0 : size;
 }
 
-// The place of the first byte that begins no character; the size of a text of UTF-8.
+// Returns the position of the first invalid byte, or the size of a valid UTF-8 text.
 inline size_t FirstBadByte(std::string_view text) {
   size_t place = 0;
   for (size_t size = 1; place < text.size() && size > 0; place += size) {
@@ -36,7 +36,7 @@ inline size_t FirstBadByte(std::string_view text) {
   return place;
 }
 
-// The first few characters of a text of UTF-8.
+// Returns the first few characters of a UTF-8 text.
 inline std::string_view FirstCharacters(std::string_view text, size_t count) {
   size_t place = 0;
   for (; count > 0 && place < text.size(); --count) {
@@ -45,7 +45,7 @@ inline std::string_view FirstCharacters(std::string_view text, size_t count) {
   return text.substr(0, place);
 }
 
-// The code point of the character of UTF-8 that a text begins with.
+// Returns the code point of the first character of a UTF-8 text.
 inline char32_t CodePoint(std::string_view text) {
   const auto byte = [text](size_t place) -> char32_t {
     return static_cast<unsigned char>(text[place]);
@@ -56,8 +56,9 @@ inline char32_t CodePoint(std::string_view text) {
   return code;
 }
 
-// True for a text of UTF-8 of controls, white space and invisible characters alone: Unicode's
-// White_Space, and Default_Ignorable_Code_Point of the first plane, such as U+200B and U+FEFF.
+// Returns true if a UTF-8 text contains only control characters, white space and invisible
+// characters: Unicode's White_Space, and Default_Ignorable_Code_Point in the first plane, such as
+// U+200B and U+FEFF.
 inline bool IsBlank(std::string_view text) {
   constexpr std::pair<char32_t, char32_t> kInvisible[] = {
       {0x00, 0x20},     {0x7f, 0xa0},     {0xad, 0xad},     {0x34f, 0x34f},   {0x61c, 0x61c},

@@ -1,4 +1,4 @@
-// A WAV file in memory to samples, the mean of its channels: PCM of 8 to 32 bits and floats.
+// Reads the samples of a WAV file in memory, averaged over channels: PCM of 8 to 32 bits or floats.
 
 #ifndef KERAS_BAHDANAU_WAV_FILE_H_
 #define KERAS_BAHDANAU_WAV_FILE_H_
@@ -18,7 +18,7 @@
 
 namespace on_device {
 
-// A number whose lowest byte comes first.
+// Reads a little-endian number.
 inline uint64_t Number(std::string_view bytes) {
   uint64_t number = 0;
   for (size_t i = bytes.size(); i-- > 0;) number = number << 8 | static_cast<uint8_t>(bytes[i]);
@@ -34,7 +34,7 @@ class WavFile {
     channels_ = Number(numbers.substr(2, 2));
     rate_ = Number(numbers.substr(4, 4));
     bits_ = Number(numbers.substr(14, 2));
-    // a sample is as wide as a block leaves room for: 24 bits may lie in the high bytes of four
+    // a sample takes an equal part of a block: 24 bits may be the high bytes of four
     const uint64_t block = Number(numbers.substr(12, 2)), least = (bits_ + 7) / 8;
     width_ = block > 0 && channels_ > 0 ? block / channels_ : least;
     const bool extensible = Number(numbers.substr(0, 2)) == kExtensible;
@@ -47,7 +47,7 @@ class WavFile {
                 rate_ <= 192'000;
   }
 
-  // Whether this is a sound of a form that is read here; if not, it has no frames.
+  // Returns whether the file has a supported format; if not, it has no frames.
   bool is_known() const { return is_known_; }
   bool is_cut() const { return data_.data() == nullptr; }  // it ends before its data does
   bool is_empty() const { return data_.empty() || (is_known_ && frames() == 0); }
@@ -56,7 +56,7 @@ class WavFile {
   uint64_t channels() const { return channels_; }
   size_t frames() const { return is_known_ ? data_.size() / (channels_ * width()) : 0; }
 
-  // The mean of the channels, full scale 1.
+  // Returns the mean of the channels, full scale 1.
   std::vector<float> Samples() const {
     std::vector<float> samples(frames());
     size_t place = 0;
@@ -72,17 +72,17 @@ class WavFile {
  private:
   static constexpr uint64_t kPcm = 1, kFloat = 3, kExtensible = 0xfffe;
 
-  size_t width() const { return width_; }  // bytes of a number
+  size_t width() const { return width_; }  // bytes per number
 
   static bool IsText(std::string_view name) {
     return !name.empty() &&
            std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c <= '~'; });
   }
 
-  // The bytes of samples at the beginning of a content, no place where its end is missing.
+  // Returns the bytes of samples at the beginning of a content; null if its end is missing.
   //
-  // A stream declares 0, or as much as a size can hold: all of the content counts then, unless
-  // another chunk follows those 0 bytes. `total` is the size in a "ds64" chunk, 0 without one.
+  // A stream declares a size of 0, or the largest possible size. Then all of the content counts,
+  // unless another chunk follows those 0 bytes. `total` is the size in a "ds64" chunk, or 0.
   static std::string_view DataOf(std::string_view content, uint64_t declared, uint64_t total) {
     constexpr uint64_t kStreamed = 0x7fff'0000, kCountedIn = 44, kMostData = uint64_t{1} << 40;
     const bool wide = declared == 0xffff'ffff && total > 0 && total < kMostData;
@@ -103,16 +103,16 @@ class WavFile {
       return static_cast<float>(std::clamp<double>(value, -kLoudest, kLoudest));
     }
     if (width() == 1) return static_cast<float>(number) / 128 - 1;
-    const auto shift = static_cast<int>(64 - 8 * width());  // the sign is in the highest byte
+    const auto shift = static_cast<int>(64 - 8 * width());  // moves the sign to the highest bit
     const int64_t whole = static_cast<int64_t>(number << shift) >> shift;
     return static_cast<float>(whole) / static_cast<float>(uint64_t{1} << (8 * width() - 1));
   }
 
-  // The numbers of the first "fmt " chunk, and the bytes of the first "data".
+  // Reads the numbers in the first "fmt " chunk, and the bytes of the first "data" chunk.
   //
-  // As in training, no other size counts than those of the chunks, and of the file.
+  // As in training, only the sizes of the chunks and of the file count.
   static std::pair<std::string, std::string_view> FindChunks(std::string_view content) {
-    constexpr size_t kLeast = 16, kForm = 40;  // bytes of these numbers
+    constexpr size_t kLeast = 16, kForm = 40;  // sizes in bytes of the numbers
     constexpr int kMostChunks = 256;
     std::optional<std::string_view> form, data;
     const bool riff = content.starts_with("RIFF") || content.starts_with("RF64") ||

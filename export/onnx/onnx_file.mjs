@@ -1,14 +1,14 @@
-// An .onnx file as `export_onnx` writes it: the model, and in its metadata a card and vocabularies.
+// Reads an .onnx file that `export_onnx` wrote: a model whose metadata contains a card and vocabularies.
 //
-// Nothing here needs Node: a page reads a file by it, too.
+// It does not depend on Node, so pages can use it, too.
 
 import { fields, message } from "../../keras_bahdanau/exporters/browser/page/protobuf.mjs";
 import { InputError, sha256 } from "../../keras_bahdanau/exporters/browser/page/tflite_file.mjs";
 
-const SEAL = 64;  // bytes at the end of a file: the sha256 of all bytes before
-const METADATA = 14, KEY = 1, VALUE = 2;  // numbers of fields
+const SEAL = 64;  // bytes at the end of a file: the SHA-256 of all preceding bytes
+const METADATA = 14, KEY = 1, VALUE = 2;  // field numbers
 
-/** {card, files} of a file, a Uint8Array: its card, and the bytes of what is packed in it by name. */
+/** Return {card, files} of a file, a Uint8Array; `files` maps the names of packed files to their bytes. */
 export async function packedIn(content) {
   const text = new TextDecoder();
   const isWhole = content.length > SEAL

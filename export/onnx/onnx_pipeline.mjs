@@ -1,16 +1,16 @@
-// An .onnx file at work, by ONNX Runtime for Node or for browsers: an input in, texts and attention out.
+// Runs an .onnx file with ONNX Runtime for Node or for browsers: maps an input to texts and attention.
 //
-// Nothing here needs Node or a page: `runtime` is the module onnxruntime-node or onnxruntime-web, loaded.
+// It depends neither on Node nor on a page: `runtime` is the loaded module onnxruntime-node or onnxruntime-web.
 
 import { Reader } from "../../keras_bahdanau/exporters/browser/page/reader.mjs";
 import { Translator } from "../../keras_bahdanau/exporters/browser/page/translator.mjs";
 import { packedIn } from "./onnx_file.mjs";
 
 const ARRAYS = { float32: Float32Array, int32: Int32Array, uint8: Uint8Array };
-const NAMES = { target_lengths: "lengths" };  // of outputs, as `Pipeline` has them
+const NAMES = { target_lengths: "lengths" };  // names of outputs -> names in `Pipeline`
 const PREFIX = "prefix", LENGTH = "_length";
 
-/** Load a file, a Uint8Array: a translator of text, or a reader of images, sound or ink. */
+/** Load a file, a Uint8Array, as a translator for text or a reader for images, sound or ink. */
 export async function loadOnnx(runtime, content) {
   const { card, files } = await packedIn(content);
   const kind = card.vocabularies.source ? OnnxTranslator : OnnxReader;
@@ -23,7 +23,7 @@ function providersOf(runtime) {
   return runtime.env?.wasm && !runtime.listSupportedBackends ? ["wasm"] : ["cpu"];
 }
 
-/** What `Pipeline` asks a model of LiteRT.js for: signatures with their inputs and outputs. */
+/** A session with the interface of a LiteRT.js model that `Pipeline` uses: signatures with inputs and outputs. */
 function modelOf(session, card) {
   const inputs = session.inputMetadata.map((input) => ({ ...input, shape: sizesOf(input, card), dtype: input.type }));
   const outputs = session.outputMetadata;
@@ -33,17 +33,17 @@ function modelOf(session, card) {
   return { session, inputs, signatures };
 }
 
-/** The sizes of the axes of an input; 0 for as many positions as it has. */
+/** Return the shape of an input; 0 for an axis of any size. */
 function sizesOf({ name, shape }, { source, max_target_length: longest }) {
   if (name === PREFIX) return [1, longest];
   const { width, cell } = source?.config ?? {};
-  const wide = shape.length === 4 ? Math.ceil(width / cell) * cell : 0;  // of images
+  const wide = shape.length === 4 ? Math.ceil(width / cell) * cell : 0;  // width of images
   return shape.map((size, axis) => typeof size === "number" ? size : axis === 0 ? 1 : wide);
 }
 
-/** A class of the page's pipelines whose files are run by ONNX Runtime. */
+/** Create a subclass of one of the page's pipelines that runs files with ONNX Runtime. */
 const byOnnx = (Base) => class extends Base {
-  /** See `Pipeline.decode`; one graph gives all texts. */
+  /** See `Pipeline.decode`. There is one graph, which returns all texts. */
   async decode(features, sourceTokens, kind = "", begun = [], surfaces = []) {
     this.signature(kind);
     const prefix = kind === "_prefix" ? begun : [];

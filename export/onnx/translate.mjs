@@ -1,9 +1,10 @@
-// Translates, reads or transcribes with one .onnx file in Node: a line or file in, a line out. See USAGE, or --help.
+// Translates, reads or transcribes with one .onnx file in Node: prints a line for each line or file. See USAGE, or
+// --help.
 //
-//   npm install onnxruntime-node        or onnxruntime-web, which is WebAssembly and runs in pages, too
+//   npm install onnxruntime-node        or onnxruntime-web, which is WebAssembly and also runs in pages
 //
-// The modules that it imports are its neighbours, those of ../on_device and those of the page that
-// `keras-bahdanau export --format browser` writes; they stay where they are in the checkout.
+// It imports modules of this directory, of ../on_device and of the page that `keras-bahdanau export --format browser`
+// writes from the checkout, so run it there.
 
 import { InputError, main, runProgram } from "../on_device/translate.mjs";
 import { loadOnnx } from "./onnx_pipeline.mjs";
@@ -23,7 +24,7 @@ strokes, [[[x, y], ...], ...]: a file in, a line out.
 
 Exit codes: 0 all is translated; 2 the command line, the model or the input is wrong.`;
 
-/** ONNX Runtime, of the first of its packages that is installed; ONNXRUNTIME names another one. */
+/** Load ONNX Runtime from the first of its packages that is installed; the variable ONNXRUNTIME overrides this. */
 export async function onnxRuntime() {
   const [{ createRequire }, { pathToFileURL }] = await Promise.all([import("node:module"), import("node:url")]);
   const require = createRequire(pathToFileURL(`${process.cwd()}/`));

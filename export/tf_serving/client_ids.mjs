@@ -1,5 +1,5 @@
-// Asks a SavedModel of ids on TensorFlow Serving, over REST, and splits texts itself: a line in, a line out.
-// See USAGE below, or --help. A line out is that of client_rest.py. Nothing but Node and this checkout is needed.
+// Translates line by line with a SavedModel of ids on TensorFlow Serving over REST, and tokenizes texts itself. See
+// USAGE below, or --help. The output is that of client_rest.py. It needs only Node and this checkout.
 
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -15,35 +15,35 @@ import { hypothesesOf, signatureFor, toJson, toLines, wrongOutput } from "./ids_
 
 const USAGE = `Usage: node client_ids.mjs [OPTIONS] ASSETS [SENTENCE...]
 
-Asks a SavedModel of ids on TensorFlow Serving: a line in, a line out. ASSETS is the directory assets.extra
-of the version that is served, with its card and vocabularies. Without a sentence it reads standard input.
+Translates line by line with a SavedModel of ids on TensorFlow Serving. ASSETS is the directory assets.extra of
+the version that is served, with its card and vocabularies. Without a sentence it reads standard input.
 
   --alignment        Append ' ||| 0-0 1-2', the linked words.
   --nbest K          Print the best K texts of each line, as 'number ||| text ||| score'.
-  --prefix TEXT      Text that each translation begins with; printed as by --nbest, by default the whole beam.
-  --json             Print all outputs, an object a line.
+  --prefix TEXT      Beginning of each translation; prints the whole beam as --nbest does.
+  --json             Print all outputs, an object per line.
   --server URL       REST address of the server.  [default: http://localhost:8501]
   --model NAME       Name of the model there.  [default: translator]
   --label LABEL      Label of a version, such as stable.  [default: the newest version]
-  --timeout SECONDS  Time that an answer may take.  [default: 30]
+  --timeout SECONDS  Time limit for an answer.  [default: 30]
   --help             Show this text and exit.
 
-Exit codes: 0 all is translated; 1 the server can't be reached, has refused or answers wrongly;
-2 the command line, the files or the input are wrong.`;
+Exit codes: 0 if everything is translated; 1 if the server can't be reached, rejects the request or gives an
+invalid answer; 2 if the command line, the files or the input are wrong.`;
 
-const ROWS = 32, ANSWER_LIMIT = 2 ** 28, DAY = 86_400;  // of a request; bytes; seconds
-const SHOWN = 200;  // characters of what a server says, in an error
+const ROWS = 32, ANSWER_LIMIT = 2 ** 28, DAY = 86_400;  // rows of a request; bytes; seconds
+const SHOWN = 200;  // number of characters of a server's message to show in an error
 const UNPRINTABLE = /[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]/gu;  // as in client_rest.py
 
 class ServerError extends Error {}
 
-/** A served model of ids with its vocabularies, asked for one signature. */
+/** A client for one signature of a served model of ids, with its vocabularies. */
 class IdsClient {
   constructor({ server, model, label, timeout, nbest, prefix, alignment }, folder) {
     const path = label ? `/labels/${encodeURIComponent(label)}` : "";
     this.url = `${server.replace(/\/+$/, "")}/v1/models/${encodeURIComponent(model)}${path}:predict`;
     this.card = cardOf(folder);
-    this.copies = this.card.search?.replace_unknown === true;  // characters
+    this.copies = this.card.search?.replace_unknown === true;  // unknown tokens copy characters
     this.signature = signatureFor({ nbest, prefix, alignment });
     checkCard(this.card, this.signature, nbest);
     const read = (side) => new SentencePiece(vocabularyOf(folder, this.card, side));
@@ -52,7 +52,7 @@ class IdsClient {
     Object.assign(this, { timeout, nbest });
   }
 
-  /** [{sources, hypotheses, truncated}] of some sentences: see `toLines` of ids_answers.mjs. */
+  /** Translate sentences, and return [{sources, hypotheses, truncated}]: see `toLines` in ids_answers.mjs. */
   async translate(sentences) {
     const rows = sentences.map((sentence) => {
       const ids = isBlank(sentence) ? [] : this.source.encode(sentence);
@@ -65,7 +65,7 @@ class IdsClient {
     return answers.map((answer, place) => this.read(answer, this.columns(rows[place]), sentences[place]));
   }
 
-  /** What is in the answer to a sentence with such tokens. */
+  /** Read the answer to a sentence with these tokens. */
   read(answer, columns, sentence) {
     const wrong = wrongOutput(answer, this.signature, columns.length);
     if (wrong) throw this.wrong(`no valid ${wrong}`);
@@ -88,7 +88,7 @@ class IdsClient {
     };
   }
 
-  /** The tokens of each column of an alignment: the model ends what it cuts. */
+  /** Return the token of each column of an alignment: the model adds an end token to truncated sources. */
   columns(ids) {
     const { max_source_length: longest } = this.card;
     const real = ids.length > longest ? [...ids.slice(0, longest - 1), END] : ids;
@@ -100,7 +100,7 @@ class IdsClient {
       `${this.url}. Serve a SavedModel of ids there.`);
   }
 
-  /** The predictions for a request. */
+  /** Send a request, and return its predictions. */
   async ask(request) {
     const signal = AbortSignal.timeout(Math.ceil(1000 * this.timeout));
     try {
@@ -122,7 +122,7 @@ class IdsClient {
   }
 }
 
-/** The inputs for a row of ids, padded, with a column at least, since no server pads a row without one. */
+/** Return the inputs for a row of ids, padded to at least one column: a server can't pad a row without columns. */
 function given(name, ids, width = ids.length) {
   const padding = Array(Math.max(1, width) - ids.length).fill(PAD);
   return { [name]: [...ids, ...padding], [`${name}_length`]: ids.length };
@@ -137,11 +137,11 @@ function fileOf(folder, name) {
   }
 }
 
-/** The card in a directory. */
+/** Read the card in a directory. */
 function cardOf(folder) {
   const content = fileOf(folder, "card.json");
   try {
-    const { ...card } = JSON.parse(content);  // which null is none of
+    const { ...card } = JSON.parse(content);  // fails for null
     return card;
   } catch {
     throw new InputError(`A card must be an object of JSON. Received: '${join(folder, "card.json")}', which is none. ` +
@@ -149,7 +149,7 @@ function cardOf(folder) {
   }
 }
 
-/** Throw an error unless a model with such a card has a signature, and a beam that is wide enough. */
+/** Throw an error unless the model has the signature, and its beam is wide enough. */
 function checkCard({ signatures, search }, signature, nbest) {
   if (signatures && !(signature in signatures)) {
     const asked = ["prefix", "alignment"].filter((kind) => signature.includes(kind));
@@ -163,7 +163,7 @@ function checkCard({ signatures, search }, signature, nbest) {
   }
 }
 
-/** The bytes of the vocabulary of a side, if they are those of the card. */
+/** Return the bytes of the vocabulary for a side, after comparing their hash with the card. */
 function vocabularyOf(folder, { vocabularies, vocabulary_sha256: hashes }, side) {
   const name = vocabularies?.[side];
   if (typeof name !== "string") {
@@ -178,7 +178,7 @@ function vocabularyOf(folder, { vocabularies, vocabulary_sha256: hashes }, side)
   return new Uint8Array(content);
 }
 
-/** The options of a command line, its directory and its sentences; undefined for one that asks for help. */
+/** Parse a command line, and return its options, directory and sentences; undefined if it asks for help. */
 function parsed(words) {
   const options = {
     server: { type: "string", default: "http://localhost:8501" }, model: { type: "string", default: "translator" },
@@ -188,7 +188,7 @@ function parsed(words) {
   };
   const { values, positionals: [folder, ...sentences] } = parseArgs({ args: words, options, allowPositionals: true });
   if (values.help) return;
-  if (words.some((word) => word.includes("\ufffd"))) {  // which Node puts where bytes are no UTF-8
+  if (words.some((word) => word.includes("\ufffd"))) {  // Node replaces invalid UTF-8 with this
     throw new InputError(`The command line must be UTF-8. Received: ${words.join(" ")}. Convert it, with iconv for example.`);
   }
   const timeout = Number(values.timeout);
@@ -208,7 +208,7 @@ async function main(words) {
   const client = new IdsClient(options, folder);
   const noun = client.card.verb === "translate" ? "translation" : "text";
   endWithOutput();
-  const rows = !sentences.length && process.stdin.isTTY ? 1 : ROWS;  // somebody who types waits for an answer
+  const rows = !sentences.length && process.stdin.isTTY ? 1 : ROWS;  // on a terminal, each line is answered immediately
   let [waiting, number] = [[], 0];
   const flush = async () => {
     for (const row of waiting.length ? await client.translate(waiting) : []) {

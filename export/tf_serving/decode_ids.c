@@ -1,12 +1,14 @@
-// Decodes with a SavedModel of ids in TensorFlow's C library: a line of ids in, a line of JSON out.
+// Decodes with a SavedModel of ids in TensorFlow's C library: prints a line of JSON for each line of ids.
 //
 //   decode_ids SAVED_MODEL [SIGNATURE [COUNT]] < SOURCES
 //
-// A line in has the ids of a source with spaces between, the end token 3 included, or none; a line
-// out is {"ids": [...], "score": ...}. SIGNATURE is serving_default if it is left out. One that
-// gives lists, decode_ids_nbest, has lines of {"hypotheses": [{"ids": [...], "score": ...}, ...]},
-// best first: the best COUNT, or all if it is left out.
-// Exit codes: 0 all is decoded; 2 the command line, the model or the input is wrong, in one line.
+// A line of input contains the ids of a source, separated by spaces and including the end token 3;
+// an empty line is an empty source. A line of output is {"ids": [...], "score": ...}. The default of
+// SIGNATURE is serving_default. For a signature that returns lists, such as decode_ids_nbest, a line
+// of output is {"hypotheses": [{"ids": [...], "score": ...}, ...]}, best first, with the best COUNT
+// hypotheses; the default is all.
+// Exit codes: 0 if all lines are decoded; 2 with a one-line error if the command line, the model or
+// the input is wrong.
 
 #include <ctype.h>
 #include <limits.h>
@@ -24,14 +26,14 @@ static const char* const kNames[] = {"source", "source_length",  // the inputs
                                      "ids", "length", "score", "truncated"};
 static const char* const kListNames[] = {"source", "source_length",
                                          "ids", "lengths", "scores", "truncated"};
-enum { kIds, kLength, kScore, kTruncated };  // places among the outputs
+enum { kIds, kLength, kScore, kTruncated };  // positions among the outputs
 
-// Numbers of fields in TensorFlow's meta_graph.proto, which never change.
+// Field numbers in TensorFlow's meta_graph.proto, which never change.
 enum { kSignatures = 5, kSignatureInputs = 1, kSignatureOutputs = 2 };
 static const char* const kMaps[] = {
     [kSignatures] = "signature", [kSignatureInputs] = "input", [kSignatureOutputs] = "output"};
 
-// Ends the program with an error, all in one line.
+// Ends the program with a one-line error.
 static _Noreturn void Fail(const char* format, ...) {
   char message[4096];
   va_list arguments;
@@ -49,7 +51,7 @@ static void Check(const TF_Status* status, const char* directory) {
        "--format saved-model-ids.", directory, TF_Message(status));
 }
 
-// A part of a protocol-buffer message.
+// A part of a protocol buffer message.
 typedef struct {
   const unsigned char* data;
   size_t size;
@@ -66,12 +68,12 @@ static uint64_t NextInteger(Bytes* message) {
   Fail("The signatures of a SavedModel must be readable. Received: damaged ones. Export it again.");
 }
 
-// The number of the next field, 0 behind the last. Its value is of use if it has bytes.
+// Returns the number of the next field, or 0 at the end. `value` is set only if it has bytes.
 static uint64_t NextField(Bytes* message, Bytes* value) {
   if (message->size == 0) return 0;
   const uint64_t key = NextInteger(message), number = NextInteger(message);
   const size_t most = number < message->size ? (size_t)number : message->size;
-  *value = (Bytes){message->data, (key & 7) == 2 ? most : 0};  // or else it is the number
+  *value = (Bytes){message->data, (key & 7) == 2 ? most : 0};  // no bytes: the field is a number
   *message = (Bytes){message->data + value->size, message->size - value->size};
   return key >> 3;
 }
@@ -84,7 +86,8 @@ static Bytes Field(Bytes message, uint64_t wanted) {
   return (Bytes){NULL, 0};
 }
 
-// The value that a map of a message has for a name; without one, no bytes and its names.
+// Returns the value for a name in a map of a message. If it is missing, it returns no bytes, and
+// collects the names in the map.
 static Bytes Look(Bytes message, uint64_t map, const char* name, char* names, size_t size) {
   Bytes entry;
   names[0] = '\0';
@@ -99,7 +102,7 @@ static Bytes Look(Bytes message, uint64_t map, const char* name, char* names, si
   return (Bytes){NULL, 0};
 }
 
-// The same of a name that must be there.
+// Returns the value for a name in a map, and fails if it is missing.
 static Bytes Entry(Bytes message, uint64_t map, const char* name) {
   char names[1024];
   const Bytes value = Look(message, map, name, names, sizeof names);
@@ -108,13 +111,13 @@ static Bytes Entry(Bytes message, uint64_t map, const char* name) {
        "saved-model-ids.", kMaps[map], name, names);
 }
 
-// True for a signature whose outputs are lists of hypotheses.
+// Returns true for a signature that returns lists of hypotheses.
 static bool IsListed(Bytes signature) {
   char names[1024];
   return Look(signature, kSignatureOutputs, "lengths", names, sizeof names).size > 0;
 }
 
-// The tensor of the graph that stands for an input or output of a signature.
+// Returns the tensor in the graph for an input or output of a signature.
 static TF_Output Find(TF_Graph* graph, Bytes signature, uint64_t map, const char* name) {
   const Bytes tensor = Field(Entry(signature, map, name), 1);  // its name, "operation:index"
   char operation[512] = "";
@@ -127,7 +130,7 @@ static TF_Output Find(TF_Graph* graph, Bytes signature, uint64_t map, const char
   return output;
 }
 
-// An int32 tensor [1, count], or [1] if it has one dimension.
+// Creates an int32 tensor [1, count], or [1] if it has one dimension.
 static TF_Tensor* NewTensor(const int32_t* values, int64_t count, int dimensions) {
   const int64_t shape[] = {1, count};
   const size_t size = (size_t)count * sizeof *values;
@@ -136,7 +139,7 @@ static TF_Tensor* NewTensor(const int32_t* values, int64_t count, int dimensions
   return tensor;
 }
 
-// Reads the ids of a line.
+// Reads the ids in a line.
 static int Parse(const char* line, int number, int32_t* ids) {
   if (strchr(line, '\n') == NULL && !feof(stdin)) {
     Fail("A line must be text of fewer than %d bytes. Received: another line %d. Split it.",
@@ -155,7 +158,7 @@ static int Parse(const char* line, int number, int32_t* ids) {
   return count;
 }
 
-// The first number of an output, which has another type in no SavedModel of ids.
+// Returns the first number of an output, and fails if the type is wrong for a SavedModel of ids.
 static const void* First(const TF_Tensor* tensor, TF_DataType type, int64_t least) {
   if (TF_TensorType(tensor) == type && TF_TensorElementCount(tensor) >= least) {
     return TF_TensorData(tensor);
@@ -180,7 +183,7 @@ static void Print(TF_Tensor* const* found, bool listed, long most, int number) {
   const int64_t width = TF_TensorElementCount(found[kIds]) / beam;  // of [1, beam, width]
   if (listed) printf("{\"hypotheses\": [");
   for (int64_t i = 0; i < beam && i < most; ++i) {
-    if (i > 0 && lengths[i] == 0) break;  // the rest of the beam is empty
+    if (i > 0 && lengths[i] == 0) break;  // the remaining entries of the beam are empty
     const int32_t* ids = First(found[kIds], TF_INT32, i * width + lengths[i]);
     if (i > 0) printf(", ");
     PrintHypothesis(ids + i * width, lengths[i], scores[i]);
@@ -191,7 +194,7 @@ static void Print(TF_Tensor* const* found, bool listed, long most, int number) {
   }
 }
 
-// The number of hypotheses that an argument asks for.
+// Parses the number of hypotheses in an argument.
 static long Count(const char* text) {
   char* end;
   const long count = isdigit((unsigned char)text[0]) ? strtol(text, &end, 10) : 0;
@@ -227,7 +230,7 @@ int main(int count, char** arguments) {
   static int32_t ids[kMostIds];
   for (int number = 1; fgets(line, sizeof line, stdin) != NULL; ++number) {
     const int32_t length = Parse(line, number, ids);
-    if (length == 0) ids[0] = 0;  // a row has a column at least
+    if (length == 0) ids[0] = 0;  // a row has at least one column
     TF_Tensor* given[] = {NewTensor(ids, length > 0 ? length : 1, 2), NewTensor(&length, 1, 1)};
     TF_Tensor* found[kOutputs] = {NULL};
     TF_SessionRun(session, NULL, tensors, given, kInputs, tensors + kInputs, found, kOutputs, NULL,

@@ -1,11 +1,12 @@
-// Checks requests before TensorFlow Serving reads them: for nginx with its JavaScript module, see nginx.conf.
+// Checks requests before TensorFlow Serving reads them. It runs in nginx with its JavaScript module: see nginx.conf.
 //
-// The server waits for ever for a request without rows, ends at requests of different rank that share a batch,
-// and at lists nested too deep. So a request must have 1 to 64 rows, and each input its own form in all of them.
-// The server gets what was checked, written anew: of a name that comes twice, both would count another one.
+// The server hangs forever on a request without rows. It crashes on requests of different rank that share a batch,
+// and on lists that are nested too deeply. So a request must have 1 to 64 rows, and each input must have the same
+// form in all of them. The server receives the parsed request, serialized again: if a name occurs twice, gateway and
+// server would otherwise use different values.
 
 const MOST_ROWS = 64;  // max_rows of card.json
-const MOST_IDS = 2048;  // of a row
+const MOST_IDS = 2048;  // maximum number of ids in a row
 const NUMBER = /^-?[0-9]{1,10}$/;
 
 const isText = (value) => typeof value === "string";
@@ -14,7 +15,7 @@ const isInteger = (value) => typeof value === "number" && NUMBER.test(String(val
 const isIds = (value) => Array.isArray(value) && value.length > 0 && value.length <= MOST_IDS && value.every(isInteger);
 const isTextOrBytes = (value) => isText(value) || isBytes(value);
 
-// The forms of inputs: all names of the signatures of text, files and ids. `target` and `prefix` are texts or ids.
+// The forms of all inputs, for signatures of text, files and ids. `target` and `prefix` are texts or ids.
 const FORMS = {
   text: [isTextOrBytes], image_bytes: [isBytes], audio_bytes: [isBytes],
   target: [isTextOrBytes, isIds], prefix: [isTextOrBytes, isIds],
@@ -62,7 +63,7 @@ function checkColumns(columns) {
   });
 }
 
-/** The body of a request, written anew; an error of one line if it is not to reach the server. */
+/** Return the body of a request, serialized again. Throws a one-line error if it must not reach the server. */
 function checked(body) {
   const request = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));  // at most 32 levels
   if (!isObject(request)) throw new Error("no object");
@@ -82,7 +83,7 @@ function predict(r) {
   } catch (error) {
     const received = String(error.message).split(/\s+/).join(" ").slice(0, 200);
     r.headersOut["Content-Type"] = "application/json";
-    r.return(400, JSON.stringify({ error: `A request must be one that the gateway knows. Received: ${received}.` }));
+    r.return(400, JSON.stringify({ error: `A request must have a form that the gateway supports. Received: ${received}.` }));
     return;
   }
   r.variables.checked_body = body;

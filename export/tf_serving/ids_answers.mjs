@@ -1,4 +1,4 @@
-// Answers of a SavedModel of ids: the outputs for each hypothesis, checked, and what client_rest.py prints of them.
+// Checks the answers of a SavedModel of ids, and prints them as client_rest.py does.
 
 const END_TOKEN = "</s>", UNKNOWN = "<unk>", NO_WORD = "\u2047", WORD_START = "\u2581";
 
@@ -16,7 +16,7 @@ const PLURALS = {
   translation: "translations", text: "texts",
 };
 
-/** Name of the signature that options ask for together. */
+/** Return the name of the signature that the options select together. */
 export function signatureFor({ nbest, prefix, alignment }) {
   const ending = alignment ? "_with_alignment" : "";
   if (prefix !== undefined) return `decode_ids_prefix${ending}`;
@@ -28,12 +28,12 @@ function givesList(signature) {
   return /_(nbest|prefix)/.test(signature);
 }
 
-/** Name of an output in the answers of a signature, such as "scores" for "score". */
+/** Return the name of an output in the answers of a signature, such as "scores" for "score". */
 function nameIn(signature, name) {
   return givesList(signature) ? PLURALS[name] ?? name : name;
 }
 
-/** The outputs for each hypothesis of an answer, as the model gives them. */
+/** Return the outputs for each hypothesis in an answer, as the model gives them. */
 function outputsOf(answer, signature) {
   const names = Object.keys(FORMS).filter((name) => name !== "alignment" || signature.endsWith("_with_alignment"));
   const given = names.map((name) => [name, answer[nameIn(signature, name)]]).filter(([, value]) => value !== undefined);
@@ -41,7 +41,7 @@ function outputsOf(answer, signature) {
   return answer.ids.map((_, place) => Object.fromEntries(given.map(([name, values]) => [name, values?.[place]])));
 }
 
-/** Name of an output that is missing or wrong in the answer to a source of so many columns, or undefined. */
+/** Return the name of an output that is missing or wrong in the answer to a source, or undefined. */
 export function wrongOutput(answer, signature, columns) {
   if (!Array.isArray(answer?.ids) || (givesList(signature) && !answer.ids.length)) return "ids";
   const names = Object.keys(FORMS).map((name) => nameIn(signature, name));
@@ -59,7 +59,7 @@ export function wrongOutput(answer, signature, columns) {
   }
 }
 
-/** The hypotheses of a right answer, best first, each cut to its length; empty places of a beam are left out. */
+/** Return the hypotheses in a valid answer, best first, truncated to their lengths, without empty entries of a beam. */
 export function hypothesesOf(answer, signature) {
   return outputsOf(answer, signature).map((one) => {
     for (const name of OF_TOKENS) one[name] = one[name]?.slice(0, one.length);
@@ -68,7 +68,7 @@ export function hypothesesOf(answer, signature) {
   }).filter(({ length }, place) => place === 0 || length > 0);
 }
 
-/** Lines for the answer to a line of this number, from 0: `sources` are the tokens of its source, `words` is the number of words there. */
+/** Return the lines to print. `sources` are the source tokens, `words` the number of source words; `number` is from 0. */
 export function toLines({ sources, words, hypotheses }, number, signature) {
   const sourceWords = sourceWordsOf(sources, words);
   return hypotheses.map((one) => [
@@ -77,9 +77,9 @@ export function toLines({ sources, words, hypotheses }, number, signature) {
   ].join(" ||| "));
 }
 
-/** All outputs as JSON, by the names that a SavedModel of texts gives them; `noun` is translation or text. */
+/** Return all outputs as JSON, with their names in a SavedModel of texts; `noun` is translation or text. */
 export function toJson({ sources, hypotheses, truncated }, noun, signature) {
-  const own = { [noun]: "text", target_tokens: "tokens", target_length: "length" };  // what is not called so here
+  const own = { [noun]: "text", target_tokens: "tokens", target_length: "length" };  // names that differ here
   const names = [noun, "score", "confidence", "finished", "target_tokens", "target_length", ...OF_TOKENS.slice(1)];
   const columns = names.map((name) => [name, hypotheses.map((one) => one[own[name] ?? name])]);
   const outputs = columns.filter(([, values]) => values[0] !== undefined)
@@ -88,7 +88,7 @@ export function toJson({ sources, hypotheses, truncated }, noun, signature) {
   return JSON.stringify({ ...Object.fromEntries(outputs), ...source, truncated });
 }
 
-/** The alignment between words in Pharaoh form, as `word_links` of client_rest.py gives it. */
+/** Return the alignment between words in Pharaoh format, as `word_links` in client_rest.py does. */
 function wordLinks(sourceWords, { tokens, token_words: numbers, alignment }) {
   const links = [];
   for (const [target, rows] of targetWords(tokens, numbers)) {
@@ -104,7 +104,7 @@ function wordLinks(sourceWords, { tokens, token_words: numbers, alignment }) {
   return links.sort(([a, b], [c, d]) => a - c || b - d).map((link) => link.join("-")).join(" ");
 }
 
-/** Words of a source. Only their number in the text says whether an unknown piece is a part of a word, or a word of its own. */
+/** Return the source words. Only their number in the text shows whether an unknown piece is a word or part of one. */
 function sourceWordsOf(tokens, count) {
   const words = wordsOf(tokens);
   if (count === undefined || words.filter(isWord).length === count) return words;
@@ -112,9 +112,9 @@ function sourceWordsOf(tokens, count) {
 }
 
 /**
- * The places of the pieces of each target word, by its number: [[number, places]].
+ * Return the positions of the pieces of each target word: [[index of the word, positions]].
  *
- * The model numbers the words, for a character that is copied is part of one; older models do not.
+ * The model gives these indices, since a copied character is part of a word; older models do not.
  */
 function targetWords(tokens, numbers) {
   if (!numbers) return [...wordsOf(tokens).entries()].filter(([, one]) => isWord(one)).map(([number, { places }]) => [number, places]);
@@ -130,7 +130,7 @@ function isWord({ word }) {
   return word !== END_TOKEN && word !== "";
 }
 
-/** Words and the places of their pieces. */
+/** Join tokens to words, and return the words and the positions of their pieces. */
 function wordsOf(tokens) {
   const words = [];
   let ended = true;  // a piece that ends with the mark ends its word

@@ -161,7 +161,7 @@ def test_a_bad_request_is_refused_before_the_server(ports, name):
     assert 400 <= status < 500, content
     if status == 400:
         error = json.loads(content)["error"]
-        assert error.startswith("A request must be one that the gateway knows. Received: ")
+        assert error.startswith("A request must have a form that the gateway supports. Received: ")
         assert error.count("\n") == 0 and len(error) < 300
 
 

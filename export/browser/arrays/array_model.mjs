@@ -1,6 +1,6 @@
-// A .tflite file of a Keras model at work, by LiteRT in WebAssembly: named nested lists in, named nested lists out.
+// Runs a .tflite file of a Keras model with LiteRT in WebAssembly: maps named nested lists to named nested lists.
 //
-// Nothing here needs Node or a page: `litert` is the module @litertjs/core, loaded.
+// It depends neither on Node nor on a page: `litert` is the loaded module @litertjs/core.
 
 import { InputError, unpack } from "../../../keras_bahdanau/exporters/browser/page/tflite_file.mjs";
 
@@ -8,13 +8,13 @@ export { InputError };
 
 const ARRAYS = { float32: Float32Array, int32: Int32Array, uint8: Uint8Array };
 const RANGES = { int32: [-(2 ** 31), 2 ** 31 - 1], uint8: [0, 255] };
-const SHOWN = 80;  // characters of a text in an error
+const SHOWN = 80;  // number of characters of a text to show in an error
 
 /**
- * A file, loaded.
+ * A loaded file.
  *
- * `signatures` has the inputs and outputs of each signature by name, such as { ids: "int32 (1, any)" }, and `labels`
- * the names of the classes, or null. Calls may overlap: they take turns.
+ * `signatures` contains the inputs and outputs of each signature by name, such as { ids: "int32 (1, any)" }. `labels`
+ * contains the names of the classes, or is null. Calls may overlap; they take turns.
  */
 export class ArrayModel {
   /** Load a file; `content` is a Uint8Array. Throws InputError. */
@@ -35,7 +35,7 @@ export class ArrayModel {
     this.turn = Promise.resolve();
   }
 
-  /** Throw an InputError unless the file has a signature, all of whose tensors have a fixed shape. */
+  /** Throw an InputError unless the file has a signature and all of its tensors have fixed shapes. */
   check(signature) {
     const names = Object.keys(this.signatures);
     if (!names.includes(signature) || !Object.hasOwn(this.model.signatures, signature)) {
@@ -49,7 +49,7 @@ export class ArrayModel {
     }
   }
 
-  /** The outputs, nested lists by name, for numbers in nested lists of each input. Throws InputError. */
+  /** Return the outputs, nested lists by name, for nested lists of numbers for each input. Throws InputError. */
   async run(inputs, signature = Object.keys(this.signatures)[0]) {
     this.check(signature);
     const details = this.model.signatures[signature].getInputDetails();
@@ -84,7 +84,7 @@ export class ArrayModel {
     }
   }
 
-  /** A function of the inputs of one time step, which keeps the states; all begin with zeros. Throws InputError. */
+  /** Return a function of the inputs of one time step, which keeps the states; they begin as zeros. Throws InputError. */
   stream() {
     const names = Object.keys(this.signatures);
     if (!names.includes("step")) {
@@ -102,7 +102,7 @@ export class ArrayModel {
     };
   }
 
-  /** The states before the first step, zeros in nested lists by name. */
+  /** Return the states before the first step: nested lists of zeros, by name. */
   zeroStates() {
     const details = this.model.signatures.step.getInputDetails();
     const states = details.filter(({ name }) => this.card.states?.includes(name));
@@ -110,7 +110,7 @@ export class ArrayModel {
   }
 }
 
-/** The card of a file of a Keras model. */
+/** Return the card of a file of a Keras model. */
 async function cardOf(content) {
   let why = "its card.json does not describe a Keras model";
   try {
@@ -130,7 +130,7 @@ function checkNames(inputs, names, signature) {
     `${[...received.join(", ")].slice(0, SHOWN).join("") || "none"}.`);
 }
 
-/** {name, numbers, shape} of an input: a typed array of the numbers in nested lists. */
+/** Return {name, numbers, shape} for an input: the numbers in nested lists as a typed array. */
 function packed({ name, shape: expected, dtype }, value) {
   const shape = [];
   for (let first = value; Array.isArray(first) && shape.length <= expected.length; [first] = first) shape.push(first.length);
@@ -154,7 +154,7 @@ function packed({ name, shape: expected, dtype }, value) {
   return { name, numbers, shape };
 }
 
-/** A number in the range of a dtype: integers outside are its nearest one. */
+/** Convert a number to the range of a dtype; integers out of range become the nearest one in range. */
 function number(name, dtype, value) {
   const real = typeof value === "boolean" ? Number(value) : value;
   const fits = dtype === "float32" ? Number.isFinite(Math.fround(real)) : Number.isInteger(real);
@@ -166,7 +166,7 @@ function number(name, dtype, value) {
     `Received: ${typeof real === "number" ? real : "no number"}.`);
 }
 
-/** The nested lists of a tensor. */
+/** Convert a tensor to nested lists. */
 function nested(tensor) {
   let items = [...tensor.toTypedArray()];
   for (const size of [...tensor.type.layout.dimensions].slice(1).reverse()) {
@@ -175,7 +175,7 @@ function nested(tensor) {
   return items;
 }
 
-/** Zeros in nested lists. */
+/** Return nested lists of zeros. */
 export function filled([size, ...rest]) {
   return size === undefined ? 0 : Array.from({ length: size }, () => filled(rest));
 }

@@ -1,4 +1,4 @@
-// The page: a field for each input of a signature, and its outputs. `?model=ADDRESS` loads a file of the server.
+// The page: a field for each input of a signature, and its outputs. `?model=ADDRESS` loads a file from the server.
 
 import { ArrayModel, InputError, filled } from "./array_model.mjs";
 
@@ -7,7 +7,7 @@ const page = Object.fromEntries([...document.querySelectorAll("[id]")].map((elem
 const litert = loadLiteRt();
 let model;
 
-/** LiteRT.js, loaded; null where it isn't installed, or the browser lacks WebAssembly. */
+/** Load LiteRT.js; null if it isn't installed, or the browser lacks WebAssembly. */
 async function loadLiteRt() {
   try {
     const core = await import("@litertjs/core");
@@ -19,7 +19,7 @@ async function loadLiteRt() {
   }
 }
 
-/** Run an action, and show the error if it has one. */
+/** Run an action, and show its error if it throws one. */
 async function show(action) {
   page.problem.hidden = true;
   page.answer.hidden = true;
@@ -48,7 +48,7 @@ async function open(content) {
   page.status.textContent = "Ready.";
 }
 
-/** The fields of the chosen signature; axes of any size have one position at first. */
+/** Create the fields for the chosen signature; axes of any size have one position at first. */
 function describe() {
   const inputs = model.signatures[page.signature.value].inputs;
   page.inputs.replaceChildren(...Object.entries(inputs).flatMap(([name, words]) => {
@@ -83,7 +83,7 @@ function parsed(name, text) {
   }
 }
 
-/** The elements that show an output: its numbers, and the labels of classes. */
+/** Return the elements that show an output: its numbers, and the labels of classes. */
 function shown([name, value]) {
   const [term, description, numbers] = ["dt", "dd", "output"].map((tag) => document.createElement(tag));
   term.textContent = `${name}: ${model.signatures[page.signature.value].outputs[name] ?? ""}`;
@@ -117,7 +117,7 @@ if (address) {
   show(async () => {
     const response = await fetch(address).catch(() => null);
     if (!response?.ok) {
-      throw new InputError(`The address of a model must be one of this server. Received: '${address}'. Correct it.`);
+      throw new InputError(`The address of a model must be on this server. Received: '${address}'. Correct it.`);
     }
     await open(await response.arrayBuffer());
   });

@@ -732,7 +732,7 @@ def test_json_has_the_values_of_python(probe, tmp_path):
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
-            assert line == "refused: it is no JSON", text
+            assert line == "refused: it is not valid JSON", text
             continue
         assert line == shown(value), text
         read += 1

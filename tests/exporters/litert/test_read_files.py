@@ -143,7 +143,7 @@ IMAGES, SOUNDS = ImageSource(16, 48), AudioSource(20)
         (IMAGES, png_of(40, 16), "a whole PNG file"),  # without pixels
         (IMAGES, png_of(100_000, 100_000, (b"IDAT", b"")), "at most 16,777,216 pixels"),
         (ImageSource(16, 64), image_file("L", 16, 49), "at most 12 positions. Received: "),
-        (IMAGES, clear_colour_of_16_bits(), "of 8 bits a channel"),
+        (IMAGES, clear_colour_of_16_bits(), "with 8 bits per channel"),
         (IMAGES, sound_file(99), "a whole PNG file"),
         (IMAGES, image_file("L", 16, 40) + bytes(2**24), "at most 16,777,216 bytes"),
         (SOUNDS, b"", "a WAV file of 1 to 192 kHz, PCM of 8 to 32 bits or floats"),

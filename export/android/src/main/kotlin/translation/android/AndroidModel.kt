@@ -1,4 +1,4 @@
-// A model at work by LiteRT for Android. Never run in this project.
+// Runs a model with LiteRT for Android. This file was never run in this project.
 
 package translation.android
 
@@ -17,7 +17,7 @@ class AndroidModel(assets: AssetManager, name: String, threads: Int = 2) : Model
             cpuOptions = CompiledModel.CpuOptions(numThreads = threads)
         }
     private val compiled = CompiledModel.create(assets, name, options)
-    private val buffers = mutableMapOf<Pair<String, String>, TensorBuffer>() // by signature and tensor
+    private val buffers = mutableMapOf<Pair<String, String>, TensorBuffer>() // keys: (signature, tensor)
 
     @Synchronized
     override fun has(signature: String): Boolean = there { input(signature, "source") }

@@ -1,4 +1,4 @@
-// One screen: a text in, its translations under it, best first. Never run in this project.
+// One screen with a text and its translations below, best first. This file was never run in this project.
 
 package translation.android
 
@@ -16,8 +16,8 @@ import translation.Translator
 private const val ASSET = "translator.tflite"
 
 class MainActivity : Activity() {
-    private val worker = Executors.newSingleThreadExecutor() // a translator serves one thread
-    private var translator: Translator? = null // of that thread
+    private val worker = Executors.newSingleThreadExecutor() // only this thread uses the translator
+    private var translator: Translator? = null // used only by the worker
 
     override fun onCreate(state: Bundle?) {
         super.onCreate(state)
@@ -36,8 +36,8 @@ class MainActivity : Activity() {
         worker.execute {
             val shown =
                 try {
-                    opened().suggest(text).joinToString("\n") { it.text } // one, if the file has no lists
-                } catch (error: Exception) { // an asset that is missing, a model that LiteRT refuses
+                    opened().suggest(text).joinToString("\n") { it.text } // one text if the file has no lists
+                } catch (error: Exception) { // a missing asset, or a model that LiteRT rejects
                     error.message ?: error.toString()
                 }
             runOnUiThread { answer.text = shown }
@@ -51,7 +51,7 @@ class MainActivity : Activity() {
                 translatorOf(file, AndroidModel(assets, ASSET)).also { translator = it }
             }
 
-    /** A translator, which closes the model; a model that no translator takes is closed here. */
+    /** Open the translator, which closes the model later. If the translator rejects the model, close it here. */
     private fun translatorOf(file: TfliteFile, model: AndroidModel): Translator =
         try {
             Translator(file, model)
