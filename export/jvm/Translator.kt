@@ -24,7 +24,7 @@ private val BLANK =
 interface Model : AutoCloseable {
     fun has(signature: String): Boolean
 
-    /** Return true if a signature has an output. A runtime that can't tell returns false: optional outputs are not read. */
+    /** Return true if a signature has an output. A runtime that can't tell returns false. */
     fun has(signature: String, output: String): Boolean = false
 
     /**

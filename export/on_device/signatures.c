@@ -2,8 +2,8 @@
 //
 //   signatures MODEL.tflite
 //
-// It prints a line for each tensor: the signature, "in" or "out", name, type and shape. A program in
-// any language that can call C makes the same calls, and then those in litert_runner.h to run one.
+// It prints a line for each tensor: the signature, "in" or "out", name, type and shape. A program
+// in any language that can call C makes the same calls, and those in litert_runner.h to run one.
 
 #include <stdio.h>
 #include <stdlib.h>

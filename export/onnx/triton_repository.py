@@ -25,7 +25,7 @@ TYPES = {  # values of Triton's `ModelConfig.DataType`
 # the name of a model, which is also a directory and part of URLs
 NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]*")
 TEXT = """\
-# Requests of the same lengths that come within the delay of each other share a batch.
+# Requests with equal lengths that arrive within the delay of each other share a batch.
 name: "{name}"
 backend: "onnxruntime"
 default_model_filename: "model.onnx"

@@ -1,12 +1,12 @@
-// Decodes with a SavedModel of ids in TensorFlow's C library: prints a line of JSON for each line of ids.
+// Decodes lines of ids to lines of JSON with a SavedModel of ids in TensorFlow's C library.
 //
 //   decode_ids SAVED_MODEL [SIGNATURE [COUNT]] < SOURCES
 //
 // A line of input contains the ids of a source, separated by spaces and including the end token 3;
-// an empty line is an empty source. A line of output is {"ids": [...], "score": ...}. The default of
-// SIGNATURE is serving_default. For a signature that returns lists, such as decode_ids_nbest, a line
-// of output is {"hypotheses": [{"ids": [...], "score": ...}, ...]}, best first, with the best COUNT
-// hypotheses; the default is all.
+// an empty line is an empty source. A line of output is {"ids": [...], "score": ...}. The default
+// of SIGNATURE is serving_default. For a signature that returns lists, such as decode_ids_nbest, a
+// line of output is {"hypotheses": [{"ids": [...], "score": ...}, ...]}, best first, with the best
+// COUNT hypotheses; the default is all.
 // Exit codes: 0 if all lines are decoded; 2 with a one-line error if the command line, the model or
 // the input is wrong.
 
@@ -190,7 +190,8 @@ static void Print(TF_Tensor* const* found, bool listed, long most, int number) {
   }
   puts(listed ? "]}" : "");
   if (fflush(stdout) != 0) {
-    Fail("Standard output must accept all lines. Received: an error at line %d. Free some space.", number);
+    Fail("Standard output must accept all lines. Received: an error at line %d. Free some space.",
+         number);
   }
 }
 
