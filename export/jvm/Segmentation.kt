@@ -1,4 +1,4 @@
-// Splits a normalized text to pieces, by byte-pair encoding or a unigram model.
+// Splits a normalized text into pieces, by byte-pair encoding or a unigram model.
 
 package translation
 

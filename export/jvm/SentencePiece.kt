@@ -101,7 +101,7 @@ class SentencePiece(model: ByteArray) {
         return found
     }
 
-    /** Split a normalized text to pieces. */
+    /** Split a normalized text into pieces. */
     private fun split(text: String): List<String> {
         if (type == WORDS) return WORD.findAll(text).map { it.value }.toList()
         if (type == UNIGRAM) return unigram.bestPath(text)

@@ -28,7 +28,7 @@ class TextPart:
         """Raise ValueError unless the part has the column and none of the new names."""
 
     def spans(self, size):
-        """Split the part to pieces.
+        """Split the part into pieces.
 
         Args:
             size: Positive integer, the approximate size of a piece in bytes.

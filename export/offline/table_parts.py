@@ -52,7 +52,7 @@ class ParquetPart:
             )
 
     def spans(self, size):
-        """Split the table to pieces within row groups; `size` is the approximate size of inputs."""
+        """Split the table into pieces within row groups. `size` is the approximate input size."""
         for group, first in enumerate(self._firsts[:-1]):
             about = self._file.metadata.row_group(group)
             columns = map(about.column, range(about.num_columns))

@@ -17,7 +17,7 @@ MOST_LISTED = 64  # number of inputs for which lists of hypotheses are compared
 
 
 class Finding(NamedTuple):
-    """A fault that would make an artefact fail in deployment. `str()` gives a message.
+    """A fault that would make an artefact fail in deployment. `str()` returns a message.
 
     Attributes:
         runtime: String, the program that would fail, such as "TensorFlow Serving".
@@ -107,7 +107,7 @@ class Exporter(abc.ABC):
         """Return True if the file or directory at a path may be an artefact of this format."""
 
     def require(self, pipeline):
-        """Raise ValueError or ImportError if a pipeline can't be exported, before any work."""
+        """Raise ValueError or ImportError if a pipeline can't be exported."""
         require_exportable(pipeline)
 
     def compared(self, pipeline):

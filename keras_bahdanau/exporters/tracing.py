@@ -29,8 +29,7 @@ def traced(pipeline, function, arguments, most_rows=None):
 def _guarded(tensors, specs, most_rows):
     """Check that the tensors have their declared shapes, and as many rows as each other.
 
-    The number of rows must be at most `most_rows`. A server that merges requests would otherwise
-    mix up their rows.
+    The number of rows must be at most `most_rows`. The check runs before a server merges requests.
     """
     with tf.name_scope(GUARD):
         # `ensure_shape` checks the actual tensor, not only its static shape

@@ -115,7 +115,7 @@ _LIKELY = 0.1  # minimum fraction of frequent characters among the non-ASCII one
 
 
 def detect_form(head: bytes):
-    """Detect the `Form` of a file from its first `FIRST_BYTES` bytes; None if none matches."""
+    """Return the `Form` that a file's first `FIRST_BYTES` bytes match, or None."""
     return first_match(FORMS, head.removeprefix(codecs.BOM_UTF8))
 
 

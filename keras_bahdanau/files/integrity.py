@@ -150,7 +150,7 @@ def seal_archive(path):
 
 
 def check_archive_seal(file):
-    """Raise `Damage` unless a zip archive ends with its seal or, as in older files, no comment."""
+    """Raise `Damage` unless a zip archive ends with its seal or, if older, has no comment."""
     file.seek(-_ARCHIVE_END, io.SEEK_END)
     if file.read(4) != b"PK\5\6":
         check_seal(file)

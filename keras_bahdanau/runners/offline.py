@@ -25,7 +25,7 @@ class BatchTranslator:
     """Callable that adds translations, scores and confidences to a batch of rows.
 
     It stores only a path and options, so engines can pickle it. Each process loads the model once.
-    Any number of threads may share it; with a .tflite file, one thread at a time decodes.
+    Any number of threads may share it. With a .tflite file, one thread decodes at a time.
 
     ```python
     translator = BatchTranslator("runs/en-de", beam_width=1)

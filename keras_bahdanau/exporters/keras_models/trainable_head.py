@@ -27,7 +27,7 @@ class SGDStep(NamedTuple):
         return ("momentum",) if self.momentum else ()
 
     def update(self, weight, gradient, slots, iterations):
-        """The new weight, and the new slots."""
+        """Return the new weight and the new slots."""
         if not slots:
             return weight - self.learning_rate * gradient, ()
         momentum = self.momentum * slots[0] - self.learning_rate * gradient
@@ -47,7 +47,7 @@ class AdamStep(NamedTuple):
     slots = "momentum", "velocity"
 
     def update(self, weight, gradient, slots, iterations):
-        """The new weight, and the new slots."""
+        """Return the new weight and the new slots."""
         step = tf.cast(iterations + 1, tf.float32)  # (1,)
         first, second = tf.pow(self.beta_1, step), tf.pow(self.beta_2, step)
         rate = self.learning_rate * tf.sqrt(1.0 - second) / (1.0 - first)

@@ -1,1 +1,1 @@
-"""A `Translator` as a LiteRT (TFLite) file, for phones and other devices."""
+"""Export to LiteRT (TFLite) files for phones and other devices."""

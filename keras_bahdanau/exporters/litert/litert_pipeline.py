@@ -21,7 +21,7 @@ class LiteRTPipeline:
     """A .tflite file that `export_litert` wrote, with the methods of a `Pipeline`.
 
     The file processes one input at a time, with its fixed search. An input that is too long is
-    truncated, and its result is marked by `truncated`. The source in the card computes the features
+    truncated, and its result has `truncated` set. The source in the card computes the features
     with TensorFlow, as in training. A file for text does not need TensorFlow: see
     `LiteRTTranslator`. Any number of threads may share the object; they take turns, one input at a
     time.
@@ -213,7 +213,7 @@ class LiteRTTranslator(LiteRTPipeline):
     """A .tflite file that `export_litert` wrote, with the methods of a `Translator`.
 
     The file translates one sentence at a time, with its fixed search. A sentence that is too long
-    is truncated before its end token, and its result is marked by `truncated`.
+    is truncated before its end token, and its result has `truncated` set.
 
     ```python
     translator = LiteRTTranslator("en-de.tflite")

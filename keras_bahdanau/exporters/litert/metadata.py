@@ -143,7 +143,7 @@ class _Writer:
 
 
 class _Reader:
-    """Reads records up to a limit, since shared tables could expand a small file to very many."""
+    """Reads records up to a limit, since a small file with shared tables can have very many."""
 
     def __init__(self):
         self._left = MOST_BYTES

@@ -1,1 +1,1 @@
-"""ONNX files: one graph with the whole search, for ONNX Runtime, OpenVINO, Triton and browsers."""
+"""Export to ONNX files, whose graph contains the search, for servers and browsers."""

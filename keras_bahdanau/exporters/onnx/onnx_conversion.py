@@ -156,7 +156,7 @@ def nodes_of(graph):
 
 @contextlib.contextmanager
 def quiet():
-    """Suppress log messages from tf2onnx and TensorFlow: failures raise errors in any case."""
+    """Suppress log messages from tf2onnx and TensorFlow, since failures raise errors."""
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

@@ -1,1 +1,1 @@
-"""A `Translator` as a SavedModel, for TensorFlow Serving."""
+"""Export to SavedModels for TensorFlow Serving."""

@@ -158,7 +158,7 @@ def _bytes(part, node):
 
 
 def _runs(parts, part, node, called):
-    """Return how often a node runs a function at most: a loop runs its body in each iteration."""
+    """Return the maximum number of times that a node runs the function `called`."""
     if node.op in _CALLS or node.op == called:
         return 1
     if node.op in _LOOPS:
@@ -174,7 +174,7 @@ def _runs(parts, part, node, called):
 
 
 def _has_limit(condition):
-    """Return True if a loop's condition compares its first arguments: the iteration, its limit."""
+    """Return True if a loop's condition compares the iteration and its limit."""
     return any(
         node.op == "Less" and list(node.input) == condition.arguments[:2]
         for node in condition.nodes.values()

@@ -11,7 +11,7 @@ from keras_bahdanau.files.integrity import Damage
 
 
 class IdsSavedModelExporter(SavedModelExporter):
-    """SavedModels for clients that tokenize text themselves, such as in Java, Go, Rust or Triton.
+    """SavedModels for clients that tokenize text themselves, for example in Java, Go or Rust.
 
     The graph contains no operation of tensorflow-text. The SentencePiece models are in
     `assets.extra`, where `card.json` contains the name of the model for each side. For the

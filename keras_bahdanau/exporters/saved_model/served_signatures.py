@@ -244,7 +244,7 @@ def _cut_features(pipeline, inputs):
 
 
 def _split_prefix(pipeline, prefix):
-    """Split strings `(batch,)` to ids, and return (ids, longer) as `_cut_prefix` does."""
+    """Convert strings `(batch,)` to ids, and return (ids, longer) as `_cut_prefix` does."""
     prefix, longer = graph_cut_to_bytes(prefix, byte_limit(pipeline.search.max_length))
     rows = pipeline.target.graph.tokenize(prefix)
     ids = at_least_one(rows.to_tensor(default_value=PAD))

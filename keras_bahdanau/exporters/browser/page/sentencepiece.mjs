@@ -76,7 +76,7 @@ export class SentencePiece {
     return pieces.filter((piece) => (this.ids.get(piece) ?? this.unknown) === this.unknown);
   }
 
-  /** Split a normalized text to pieces. */
+  /** Split a normalized text into pieces. */
   split(text) {
     if (this.type === WORDS) return text.match(/\u2581?[^\u2581]+|\u2581/g) ?? [];
     if (this.type === UNIGRAM) return bestPath(text, this);
