@@ -229,5 +229,5 @@ def test_a_table_without_the_column_or_with_a_name_to_add_is_refused(
 def test_a_table_that_is_none_is_refused(parts, write):
     pytest.importorskip("pyarrow", reason="needs pyarrow, of the extra offline")
     part = parts.part_of(write("a.parquet", b"no table, and longer than a footer"), "text")
-    with pytest.raises(ValueError, match="must be a table in Parquet. Received: part="):
+    with pytest.raises(ValueError, match="must be a Parquet table. Received: part="):
         part.check(("t", "s", "c"))

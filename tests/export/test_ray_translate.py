@@ -138,7 +138,7 @@ def test_a_directory_holds_the_parts_of_one_translation(program, corpus, tmp_pat
     assert program.main(arguments_of(corpus, tmp_path / "out")) == 0
     assert program.main(arguments_of(corpus, tmp_path / "out", *others)) == 2
     error = capsys.readouterr().err
-    assert "by one model and one search. Received: out=" in error and "Choose another" in error
+    assert "with the same model and search. Received: out=" in error and "Choose another" in error
 
 
 def test_parts_are_not_taken_for_their_own_translations(program, corpus, capsys):
@@ -347,7 +347,7 @@ def test_an_error_of_a_worker_ends_the_program_in_one_line(tmp_path, cluster):
     process = started(tmp_path / "a.jsonl", out, model, environment)
     _, errors = process.communicate(timeout=1800)
     assert process.returncode == 2, errors
-    assert errors.splitlines()[-1].startswith("error: A .tflite file to run must have its card")
+    assert errors.splitlines()[-1].startswith("error: A .tflite file must contain its card")
     assert not (out / "a.jsonl").exists()
 
 

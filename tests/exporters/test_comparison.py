@@ -160,7 +160,7 @@ def test_the_quality_of_a_pipeline_is_by_its_own_metrics(toy_translator, monkeyp
     card = json.loads(json.dumps({"parity": table_of([comparison.keras])}))
     assert describe_parity(card) == table([comparison.keras])
     card["parity"][0]["quality"] = {"WER": "low"}
-    with pytest.raises(ValueError, match="no table"):
+    with pytest.raises(ValueError, match="not a table"):
         describe_parity(card)
 
 

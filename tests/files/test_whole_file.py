@@ -59,7 +59,7 @@ def test_a_text_named_gz_is_compressed(tmp_path):
 
 def test_a_new_file_takes_the_place_of_no_other(tmp_path):
     path = tmp_path / "scores.json"
-    with pytest.raises(FileExistsError, match=r"Received: path='.*scores.json'.*: rename that"):
+    with pytest.raises(FileExistsError, match=r"Received: path='.*scores.json'.*: rename it"):
         with new_file(path) as draft:
             draft.write_text("ours")
             path.write_text("another's")

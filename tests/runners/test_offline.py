@@ -140,7 +140,7 @@ def test_confidence_is_the_mean_probability_of_a_token_under_any_penalty(search)
     "arguments, rows, kind, message",
     [
         ({}, {"sentence": ["one"]}, ValueError, "column='text', rows with .'sentence'."),
-        ({}, {"text": ["one"], "score": [1]}, ValueError, "rows with .'score'.. Give a prefix"),
+        ({}, {"text": ["one"], "score": [1]}, ValueError, "rows with .'score'.. Set a prefix"),
         ({}, [{"text": "one"}], TypeError, "Received: rows of type list"),
         ({"batch_size": 0}, {}, ValueError, "batch_size=0"),
         ({"beam_width": 0}, {}, ValueError, "beam_width=0"),

@@ -80,7 +80,7 @@ def test_each_form_is_named_with_the_way_out(source, tmp_path):
     if source is SOUND:
         read |= {"CAF", "RIFX", "mu-law WAV", "A-law WAV", "ADPCM WAV"}
     assert set(FORMS) - set(told) == read
-    ways = ("Convert to ", "Give ", "Unpack ", "Download the file", "It may be a failed")
+    ways = ("Convert to ", "Use ", "Unpack ", "Download the actual", "It may be a failed")
     assert all(remedy.startswith(ways) for remedy in told.values())
     assert told["NIST SPHERE"] == (
         "Use an image." if source is IMAGE else "Convert to WAV, for example with sox or ffmpeg."

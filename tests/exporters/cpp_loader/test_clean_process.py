@@ -314,7 +314,7 @@ def test_text_may_be_a_list_of_str_and_bytes(told):
         ("unknown signature", "ValueError: `signature` must be one of ['append', 'compiled'"),
         ("unknown argument", "ValueError: The arguments of signature 'compiled' must be ['x']"),
         ("wrong dtype", "TypeError: `x` of signature 'compiled' must have dtype float32"),
-        ("not an array", "TypeError: An input must be a NumPy array"),
+        ("not an array", "TypeError: An input must be a numeric NumPy array"),
         ("wrong shape", "RuntimeError: "),
         ("ragged", "RuntimeError: Each argument and result must be a dense tensor"),
         ("closed", "RuntimeError: The session must be open"),

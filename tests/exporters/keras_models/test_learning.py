@@ -249,7 +249,7 @@ def other_path(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("value", "message"),
-    [(np.nan, "finite numbers"), (np.inf, "finite numbers"), (3e38, "a finite loss")],
+    [(np.nan, "finite float32"), (np.inf, "finite float32"), (3e38, "a finite loss")],
 )
 def test_a_step_without_a_finite_loss_changes_nothing(other_path, value, message):
     learner = Learner(other_path)

@@ -90,7 +90,7 @@ def test_a_changed_byte_or_a_cut_is_found(path, tmp_path):
         ([1, 2], ValueError, r"must be int32 \(1, any\). Received: shape \(2,\)"),
         ([[1], [2]], ValueError, r"Received: shape \(2, 1\)"),
         (np.zeros((1, 0), "int32"), ValueError, r"Received: shape \(1, 0\)"),
-        ([[1], [2, 3]], ValueError, "equal length. Received: list"),
+        ([[1], [2, 3]], ValueError, "same length. Received: list"),
         ({"a\nb": [[1]]}, ValueError, r"Received: a\\nb"),
         (np.broadcast_to(np.int32(1), (1, 2**31)), ValueError, "at most 67,108,864 values"),
     ],
@@ -137,7 +137,7 @@ def test_missing_values_are_for_a_model_that_looks_for_them(tmp_path):
     (answer,) = runner(past).values()
     assert answer == pytest.approx(model(past).numpy(), abs=1e-5)
     past[0, 5, 0] = np.inf
-    with pytest.raises(ValueError, match="finite numbers of float32. Received: inf"):
+    with pytest.raises(ValueError, match="finite float32 values. Received: inf"):
         runner(past)
 
 
@@ -206,7 +206,7 @@ REFUSED = {
         {"length": 3},
         "must set an axis that the model leaves open",
     ),
-    "too many labels": (chain(L.GRU(3)), {"labels": ["a"] * 4}, "4 labels, an output of width 3"),
+    "too many labels": (chain(L.GRU(3)), {"labels": ["a"] * 4}, "labels for an output of width 3"),
     "wrong examples": (chain(L.GRU(3)), {"examples": np.zeros((2, 5, 3))}, r"shape \(2, 5, 3\)"),
     "a model that was never called": (
         lambda: keras.Sequential([L.GRU(3)]),

@@ -81,7 +81,7 @@ def test_steps_are_a_signature_beside_the_model(tmp_path):
     ("activation", "settings", "message"),
     [
         ("relu", {"labels": LABELS}, "activation relu. Pass from_logits=False"),
-        ("softmax", {"labels": ["a", "b", "c"]}, "3 labels, an output of width 2"),
+        ("softmax", {"labels": ["a", "b", "c"]}, "3 labels for an output of width 2"),
         ("softmax", {"labels": [1, 2]}, "must be a list of strings"),
         ("softmax", {"max_batch_size": 0}, "`max_batch_size` must be"),
     ],

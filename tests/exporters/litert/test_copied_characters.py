@@ -155,5 +155,5 @@ def test_words_and_decomposed_letters_are_refused(translator, tmp_path):
         model = kb.presets.characters(other, other, units=8, hard_alignment="none")
         model.build()
         pipeline = kb.Translator(other, model, other, translator.search)
-        with pytest.raises(ValueError, match="copy characters of the source, but no words"):
+        with pytest.raises(ValueError, match="copy characters of the source, but not words"):
             kb.export_litert(pipeline, tmp_path / "other.tflite", **copying_speller.LENGTHS)

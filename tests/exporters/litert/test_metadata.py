@@ -134,7 +134,7 @@ def test_an_output_that_is_called_like_an_input_has_its_own_description():
     (described,) = found.subgraph_metadata
     (given,), (answered,) = described.input_tensor_metadata, described.output_tensor_metadata
     assert (given.description, given.dimension_names) == features["lengths"]
-    assert answered.description.startswith("The same of each hypothesis")
+    assert answered.description.startswith("`length` of each hypothesis")
     assert answered.dimension_names == ("batch", "beam")
 
 
@@ -213,9 +213,9 @@ def test_every_tensor_of_every_signature_is_float32_or_int32(toy_litert):
 def test_finished_and_masks_are_described_as_0_or_1(toy_litert):
     described = {graph.text(0): graph for graph in standard_metadata(toy_litert).tables(3)}
     finished = {tensor.text(0): tensor.text(1) for tensor in described["translate"].tables(3)}
-    assert finished["finished"] == "1 if the text ended by itself, else 0."
+    assert finished["finished"] == "1 if the text ends with its end token, else 0."
     between = {tensor.text(1) for tensor in described["encode"].tables(3)}
-    assert all("a mask is 1 where something is real, else 0" in text for text in between)
+    assert all("A mask is 1 at real positions, else 0" in text for text in between)
 
 
 def test_the_file_names_what_is_packed_behind_it(toy_litert):

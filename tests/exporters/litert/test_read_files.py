@@ -223,4 +223,4 @@ def test_a_wrong_file_is_refused_in_one_line(modules, toy_litert, tmp_path, caps
     assert modules["read_files"].main([str(toy_litert), "one.png"]) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
-    assert "Received: a model of text. Use translate.py for text, translate.mjs for ink." in err
+    assert "Received: a model of text. Use translate.py for text, and translate.mjs for ink." in err

@@ -136,7 +136,7 @@ def test_each_rounded_tensor_is_a_weight_as_training_rounds_it(name, quantizatio
     "training,aware,said",
     [
         ({"quantization_aware": True}, True, ", from a model trained with 8-bit weights."),
-        ({"quantization_aware": True, "quantization": "int4"}, True, " with weights of 4 bits."),
+        ({"quantization_aware": True, "quantization": "int4"}, True, " with 4-bit weights."),
         ({"quantization_aware": False, "quantization": "int8"}, False, "Weights: int8.\n"),
     ],
 )

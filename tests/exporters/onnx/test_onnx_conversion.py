@@ -134,5 +134,5 @@ def test_an_operation_that_onnx_lacks_is_named_with_its_place(tmp_path):
             return {"y": tf.math.betainc(x, x, x)}
 
     tf.saved_model.save(module, tmp_path, signatures={"answer": answer})
-    with pytest.raises(ValueError, match="Received: Betainc in .*beta.*Write that step"):
+    with pytest.raises(ValueError, match="Received: Betainc in .*beta.*Rewrite that step"):
         convert(tmp_path, "answer")

@@ -122,7 +122,7 @@ def test_the_reader_loads_neither_tensorflow_nor_onnx():
         (
             model_of(helper.make_node("Gelu", ["x"], ["y"], domain="com.microsoft")),
             "Gelu of 'com.microsoft'",
-            "no operation of ONNX itself",
+            "not an operation of ONNX itself",
         ),
         (
             model_of(helper.make_node("RandomUniformLike", ["x"], ["y"])),

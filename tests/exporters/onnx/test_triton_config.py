@@ -106,7 +106,7 @@ def test_what_is_no_file_and_no_name_is_refused_in_one_line(program, tmp_path, c
     bad = tmp_path / "bad.onnx"
     bad.write_bytes(b"one\n")
     for path, directory, message in (
-        (bad, tmp_path / "new", "An .onnx file to run"),
+        (bad, tmp_path / "new", "An .onnx file must contain"),
         (bad, tmp_path / "a b", "letters, digits"),
         (bad, tmp_path, "must not exist yet"),
         (tmp_path / "none.onnx", tmp_path / "new", "none.onnx"),

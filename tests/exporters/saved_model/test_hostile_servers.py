@@ -194,7 +194,7 @@ def test_a_line_without_end_is_refused(kit, capsys, name, monkeypatch):
 
 def test_ids_of_more_than_32_bits_are_refused(kit):
     for line in ("2147483648", "-2147483649", "9" * 5000):
-        with pytest.raises(kit["client_rest"].InputError, match="each of 32 bits"):
+        with pytest.raises(kit["client_rest"].InputError, match="must consist of 32-bit ids"):
             kit["client_rest"].to_rows("decode_ids", [line])
 
 

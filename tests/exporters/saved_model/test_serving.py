@@ -318,7 +318,7 @@ def test_rest_takes_nothing_but_a_url(kit, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--signature", "decode_ids", "5 six"], "must be ids separated by spaces"),
+        (["--signature", "decode_ids", "5 six"], "must consist of 32-bit ids"),
         (["--signature", "score_pair", "one"], "must consist of a source and a target"),
         (["--file", "no/such/file"], "No such file or directory"),
         (["--file", ""], "No such file or directory"),

@@ -133,7 +133,7 @@ def test_card_that_lacks_a_field_gets_one_line(version, name):
     del card[name]
     rewrite(version, json.dumps(card).encode())
     assert find_damage(version) == []
-    with pytest.raises(ValueError, match=f"what an export writes. Received: path=.*'{name}'"):
+    with pytest.raises(ValueError, match=f"that an export writes. Received: path=.*'{name}'"):
         describe(version)
 
 
@@ -143,7 +143,7 @@ def test_number_too_large_for_a_float_gets_one_line(version, name):
     card = {**card, "parity": [{"artefact": "Keras", "sentences": 3}]}
     (card if name in card else card["parity"][0])[name] = 10**400
     rewrite(version, json.dumps(card).encode())
-    with pytest.raises(ValueError, match="what an export writes. Received: path=") as error:
+    with pytest.raises(ValueError, match="that an export writes. Received: path=") as error:
         describe(version)
     assert "\n" not in str(error.value)
 
