@@ -1,7 +1,8 @@
-"""The command line `keras-bahdanau`: lists the commands and starts one.
+"""The `keras-bahdanau` command line: lists the commands and runs one of them.
 
-A command is a function in the file of the same name in `commands/`, which is imported when it
-runs. It imports slow packages, such as TensorFlow, after all checks that do not need them.
+Each command is a function in the file of the same name in `commands/`. The file is imported only
+when the command runs. A command imports slow packages, such as TensorFlow, only after it has made
+all the checks that don't need them.
 """
 
 import functools
@@ -21,27 +22,27 @@ from keras_bahdanau.settings.lazy import missing_package
 
 COMMANDS = {
     "prepare": "Filter a corpus of any size and write it as shards.",
-    "train": "Train a model of text, images or speech; or resume a training.",
+    "train": "Train a text, image or speech model, or resume a training run.",
     "distill": "Train a small model on the outputs of a large one.",
-    "translate": "Translate sentences: one line out for each line in.",
-    "read": "Read images: one line out for each file.",
-    "transcribe": "Transcribe recordings: one line out for each file.",
-    "evaluate": "Measure a model on pairs: metrics, perplexity, attention, speed.",
-    "tune": "Choose search options by a metric and write them into the model.",
-    "calibrate": "Turn confidences into probabilities, in the model's file.",
+    "translate": "Translate sentences, one output line for each input line.",
+    "read": "Read images, one output line for each file.",
+    "transcribe": "Transcribe recordings, one output line for each file.",
+    "evaluate": "Evaluate a model: metrics, perplexity, attention and speed.",
+    "tune": "Choose search options by a metric and save them in the model.",
+    "calibrate": "Calibrate a model so that its confidences are probabilities.",
     "align": "Show what a model attends to in one sentence or file.",
-    "export": "Write a SavedModel, a LiteRT file or a page.",
+    "export": "Export a SavedModel, a LiteRT or ONNX file, or a web page.",
     "check": "Check an exported model.",
-    "demo": "Try everything on generated data, in minutes.",
+    "demo": "Try out the package on generated data in a few minutes.",
 }
 _CONTEXT = {"help_option_names": ["--help", "-h"]}
-FUNCTIONS = {"read": "translate", "transcribe": "translate"}  # named differently from the command
-ANSWERS = "--version", "--help", "-h"  # options that need no command
+FUNCTIONS = {"read": "translate", "transcribe": "translate"}  # functions with another name
+ANSWERS = "--version", "--help", "-h"  # options that work without a command
 HELP = f"""\
 Usage: {PROGRAM} [OPTIONS] COMMAND [ARGS]...
 
-  Attention RNNs for text, images and speech: train them, see what they attend
-  to, ship.
+  Train RNNs with attention for text, images and speech, see what they attend
+  to, and export them.
 
 Options:
   --version  Show the version and exit.
@@ -56,7 +57,7 @@ def main(arguments=None):
     """Entry point of the command line."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     open_closed_streams()
-    # file names that are not UTF-8 are written unchanged
+    # print file names that are not valid UTF-8 unchanged
     sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     arguments = sys.argv[1:] if arguments is None else arguments
     name = arguments[0] if arguments else ""
@@ -71,12 +72,12 @@ def main(arguments=None):
                 raise
             warn(message)
             sys.exit(BAD_INPUT)
-        run(arguments[1:], prog_name=program, obj=arguments)  # `train` launches `obj`
+        run(arguments[1:], prog_name=program, obj=arguments)  # `train --workers` launches `obj`
     sys.exit(_answer(name))
 
 
 def _answer(name):
-    """Answer a call without a command; return the exit code."""
+    """Handle a call that names no command, and return the exit code."""
     if name == "--version":
         print(f"{PROGRAM} {__version__}")
     elif name in ("", *ANSWERS):
@@ -91,7 +92,7 @@ def _answer(name):
 
 @functools.cache
 def command(name):
-    """The typer program of one command."""
+    """Build the Typer command of that name."""
     import typer
 
     from keras_bahdanau.cli.options import SectionedCommand

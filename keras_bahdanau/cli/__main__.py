@@ -1,4 +1,4 @@
-"""`python -m keras_bahdanau.cli`, the same as `keras-bahdanau`."""
+"""Runs `keras-bahdanau` as `python -m keras_bahdanau.cli`."""
 
 from keras_bahdanau.cli import main
 

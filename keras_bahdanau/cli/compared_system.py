@@ -1,4 +1,4 @@
-"""The system of `evaluate --compare`: lines of a file, or a model."""
+"""The system that `evaluate --compare` names: a model, or a file of its outputs."""
 
 from keras_bahdanau.cli.console import show_progress
 from keras_bahdanau.cli.inputs import check_lines
@@ -8,9 +8,10 @@ from keras_bahdanau.text.features import is_token, untagged
 
 
 class ComparedSystem:
-    """A second system: lines of a file, or a model that will decode the sources.
+    """A second system: the lines of a file, or a model that decodes the sources.
 
-    `inputs` is the form of the first system's inputs; `search` has the explicit search options.
+    `inputs` is the form of the first system's inputs, and `search` is a dictionary of the search
+    options given on the command line.
     """
 
     def __init__(self, path, inputs, pairs, search, tag):
@@ -25,10 +26,10 @@ class ComparedSystem:
             check_lines(len(self._lines), "compare", path, pairs)
         from keras_bahdanau.evaluation.significance import samples_for  # loads sacreBLEU
 
-        samples_for(len(pairs))  # raises an error before anything is decoded
+        samples_for(len(pairs))  # so that an error is raised before anything is decoded
 
     def load(self, plural):
-        """Load the model, so that errors are raised before the first system decodes."""
+        """Load the model now, so that any error is raised before the first system decodes."""
         if self._models is not None:
             self._translator = load_models(self._models)
             _check_inputs(self._translator.plural, self._models[0].path, plural)
@@ -52,7 +53,7 @@ class ComparedSystem:
         answers = answers_by_source(pairs, target)
         lines, compared_lines = map(answers.compared, (lines, self.lines(batch_size)))
         order = [*enumerate(answers.numbers)]
-        first_pairs = {number: pair for pair, number in reversed(order)}  # of each source
+        first_pairs = {number: pair for pair, number in reversed(order)}  # for each source
         rows = [first_pairs[number] for number in range(len(answers.sources))]
         systems = {
             False: (lines, compared_lines, answers.compared([text for _, text in pairs])),
@@ -74,7 +75,7 @@ class ComparedSystem:
 def _check_inputs(compared, path, inputs):
     if compared != inputs:
         raise ValueError(
-            "Models can be compared only if they read the same kind of inputs. "
+            "Models can be compared only if they read the same type of input. "
             f"Received: compare={str(path)!r}, which reads {compared}, and a model that reads "
-            f"{inputs}. Give another model, or a file of its texts."
+            f"{inputs}. Give another model, or a file of its outputs."
         )

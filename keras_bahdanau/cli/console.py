@@ -1,4 +1,4 @@
-"""Behaviour of the program on a terminal: startup, errors, exit."""
+"""How the program behaves on a terminal: startup, errors and exit."""
 
 import contextlib
 import faulthandler
@@ -17,10 +17,11 @@ BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes of typer and of 
 
 
 def ends_well(on_interrupt=""):
-    """Decorator that ends a command with one line and an exit code for each kind of failure.
+    """Decorator that turns each type of failure into a one-line message and an exit code.
 
-    An error with "Received: ...", from this package, or from the operating system is bad input.
-    Any other exception is a bug and keeps its traceback. An interruption prints `on_interrupt`.
+    An error from this package, which contains "Received: ...", or from the operating system means
+    bad input. Any other exception is a bug and keeps its traceback. `on_interrupt` is printed
+    after an interruption.
     """
 
     def decorate(function):
@@ -49,7 +50,7 @@ def ends_well(on_interrupt=""):
 
 @contextlib.contextmanager
 def interrupted_by_sigterm():
-    """Handle SIGTERM, which stops containers and jobs, like Ctrl-C, which cleans up."""
+    """Handle SIGTERM, which stops containers and jobs, like Ctrl-C, so that drafts are removed."""
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield
@@ -62,7 +63,7 @@ def _interrupt(number, frame):
 
 
 def _stopped(message, code):
-    """Print a message on standard error; return the exception that ends the program."""
+    """Print a message on standard error, and return the exception that ends the program."""
     warn(message)
     return SystemExit(code)
 
@@ -74,9 +75,9 @@ def warn(message):
 
 
 def report_warnings():
-    """Print each warning of Python and of its loggers as one line, without path and line number.
+    """Print each Python warning and log message as one line, without a path and a line number.
 
-    Each text is printed once.
+    A message is printed only once.
     """
     import logging
     import warnings
@@ -95,13 +96,13 @@ def report_warnings():
         warn_once(str(message))
 
     warnings.showwarning = showwarning
-    # letters without a font: `plotting.fonts` names them all in one warning
+    # `plotting.fonts` names all letters that have no font in a single warning
     warnings.filterwarnings("ignore", r"(?s)Glyph \d+ .*missing from", UserWarning)
     logging.basicConfig(handlers=[Lines()])
 
 
 def _abandon_output():
-    """Discard buffered output, which Python would fail to write again at exit."""
+    """Discard buffered output that Python would otherwise try again to write at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -109,7 +110,7 @@ def _abandon_output():
 
 
 def _os_message(error):
-    """A one-line message for an `OSError`, without Python's error number."""
+    """Return a one-line message for an `OSError`, without the error number."""
     if error.strerror is None:
         return str(error)
     return error.strerror + (f": {str(error.filename)!r}" if error.filename else "")
@@ -125,11 +126,11 @@ def _threads(threads):
 
 
 def load_tensorflow(threads=None):
-    """Import TensorFlow without the greetings of its libraries.
+    """Import TensorFlow without the startup messages of its libraries.
 
-    Unless `threads` or the environment sets a number, or there is a GPU, an operation uses half of
-    the cores: the many small steps of a recurrent model then run concurrently, and training is 1.2
-    times as fast on two cores (`benchmarks/`).
+    By default, each operation uses half of the cores, so that the many small steps of a recurrent
+    model run concurrently: training is then 1.2 times as fast on two cores (`benchmarks/`). The
+    default does not apply on a GPU, or if `threads` or the environment sets a number of threads.
     """
     if "tensorflow" in sys.modules:
         return
@@ -143,9 +144,9 @@ def load_tensorflow(threads=None):
 
 @contextlib.contextmanager
 def _without_collection():
-    """Disable garbage collection while modules load, and never collect their objects.
+    """Disable garbage collection while modules load, and exempt their objects from it afterwards.
 
-    Collection takes a third of the startup time, and as long again when Python exits.
+    Collection would take a third of the startup time, and as long again when Python exits.
     """
     gc.disable()
     try:
@@ -157,12 +158,12 @@ def _without_collection():
 
 @contextlib.contextmanager
 def _without_matplotlib():
-    """Hide matplotlib, which Keras would load for its own plots."""
+    """Hide matplotlib, so that Keras does not load it for its own plots."""
     name = "matplotlib"
     if name in sys.modules:
         yield
         return
-    sys.modules[name] = None  # an import then fails, as if it were not installed
+    sys.modules[name] = None  # makes the import fail
     try:
         yield
     finally:
@@ -176,22 +177,23 @@ def say(line):
 
 
 def open_closed_streams():
-    """Open `os.devnull` for each standard stream that the parent closed, as some daemons do."""
+    """Open `os.devnull` for each standard stream that the parent process has closed."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:  # the file gets the lowest free descriptor, the stream's
+        if getattr(sys, name) is None:  # the lowest free descriptor is that of the stream
             mode = "w" if number else "r"
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def show_progress(text, lines=False):
-    """Show the progress of a command on a terminal's standard error; "" removes it.
+    """Show a progress line on standard error if that is a terminal; "" removes the line.
 
-    With `lines`, output lines on a terminal already show the progress.
+    With `lines`, nothing is shown if standard output is a terminal, too, because the output lines
+    already show the progress.
     """
     if sys.stderr.isatty() and not (lines and sys.stdout.isatty()):
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
 def keras_verbosity():
-    """Verbosity of Keras: a progress bar on a terminal, a line per epoch elsewhere."""
+    """Return Keras' verbosity: a progress bar on a terminal, otherwise one line per epoch."""
     return 1 if sys.stdout.isatty() else 2

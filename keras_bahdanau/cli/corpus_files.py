@@ -1,4 +1,4 @@
-"""The options `--corpus` and `--valid-corpus`: their form, their files, held-out pairs."""
+"""The options `--corpus` and `--valid-corpus`: their syntax, their files and held-out pairs."""
 
 import dataclasses
 import itertools
@@ -11,7 +11,7 @@ from keras_bahdanau.data.corpora import WEIGHT, Corpora, Corpus, require_text
 from keras_bahdanau.data.pairs import answers_by_source
 from keras_bahdanau.settings.option import check_value
 
-# a colon that does not follow a drive letter, as in C:\data\train.tsv
+# a colon, but not that of a drive letter, as in C:\data\train.tsv
 _COLON = re.compile(r"(?<!^[A-Za-z])(?<!,[A-Za-z]):|:(?![\\/])")
 
 FORM = "NAME=FILES:WEIGHT:TAG"
@@ -20,7 +20,7 @@ FORM = "NAME=FILES:WEIGHT:TAG"
 class CorpusOption(NamedTuple):
     """One corpus given on the command line.
 
-    `files` is one path (a TSV, a manifest, or shards) or two (source and target lines).
+    `files` contains one path (a TSV, a manifest or shards) or two paths (source and target lines).
     """
 
     name: str
@@ -33,9 +33,9 @@ class CorpusOption(NamedTuple):
 
 
 def parsed_corpus(text):
-    """The `CorpusOption` of a `--corpus` string `NAME=FILES:WEIGHT:TAG`.
+    """Parse a `--corpus` string `NAME=FILES:WEIGHT:TAG` into a `CorpusOption`.
 
-    FILES is one path, or two separated by a comma. Weight and tag are optional.
+    FILES is one path, or two paths separated by a comma. WEIGHT and TAG are optional.
 
     Example:
         >>> parsed_corpus("de=train.en.gz,train.de.gz:0.7:<2de>")
@@ -50,35 +50,39 @@ def parsed_corpus(text):
 
 
 def parsed_valid_corpus(text, corpora):
-    """A corpus of `--valid-corpus`, `NAME=FILES`, with the tag of the corpus of that name."""
+    """Parse a `--valid-corpus` string `NAME=FILES`, and add the tag of the corpus of that name."""
     name, files, *settings = _parts("valid-corpus", text, "NAME=FILES")
     if settings:
         raise _form_error("valid-corpus", text, "NAME=FILES")
     tags = {corpus.name: corpus.tag for corpus in corpora}
     if name not in tags:
         raise ValueError(
-            "--valid-corpus must have the name of a --corpus, whose tag it gets. Received: "
-            f"name={name!r}. Choose from {', '.join(tags)}."
+            "--valid-corpus must have the name of a --corpus, because it uses that corpus's tag. "
+            f"Received: name={name!r}. Choose from {', '.join(tags)}."
         )
     return CorpusOption(name, files, tag=tags[name])
 
 
 def check_tagged(path, pairs, corpora):
-    """Check that the sources of one validation file begin with tags, if all corpora have tags."""
+    """Check that each source in a validation file begins with a tag, if all corpora have tags."""
     if not corpora.corpora or not all(corpus.tag for corpus in corpora.corpora):
         return
     for number, (source, _) in enumerate(pairs, start=1):
         first = source.split(maxsplit=1)[:1]
         if first and first[0] not in corpora.tags:
             raise ValueError(
-                "Each validation source must begin with a tag of a corpus. Received: "
-                f"path={str(path)!r}, whose line {number} begins with {first[0]!r:.40}. "
-                "Add a tag, or give --valid-corpus."
+                "Each validation source must begin with the tag of a corpus. Received: "
+                f"path={str(path)!r}, where line {number} begins with {first[0]!r:.40}. "
+                "Add the tag, or give --valid-corpus."
             )
 
 
 def read_corpora(texts, read, corpora=None):
-    """(`Corpora`, symbols) of several corpora, or of the validation corpora of `corpora`."""
+    """Read (`Corpora`, symbols) from `--corpus` strings.
+
+    If `corpora` is given, the strings are those of `--valid-corpus` instead, and each one names a
+    corpus in `corpora`.
+    """
     if corpora is None:
         options = [parsed_corpus(text) for text in texts]
     else:
@@ -89,7 +93,7 @@ def read_corpora(texts, read, corpora=None):
             from keras_bahdanau.data.shards.shards import Shards  # loads NumPy
 
             if option.tag is not None:
-                load_tensorflow()  # the source of the shards must have the tag
+                load_tensorflow()  # to check that the vocabulary of the shards contains the tag
             parts.append(option.corpus(Shards(option.files[0])))
         else:
             data = read(*option.files)
@@ -99,13 +103,16 @@ def read_corpora(texts, read, corpora=None):
 
 
 def hold_out(corpora, indices_of):
-    """Hold out pairs of each corpus, with sources that are not trained on: (training, validation).
+    """Split each corpus into training pairs and held-out pairs, with no source in both.
 
-    All pairs with the same source, in every corpus, are on the same side. A corpus holds out the
-    chosen sources that no earlier corpus contains; if none of its sources is held out, its first
-    chosen one. Held-out pairs without a target are dropped. Sources are compared without tags.
+    All pairs with the same source, in any of the corpora, go to the same side. `indices_of` maps
+    the pairs of a corpus to the set of indices chosen to be held out. A corpus holds out those of
+    its chosen sources that no earlier corpus contains. If none of its sources is held out in this
+    way, it holds out the first chosen one. Held-out pairs without a target are dropped. Sources are
+    compared without tags.
 
-    `indices_of` maps pairs to the set of indices to hold out.
+    Returns:
+        (training, validation), both `Corpora`.
     """
     require_text(corpora)
     numbers = iter(
@@ -122,7 +129,7 @@ def hold_out(corpora, indices_of):
             raise ValueError(
                 "Each corpus needs a source that is not held out for validation. "
                 f"Received: corpus {corpus.name!r} with {len(valid):,} pairs, all held out. "
-                "Give it more pairs, or give validation pairs with --valid-corpus."
+                "Add pairs to it, or give validation pairs with --valid-corpus."
             )
         training.append(dataclasses.replace(corpus, pairs=trained))
         validation.append(dataclasses.replace(corpus, pairs=valid))
@@ -141,7 +148,7 @@ def _held_out_sources(corpora, rows, indices_of):
 
 
 def _parts(option, text, form):
-    """[name, files, ...]: the parts of an argument, its files as a tuple of one or two paths."""
+    """Split an argument into [name, files, ...], where files is a tuple of one or two paths."""
     name, equals, value = text.partition("=")
     files, *settings = re.split(_COLON, value)
     paths = files.split(",")
@@ -155,8 +162,8 @@ def _weight(text, weight):
         value = float(weight)
     except ValueError:
         raise ValueError(
-            f"The weight of --corpus must be a number. Received: weight={weight!r} in {text!r}. "
-            "To weight by size, leave it empty before a tag: NAME=FILES::TAG."
+            f"The weight in --corpus must be a number. Received: weight={weight!r} in {text!r}. "
+            "To weight the corpus by its size, leave the weight empty: NAME=FILES::TAG."
         ) from None
     check_value("weight", value, WEIGHT)
     return value
@@ -164,7 +171,7 @@ def _weight(text, weight):
 
 def _form_error(option, text, form):
     return ValueError(
-        f"--{option} must be {form}, where FILES is one path or two separated by a comma. "
+        f"--{option} must be {form}, where FILES is one path, or two separated by a comma. "
         f"Received: {option.replace('-', '_')}={text!r}. "
-        "Rename files whose names contain a comma or a colon."
+        "Rename files that have a comma or a colon in their names."
     )

@@ -1,4 +1,4 @@
-"""The page of `--explore`: the first inputs of a command, explained step by step."""
+"""The page that `--explore` writes: it explains the first inputs of a command step by step."""
 
 import threading
 
@@ -10,15 +10,15 @@ from keras_bahdanau.files.whole_file import new_file
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.settings.option import check_value, integer
 
-MOST, MOST_SIDES = 20, 4  # inputs and traces side by side
-PATIENCE = 5.0  # seconds without a report
+MOST, MOST_SIDES = 20, 4  # number of inputs, and of traces side by side
+PATIENCE = 5.0  # seconds after which a line explains the delay
 
 
 class Exploration:
-    """The first inputs of a command, explained on a page.
+    """Page that explains the first inputs of a command.
 
-    `reference` is a file with a target for each input, `prefix` the beginning of each text;
-    `importance` is an argument of `Pipeline.trace`.
+    `reference` is a file with one target for each input. `prefix` is the text that each output
+    begins with. `importance` is the argument of that name of `Pipeline.trace`.
     """
 
     def __init__(self, path, reference=None, labels=("output",), prefix=None, importance=False):
@@ -37,7 +37,7 @@ class Exploration:
         self._inputs, self._results, self._left_out = [], [], 0
 
     def check_lines(self, path, count):
-        """Raise ValueError unless there is one reference for each sentence of a file."""
+        """Raise ValueError unless there is one reference for each sentence in a file."""
         if self.references is not None:
             references = self._reference, len(self.references)
             check_parallel(source=(path, count), reference=references)
@@ -49,7 +49,7 @@ class Exploration:
         self._left_out += len(inputs[room:])
 
     def write(self, pipeline):
-        """Trace the inputs, with each model of an ensemble, and write the page."""
+        """Trace the inputs, for an ensemble with each of its models, and write the page."""
         from keras_bahdanau.plotting import write_explorer
 
         self.check_lines("standard input", len(self._inputs) + self._left_out)
@@ -60,13 +60,16 @@ class Exploration:
         with new_file(self.path) as draft:
             write_explorer(traces, draft, labels=self.labels)
         if self._left_out:
-            warn(f"{str(self.path)!r} has the first {MOST} inputs; {self._left_out:,} are left out")
+            warn(
+                f"{str(self.path)!r} shows only the first {MOST} inputs; {self._left_out:,} are "
+                "left out"
+            )
 
     def _traces(self, pipeline):
         count = len(self._inputs)
         line = (
-            f"explaining {count} of the inputs for {str(self.path)!r}: the first takes longest, "
-            "because it builds the graphs for single steps"
+            f"explaining {count} of the inputs for {str(self.path)!r}: the first one takes the "
+            "longest, because it builds the graphs for single steps"
         )
         waiting = threading.Timer(PATIENCE, warn, [line])
         waiting.start()
@@ -85,7 +88,7 @@ class Exploration:
         members = getattr(pipeline.model, "models", None)
         if members is None:
             models, target = [pipeline], result
-        else:  # each writes its own text
+        else:  # each model decodes its own output
             parts = pipeline.target, pipeline.search
             models = [type(pipeline)(pipeline.source, model, *parts) for model in members]
             target = None

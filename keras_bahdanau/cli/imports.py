@@ -1,4 +1,4 @@
-"""The option `--import`: user modules that register layers and sources with Keras."""
+"""The option `--import`, which loads user modules that register layers and sources with Keras."""
 
 import importlib
 import os
@@ -15,8 +15,8 @@ ImportOption = Annotated[
         "--import",
         metavar="MODULE",
         help="Python module to import first, such as one that registers a custom layer with "
-        "Keras; may be given several times. Modules in the current directory are found. A .tflite "
-        "file contains its layers and needs only modules of sources.",
+        "Keras. May be given several times. Modules in the current directory can be imported. A "
+        ".tflite file contains its layers and needs only the modules of its sources.",
         show_default=False,
         rich_help_panel="Run",
     ),
@@ -24,7 +24,10 @@ ImportOption = Annotated[
 
 
 class ModuleLoader(NamedTuple):
-    """`load_modules` for other processes, compared by value, so that each loads them once."""
+    """Callable that runs `load_modules` in another process.
+
+    It is compared by value, so that each process loads the modules only once.
+    """
 
     modules: tuple
 
@@ -44,6 +47,7 @@ def load_modules(modules, threads=None):
             importlib.import_module(name)
         except ImportError as error:
             raise ImportError(
-                "`import` must name a Python module as an import statement does, without .py. "
-                f"Received: import={name!r} ({error}). Correct it, or install what is missing."
+                "`import` must be the name of a Python module, as in an import statement, without "
+                f".py. Received: import={name!r} ({error}). Correct the name, or install the "
+                "missing module."
             ) from None

@@ -1,4 +1,4 @@
-"""Inputs of commands: lines of text, or the files that a manifest names."""
+"""Inputs of commands: lines of text, or the files listed in a manifest."""
 
 import os
 from pathlib import Path
@@ -17,11 +17,14 @@ _KINDS = {
     **dict.fromkeys((".wav", ".flac"), "speech"),
     **dict.fromkeys((".png", ".jpg", ".jpeg"), "image"),
 }
-HEAD = 10_000  # pairs that show whether the first one is a header
+HEAD = 10_000  # number of pairs to look at when checking whether the first one is a header
 
 
 def decoded(text, name):
-    """An argument as one line, or None; ValueError for control characters or invalid UTF-8."""
+    """Decode an argument as a single line; None stays None.
+
+    Raises ValueError for control characters or invalid UTF-8.
+    """
     return None if text is None else " ".join(decode_lines(os.fsencode(text), name))
 
 
@@ -34,12 +37,12 @@ def read_examples(
     say=warn,
     tag=None,
 ):
-    """Read a `Table` of (string or `Path`, string), for training and evaluation.
+    """Read a `Table` of pairs (string or `Path`, string) for training or evaluation.
 
-    `inputs` is the form of the inputs; `source` a text, a TSV or a manifest; `columns` names
-    the columns of a TSV, None to find them (`read_table`), or the sides (`open_corpus`);
-    `answer_separator` separates several answers in a cell; `tag` precedes each source; `say`
-    reports the columns.
+    `inputs` is the form of the inputs. `source` is a text file, a TSV or a manifest. `columns`
+    names the columns of a TSV, or is None to infer them (see `read_table`); for JSON lines or TMX
+    it names the two sides (see `open_corpus`). `answer_separator` separates several answers in one
+    cell. `tag` is put before each source. `say` reports inferred columns.
     """
     tag = decoded(tag, "TAG")
     is_table = target is None and not has_records(source)
@@ -60,14 +63,14 @@ def read_examples(
         pairs = read_manifest(source)
     else:
         raise ValueError(
-            "Commands read only lines of text, or files of a manifest. Received: a model that "
-            f"reads {inputs}. Use it from Python: `train`, `evaluate`, `Pipeline`."
+            "Commands read only lines of text or the files in a manifest. Received: a model that "
+            f"reads {inputs}. Use the model from Python: `train`, `evaluate`, `Pipeline`."
         )
     if not any(has_content(example) and has_content(text) for example, text in pairs):
         raise ValueError(
-            "At least one pair must have text on both sides. "
+            "At least one pair must have content on both sides. "
             f"Received: path={str(source)!r} with {len(pairs)} pairs, none of which does. "
-            "Give other pairs."
+            "Give a file with such pairs."
         )
     if tag is not None:
         pairs = [(tagged(tag, sentence), text) for sentence, text in pairs]
@@ -75,7 +78,7 @@ def read_examples(
 
 
 def read_held_out(model, arguments):
-    """Pairs on which a command measures a model."""
+    """Read the pairs on which a command measures a model."""
     check_cache(arguments.cache, model.inputs)
     return read_examples(
         model.inputs,
@@ -88,7 +91,7 @@ def read_held_out(model, arguments):
 
 
 def prepare_source(pipeline, arguments):
-    """Check the tag of the arguments, and make the pipeline's source use the cache."""
+    """Check the tag in `arguments`, and make the pipeline's source use the cache."""
     if arguments.tag is not None:
         require_token(arguments.tag, pipeline.source)
     if arguments.cache is not None:
@@ -96,9 +99,9 @@ def prepare_source(pipeline, arguments):
 
 
 def names_of(sources, by_line=True):
-    """Names of inputs in warnings: their paths, or their line numbers.
+    """Return the names of inputs for warnings: the path of a file, or the line number of a text.
 
-    With `by_line=False`, for lines that can make several pairs, a text is named by its beginning.
+    Use `by_line=False` if one line can make several pairs: a text is then named by its beginning.
     """
     lines = lines_from(1)
     return [
@@ -112,21 +115,21 @@ def names_of(sources, by_line=True):
 
 
 def check_cache(cache, inputs):
-    """Raise an error unless a path can be the cache of decoded files."""
+    """Raise an error unless a path can be used as the cache for decoded files."""
     if cache is not None and inputs != "files":
         raise ValueError(
-            "A cache is for files that are decoded, images or recordings. "
-            f"Received: cache={str(cache)!r} with {inputs}. Leave it out."
+            "A cache is only for decoded files, such as images and recordings. "
+            f"Received: cache={str(cache)!r} with {inputs}. Omit it."
         )
     if cache is not None and cache.exists() and not cache.is_dir():
         raise FileExistsError(
-            "A cache must be a directory, or must not exist yet. "
+            "A cache must be a new or an existing directory. "
             f"Received: cache={str(cache)!r}, which is a file. Choose another path."
         )
 
 
 def check_lines(count, name, path, pairs):
-    """Raise ValueError unless a file has one line for each pair."""
+    """Raise ValueError unless a file's line count equals the number of pairs."""
     if count != len(pairs):
         raise ValueError(
             f"`{name}` must have one line for each pair. "
@@ -135,34 +138,35 @@ def check_lines(count, name, path, pairs):
 
 
 def has_content(source):
-    """True unless it is a blank text."""
+    """Return True for a file or for a text that is not blank."""
     return isinstance(source, Path) or not is_blank(source)
 
 
 def _report_tables(pairs, *files, say):
-    """Report headers, conventions, and files of one side that look like tables."""
+    """Report a header, conventions such as comments, and files that look like tables."""
     if is_header(["\t".join(pair) for pair in pairs[:HEAD]]):
         say(
-            f"line 1 of {str(files[0])!r} and {str(files[1])!r} is a pair: {pairs[0]!r:.80}. If it "
-            "is a header, remove it"
+            f"line 1 of {str(files[0])!r} and {str(files[1])!r} is read as a pair: "
+            f"{pairs[0]!r:.80}. If it is a header, remove it"
         )
     for side, path in enumerate(files):
         report_conventions(path, [pair[side] for pair in pairs], say, tables=False)
         if {"\t" in pair[side] for pair in pairs if pair[side].strip()} == {True}:
             say(
-                f"two files, {str(files[0])!r} and {str(files[1])!r}: the lines of {str(path)!r} "
-                "are read whole, with tabs. If they separate columns, give only that file"
+                f"two files were given, {str(files[0])!r} and {str(files[1])!r}, so each line of "
+                f"{str(path)!r} is read as one text, tabs included. If the tabs separate columns, "
+                "give only that file"
             )
 
 
 def _check_no_manifest(path, pairs):
-    """Raise ValueError if the first source of a table is an image or a recording that exists."""
+    """Raise ValueError if the first source in a table is the path of an image or a recording."""
     example = pairs[0][0] if pairs else ""
     kind = _KINDS.get(os.path.splitext(example)[1].lower())
     if kind and os.path.isfile(os.path.join(os.path.dirname(path), example)):
         raise ValueError(
-            "A model of text needs texts, but a manifest names files. "
-            f"Received: path={str(path)!r}, whose first source is the file {example!r}. "
+            "A text model reads text, but a manifest lists files. "
+            f"Received: path={str(path)!r}, where the first source is the file {example!r}. "
             f"Give --source {kind}, or a model that reads files."
         )
 
@@ -174,8 +178,8 @@ def _check_columns(inputs, target, columns, answer_separator, is_table):
         files = "two files" if target is not None else "JSON lines or TMX"
         if value is not None and (inputs != "lines" or target is not None or not is_read):
             raise ValueError(
-                f"`{name}` is for one TSV of texts. Received: {name}={value!r} with "
-                f"{files if inputs == 'lines' else inputs}. Leave it out."
+                f"`{name}` is only for a single TSV of texts. Received: {name}={value!r} with "
+                f"{files if inputs == 'lines' else inputs}. Omit it."
             )
     if columns is not None and is_table:
         parse_columns(columns)
@@ -184,6 +188,6 @@ def _check_columns(inputs, target, columns, answer_separator, is_table):
 def _check_one_file(target):
     if target is not None:
         raise ValueError(
-            "A manifest has the texts in its second column. "
-            f"Received: a second file, {str(target)!r}. Leave it out."
+            "A manifest contains the texts in its second column. "
+            f"Received: a second file, {str(target)!r}. Omit it."
         )

@@ -1,4 +1,4 @@
-"""Any Keras models, as the command `export` reads them."""
+"""Support in `export` for Keras models that are not pipelines of this package."""
 
 import zipfile
 
@@ -6,11 +6,11 @@ from keras_bahdanau.data.readers.lines import read_lines
 from keras_bahdanau.pipelines.archive import CARD
 from keras_bahdanau.settings.limits import DYNAMIC
 
-_CONFIG = "config.json"  # in each .keras file
+_CONFIG = "config.json"  # which every .keras file contains
 
 
 def is_keras_model(path):
-    """True for a .keras file that is not a pipeline's."""
+    """Return True for a .keras file that contains no pipeline of this package."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
@@ -20,14 +20,14 @@ def is_keras_model(path):
 
 
 def load_keras_model(path):
-    """Load a model in Keras' safe mode; a one-line ValueError if Keras refuses it."""
+    """Load a model in Keras' safe mode. Raises a one-line ValueError if Keras can't load it."""
     import keras  # loads TensorFlow
 
     try:
         return keras.saving.load_model(path, compile=False, safe_mode=True)
-    except Exception as error:  # Keras has no exception class of its own for this
+    except Exception as error:  # Keras has no specific exception class for this
         text = " ".join(str(error).split())
-        remedy = "Import the modules of its layers first, with --import, or save it again."
+        remedy = "Import the modules of its custom layers with --import, or save it again."
         if "safe_mode" in text or "unsafe" in text:
             remedy = "Replace its Lambda layers with custom layers: a file must not contain code."
         raise ValueError(
@@ -37,7 +37,7 @@ def load_keras_model(path):
 
 
 def read_examples(path):
-    """Arrays of an .npz file by name; ValueError for any other file."""
+    """Read a dictionary of arrays from an .npz file. Raises ValueError for any other file."""
     import numpy as np  # slow
 
     try:
@@ -46,23 +46,26 @@ def read_examples(path):
     except (AttributeError, EOFError, ValueError, zipfile.BadZipFile) as error:
         raise ValueError(
             "--examples must be an .npz file with an array for each input of the model. Received: "
-            f"examples={str(path)!r} ({' '.join(str(error).split())[:100]}). Write it with "
+            f"examples={str(path)!r} ({' '.join(str(error).split())[:100]}). Create the file with "
             "numpy.savez."
         ) from None
 
 
 def _length(text):
-    """The value of --length; ValueError unless it is a number or "dynamic"."""
+    """Parse the value of --length. Raises ValueError unless it is an integer or "dynamic"."""
     try:
         return DYNAMIC if text == DYNAMIC else int(text)
     except ValueError:
         raise ValueError(
-            f"--length must be a positive integer, or {DYNAMIC}. Received: length={text!r}."
+            f"--length must be a positive integer or {DYNAMIC}. Received: length={text!r}."
         ) from None
 
 
 def model_settings(arguments, kind):
-    """Settings for an exporter class of Keras models; ValueError for options it does not have."""
+    """Return the settings for an exporter class for Keras models.
+
+    Raises ValueError for a command-line option that the class does not support.
+    """
     settings = {
         "quantization": arguments.quantization and arguments.quantization.value,
         "batch_size": arguments.batch_size,
@@ -78,8 +81,8 @@ def model_settings(arguments, kind):
     for name, value in settings.items():
         if name not in kind.__dataclass_fields__:
             raise ValueError(
-                f"--{name.replace('_', '-')} is not for a Keras model in this format. "
-                f"Received: {name}={str(value)!r}. Leave it out."
+                f"--{name.replace('_', '-')} is not supported for a Keras model in this format. "
+                f"Received: {name}={str(value)!r}. Omit it."
             )
     if "labels" in settings:
         settings["labels"] = tuple(read_lines(settings["labels"]))

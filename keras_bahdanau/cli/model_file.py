@@ -1,4 +1,4 @@
-"""The model of a command: a .keras file or an export, opened once, and its search options."""
+"""The model that a command uses: a .keras file or an export, and its search options."""
 
 import dataclasses
 from pathlib import Path
@@ -16,7 +16,7 @@ _READERS = {
 }
 
 
-FORMS = {".tflite": "A .tflite file", ".onnx": "An .onnx file"}  # exports that commands can run
+FORMS = {".tflite": "A .tflite file", ".onnx": "An .onnx file"}  # the exports that commands can run
 
 
 class ModelFile(NamedTuple):
@@ -27,12 +27,12 @@ class ModelFile(NamedTuple):
 
     @property
     def is_export(self):
-        """True for a .tflite or .onnx file, which runs without TensorFlow and the Keras model."""
+        """True for a .tflite or .onnx file, which needs neither TensorFlow nor the Keras model."""
         return is_export(self.path)
 
     @property
     def form(self):
-        """String, the kind of an export's file, to begin an error message."""
+        """String: the type of the exported file, as the beginning of an error message."""
         return FORMS[self.path.suffix]
 
     @property
@@ -46,41 +46,41 @@ class ModelFile(NamedTuple):
     def require_inputs(self, form, instead=None):
         if self.inputs != form:
             raise ValueError(
-                f"This command is for models that read {form}. Received: "
+                f"This command needs a model that reads {form}. Received: "
                 f"model={str(self.path)!r}, which reads {self.inputs}. "
                 f"Use {instead or _READERS.get(str(self.inputs), 'another command')}."
             )
 
 
 def open_model(path):
-    """The `ModelFile` of a .keras file, or of the directory of a training."""
+    """Open a .keras file, or the output directory of a training run, as a `ModelFile`."""
     return ModelFile(*open_pipeline_file(path))
 
 
 def open_models(paths):
-    """List of the `ModelFile`s of `--model`: .keras files, or one export."""
+    """Open the paths given by `--model` as a list of `ModelFile`: .keras files, or one export."""
     for path in paths:
         if is_export(path) and len(paths) > 1:
             raise ValueError(
                 "An ensemble must consist of .keras files. "
-                f"Received: {len(paths)} models, model={str(path)!r}. Give it alone."
+                f"Received: {len(paths)} models, model={str(path)!r}. Give only that model."
             )
     for path in paths:
         if not path.exists():
             raise FileNotFoundError(
-                f"No model at {str(path)!r}. Give the directory of a training, or a .keras, "
-                ".tflite or .onnx file."
+                f"No model at {str(path)!r}. Give the output directory of a training run, or a "
+                ".keras, .tflite or .onnx file."
             )
         if is_export(path) and not path.is_file():
             raise FileNotFoundError(
-                "A model must be a file, or the directory of a training. "
+                "A .tflite or .onnx model must be a file. "
                 f"Received: model={str(path)!r}, a directory."
             )
     return [_open_export(path) if is_export(path) else open_model(path) for path in paths]
 
 
 def is_export(path):
-    """True for the path of a .tflite or .onnx file."""
+    """Return True for the path of a .tflite or .onnx file."""
     return path.suffix in FORMS
 
 
@@ -96,10 +96,11 @@ def _open_export(path):
 
 
 def search_of(models, options, precision=None, **fixed):
-    """The `SearchOptions` of a model or ensemble with explicit options; None for an export.
+    """Return the `SearchOptions` of a model or an ensemble, updated with explicit `options`.
 
-    An ensemble uses CTC only if all its models do. `fixed` are options that an export does not
-    have. Raises ValueError if an option contradicts an export.
+    Returns None for an export, whose search is fixed. An ensemble uses CTC only if all its models
+    do. `fixed` contains options that an export does not support. Raises ValueError if an option is
+    incompatible with an export.
     """
     if models[0].is_export:
         from keras_bahdanau.exporters.litert.litert_pipeline import check_fixed  # loads NumPy
@@ -107,8 +108,8 @@ def search_of(models, options, precision=None, **fixed):
         for name in ("trace", "explore"):
             if (page := fixed.pop(name, None)) is not None:
                 raise ValueError(
-                    f"{models[0].form} gives no trace. Received: {name}={str(page)!r}, "
-                    f"model={str(models[0].path)!r}. Give the .keras file."
+                    f"{models[0].form} can't be traced. Received: {name}={str(page)!r}, "
+                    f"model={str(models[0].path)!r}. Use the .keras file."
                 )
         precision = precision and precision.value
         return check_fixed(models[0].form, **options, precision=precision, **fixed)
@@ -118,7 +119,7 @@ def search_of(models, options, precision=None, **fixed):
 
 
 def load_models(models, precision=None):
-    """Load the pipeline of one file, or the ensemble of several files."""
+    """Load the pipeline in one file, or several files as an ensemble."""
     if models[0].is_export:
         return _load_export(*models[0])
     load_tensorflow()
@@ -130,7 +131,7 @@ def load_models(models, precision=None):
 
 
 def _load_export(path, card):
-    """Load the pipeline of an export; all sources except text need TensorFlow."""
+    """Load the pipeline of an export. TensorFlow is needed for every source except text."""
     if path.suffix == ".onnx":
         from keras_bahdanau.exporters.onnx.onnx_pipeline import onnx_runner_of as runner_of
     else:

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the decorator that makes a function a command."""
+"""Options shared by several commands, and the decorator that turns a function into a command."""
 
 import dataclasses
 import enum
@@ -16,42 +16,45 @@ from keras_bahdanau.settings.guesses import nearest
 from keras_bahdanau.settings.limits import PRECISIONS
 
 ModelOption = Annotated[
-    Path, typer.Option(help="Directory of a training, or a .keras file.", show_default=False)
+    Path,
+    typer.Option(help="Output directory of a training run, or a .keras file.", show_default=False),
 ]
 AnyModelOption = Annotated[
     Path,
     typer.Option(
-        help="Directory of a training, or a .keras, .tflite or .onnx file.", show_default=False
+        help="Output directory of a training run, or a .keras, .tflite or .onnx file.",
+        show_default=False,
     ),
 ]
 ModelsOption = Annotated[
     list[Path],
     typer.Option(
-        help="Directory of a training, or a .keras, .tflite or .onnx file; several "
-        "directories or .keras files form an ensemble.",
+        help="Output directory of a training run, or a .keras, .tflite or .onnx file. Give the "
+        "option several times, with directories or .keras files, to use an ensemble.",
         show_default=False,
     ),
 ]
 PrefixOption = Annotated[
     str | None,
     typer.Option(
-        help="Text that each translation begins with. Hangul letters may join its last syllable.",
+        help="Text that each translation must begin with. In Hangul, the letters that follow may "
+        "join its last syllable.",
         show_default=False,
     ),
 ]
 TagOption = Annotated[
     str | None,
     typer.Option(
-        help="Tag to put before each source, such as <2de>, for a model trained with --corpus and "
-        "tags.",
+        help="Tag to put before each source, such as <2de>. For a model trained with tags in "
+        "--corpus.",
         show_default=False,
     ),
 ]
 RejectOption = Annotated[
     float | None,
     typer.Option(
-        help="Least confidence of a text, 0 to 1: texts below it become empty lines, which are "
-        "counted on standard error. See calibrate.",
+        help="Lowest confidence of an output, from 0 to 1. Outputs below it are replaced by empty "
+        "lines, and their number is printed on standard error. See calibrate.",
         show_default=False,
     ),
 ]
@@ -59,17 +62,17 @@ JsonOption = Annotated[
     bool,
     typer.Option(
         "--json",
-        help="Print a JSON object for each text: text, score, confidence, rejected; tokens with "
-        "their log-probabilities and entropies; words with first and last token, log-probability "
-        "and confidence.",
+        help="Print a JSON object for each output: its text, score and confidence, and whether it "
+        "was rejected; its tokens with their log-probabilities and entropies; its words with "
+        "their first and last token, log-probability and confidence.",
     ),
 ]
 Precision = enum.Enum("Precision", {name: name for name in PRECISIONS}, type=str)
 PrecisionOption = Annotated[
     Precision | None,
     typer.Option(
-        help="Precision of weights and products: bfloat16 is faster on processors that "
-        "support it, and changes some of the texts.  [default: that of the file]",
+        help="Precision of weights and matrix products. bfloat16 is faster on processors that "
+        "support it, but changes some of the outputs.  [default: the precision in the file]",
         show_default=False,
         rich_help_panel="Run",
     ),
@@ -77,7 +80,7 @@ PrecisionOption = Annotated[
 BatchOption = Annotated[
     int,
     typer.Option(
-        help="Sentences translated together.",
+        help="Number of inputs to decode at a time.",
         rich_help_panel="Run",
     ),
 ]
@@ -88,7 +91,7 @@ TokenizeOption = Annotated[
 CacheOption = Annotated[
     Path | None,
     typer.Option(
-        help="Directory that caches decoded images or recordings; several commands may share it.",
+        help="Cache directory for decoded images or recordings. Several commands may share it.",
         show_default=False,
         rich_help_panel="Data",
     ),
@@ -96,11 +99,12 @@ CacheOption = Annotated[
 ColumnsOption = Annotated[
     str | None,
     typer.Option(
-        help="Columns of the TSV in order, separated by commas: source, target, features "
-        "(such as V;PST: one source token each, after the text; features-first: before it), and "
-        "count or - for a column to ignore; for JSON lines or TMX, source and target: two keys, "
-        "such as translation.en,translation.de, or languages.  "
-        "[default: source,target, and features or count if a column contains them; srclang of TMX]",
+        help="Names of the columns of the TSV, in order and separated by commas: source; target; "
+        "features for a column of features, such as V;PST, which become one source token each, "
+        "after the text; features-first to put them before the text; count or - for a column to "
+        "ignore. For JSON lines or TMX, the source and the target: two keys, such as "
+        "translation.en,translation.de, or two languages.  [default: source,target, and features "
+        "or count if a column contains them; for TMX, srclang and the other language]",
         show_default=False,
         rich_help_panel="Data",
     ),
@@ -108,36 +112,40 @@ ColumnsOption = Annotated[
 AnswerSeparatorOption = Annotated[
     str | None,
     typer.Option(
-        help="Separator of several right targets in one cell of the TSV.  "
-        "[default: one per cell; several lines may have the same source]",
+        help="Separator between several correct targets in one cell of the TSV.  [default: a cell "
+        "has one target, and several lines may have the same source]",
         show_default=False,
         rich_help_panel="Data",
     ),
 ]
-TargetArgument = Annotated[Path | None, typer.Argument(help="Their translations, line by line.")]
+TargetArgument = Annotated[
+    Path | None, typer.Argument(help="Translations of the source sentences, line by line.")
+]
 HELD_OUT = 50  # one in this many pairs is held out for validation,
-MOST_HELD_OUT = 1000  # but at most this number of pairs
+MOST_HELD_OUT = 1000  # but no more than this many pairs
 ValidSourceOption = Annotated[
     Path | None,
     typer.Option(
-        help="Source sentences, or a TSV, for choosing the best epoch. "
-        f"[default: every {HELD_OUT}th pair, at most {MOST_HELD_OUT:,}, held out]"
+        help="Validation sources, or a TSV with both languages, for choosing the best epoch. "
+        f"[default: every {HELD_OUT}th training pair, at most {MOST_HELD_OUT:,}, is held out]"
     ),
 ]
-ValidTargetOption = Annotated[Path | None, typer.Option(help="Their translations.")]
+ValidTargetOption = Annotated[
+    Path | None, typer.Option(help="Translations of the validation sources.")
+]
 HeldOutSource = Annotated[
     Path,
     typer.Argument(
-        help="Source sentences, or a TSV, .jsonl or .tmx, that the model was not trained on; a "
-        "manifest, for a model that reads files."
+        help="Sentences that the model was not trained on, or a .tsv, .jsonl or .tmx file with "
+        "both languages; for a model that reads files, a manifest."
     ),
 ]
-LowercaseOption = Annotated[bool, typer.Option("--lowercase", help="Ignore case in each metric.")]
+LowercaseOption = Annotated[bool, typer.Option("--lowercase", help="Ignore case in all metrics.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Leave the model unchanged.")]
 ExploreOption = Annotated[
     Path | None,
     typer.Option(
-        help="Page to write, .html, that explains the result step by step in a browser.",
+        help="HTML file for a page that explains the result step by step in a browser.",
         show_default=False,
     ),
 ]
@@ -145,8 +153,8 @@ ImportanceOption = Annotated[
     bool,
     typer.Option(
         "--importance",
-        help="Also show on the page of --explore how much each source token matters at each step: "
-        "leave-one-out and gradient x input.",
+        help="On the page of --explore, also show how much each source token matters at each step, "
+        "measured by leave-one-out and by gradient x input.",
     ),
 ]
 
@@ -154,16 +162,17 @@ ImportanceOption = Annotated[
 def command(arguments, *settings, on_interrupt="", imports=True, threads=None):
     """Decorator that gives a function the options of a command.
 
-    The function receives an instance of `arguments`, then for each of the settings a dictionary
-    of the options given on the command line. `ends_well` wraps it.
+    The function is called with an instance of `arguments`, and then, for each item of `settings`,
+    with a dictionary of the options given on the command line. It is wrapped by `ends_well`.
 
     Args:
-        arguments: Dataclass with annotations for typer.
+        arguments: Dataclass with annotations for Typer.
         *settings: Pairs of a settings dataclass, with fields made by `settings.option.option`, and
-            an object with the defaults that the help lists; None for the model's own.
+            an object with the defaults to show in the help. The object is None if the defaults are
+            those of the model.
         on_interrupt: String, as in `ends_well`.
-        imports: Bool. True for the option `--import`.
-        threads: Integer, as in `load_tensorflow`, for imported modules.
+        imports: Bool. True to add the option `--import`.
+        threads: Integer. The argument of `load_tensorflow` when modules are imported.
     """
     parameters = [_argument(field) for field in dataclasses.fields(arguments)]
     parameters += [_parameter("modules", ImportOption, None)] if imports else []
@@ -188,11 +197,11 @@ def command(arguments, *settings, on_interrupt="", imports=True, threads=None):
 
 
 HEADINGS = "Arguments", "Options", "Data", "Text", "Model", "Training", "Adaptation", "Run"
-_USAGE_ERROR = typer.BadParameter.__base__  # of typer's own click, or of the package click
+_USAGE_ERROR = typer.BadParameter.__base__  # from Typer's copy of click, or from click itself
 
 
 class SectionedCommand(typer.core.TyperCommand):
-    """Command whose help groups options by heading, and whose usage errors are one line."""
+    """Command that groups options by heading in its help, and prints usage errors on one line."""
 
     def format_options(self, ctx, formatter):
         sections = {heading: [] for heading in HEADINGS}
@@ -214,7 +223,7 @@ class SectionedCommand(typer.core.TyperCommand):
             raise SystemExit(BAD_INPUT) from None
 
     def _explain(self, error):
-        """The message of a usage error, with the option or choice nearest to a wrong one."""
+        """Return the message of a usage error, with a suggestion for a wrong option or choice."""
         if hasattr(error, "possibilities"):
             names = [name for option in self.params for name in option.opts if name[0] == "-"]
             name = error.option_name
@@ -234,7 +243,7 @@ def _argument(field):
 
 
 def _option(field, defaults):
-    """Parameter of a command for one field of settings; its default is None."""
+    """Create a command parameter for a field of a settings dataclass. Its default is None."""
     default = "the model's own" if defaults is None else getattr(defaults, field.name)
     switches = []
     if bool in (field.type, *get_args(field.type)):
@@ -253,11 +262,11 @@ def _parameter(name, annotation, default):
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
 
 
-DOWNLOADED = "flores101", "flores200", "spm"  # tokenizations whose model sacreBLEU downloads
+DOWNLOADED = "flores101", "flores200", "spm"  # tokenizations for which sacreBLEU downloads a model
 
 
 def check_tokenization(name):
-    """Raise a one-line error unless sacreBLEU has a tokenization; None is its default."""
+    """Raise a one-line error unless sacreBLEU supports a tokenization; None is its default."""
     if name is None:
         return
     from sacrebleu.metrics import BLEU
@@ -267,13 +276,14 @@ def check_tokenization(name):
             f"`tokenize` must be one of {', '.join(sorted(BLEU.TOKENIZERS))}. "
             f"Received: tokenize={name!r}"
         )
-    if name in DOWNLOADED or name.endswith("-mecab"):  # they need a download, or a package
+    if name in DOWNLOADED or name.endswith("-mecab"):  # these need a download or a package
         try:
             BLEU(tokenize=name)
         except OSError as error:
             raise ConnectionError(
                 "sacreBLEU must download a model for this tokenization. Received: "
-                f"tokenize={name!r} ({error}). Connect to the internet once, or choose another."
+                f"tokenize={name!r} ({error}). Connect to the internet once, or choose another "
+                "tokenization."
             ) from None
         except RuntimeError:
             raise ImportError(

@@ -1,4 +1,4 @@
-"""Output of commands: checks of output files, and lines of texts, scores, links or JSON."""
+"""Output of commands: checks for output files, and lines of text, scores, links or JSON."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from keras_bahdanau.settings.option import check_value, number
 
 
 def check_absent(path, name):
-    """Raise FileExistsError if an output exists."""
+    """Raise FileExistsError if an output file or directory already exists."""
     if path.exists():
         raise FileExistsError(
             f"An output must not exist yet. Received: {name}={str(path)!r}. "
@@ -18,19 +18,19 @@ def check_absent(path, name):
 
 
 def check_writable(path, name):
-    """Raise an error unless a file can be created there; None means no file."""
+    """Raise an error unless a file can be created at `path`; None means no file."""
     if path is None:
         return
     check_absent(path, name)
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise FileNotFoundError(
             "An output must be in an existing, writable directory. "
-            f"Received: {name}={str(path)!r}. Create the directory first, or name another one."
+            f"Received: {name}={str(path)!r}. Create the directory first, or choose another one."
         )
 
 
 def check_different(**paths):
-    """Raise ValueError if two outputs are the same file; None means no file."""
+    """Raise ValueError if two outputs would be written to the same file; None means no file."""
     names = {}
     for name, path in paths.items():
         if path is None:
@@ -38,7 +38,7 @@ def check_different(**paths):
         first = names.setdefault(os.path.realpath(path), name)
         if first != name:
             raise ValueError(
-                "Each output needs its own file. Received: "
+                "Each output must have its own file. Received: "
                 f"{first}={str(paths[first])!r}, {name}={str(path)!r}. Rename one of them."
             )
 
@@ -49,13 +49,13 @@ def check_page_options(explore, **options):
         if value and explore is None:
             value = value if isinstance(value, bool) else str(value)
             raise ValueError(
-                f"`{name}` is for a page. Received: {name}={value!r} without one. Give --explore, "
-                "or leave it out."
+                f"`{name}` needs the page of --explore. Received: {name}={value!r} without "
+                "--explore. Add --explore, or omit the option."
             )
 
 
 def check_picture(path, name):
-    """Raise ValueError unless a picture's name ends in a known format; None means no picture."""
+    """Raise ValueError unless an image file has a supported extension; None means no image."""
     if path is None:
         return
     from matplotlib.backend_bases import FigureCanvasBase
@@ -63,13 +63,16 @@ def check_picture(path, name):
     formats = sorted({*FigureCanvasBase.get_supported_filetypes()} - {"pgf"})  # pgf needs LaTeX
     if path.suffix.removeprefix(".").lower() not in formats:
         raise ValueError(
-            f"A picture's name must end in one of .{', .'.join(formats)}. "
+            f"The name of an image file must end in one of .{', .'.join(formats)}. "
             f"Received: {name}={str(path)!r}"
         )
 
 
 class Rejection:
-    """The option `--reject-below` (0 to 1, or None), and counts of texts `rejected` and `seen`."""
+    """The option `--reject-below`: rejects outputs, and counts those `rejected` and `seen`.
+
+    `below` is a number from 0 to 1, or None to reject nothing.
+    """
 
     def __init__(self, below):
         if below is not None:
@@ -81,11 +84,11 @@ class Rejection:
         if self.below is None:
             return
         if models > 1:
-            warn("an ensemble is not calibrated: its confidences are mean probabilities of tokens")
+            warn("an ensemble is not calibrated: its confidences are mean token probabilities")
         elif search is None or pipeline.calibration is None:  # a .tflite file has its own search
             return
         elif search != pipeline.search:
-            warn("confidences were calibrated with other search options: they may be off")
+            warn("confidences were calibrated with other search options and may be inaccurate")
 
     def __call__(self, results):
         if self.below is None:
@@ -98,20 +101,21 @@ class Rejection:
     def report(self):
         if self.below is not None:
             warn(
-                f"{self.rejected:,} of {self.seen:,} texts are left out: their confidence is below "
-                f"{self.below:g}"
+                f"{self.rejected:,} of {self.seen:,} outputs are left out because their confidence "
+                f"is below {self.below:g}"
             )
 
 
 class LinePrinter:
-    """Print texts as lines, as JSON, or as Moses' n-best lists ("number ||| text ||| score").
+    """Prints outputs as lines of text, as JSON, or as n-best lists in Moses format.
 
-    With `names`, a line begins with the name of the input and a tab.
+    A line of an n-best list is "number ||| text ||| score". With `names`, each line begins with the
+    name of the input and a tab.
     """
 
     def __init__(self, numbered=False, json=False, names=False):
         self.numbered, self.json, self.names = numbered, json, names
-        self.count = 0  # inputs whose texts are printed
+        self.count = 0  # number of inputs whose outputs are printed
 
     def __call__(self, inputs, results, links=None):
         for row, (name, hypotheses) in enumerate(zip(inputs, results, strict=True)):
@@ -136,7 +140,7 @@ def _line(result, number, name, links):
 
 
 def json_line(result, number=None, path=None):
-    """A `Translation` as one line of JSON."""
+    """Format a `Translation` as one line of JSON."""
     fields = {} if number is None else {"number": number}
     if path is not None:
         fields["path"] = path
@@ -165,14 +169,14 @@ def _numbers(array):
 
 
 def _rounded(number):
-    """A number rounded to six digits, about the precision of float32."""
+    """Round a number to six decimal places, about the precision of float32."""
     return None if number is None else round(number, 6)
 
 
 class Links:
-    """Links between the words of sentences and of their translations, in Pharaoh form.
+    """Links between the words of sentences and those of their translations, in Pharaoh format.
 
-    `symbols` are words of a sentence that are not part of its text: a tag before it, or features.
+    `symbols` contains words that are not part of a sentence's text: a tag before it, or features.
     """
 
     def __init__(self, translator, sentences, search, symbols=()):
@@ -181,7 +185,7 @@ class Links:
         longest, self._source = translator.longest(search), translator.source
         self._source_words = translator.words(sentences, longest)
         self._text_words = [text_words(sentence, symbols) for sentence in sentences]
-        self._copied_from = None  # the read parts of sentences, if their words are copied
+        self._copied_from = None  # the parts of sentences that are read, if words are copied
         replaces = translator.replaces_unknown if search is None else search.replace_unknown
         if replaces:
             self._copied_from, *_ = self._source.cut(sentences, longest)

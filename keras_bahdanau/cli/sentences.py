@@ -1,4 +1,4 @@
-"""Sentences to translate: lines of a file, sources of a table, or lines of standard input."""
+"""Sentences to translate: the lines of a file or of standard input, or the sources of a table."""
 
 import contextlib
 import os
@@ -39,11 +39,11 @@ from keras_bahdanau.data.readers.table import (
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.text.features import is_blank, require_token, tagged
 
-ARRIVING = 2**16  # bytes of standard input that are translated together
+ARRIVING = 2**16  # bytes of standard input to read at a time
 
 
 class Sentences:
-    """Sentences to translate: their lists, warnings, lines of output, pairs and page."""
+    """Sentences to translate in chunks, with their warnings, output lines, pairs and page."""
 
     def __init__(self, arguments, model):
         self.arguments = arguments
@@ -70,7 +70,7 @@ class Sentences:
         if self.tag is not None:
             require_token(self.tag, translator.source)
             self.symbols = [self.tag, *self.symbols]
-        elif self.targets and not are_features:  # from a table, which may lack features
+        elif self.targets and not are_features:  # a table that may lack features
             self.features.warn_missing([line for lines in self.chunks for line in lines])
 
     def tagged(self, lines):
@@ -103,7 +103,7 @@ class Sentences:
     def conclude(self, search):
         self.unknown.warn_count()
         if self.blank:
-            warn(f"{counted(self.blank, 'lines')} of only white space: an empty line for each")
+            warn(f"{counted(self.blank, 'lines')} with only white space: an empty line for each")
         if self.exploration:
             self.exploration.write(self.translator.searching(search))
         if self.pairs:
@@ -113,8 +113,8 @@ class Sentences:
 def _sentence_file(files):
     if files and len(files) > 1:
         raise ValueError(
-            "Sentences are read from one file. Received: "
-            f"{len(files)} files, path={str(files[1])!r}. Give them one by one."
+            "Sentences must be in one file. Received: "
+            f"{len(files)} files, path={str(files[1])!r}. Translate the files one at a time."
         )
     return files[0] if files and files[0] != Path("-") else None
 
@@ -145,36 +145,39 @@ def _check_outputs(arguments):
     for name in ("reversed", "pair_tag", "scores"):
         if (value := getattr(arguments, name)) and write_pairs is None:
             raise ValueError(
-                f"`{name}` is for a file of pairs. Received: {name}={value!r} without one. Give "
-                "--write-pairs, or leave it out."
+                f"`{name}` needs --write-pairs. Received: {name}={value!r} without a file of "
+                "pairs. Add --write-pairs, or omit the option."
             )
     if alignment and write_pairs is not None:
         raise ValueError(
-            "A file of pairs has no alignments. Received: alignment=True with "
-            f"write_pairs={str(write_pairs)!r}. Leave one of them out."
+            "A file of pairs can't contain alignments. Received: alignment=True with "
+            f"write_pairs={str(write_pairs)!r}. Omit one of them."
         )
     if arguments.json and (alignment or write_pairs is not None):
         raise ValueError(
             "JSON is printed on standard output, without links. Received: json=True with "
-            f"alignment={alignment}, write_pairs={write_pairs and str(write_pairs)!r}. Leave one "
-            "of them out."
+            f"alignment={alignment}, write_pairs={write_pairs and str(write_pairs)!r}. Omit --json "
+            "or the other option."
         )
     check_different(write_pairs=write_pairs, explore=arguments.explore)
 
 
 def check_columns(file, columns):
-    """Raise ValueError unless columns are given for a file and include the source."""
+    """Raise ValueError if columns are given without a file, or do not include the source."""
     if columns is not None and file is None:
         raise ValueError(
-            "`columns` is for a TSV file. Received: "
-            f"columns={columns!r} with standard input. Give the file."
+            "`columns` needs a TSV file. Received: "
+            f"columns={columns!r} with standard input. Give the path of the file."
         )
     if columns is not None:
         parse_columns(columns, needed=("source",))
 
 
 def chunks_of(file, columns):
-    """The sentences of a file or of standard input, in lists that are translated together."""
+    """Return (lists of sentences to translate together, symbols, targets), as `sentences_of`.
+
+    The sentences are those of a file, or of standard input if `file` is None.
+    """
     if file is None:
         return _whole_lines(_lines_arriving()), (), ()
     sentences, symbols, targets = sentences_of(file, columns)
@@ -182,11 +185,14 @@ def chunks_of(file, columns):
 
 
 def sentences_of(file, columns):
-    """Read the sentences of a file."""
+    """Read (sentences, symbols of features, targets) from a file.
+
+    The targets are () unless the columns were inferred as source and target.
+    """
     if not os.path.exists(file):  # `Path.exists` raises for a sentence longer than a file name
         raise FileNotFoundError(
             f"`translate` reads a file of sentences. Received: path={str(file)!r}, no such file. "
-            "Use `align` for one sentence, or leave the file out to read standard input."
+            "Use `align` for one sentence, or omit the file to read standard input."
         )
     check_no_records(file)
     lines, inferred = read_lines(file, may_be_empty=columns is None), columns is None
@@ -201,7 +207,7 @@ def sentences_of(file, columns):
             report_conventions(file, lines, warn, tables=False)
             return lines, (), ()
         warn(
-            f"columns of {str(file)!r}, found from its text: {columns}; its sources are "
+            f"columns of {str(file)!r}, inferred from its text: {columns}; only the sources are "
             "translated, not whole lines"
         )
     table = parse_table(file, lines, columns, needed=("source",))
@@ -211,15 +217,15 @@ def sentences_of(file, columns):
 
 
 def _warn_of_tabs(lines, name, mend):
-    """Warn that lines with tabs are read as sentences; True if there are any."""
+    """Warn that lines with tabs are translated as they are. Return True if there are any."""
     has_tabs = any("\t" in line for line in lines)
     if has_tabs:
-        warn(f"lines of {name} are translated whole, with tabs. If they separate columns, {mend}.")
+        warn(f"lines of {name} are translated with their tabs. If tabs separate columns, {mend}.")
     return has_tabs
 
 
 def _whole_lines(chunks):
-    """Yield the lists of lines of standard input, and warn of the first one with tabs."""
+    """Yield the lists of lines from standard input, with a warning at the first line with tabs."""
     warned = False
     for lines in chunks:
         warned = warned or _warn_of_tabs(lines, "standard input", "give a file and --columns")
@@ -227,12 +233,12 @@ def _whole_lines(chunks):
 
 
 def warn_of_features(file, targets, subwords):
-    """Warn that a second column is left out, if it contains features that the model reads."""
+    """Warn if an ignored second column contains features that the model can read."""
     symbols = {*subwords.tokens(subwords.symbol_ids)} if subwords else set()
     if are_features := hold_features(targets, symbols):
         warn(
-            f"the second column of {str(file)!r} is left out as a target: `--columns "
-            "source,features` reads it as features"
+            f"the second column of {str(file)!r} is ignored as a target. To read it as features, "
+            "give `--columns source,features`"
         )
     return are_features
 
@@ -243,8 +249,8 @@ def _chunked(lines, size=1024):
 
 
 def _lines_arriving():
-    """Yield lists of the lines of standard input that have arrived."""
-    number, parts, length = 1, [], 0  # of the unfinished line
+    """Yield the lines of standard input, in lists of those that have arrived so far."""
+    number, parts, length = 1, [], 0  # state of the unfinished line
     while data := sys.stdin.buffer.read1(ARRIVING):
         whole, newline, tail = data.rpartition(b"\n")
         if newline:

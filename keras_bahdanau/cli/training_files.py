@@ -1,4 +1,4 @@
-"""Files of a training on the command line: pairs, corpora or shards, and held-out pairs."""
+"""Files for training on the command line: pairs, corpora or shards, and held-out pairs."""
 
 import functools
 import itertools
@@ -16,17 +16,17 @@ from keras_bahdanau.data.readers.lines import read_lines
 from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.text.features import shift_links
 
-NAMED = 5  # features that a message names
-OPEN_FILES = "/dev/stdin", "/dev/fd/", "/proc/self/fd/"  # only one process can read them
+NAMED = 5  # number of features to name in a message
+OPEN_FILES = "/dev/stdin", "/dev/fd/", "/proc/self/fd/"  # only one process can read these
 
 
 class Files(NamedTuple):
-    """Paths on the command line to train on, or to validate on.
+    """Paths given on the command line, of the training data or of the validation data.
 
     Attributes:
         source: Source sentences, a table, a manifest, or a directory of shards.
         target: Target sentences, or None.
-        alignments: Links, or None.
+        alignments: File of links between words, or None.
         corpora: List of `--corpus` strings, or None.
     """
 
@@ -52,19 +52,19 @@ class Files(NamedTuple):
 
 
 def check_read_by_all(paths, workers):
-    """Raise ValueError unless each of several processes can read all files."""
+    """Raise ValueError unless several processes can each read all files."""
     for path in paths:
         stored = path.is_file() or path.is_dir() or not path.exists()
         if not stored or str(path).startswith(OPEN_FILES):
             raise ValueError(
-                "Each process of a training reads all files, but a pipe or standard input can be "
-                f"read only once. Received: path={str(path)!r} with workers={workers}. Write it to "
-                "a file first, or leave --workers out."
+                "Each training process reads all files, but a pipe or standard input can be read "
+                f"only once. Received: path={str(path)!r} with workers={workers}. Write the data "
+                "to a file first, or omit --workers."
             )
 
 
 class Data(NamedTuple):
-    """Sentence pairs or `Shards`, links between words, or None, and symbols of features."""
+    """Pairs, `Corpora` or `Shards`, links between words or None, and symbols of features."""
 
     pairs: list
     alignments: list | None
@@ -80,25 +80,25 @@ class Data(NamedTuple):
         sure, _ = read_alignments(alignments)
         if len(sure) != len(pairs):
             raise ValueError(
-                "Alignments must have one line for each pair. Received: "
+                "A file of alignments must have one line for each pair. Received: "
                 f"path={str(alignments)!r} with {len(sure)} lines for {len(pairs)} pairs. "
-                "Leave a line empty where nothing is linked."
+                "Write an empty line for a pair without links."
             )
         return cls(pairs, shift_links(sure, pairs, symbols), symbols)
 
     @classmethod
     def several(cls, texts, read, corpora=None):
-        """Pairs of several corpora, or of their validation corpora: see `read_corpora`."""
+        """Read several corpora, or their validation corpora, as `read_corpora` does."""
         pairs, symbols = read_corpora(texts, read, corpora)
         return cls(pairs, None, symbols)
 
     def split_each(self):
-        """(pairs to train on, held-out pairs) of each of several corpora."""
+        """Return (training pairs, held-out pairs); both are `Data` of the same corpora."""
         parts = hold_out(self.pairs, held_out)
         return tuple(Data(pairs, None, self.symbols) for pairs in parts)
 
     def split(self, chosen):
-        """(pairs that are not chosen, chosen pairs), by a set of indices."""
+        """Return (pairs that are not chosen, chosen pairs), where `chosen` is a set of indices."""
         return self._where(lambda i: i not in chosen), self._where(lambda i: i in chosen)
 
     def _where(self, condition):
@@ -110,7 +110,7 @@ class Data(NamedTuple):
 
 
 def read_data(inputs, training, validation, **table):
-    """`Data` for training and for validation."""
+    """Read (`Data` for training, `Data` for validation)."""
     source, target, alignments, corpora = training
     valid_source, valid_target, valid_alignments, valid_corpora = validation
     _check_either(training, validation)
@@ -143,33 +143,33 @@ def _check_either(training, validation):
     corpus, valid_corpus = training.corpora, validation.corpora
     if not corpus and training.source is None:
         raise ValueError(
-            "Training needs files, or several --corpus. Received: neither. "
-            "Give source and target sentences."
+            "Training needs source and target files, or several --corpus. Received: neither. "
+            "Give files of source and target sentences."
         )
     if not corpus and valid_corpus:
         raise ValueError(
-            f"--valid-corpus needs --corpus. Received: valid_corpus={valid_corpus[0]!r}. "
-            "Use --valid-source for the validation of one list of pairs."
+            f"--valid-corpus needs --corpus. Received: valid_corpus={valid_corpus[0]!r} without "
+            "--corpus. To validate on a single list of pairs, use --valid-source."
         )
     for prefix, files in (("", training), ("valid_", validation)):
         for name, path in files._asdict().items():
             if files.corpora and name != "corpora" and path is not None:
                 raise ValueError(
-                    "Corpora replace other files. Received: "
-                    f"{prefix}{name}={str(path)!r} with corpora. Leave it out."
+                    "Corpora can't be combined with other files. Received: "
+                    f"{prefix}{name}={str(path)!r} with corpora. Omit it."
                 )
 
 
 def _shards(directory, valid_source, **files):
-    """The pairs of shards, which must be given without other files."""
+    """Open a directory of shards, which must be given without other training files."""
     from keras_bahdanau.data.shards.shards import Shards  # loads NumPy
 
     shards = Shards(directory)
     for name, value in files.items():
         if value is not None:
             raise ValueError(
-                "A directory of shards contains both sides. Received: "
-                f"source={str(directory)!r}, with {name}={str(value)!r}. Leave that out."
+                "A directory of shards already contains both sides. Received: "
+                f"source={str(directory)!r}, with {name}={str(value)!r}. Omit `{name}`."
             )
     if valid_source is None:
         raise ValueError(
@@ -182,14 +182,14 @@ def _shards(directory, valid_source, **files):
 def _check_inputs(pairs, inputs):
     if not pairs.in_memory and pairs.inputs_are != inputs:
         raise ValueError(
-            "Shards must have the kind of source that is trained. Received: "
-            f"source={str(pairs.directory)!r}, whose sources are {pairs.inputs_are}, for one of "
-            f"{inputs}. Give the --source that they were prepared with."
+            "Shards must have the type of source that the model reads. Received: "
+            f"source={str(pairs.directory)!r}, whose sources are {pairs.inputs_are}, for a model "
+            f"that reads {inputs}. Give the --source that the shards were prepared with."
         )
 
 
 def _check_valid_target(inputs, target, valid_source, valid_target):
-    """Check that two text files have two validation files, unless one is a TSV."""
+    """Check that validation has both sides: two text files, or one TSV."""
     if inputs != "lines" or target is None or valid_target is not None or has_records(valid_source):
         return
     # a pipe can be read only once, below
@@ -197,24 +197,24 @@ def _check_valid_target(inputs, target, valid_source, valid_target):
         raise ValueError(
             "Validation needs both sides. Received: "
             f"valid_source={str(valid_source)!r}, a text without tabs, and no valid_target. Give "
-            "a TSV with both languages, or give --valid-target, too."
+            "a TSV with both languages, or add --valid-target."
         )
 
 
 def _report_features(path, symbols, trained, say):
-    """Report validation pairs with features that no training pair has, or without any."""
+    """Report validation features that no training pair has, or that validation has no features."""
     trained_set = {*trained}
     new = [symbol for symbol in symbols if symbol not in trained_set]
     if new:
         named = ", ".join(new[:NAMED]) + (", ..." if len(new) > NAMED else "")
         say(
-            f"features of the validation {str(path)!r} that no training pair has, {len(new):,}: "
-            f"{named}"
+            f"the validation file {str(path)!r} has features that no training pair has "
+            f"({len(new):,}): {named}"
         )
     elif trained and not symbols:
         say(
-            f"the validation {str(path)!r} has no features, but the training has, such as "
-            f"{trained[0]}. Give a table with the same columns"
+            f"the validation file {str(path)!r} has no features, but the training pairs do, such "
+            f"as {trained[0]}. Give a table with the same columns"
         )
 
 
@@ -223,29 +223,33 @@ def _check_no_half(**files):
         if path is not None:
             option = f"--{name.replace('_', '-')}"
             raise ValueError(
-                f"{option} needs --valid-source. Received: {name}={str(path)!r}. "
+                f"{option} needs --valid-source. Received: {name}={str(path)!r} without it. "
                 "Give both, or neither."
             )
 
 
 def report_held_out(pairs, say):
-    """Report how many pairs are held out for validation."""
+    """Report the number of pairs that are held out for validation."""
     are = "is" if len(pairs) == 1 else "are"
     say(f"{counted(len(pairs), 'pairs')} {are} held out for validation")
 
 
 def held_out(pairs):
-    """Indices of validation pairs: evenly spread, no side empty, pairs of a source together."""
+    """Choose the indices of validation pairs.
+
+    The pairs are evenly spread. Pairs with an empty side are not chosen, and pairs with the same
+    source are chosen together.
+    """
     usable = [
         i for i, (source, target) in enumerate(pairs) if has_content(source) and has_content(target)
     ]
     numbers = answers_by_source(pairs[i] for i in usable).numbers
-    count = 1 + max(numbers, default=-1)  # different sources
+    count = 1 + max(numbers, default=-1)  # number of different sources
     if count < 2:
         raise ValueError(
             "Training needs a source that is not held out for validation. "
             f"Received: {count} source with text on both sides. "
-            "Give more pairs, or give validation pairs with --valid-source."
+            "Add training pairs, or give validation pairs with --valid-source."
         )
     step = max(HELD_OUT, -(-count // MOST_HELD_OUT))
     return {i for i, number in zip(usable, numbers, strict=True) if number % step == 0}

@@ -1,4 +1,4 @@
-"""Warnings about inputs: too long, with unknown parts, or with misplaced features."""
+"""Warnings about inputs that are too long, have unknown parts, or have misplaced features."""
 
 import itertools
 
@@ -6,11 +6,11 @@ from keras_bahdanau.cli.console import warn
 from keras_bahdanau.text.features import is_blank
 from keras_bahdanau.text.unknown_parts import better_form, name_of_part
 
-MOST_LINES, MOST_PARTS = 10, 12  # named in warnings
+MOST_LINES, MOST_PARTS = 10, 12  # how many are named in warnings
 
 
 def warn_of_cuts(results, limits, names=None, unit="tokens"):
-    """Warn of each input that was too long and was cut, once per name."""
+    """Warn, once per name, of inputs that were truncated because they were too long."""
     most = f"{limits['max_source_length']:,} {unit}"
     if "max_source_bytes" in limits:
         most += f", or {limits['max_source_bytes']:,} bytes,"
@@ -18,19 +18,20 @@ def warn_of_cuts(results, limits, names=None, unit="tokens"):
         if result.truncated:
             warn(
                 f"{name} is too long: only its first {most} are read. Split it, or raise "
-                "--max-source-length (for a .tflite file, at export)."
+                "--max-source-length (for a .tflite file, when you export it)."
             )
 
 
 def lines_from(number):
-    """Endless names of lines: "line 7", "line 8", ..."""
+    """Generate the names of lines without end: "line 7", "line 8", ..."""
     return (f"line {count}" for count in itertools.count(number))
 
 
 class UnknownText:
-    """Warnings of parts of lines that a vocabulary lacks; none without `subwords`.
+    """Warnings about parts of lines that are not in a vocabulary.
 
-    The first ten lines are named, and the others counted at the end.
+    There is a warning for each of the first ten lines. Further lines are counted, and
+    `warn_count` reports their number at the end. If `subwords` is None, there are no warnings.
     """
 
     def __init__(self, subwords):
@@ -45,9 +46,9 @@ class UnknownText:
                 some = " ".join(map(name_of_part, parts[:MOST_PARTS]))
                 more = " …" if len(parts) > MOST_PARTS else ""
                 form = better_form([line], self._subwords, 1)
-                mend = f" It knows all in Unicode's form {form}: convert the text." if form else ""
+                mend = f" They are known in Unicode form {form}: convert the text." if form else ""
                 warn(
-                    f"{name}: the model does not know: {some}{more}. The answer may be wrong.{mend}"
+                    f"{name}: the model does not know: {some}{more}. The output may be wrong.{mend}"
                 )
 
     def warn_count(self):
@@ -58,10 +59,10 @@ class UnknownText:
 
 
 class FeatureWarnings:
-    """Warn once of features that are missing, or not in the same place as in training.
+    """Warns once if features are missing, or are not in the same place as in training.
 
-    A vocabulary does not distinguish features from tags, so a single symbol is not taken for a
-    feature, and the first of several may be a tag.
+    A vocabulary does not distinguish features from tags. A single symbol is therefore assumed to be
+    a tag, and the first of several symbols may be one.
     """
 
     def __init__(self, source):
@@ -69,28 +70,32 @@ class FeatureWarnings:
         self._symbols = subwords.symbols if subwords else ()
 
     def warn(self, lines):
-        """Warn of the first line with misplaced features."""
+        """Warn about the first line that has misplaced features."""
         for line in lines if self._symbols else ():
             moved = self._source.misplaced(line)
             if moved is not None:
                 warn(
-                    f"the features of {line!r:.80} are not where the model has learnt them: "
+                    f"the features of {line!r:.80} are not where they were in training: "
                     f"give {moved!r:.80}; a tag stays in front"
                 )
                 self._symbols = ()
                 return
 
     def warn_missing(self, sources):
-        """Warn if a model has learnt features, but no source has one; a single symbol is a tag."""
+        """Warn if the model was trained with features, but no source has any.
+
+        If its vocabulary has only one symbol, that is assumed to be a tag.
+        """
         if len(self._symbols) > 1 and not any(
             word in self._symbols for source in sources for word in source.split()
         ):
             warn(
-                f"no source has a symbol that the model has learnt, such as {self._symbols[0]}. "
-                "If these are features, give a table with them; if they are tags, give --tag"
+                "no source contains a symbol that the model was trained with, such as "
+                f"{self._symbols[0]}. If the symbols are features, give a table with them. If they "
+                "are tags, give --tag"
             )
 
 
 def subwords_of(source):
-    """The vocabulary of a source; None for a source without one."""
+    """Return the vocabulary of a source, or None if the source has none."""
     return getattr(source, "subwords", None)

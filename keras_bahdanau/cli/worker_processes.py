@@ -1,4 +1,4 @@
-"""Several processes of one command on this machine, joined by TF_CONFIG."""
+"""Several processes that run one command together on this machine, connected by TF_CONFIG."""
 
 import contextlib
 import json
@@ -17,23 +17,24 @@ from keras_bahdanau.settings.limits import WORKERS
 from keras_bahdanau.settings.option import check_value
 
 POLL_SECONDS = 0.1
-SECONDS_TO_END = 5  # time for a worker to end by itself
+SECONDS_TO_END = 5  # time for a worker to end before it is killed
 
 
 def is_launched():
-    """True in a process of a job, where TF_CONFIG is set."""
+    """Return True in a worker process, where TF_CONFIG is set."""
     return bool(os.environ.get("TF_CONFIG"))
 
 
 def launch(count, arguments):
-    """Run a command in several processes, until all of them have ended.
+    """Run a command in several processes, and wait until all of them have ended.
 
-    Only the first one, the chief, writes to the output of this process; the error of the first one
-    that fails is reported. The processes end with this one, even if it is killed.
+    Only the first process, the chief, writes to the output of this process. If processes fail, the
+    error of the first one to fail is reported. The processes end when this process ends, even if it
+    is killed.
 
     Raises:
-        ChildProcessError: If a process is killed; the others are ended.
-        SystemExit: With the exit code of a process that reported an error.
+        ChildProcessError: If a process is killed. The other processes are then terminated.
+        SystemExit: If a process reports an error, with the exit code of that process.
         ValueError: If the count is out of range.
     """
     check_value("workers", count, WORKERS)
@@ -52,7 +53,7 @@ def launch(count, arguments):
 
 
 class _Worker:
-    """A process of a job, with a file for its error output."""
+    """A worker process, with a file for its error output."""
 
     def __init__(self, index, errors, arguments, addresses):
         self.index, self.errors = index, errors
@@ -80,16 +81,16 @@ class _Worker:
 def _check_alive(workers):
     failed = [worker for worker in workers if worker.process.poll()]
     if failed:
-        time.sleep(POLL_SECONDS)  # a killed worker makes others fail
+        time.sleep(POLL_SECONDS)  # when one worker is killed, others fail, too
         failed = [worker for worker in workers if worker.process.poll()]
-    # first those ended by a signal, then those whose error was not shown yet
+    # first the workers ended by a signal, then those whose error has not been shown yet
     for worker in sorted(failed, key=lambda worker: worker.process.returncode):
         code = worker.process.returncode
         if code < 0:
             raise ChildProcessError(
                 f"All {len(workers)} workers must run until the end. Received: worker "
-                f"{worker.index} ended by signal {signal.Signals(-code).name}. The same command "
-                "resumes from the last checkpoint."
+                f"{worker.index} ended by signal {signal.Signals(-code).name}. Run the same "
+                "command to resume from the last checkpoint."
             )
         if worker.index:
             print(worker.last_error(), file=sys.stderr, flush=True)
@@ -112,7 +113,7 @@ def _end(workers):
 
 
 def _free_addresses(count):
-    """Free addresses on this machine."""
+    """Find that many free addresses on this machine."""
     with contextlib.ExitStack() as block:
         sockets = [block.enter_context(socket.socket()) for _ in range(count)]
         for listener in sockets:

@@ -25,7 +25,7 @@ def test_what_is_no_range_of_at_most_100_steps_is_refused(given):
 
 
 def test_steps_need_a_picture():
-    with pytest.raises(ValueError, match="Received: trace_steps='2-3' without one. Give --trace"):
+    with pytest.raises(ValueError, match="Received: trace_steps='2-3' without --trace. Add"):
         parsed_steps("2-3", None)
 
 

@@ -50,8 +50,8 @@ def command(capsys):
 @pytest.mark.parametrize(
     ("valid", "told"),
     [
-        ("a\tb\tN;DU\n", "that no training pair has, 1: <DU>"),
-        ("a\tb\n", "has no features, but the training has, such as <N>. Give a table"),
+        ("a\tb\tN;DU\n", "has features that no training pair has (1): <DU>"),
+        ("a\tb\n", "has no features, but the training pairs do, such as <N>. Give a table"),
         ("a\tb\tN;PL\n", None),
     ],
 )
@@ -80,8 +80,8 @@ def test_sources_without_any_feature_are_told(capsys, symbols, sources, is_told)
     source = types.SimpleNamespace(subwords=subwords, feature_place="last")
     FeatureWarnings(source).warn_missing(sources)
     told = (
-        "keras-bahdanau: no source has a symbol that the model has learnt, such as <V>. If these "
-        "are features, give a table with them; if they are tags, give --tag\n"
+        "keras-bahdanau: no source contains a symbol that the model was trained with, such as <V>. "
+        "If the symbols are features, give a table with them. If they are tags, give --tag\n"
     )
     assert capsys.readouterr().err == told * is_told
 
@@ -94,7 +94,7 @@ def test_a_table_without_features_is_told(tmp_path, capsys):
             cli.main(["translate", "--model", str(TURKISH), str(table)])
         printed = capsys.readouterr()
         assert (ended.value.code, printed.out.count("\n")) == (0, 1)
-        assert ("no source has a symbol that the model has learnt" in printed.err) == told
+        assert ("no source contains a symbol that the model was" in printed.err) == told
 
 
 def test_a_word_in_another_form_of_unicode_gets_the_form_that_is_known(capsys):
@@ -103,7 +103,7 @@ def test_a_word_in_another_form_of_unicode_gets_the_form_that_is_known(capsys):
     told = UnknownText(kb.text.Subwords.train(["gönül"], 20, **kept))
     told.warn(lines, ["line 1", "line 2", "line 3"])
     first, *others = capsys.readouterr().err.splitlines()
-    assert first.endswith("may be wrong. It knows all in Unicode's form NFC: convert the text.")
+    assert first.endswith("may be wrong. They are known in Unicode form NFC: convert the text.")
     assert len(others) == 2 and all(one.endswith("may be wrong.") for one in others)
 
 
@@ -154,10 +154,10 @@ def test_a_table_of_inflections_becomes_a_model_that_inflects(command, tmp_path,
     assert "sentences   65, 52 different" in report
     assert "source symbols" in report  # of features and stem
     assert command("evaluate", *table, *several, "--model", "run").startswith("exact   ")
-    assert "no source has a symbol" not in command.err
+    assert "no source contains a symbol" not in command.err
     (tmp_path / "plain.tsv").write_text("".join(f"{one}\t{form}\n" for one, form, _ in rows()))
     command("evaluate", "plain.tsv", "--model", "run")
-    assert "no source has a symbol that the model has learnt, such as <N>. If" in command.err
+    assert "symbol that the model was trained with, such as <N>. If the symbols" in command.err
 
     forms = command("translate", "table.tsv", "--model", "run")
     named = ["--columns", "source,-,features"]
@@ -193,7 +193,7 @@ def test_every_file_of_a_model_says_where_its_features_stand(command, tmp_path, 
         (tmp_path / "front").write_text("<N> <PL> Kü\n")
         (tmp_path / "end").write_text("Kü <N> <PL>\n")
         front = command("translate", "front", "--model", f"{place}.tflite")
-        warned = "are not where the model has learnt them: give" in command.err
+        warned = "are not where they were in training: give" in command.err
         assert warned == (place == "last")
         end = command("translate", "end", "--model", f"{place}.tflite")
         assert not command.err

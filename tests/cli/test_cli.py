@@ -139,7 +139,7 @@ BAD_INPUT = {
     "train good.en . --out new": "path='.', which is a directory",
     "train . --out new": "path='.', which has none. Give a text, a TSV or a manifest",
     "train /dev/stdin --out new --workers 2": (
-        "path='/dev/stdin' with workers=2. Write it to a file first"
+        "path='/dev/stdin' with workers=2. Write the data to a file first"
     ),
     "train good.en good.de --out new --workers 2 --valid-source /dev/null": "path='/dev/null' with",
     "train --corpus a=/dev/fd/63 --out new --workers 2": "path='/dev/fd/63' with workers=2",
@@ -160,8 +160,8 @@ BAD_INPUT = {
     "train single.tsv --out new --columns source,lemma": "columns='source,lemma'",
     "train single.tsv --out new --columns source,target,features": "line 1 has 2. Mend",
     "train single.tsv --out new --answer-separator=": "answer_separator=''",
-    "train x.tsv --source image --out new --columns target,source": "with files. Leave it out",
-    "prepare good.en good.de": "out=None, dry_run=False. Give --out or --dry-run",
+    "train x.tsv --source image --out new --columns target,source": "with files. Omit it",
+    "prepare good.en good.de": "out=None, dry_run=False. Give either --out or",
     "prepare good.en good.de --out new --dry-run": "out='new', dry_run=True",
     "prepare good.en good.de --out good.en": "out='good.en'",
     "prepare good.en good.de --out new --report ./new": "out='new', report='new'. Rename one",
@@ -178,8 +178,8 @@ BAD_INPUT = {
     "prepare . --dry-run": "path='.'",
     "prepare x.tsv good.de --source image --dry-run": "target='good.de' with source='image'",
     "prepare x.tsv --source ink --dry-run": "source='ink'",
-    "translate --model RUN --columns source,-": "with standard input. Give the file",
-    "translate - --model RUN --columns source,-": "with standard input. Give the file",
+    "translate --model RUN --columns source,-": "with standard input. Give the path",
+    "translate - --model RUN --columns source,-": "with standard input. Give the path",
     "translate --model RUN single.tsv --columns features,target": "columns='features,target'",
     "evaluate --model RUN good.en good.de --metrics top10": "nbest=10",
     "evaluate --model RUN good.en good.de --metrics top2 --compare good.de": "metrics='top2'",
@@ -192,7 +192,7 @@ BAD_INPUT = {
     "train good.en good.de --out new --valid-target good.de": "--valid-target needs --valid-source",
     "train good.en good.de --out new --valid-source bad.tsv": "path='bad.tsv'",
     "train good.en good.de --out new --valid-source good.en": (
-        "Give a TSV with both languages, or give --valid-target, too."
+        "Give a TSV with both languages, or add --valid-target."
     ),
     "train good.en good.de --out new --attention additve": "Did you mean 'additive'?",
     "train good.en good.de --out new --units 0": "units=0",
@@ -209,7 +209,7 @@ BAD_INPUT = {
     "train good.en good.de --out new --word-distillation .8": "teacher=[], word_distillation=0.8",
     "train good.en good.de --out new --teacher absent": "No model at 'absent'",
     "train good.en good.de --out new --teacher RUN": "word_distillation=0.0. Give both, such as",
-    "train good.en good.de --out new --cache kept": "cache='kept' with lines. Leave it out.",
+    "train good.en good.de --out new --cache kept": "cache='kept' with lines. Omit it.",
     "train x.tsv --source image --out new --cache good.en": "cache='good.en', which is a file",
     "evaluate --model RUN good.en good.de --cache kept": "cache='kept' with lines",
     "tune --model RUN good.en good.de --cache kept": "cache='kept' with lines",
@@ -230,7 +230,7 @@ BAD_INPUT = {
     f"{DISTILL} --teacher absent": "No model at 'absent'",
     f"{DISTILL} --teacher cut.keras": "path='cut.keras'",
     f"{DISTILL} --teacher RUN --baseline absent": "No model at 'absent'",
-    f"{DISTILL} --teacher RUN --source image": "which reads lines. Leave --source out",
+    f"{DISTILL} --teacher RUN --source image": "which reads lines. Omit --source",
     f"{DISTILL} --teacher RUN --mix 1": "mix=1.0",
     f"{DISTILL} --teacher RUN --n-best 0": "n_best=0",
     f"{DISTILL} --teacher RUN --n-best 1000 --batch-size 66": "n_best=1000, batch_size=66. Lower",
@@ -250,13 +250,13 @@ BAD_INPUT = {
     "distill good.en good.de --out new --hypotheses good.de": "without validation pairs. Give --v",
     "distill good.en good.de --out . --teacher RUN": "out='.', which holds other things",
     "distill good.en short.de --out new --teacher RUN": "target='short.de' with 2 lines",
-    "translate --model RUN good.en --reversed": "reversed=True without one. Give --write-pairs",
+    "translate --model RUN good.en --reversed": "reversed=True without a file of pairs. Add",
     "translate --model RUN good.en --write-pairs new --pair-tag <s>": "symbols=['<s>']",
     "translate --model RUN good.en --write-pairs good.en": "write_pairs='good.en'",
     "translate --model RUN good.en --write-pairs new --alignment": "alignment=True with",
     "translate --model absent good.en": (
-        "No model at 'absent'. Give the directory of a training, or a .keras, .tflite or "
-        ".onnx file."
+        "No model at 'absent'. Give the output directory of a training run, or a .keras, "
+        ".tflite or .onnx file."
     ),
     "translate --model . good.en": "model='.', a directory without translator.keras",
     "translate --model cut.keras good.en": "path='cut.keras'",
@@ -278,7 +278,7 @@ BAD_INPUT = {
     "evaluate --model RUN good.en good.de --hypotheses absent/new": "hypotheses='absent/new'",
     "evaluate --model RUN good.en good.de --json good.en": "json='good.en'",
     "evaluate --model RUN good.en good.de --json new --hypotheses ./new": (
-        "Each output needs its own file. Received: json='new', hypotheses='new'. Rename one"
+        "Each output must have its own file. Received: json='new', hypotheses='new'. Rename one"
     ),
     "evaluate --model RUN good.en good.de --json new --cache new": "json='new', cache='new'",
     "evaluate --model RUN good.en good.de --tag \udcff": "'TAG', whose line 1 holds the byte 0xff",
@@ -503,13 +503,13 @@ def test_what_the_model_does_not_know_is_named_by_its_line(command, files, model
     told = "the model does not know:"
     assert answer.code == 0 and answer.out.count("\n") == 5
     assert answer.err.splitlines() == [
-        f"keras-bahdanau: the prefix: {told} %. The answer may be wrong.",
-        f"keras-bahdanau: line 1: {told} <b>. The answer may be wrong.",
-        f"keras-bahdanau: line 3: {told} ☃. The answer may be wrong.",
+        f"keras-bahdanau: the prefix: {told} %. The output may be wrong.",
+        f"keras-bahdanau: line 1: {told} <b>. The output may be wrong.",
+        f"keras-bahdanau: line 3: {told} ☃. The output may be wrong.",
         "keras-bahdanau: 2 more lines have parts that the model does not know",
     ]
     answer = command("align", "--model", model, "one ☃")
-    assert answer.err == f"keras-bahdanau: the sentence: {told} ☃. The answer may be wrong.\n"
+    assert answer.err == f"keras-bahdanau: the sentence: {told} ☃. The output may be wrong.\n"
 
 
 def test_of_features_in_the_other_place_a_line_is_told_and_a_tag_is_to_stay(capsys):
@@ -521,15 +521,15 @@ def test_of_features_in_the_other_place_a_line_is_told_and_a_tag_is_to_stay(caps
     assert capsys.readouterr().err == ""
     elsewhere.warn(["<2de> <V> <PST> walk"] * 2)
     assert capsys.readouterr().err == (
-        "keras-bahdanau: the features of '<2de> <V> <PST> walk' are not where the model has learnt "
-        "them: give 'walk <2de> <V> <PST>'; a tag stays in front\n"
+        "keras-bahdanau: the features of '<2de> <V> <PST> walk' are not where they were in "
+        "training: give 'walk <2de> <V> <PST>'; a tag stays in front\n"
     )
 
 
 def test_a_picture_of_nothing_is_refused(command, files, model):
     answer = command("align", "--model", model, "", "--plot", "map.png")
     assert (answer.code, answer.out) == (2, "") and not (files / "map.png").exists()
-    assert "There is nothing to draw. Received: input='' with plot='map.png'." in answer.err
+    assert "must not be empty. Received: input='' with plot='map.png'." in answer.err
 
 
 def test_no_lines_give_no_lines(command, files, model):
@@ -577,7 +577,7 @@ def test_a_file_named_tsv_is_a_table_if_its_columns_are_known(
     lines, symbols, _ = sentences.sentences_of(path, None)
     assert lines == [f"one two{behind}", "", f"three{behind}"]
     assert symbols == {*behind.split()}
-    told = f"columns of 'table.tsv', found from its text: {columns}; its sources are translated"
+    told = f"columns of 'table.tsv', inferred from its text: {columns}; only the sources are"
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1) and told in err
 
@@ -613,8 +613,8 @@ def test_a_single_feature_that_is_taken_for_a_target_is_told(
     capsys.readouterr()
     sentences.warn_of_features(path, targets, subwords)
     told = (
-        "keras-bahdanau: the second column of 'table.tsv' is left out as a target: `--columns "
-        "source,features` reads it as features\n"
+        "keras-bahdanau: the second column of 'table.tsv' is ignored as a target. To read it as "
+        "features, give `--columns source,features`\n"
     )
     assert capsys.readouterr().err == told * is_told
 
@@ -626,7 +626,7 @@ def test_a_text_with_tabs_stays_one(tmp_path, capsys, name):
     path.write_text("".join(f"{line}\n" for line in lines.get(name, [])))
     assert sentences.sentences_of(path, None) == (lines.get(name, []), (), ())
     told = capsys.readouterr()
-    whole = "translated whole, with tabs. If they separate columns, name them with --columns."
+    whole = "translated with their tabs. If tabs separate columns, name them with --columns."
     assert told.out == "" and (whole in told.err) == (name != "empty.tsv")
 
 
@@ -634,7 +634,7 @@ def test_tabs_of_standard_input_are_told_of_once(capsys):
     chunks = [["one", "two"], ["one\ttwo", "four\tfive"], ["four\tfive"]]
     assert [*sentences._whole_lines(chunks)] == chunks
     told = capsys.readouterr().err
-    assert told.count("\n") == told.count("lines of standard input are translated whole") == 1
+    assert told.count("\n") == told.count("lines of standard input are translated with") == 1
 
 
 @pytest.mark.parametrize("table", ["a", "b", None])
@@ -646,7 +646,7 @@ def test_a_table_beside_a_second_file_is_told(tmp_path, monkeypatch, table):
     told = []
     pairs, _ = inputs.read_examples("lines", "a", "b", say=told.append)
     assert len(pairs) == 3
-    line = f"two files, 'a' and 'b': the lines of {table!r} are read whole, with tabs."
+    line = f"two files were given, 'a' and 'b', so each line of {table!r} is read as one text, tabs"
     assert [one.startswith(line) for one in told] == [True] * (table is not None)
 
 
@@ -1292,7 +1292,7 @@ def test_a_calibrated_model_leaves_out_what_it_is_not_sure_of(command, files, sh
     reject = "translate", "--model", short, "--reject-below"
     translated = command(*reject, "0.99", stdin=b"one two\n")
     assert (translated.code, translated.out) == (0, "\n")
-    assert "1 of 1 texts are left out: their confidence is below 0.99" in translated.err
+    assert "1 of 1 outputs are left out because their confidence is below" in translated.err
     options = "--json", "--reject-below", "0.99"
     line = json.loads(command("translate", "--model", short, *options, stdin=b"one two\n").out)
     # as sure of a right text as of a wrong one, and a half of them is wrong
@@ -1301,7 +1301,7 @@ def test_a_calibrated_model_leaves_out_what_it_is_not_sure_of(command, files, sh
     assert len(line["tokens"]) == len(line["token_log_probs"]) == len(line["token_entropies"])
     assert "calibrated" not in translated.err
     other = command(*reject, "0.99", "--beam-width", "2", stdin=b"one two\n")
-    assert "confidences were calibrated with other search options: they may be off" in other.err
+    assert "were calibrated with other search options and may be inaccurate" in other.err
     shutil.copy(short, "other.keras")
     both = command(*reject, "0.1", "--model", "other.keras", stdin=b"one two\n")
     assert both.code == 0 and "an ensemble is not calibrated" in both.err

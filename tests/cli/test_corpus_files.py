@@ -67,9 +67,9 @@ BAD = {
     "--corpus good.en": "Received: corpus='good.en'",
     "--corpus =good.en": "Received: corpus='=good.en'",
     "--corpus de=": "Received: corpus='de='",
-    "--corpus de=a,b,c": "one path or two separated by a comma. Received: corpus='de=a,b,c'",
+    "--corpus de=a,b,c": "one path, or two separated by a comma. Received: corpus='de=a,b,c'",
     "--corpus de=a:1:<2de>:x": "must be NAME=FILES:WEIGHT:TAG",
-    f"--corpus {DE}:<2de>": "weight='<2de>' in 'de=good.en,good.de:<2de>'. To weight by",
+    f"--corpus {DE}:<2de>": "weight='<2de>' in 'de=good.en,good.de:<2de>'. To weight",
     f"--corpus {DE}:70%": "must be a number. Received: weight='70%'",
     f"--corpus {DE}:-1": "`weight` must be a number in (0, 1000000]. Received: weight=-1.0",
     f"--corpus {DE}:0": "Received: weight=0.0",
@@ -174,7 +174,7 @@ def test_a_small_corpus_has_validation_pairs_and_those_to_train_on():
     assert [*map(list, valid.parts())] == [[true[0], true[8], true[50]], [empty[1]]]
     assert list(training.parts()[1]) == [empty[0], empty[2]]
     both = [("source 0", "a"), ("source 50", "b")]
-    with pytest.raises(ValueError, match="corpus 'few' with 2 pairs, all held out. Give it more"):
+    with pytest.raises(ValueError, match="corpus 'few' with 2 pairs, all held out. Add pairs"):
         hold_out(corpora_of(true=true, few=both), held_out)
 
 

@@ -111,7 +111,7 @@ def test_importance_is_for_a_page(model, capsys, command):
     with pytest.raises(SystemExit) as ended:
         cli.main([*command, "--model", str(model), "--importance"])
     assert ended.value.code == 2
-    assert "`importance` is for a page. Received: importance=True" in capsys.readouterr().err
+    assert "Received: importance=True without --explore. Add" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("count, lines", [(1, "1 line"), (3, "3 lines")])

@@ -133,7 +133,7 @@ def test_a_model_of_images_is_not_compared_with_one_of_speech(command, tmp_path,
 @pytest.mark.parametrize(
     "model, argument, message",
     [
-        ("captions/models/captions", ".", "path='.', a directory. Give its path"),
+        ("captions/models/captions", ".", "path='.', a directory. Give the path"),
         ("captions/models/captions", "absent.png", "path='absent.png', no such file"),
         ("formulas/models/ink", "one", "which reads arrays. Use it from Python"),
     ],

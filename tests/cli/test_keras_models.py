@@ -40,7 +40,7 @@ class Unregistered(L.Layer):
 @pytest.mark.parametrize(
     ("layer", "message"),
     [
-        (Unregistered, "Import the modules of its layers first, with --import"),
+        (Unregistered, "Import the modules of its custom layers with --import"),
         (lambda: L.Lambda(lambda x: x + 1), "Replace its Lambda layers"),
     ],
     ids=["a class of one's own", "code in the file"],

@@ -34,7 +34,7 @@ def test_a_cut_input_of_another_kind_is_named_by_its_own_unit(capsys):
     warn_of_cuts(found, {"max_source_length": 100}, ["a.png", "b.png"], "cells")
     assert capsys.readouterr().err == (
         "keras-bahdanau: b.png is too long: only its first 100 cells are read. Split it, or raise "
-        "--max-source-length (for a .tflite file, at export).\n"
+        "--max-source-length (for a .tflite file, when you export it).\n"
     )
 
 

@@ -69,7 +69,7 @@ def test_commands_load_neither_tensorflow_nor_keras_for_a_tflite_file(
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(commands)], capture_output=True, text=True
     )
-    unknown = "line 5: the model does not know: qqq ☃. The answer may be wrong.\n"
+    unknown = "line 5: the model does not know: qqq ☃. The output may be wrong.\n"
     counted = "1 of 5 sources has parts that the vocabulary does not know: qqq ☃\n"
     blind = (
         "BLEU is meaningless for these references: BLEU counts 4-grams, but with the tokenization "
@@ -116,8 +116,8 @@ def test_a_line_that_is_too_long_is_cut_and_named_and_the_others_are_as_alone(
     assert code == 0
     assert err == (
         "keras-bahdanau: line 2 is too long: only its first 24 tokens, or 768 bytes, are read. "
-        "Split it, or raise --max-source-length (for a .tflite file, at "
-        "export).\n"
+        "Split it, or raise --max-source-length (for a .tflite file, when "
+        "you export it).\n"
     )
     first, cut, last = out.splitlines()
     assert (first, last) == ("zwei ||| 0-0", "fünf ||| 0-0")
@@ -136,7 +136,7 @@ def test_texts_of_low_confidence_are_left_out(command, toy_litert, translator):
         *("translate", "--model", toy_litert, "--reject-below", below), stdin="two\nqqq ☃\n"
     )
     expected = ["" if one.confidence < below else one.text for one in texts]
-    assert code == 0 and "1 of 2 texts are left out: their confidence is below" in err
+    assert code == 0 and "1 of 2 outputs are left out because their confidence is below" in err
     assert out.splitlines() == expected and expected.count("") == 1
 
 
@@ -180,8 +180,8 @@ def test_what_a_tflite_file_has_fixed_is_refused_in_one_line(
 @pytest.mark.parametrize("option", ["--trace t.png", "--explore t.html"])
 def test_a_trace_of_a_tflite_file_is_refused_with_the_way_on(option, command, toy_litert, files):
     code, _, err = command("align", "--model", toy_litert, "one", *option.split())
-    assert code == 2 and "A .tflite file gives no trace. Received: " in err
-    assert err.endswith(f"model={str(toy_litert)!r}. Give the .keras file.\n")
+    assert code == 2 and "A .tflite file can't be traced. Received: " in err
+    assert err.endswith(f"model={str(toy_litert)!r}. Use the .keras file.\n")
 
 
 def test_the_progress_of_a_tflite_file_is_told(translator):
@@ -258,5 +258,5 @@ def test_blank_lines_give_empty_lines_and_are_counted(command, kind):
     lines = "".join(f"{line}\n" for line in ["<fr> 3 avril 2021", *blank])
     code, out, errors = command("translate", "--model", model, stdin=lines)
     assert (code, out) == (0, "2021-04-03" + "\n" * (1 + len(blank)))
-    assert "6 lines of only white space: an empty line for each" in errors
+    assert "6 lines with only white space: an empty line for each" in errors
     assert "does not know" not in errors

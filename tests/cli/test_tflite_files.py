@@ -142,7 +142,7 @@ def test_what_the_file_has_fixed_is_refused_in_one_line(command, models, argumen
 def test_a_model_of_files_reads_no_standard_input(command, models):
     code, out, err = command("translate", "--model", models[2])
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "without files. Pass files or a manifest (.tsv)." in err
+    assert "without files. Give files or a manifest (.tsv)." in err
 
 
 def test_read_translates_a_file_of_sentences(command, toy_litert, tmp_path):

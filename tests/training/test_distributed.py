@@ -307,7 +307,7 @@ def test_a_killed_worker_ends_the_job_which_then_resumes(alone, tmp_path, victim
     _, errors = job.communicate(timeout=60)
     assert time.monotonic() - killed < 30
     assert job.returncode == 2
-    assert f"worker {victim} ended by signal SIGKILL. The same command resumes" in errors
+    assert f"worker {victim} ended by signal SIGKILL. Run the same command" in errors
     progress = run.progress()
     assert progress.step or progress.epoch
     command[command.index("--workers") + 1] = str(2 - victim)  # another number is allowed, too

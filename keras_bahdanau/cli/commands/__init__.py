@@ -1,1 +1,1 @@
-"""The commands: each is a function in the file of its name."""
+"""The commands. Each one is a function in a file of the same name."""

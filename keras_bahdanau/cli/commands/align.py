@@ -1,4 +1,4 @@
-"""`keras-bahdanau align`."""
+"""The command `keras-bahdanau align`."""
 
 import dataclasses
 import re
@@ -30,29 +30,29 @@ FIRST_STEPS = range(4)
 
 @dataclasses.dataclass(kw_only=True)
 class AlignArguments:
-    """Arguments of `align`."""
+    """Arguments for `align`."""
 
     sentence: Annotated[
-        str, typer.Argument(help="One sentence; or the path of one image or recording.")
+        str, typer.Argument(help="A sentence, or the path of an image or a recording.")
     ]
     model: AnyModelOption
-    plot: Annotated[Path | None, typer.Option(help="Picture to write: .png, .pdf, .svg, ...")] = (
-        None
-    )
+    plot: Annotated[
+        Path | None, typer.Option(help="Image file for the alignment plot: .png, .pdf, .svg, ...")
+    ] = None
     words: Annotated[
         bool | None,
         typer.Option(
             "--words/--subwords",
-            help="What the picture shows: words, or tokens.  [default: words; tokens for a model "
-            "of characters, and for a single word]",
+            help="Show words or tokens in the plot.  [default: words, or tokens for a character "
+            "model or a single word]",
             show_default=False,
         ),
     ] = None
     trace: Annotated[
         Path | None,
         typer.Option(
-            help="Picture to write of the first four steps and all that they compute; "
-            "for all steps, use --explore.",
+            help="Image file that shows every value computed in the first four decoding steps. "
+            "To see all steps, use --explore.",
             show_default=False,
         ),
     ] = None
@@ -60,7 +60,7 @@ class AlignArguments:
         str | None,
         typer.Option(
             metavar="FIRST-LAST",
-            help=f"Decoding steps that --trace draws, such as 9-11; at most {MOST_STEPS}.",
+            help=f"Decoding steps for --trace to draw, such as 9-11. At most {MOST_STEPS} steps.",
             show_default=False,
         ),
     ] = None
@@ -73,7 +73,8 @@ class AlignArguments:
 def align(arguments, search):
     """Translate one sentence, or read one file, and show what the model attended to.
 
-    Prints the text and, for a sentence, the source-target links between words, counted from 0.
+    Prints the output and, for a sentence, the links between source words and target words. Words
+    are numbered from 0.
     """
     plot, trace, explore = arguments.plot, arguments.trace, arguments.explore
     models = open_models([arguments.model])
@@ -99,8 +100,8 @@ def align(arguments, search):
     (result,) = pipeline.decode([source], search=search, prefixes=prefixes)
     if plot is not None and not result.source_tokens:
         raise ValueError(
-            f"There is nothing to draw. Received: input={arguments.sentence!r:.80} with "
-            f"plot={str(plot)!r}. Give an input that is not empty, or leave the picture out."
+            f"An input to plot must not be empty. Received: input={arguments.sentence!r:.80} with "
+            f"plot={str(plot)!r}. Give a non-empty input, or omit --plot."
         )
     _warn(pipeline, search, source, result, prefixes)
     print(result.text)
@@ -125,7 +126,7 @@ def align(arguments, search):
 
 
 def _warn(pipeline, search, source, result, prefixes):
-    """Warn of an input that was cut, and of unknown parts of the input or the prefix."""
+    """Warn if the input was truncated, or if the input or the prefix has unknown parts."""
     from keras_bahdanau.cli.warnings import FeatureWarnings, UnknownText, subwords_of, warn_of_cuts
 
     limits = pipeline.source.limits(pipeline.longest(search))
@@ -142,39 +143,40 @@ def _input(model, argument):
         from keras_bahdanau.cli.inputs import decoded
 
         return decoded(argument, "SENTENCE")
-    model.require_inputs("files")  # there are models of arrays, too
+    model.require_inputs("files")  # some models read arrays
     file = Path(argument)
     if not file.is_file():
         kind = "a directory" if file.is_dir() else "no such file"
         raise FileNotFoundError(
-            f"A file to read must exist. Received: path={argument!r}, {kind}. Give its path."
+            f"The input file must exist. Received: path={argument!r}, {kind}. "
+            "Give the path of an existing file."
         )
     return file
 
 
 def parsed_steps(text, trace):
-    """The steps to draw, counted from 0, as a range."""
+    """Return the range of the steps to draw, counted from 0."""
     if text is None:
         return FIRST_STEPS
     if trace is None:
         raise ValueError(
-            "`trace_steps` is for a picture of steps. Received: "
-            f"trace_steps={text!r} without one. Give --trace, or leave it out."
+            "`trace_steps` needs `trace`. Received: "
+            f"trace_steps={text!r} without --trace. Add --trace, or omit --trace-steps."
         )
     match = re.fullmatch(r"([0-9]{1,6})(?:-([0-9]{1,6}))?", text)
     first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
     if not 1 <= first <= last < first + MOST_STEPS:
         raise ValueError(
-            f"`trace_steps` must be FIRST-LAST, counted from 1, at most {MOST_STEPS} steps. "
+            f"`trace_steps` must be FIRST-LAST, counted from 1, with at most {MOST_STEPS} steps. "
             f"Received: trace_steps={text!r}. Give two numbers, such as 9-11."
         )
     return range(first - 1, last)
 
 
 def check_steps(steps, text, count):
-    """Raise ValueError if a result of `count` steps lacks some of the steps."""
+    """Raise ValueError if some steps lie beyond the last of a result's `count` steps."""
     if text is not None and steps.stop > count:
         raise ValueError(
-            f"`trace_steps` must be steps of the result, which has {count}. Received: "
-            f"trace_steps={text!r}. Give others, or use --explore for all."
+            f"`trace_steps` must not exceed the number of steps in the result, {count}. Received: "
+            f"trace_steps={text!r}. Give earlier steps, or use --explore to see all of them."
         )

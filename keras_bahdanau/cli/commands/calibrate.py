@@ -1,4 +1,4 @@
-"""`keras-bahdanau calibrate`."""
+"""The command `keras-bahdanau calibrate`."""
 
 import contextlib
 import dataclasses
@@ -30,7 +30,7 @@ METRIC = one_of("chrf", "exact")
 
 @dataclasses.dataclass(kw_only=True)
 class CalibrateArguments:
-    """Arguments of `calibrate`."""
+    """Arguments for `calibrate`."""
 
     source: HeldOutSource
     target: TargetArgument = None
@@ -38,21 +38,21 @@ class CalibrateArguments:
     metric: Annotated[
         str | None,
         typer.Option(
-            help="Metric that decides if a text is right: chrf, from the threshold up, or exact.  "
-            "[default: chrf for translations, else exact]",
+            help="Metric that decides whether an output is correct: chrf, with a score of at least "
+            "--threshold, or exact.  [default: chrf for translations, otherwise exact]",
             show_default=False,
         ),
     ] = None
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Least score, in percent, of a right text.  [default: 40 for chrf]",
+            help="Lowest score of a correct output, in percent.  [default: 40 for chrf]",
             show_default=False,
         ),
     ] = None
     plot: Annotated[
         Path | None,
-        typer.Option(help="Picture to write of the reliability of the confidences: .png, ..."),
+        typer.Option(help="Image file for a reliability plot of the confidences: .png, ..."),
     ] = None
     columns: ColumnsOption = None
     answer_separator: AnswerSeparatorOption = None
@@ -64,11 +64,12 @@ class CalibrateArguments:
 
 @command(CalibrateArguments, on_interrupt="The model is unchanged.")
 def calibrate(arguments):
-    """Turn confidences into probabilities, and store the calibration in the model's file.
+    """Calibrate confidences as probabilities, and store the calibration in the model file.
 
-    Use validation pairs, never test pairs. The model's search decodes them, so tune first. The
-    table shows pairs that the fit has not seen (5-fold cross-validation), along with the raw
-    confidence, exp of the mean log-probability of a token.
+    Use validation pairs, never test pairs. The command decodes them with the model's saved search
+    options, so run tune first. The table compares calibrated confidences, measured on pairs that
+    were not used for the fit (5-fold cross-validation), with raw ones. A raw confidence is the exp
+    of the mean log-probability per token.
     """
     check_value("batch_size", arguments.batch_size, BATCH_SIZE)
     if arguments.metric is not None:
@@ -109,7 +110,7 @@ def _calibrate(model, pairs, arguments):
 
 
 def _print_table(fit):
-    """Print how often texts and words are right, and how well the confidences predict it."""
+    """Print how often outputs and words are correct, and how well confidences predict that."""
     rule = f"{fit.calibration.metric} >= {fit.calibration.threshold:g}"
     for name, part in (("texts", fit.texts), ("words", fit.words)):
         condition = f" ({rule})" if name == "texts" else ""

@@ -1,4 +1,4 @@
-"""`keras-bahdanau check`."""
+"""The command `keras-bahdanau check`."""
 
 import dataclasses
 from pathlib import Path
@@ -12,19 +12,20 @@ from keras_bahdanau.cli.options import command
 
 @dataclasses.dataclass(kw_only=True)
 class CheckArguments:
-    """Arguments of `check`."""
+    """Arguments for `check`."""
 
     path: Annotated[
-        Path, typer.Argument(help="SavedModel or page directory, .tflite or .onnx file.")
+        Path,
+        typer.Argument(help="Directory of a SavedModel or a web page, or a .tflite or .onnx file."),
     ]
 
 
 @command(CheckArguments, imports=False)
 def check(arguments):
-    """Print damage, and anything that a server or a phone would refuse, with exit code 1.
+    """Check an artefact for damage, and for anything that a server or a phone would reject.
 
-    If there is nothing, print the card of the artefact: versions, limits, sha256, signatures,
-    and the comparison with Keras.
+    If there are problems, prints them and exits with code 1. Otherwise, prints the artefact's
+    card: versions, limits, sha256, signatures and the comparison with Keras.
     """
     from keras_bahdanau import exporters
     from keras_bahdanau.exporters.all_formats import exporter_of

@@ -1,4 +1,4 @@
-"""`keras-bahdanau demo`."""
+"""The command `keras-bahdanau demo`."""
 
 import dataclasses
 import functools
@@ -16,27 +16,29 @@ from keras_bahdanau.settings.option import check_value, one_of
 
 @dataclasses.dataclass(kw_only=True)
 class DemoArguments:
-    """Arguments of `demo`."""
+    """Arguments for `demo`."""
 
     task: Annotated[
         str,
-        typer.Option(help=f"{', '.join(f'{name} ({text})' for name, text in TASKS.items())}."),
+        typer.Option(
+            help=f"Task: {', '.join(f'{name} ({text})' for name, text in TASKS.items())}."
+        ),
     ] = "text"
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Directory for all files.  [default: demo, or demo-TASK]",
+            help="Directory for all output files.  [default: demo, or demo-TASK]",
             show_default=False,
         ),
     ] = None
 
 
-@command(DemoArguments, on_interrupt="The same command continues.", imports=False)
+@command(DemoArguments, on_interrupt="Run the same command to continue.", imports=False)
 def demo(arguments):
-    """Try everything on generated data, in minutes.
+    """Try out the package on generated data in a few minutes.
 
-    Trains, reads, draws an alignment, exports a SavedModel and a LiteRT file, and compares the
-    answers of all three. Downloads nothing.
+    Trains a model and runs it, plots an alignment, exports a SavedModel and a LiteRT file, and
+    compares the outputs of all three. Nothing is downloaded.
     """
     task = arguments.task
     check_value("task", task, one_of(*TASKS))

@@ -1,4 +1,4 @@
-"""`keras-bahdanau distill`."""
+"""The command `keras-bahdanau distill`."""
 
 import dataclasses
 import functools
@@ -28,29 +28,30 @@ from keras_bahdanau.training.options import DEFAULTS, TrainingOptions
 
 @dataclasses.dataclass(kw_only=True)
 class DistillArguments:
-    """Arguments of `distill`."""
+    """Arguments for `distill`."""
 
     source: Annotated[
         Path,
         typer.Argument(
-            help="Source sentences, one per line; or a TSV with both languages; or, for images and "
-            "speech, a manifest: a TSV of path and text."
+            help="Source sentences, one per line; a TSV with both languages; or, for images and "
+            "speech, a manifest (a TSV of paths and texts)."
         ),
     ]
     target: TargetArgument = None
     teacher: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Model that writes the targets: directory of a training, or a .keras file; "
-            "several form an ensemble.",
+            help="Model that generates the targets: the output directory of a training run, or a "
+            ".keras file. Give the option several times to use an ensemble.",
             show_default=False,
         ),
     ] = None
     hypotheses: Annotated[
         Path | None,
         typer.Option(
-            help="File to use instead of a teacher: its texts, --n-best lines per source, or lines "
-            "'number ||| text ||| score', numbered from 0.",
+            help="File of hypotheses to use instead of a teacher. It has --n-best lines for each "
+            "source, or lines 'number ||| text ||| score', where the number of the source counts "
+            "from 0.",
             show_default=False,
         ),
     ] = None
@@ -58,25 +59,28 @@ class DistillArguments:
         str | None,
         typer.Option(
             "--source",
-            help=f"Source of the student: {', '.join(NAMES)}. Settings may follow, as in "
-            "train.  [default: that of the teacher]",
+            help=f"Source type of the student: {', '.join(NAMES)}. Settings may follow it, as in "
+            "train.  [default: the teacher's]",
             show_default=False,
         ),
     ] = None
-    out: Annotated[Path, typer.Option(help="Directory of the student, new or unfinished.")]
+    out: Annotated[
+        Path,
+        typer.Option(help="Output directory: a new one, or that of an unfinished distillation."),
+    ]
     valid_source: ValidSourceOption = None
     valid_target: ValidTargetOption = None
     baseline: Annotated[
         Path | None,
         typer.Option(
-            help="Model for the table: a student that was trained without a teacher.",
+            help="Student that was trained without a teacher, to add to the comparison table.",
             show_default=False,
         ),
     ] = None
     symbol: Annotated[
         list[str] | None,
         typer.Option(
-            help="Text that is one token of the source in the student's vocabulary; may be given "
+            help="Text that the student's source vocabulary keeps as a single token. May be given "
             "several times.",
             show_default=False,
             rich_help_panel="Data",
@@ -88,7 +92,7 @@ class DistillArguments:
     workers: Annotated[
         int,
         typer.Option(
-            help="Processes in which the teacher translates.",
+            help="Number of processes in which the teacher translates.",
             rich_help_panel="Run",
         ),
     ] = 1
@@ -99,16 +103,17 @@ class DistillArguments:
     DistillArguments,
     (Distillation, Distillation()),
     (TrainingOptions, DEFAULTS),
-    on_interrupt="The same command continues.",
+    on_interrupt="Run the same command to continue.",
     imports=False,
 )
 def distill(arguments, distillation, options):
-    """Distill a teacher into a student: a small model that learns from the outputs of a large one.
+    """Distill a large model, the teacher, into a small one, the student.
 
-    The teacher translates the sources; filters choose among its hypotheses; the student is
-    trained on them, with the options of train. OUT/distilled contains sources, texts and
-    scores in plain files, OUT/translator.keras is the student. A table compares both. The same
-    command resumes a stopped or killed run. --guided-alignment uses the teacher's attention.
+    The teacher translates the sources, filters select some of its hypotheses, and the student is
+    trained on them. The options are those of train. OUT/distilled contains the sources, hypotheses
+    and scores as plain text, and OUT/translator.keras is the student. A table compares the student
+    with the teacher. To resume a run that was stopped or killed, run the same command again.
+    --guided-alignment trains the student's attention with the teacher's.
     """
     load = ModuleLoader(tuple(arguments.modules or ()))
     if arguments.modules:
@@ -168,12 +173,12 @@ def _check_validation(arguments):
         raise ValueError(
             "A file of hypotheses covers all sources, so none can be held out for validation. "
             f"Received: hypotheses={str(arguments.hypotheses)!r} without validation pairs. "
-            "Give --valid-source."
+            "Add --valid-source."
         )
 
 
 def _inputs(kind, teachers):
-    """(form of the inputs, name of the preset, None for the one of the teacher's source)."""
+    """Return (form of the inputs, preset); the preset is None to use that of the teacher."""
     from keras_bahdanau.sources.named_source import inputs_by_name, preset_by_name
 
     if not teachers:
@@ -182,8 +187,8 @@ def _inputs(kind, teachers):
     inputs = teachers[0].inputs
     if kind is not None and inputs_by_name(kind) != inputs:
         raise ValueError(
-            "Teacher and student must have the same kind of source. Received: "
+            "Teacher and student must have the same type of source. Received: "
             f"source={kind!r} with teacher={str(teachers[0].path)!r}, which reads {inputs}. "
-            "Leave --source out."
+            "Omit --source."
         )
     return inputs, None if kind is None else preset_by_name(kind)

@@ -1,4 +1,4 @@
-"""`keras-bahdanau evaluate`."""
+"""The command `keras-bahdanau evaluate`."""
 
 import dataclasses
 from pathlib import Path
@@ -32,48 +32,49 @@ from keras_bahdanau.settings.option import check_value
 
 @dataclasses.dataclass(kw_only=True)
 class EvaluateArguments:
-    """Arguments of `evaluate`."""
+    """Arguments for `evaluate`."""
 
     source: Annotated[
         Path,
         typer.Argument(
-            help="Source sentences, one per line; or a TSV with both languages; or, for a model "
-            "that reads files, a manifest: a TSV of path and text."
+            help="Source sentences, one per line; a TSV with both languages; or, for a model that "
+            "reads files, a manifest (a TSV of paths and texts)."
         ),
     ]
     target: TargetArgument = None
     model: ModelsOption
     json: Annotated[Path | None, typer.Option(help="JSON file for all results.")] = None
     hypotheses: Annotated[
-        Path | None, typer.Option(help="File for the translations, or other texts.")
+        Path | None, typer.Option(help="File for the model's outputs, such as translations.")
     ] = None
     alignments: Annotated[
         Path | None,
         typer.Option(
-            help="Known links between the words of each pair, such as 0-0 1?2 (1?2: possible, not "
-            "sure), one line per pair: adds the alignment error rate."
+            help="File of reference links between the words of each pair, such as 0-0 1?2, one "
+            "line per pair. A link with ? is possible but not sure. Adds the alignment error rate."
         ),
     ] = None
     plot: Annotated[
         Path | None,
-        typer.Option(help="Picture to write of scores by length: .png, .pdf, .svg, ..."),
+        typer.Option(help="Image file for a plot of scores by length: .png, .pdf, .svg, ..."),
     ] = None
     compare: Annotated[
         Path | None,
         typer.Option(
-            help="File of another system's translations, or another model, in its own precision: "
-            "shows which one is better, by paired bootstrap, or by the sign test if each text is "
-            "right or wrong."
+            help="File of another system's outputs, or another model, to compare with. A paired "
+            "bootstrap test shows which one is better, or a sign test for metrics that count "
+            "outputs as right or wrong. --precision does not affect the other model."
         ),
     ] = None
     metrics: Annotated[
         str | None,
         typer.Option(
             help=f"Metrics, separated by commas: {', '.join(METRICS)}. The first is used for the "
-            "scores by length. per: for phonemes separated by spaces. ser: texts that are not "
-            "exact, the WER of papers on words to phonemes. top5: sources with a right text among "
-            "the best 5.  [default: bleu,chrf for translations, exact,wer for images, wer,cer for "
-            "speech; --best-by of the training first, if set]",
+            "scores by length. per is for phonemes separated by spaces. ser is the percentage of "
+            "outputs that are not exact, which papers on pronunciation call WER. top5 is the "
+            "percentage of sources with a correct output among the best 5.  [default: bleu,chrf "
+            "for translations, exact,wer for images, wer,cer for speech, and first the --best-by "
+            "of the training run, if it was set]",
             show_default=False,
         ),
     ] = None
@@ -89,9 +90,10 @@ class EvaluateArguments:
 
 @command(EvaluateArguments, (SearchOptions, None))
 def evaluate(arguments, search_options):
-    """Translate sentences, or read files, and compare: metrics, perplexity, attention, speed.
+    """Translate sentences, or read files, and compare the outputs with references.
 
-    A .tflite or .onnx file gives no perplexity and no token accuracy.
+    Prints metrics, perplexity, statistics of the attention, and speed. A .tflite or .onnx file has
+    no perplexity and no token accuracy.
     """
     models = open_models(arguments.model)
     nbest = _nbest_of(arguments.metrics, arguments.compare)
@@ -112,7 +114,7 @@ def evaluate(arguments, search_options):
     if compared is not None:
         compared.load(translator.plural)
     _warn_of_features(pairs, translator.source)
-    if search is None:  # a .tflite file has its own
+    if search is None:  # an export has a fixed search
         translator.check_nbest(nbest)
     prepare_source(translator, arguments)
     from keras_bahdanau import evaluation
@@ -138,7 +140,7 @@ def evaluate(arguments, search_options):
     _warn_of_inputs(measured, pairs, translator, search, arguments)
     for line in measured.remarks:
         warn(line)
-    # shown even if writing the files fails
+    # printed first, in case writing the files fails
     print(dataclasses.replace(measured, remarks=[]), flush=True)
     _write(measured, arguments)
     if compared is not None:
@@ -146,7 +148,7 @@ def evaluate(arguments, search_options):
 
 
 def _compare(compared, measured, arguments, pairs, **settings):
-    """Compare with the other system, and add that to the output."""
+    """Compare with the other system, and add the comparison to the output."""
     texts = [result.text for result in measured.translations]
     comparisons = compared.compare(pairs, texts, arguments.batch_size, **settings)
     show_progress("")
@@ -200,7 +202,7 @@ def _warn_of_features(pairs, source):
 
 
 def _warn_of_inputs(measured, pairs, translator, search, arguments):
-    """Warn of inputs that were cut or unreadable, and of texts that a vocabulary can't hold."""
+    """Warn of truncated or unreadable inputs, and of text that a vocabulary can't represent."""
     from keras_bahdanau.cli.inputs import names_of
     from keras_bahdanau.cli.warnings import warn_of_cuts
     from keras_bahdanau.data.readers.manifest import report_unreadable
@@ -237,21 +239,21 @@ def _nbest_of(metrics, compare):
         nbest = max(metric.nbest for metric in metrics_of(metrics.split(",")))
     if compare is not None and nbest > 1:
         raise ValueError(
-            "--compare uses only the best text of each source. "
-            f"Received: metrics={metrics!r}, which need several texts. "
-            "Leave out --compare, or these metrics."
+            "--compare uses only the best output for each source. "
+            f"Received: metrics={metrics!r}, which need several outputs. "
+            "Omit --compare, or these metrics."
         )
     return nbest
 
 
 def _read_links(path, pairs, tag=None, symbols=()):
-    """(sure, possible) links of a file, between the words that the model reads."""
+    """Read (sure links, possible links) from a file, between the words that the model reads."""
     from keras_bahdanau.cli.inputs import check_lines
     from keras_bahdanau.data.readers.parallel_files import read_alignments  # loads NumPy
     from keras_bahdanau.text.features import shift_links
 
     sure, possible = read_alignments(path)
     check_lines(len(sure), "alignments", path, pairs)
-    # a tag is the first word of a source; features follow it
+    # a tag is the first word of a source, before any features
     symbols = symbols if tag is None else [tag, *symbols]
     return [shift_links(links, pairs, symbols) for links in (sure, possible)]

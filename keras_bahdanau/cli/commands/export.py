@@ -1,4 +1,4 @@
-"""`keras-bahdanau export`."""
+"""The command `keras-bahdanau export`."""
 
 import dataclasses
 import enum
@@ -27,8 +27,8 @@ from keras_bahdanau.settings.limits import MOST_FIXED
 
 ALL = "all"
 IN_BFLOAT16 = "saved-model", "saved-model-ids"  # formats
-TARGET_LENGTH = 64  # tokens, of a LiteRT file
-THREADS = 1  # for comparable times
+TARGET_LENGTH = 64  # default for a LiteRT file, in tokens
+THREADS = 1  # so that times are comparable
 _FORMATS = exporters.FORMATS.items()
 Format = enum.Enum("Format", {name: name for name in (*exporters.FORMATS, ALL)}, type=str)
 _SIGNATURES = (
@@ -40,7 +40,7 @@ Signature = enum.Enum("Signature", {name: name for name in _SIGNATURES}, type=st
 
 
 class Quantization(str, enum.Enum):
-    """Precisions that make a file smaller."""
+    """Precisions of the weights that make a file smaller."""
 
     FLOAT16 = "float16"
     INT8 = "int8"
@@ -49,38 +49,44 @@ class Quantization(str, enum.Enum):
 
 @dataclasses.dataclass(kw_only=True)
 class ExportArguments:
-    """Arguments of `export`."""
+    """Arguments for `export`."""
 
     model: ModelOption
     format: Annotated[
         Format,
         typer.Option(
-            help=f"For {', '.join(f'{kind.purpose} ({key})' for key, kind in _FORMATS)}, or all."
+            help="Format to export: "
+            f"{', '.join(f'{key} for {kind.purpose}' for key, kind in _FORMATS)}, or all."
         ),
     ]
     out: Annotated[
         Path,
         typer.Option(
-            help="File for litert or onnx; directory for browser; or directory in which a "
-            "SavedModel becomes the next version."
+            help="File for litert or onnx; directory for browser; or, for a SavedModel, directory "
+            "to which it is added as the next version."
         ),
     ]
     quantization: Annotated[
         Quantization | None,
-        typer.Option(help="Weights of a LiteRT file in 16, 8 or 4 bits, of an ONNX file in 8."),
+        typer.Option(
+            help="Store the weights of a LiteRT file in 16, 8 or 4 bits, or those of an ONNX file "
+            "in 8 bits."
+        ),
     ] = None
     greedy: Annotated[
         bool,
         typer.Option(
-            "--greedy", help="Choose the best token at each step, in an ONNX file, without a beam."
+            "--greedy",
+            help="Use greedy search instead of a beam in an ONNX file: the best token at each "
+            "step.",
         ),
     ] = False
     max_source_length: Annotated[
         int | None,
         typer.Option(
-            help="Most tokens of a sentence: a SavedModel or ONNX file cuts a longer one, a LiteRT "
-            "file or a page refuses it.  [default: 512, or the translator's own limit; 64 for "
-            "litert and browser]",
+            help="Maximum number of tokens in a sentence. A SavedModel or an ONNX file truncates a "
+            "longer sentence; a LiteRT file or a page rejects it.  [default: 512, or the "
+            "translator's own limit; 64 for litert and browser]",
             show_default=False,
             rich_help_panel="Limits and signatures",
         ),
@@ -88,9 +94,10 @@ class ExportArguments:
     max_target_length: Annotated[
         int | None,
         typer.Option(
-            help="Most tokens of a translation by a LiteRT file or a page; a SavedModel uses "
-            f"the max_length of its search.  [default: {TARGET_LENGTH}; max_length if the training "
-            "pairs raised max_length_ratio or max_length_offset]",
+            help="Maximum number of tokens in a translation by a LiteRT file or a page. A "
+            "SavedModel uses the max_length of its search instead.  [default: "
+            f"{TARGET_LENGTH}, or max_length if training raised max_length_ratio or "
+            "max_length_offset]",
             show_default=False,
             rich_help_panel="Limits and signatures",
         ),
@@ -98,13 +105,13 @@ class ExportArguments:
     signatures: Annotated[
         list[Signature] | None,
         typer.Option(
-            help="Signatures in addition to the main ones, one per option. LiteRT file: greedy "
-            "(no beam), nbest (the best few texts), prefix (texts that begin with a given text), "
-            "steps (for programs that choose each token). SavedModel: prefix, alignments (of the "
-            "texts of lists). ONNX file: prefix. Keras model: serving_default (the model), step "
-            "(one time step, with states), weights (of its attention), one of them in an ONNX "
-            "file.  [default: greedy, steps for litert; nbest, prefix for browser; serving_default "
-            "for a Keras model]",
+            help="Signature in addition to the main ones. May be given several times. LiteRT file: "
+            "greedy (no beam), nbest (the best few outputs), prefix (outputs that begin with a "
+            "given text), steps (for programs that choose each token). SavedModel: prefix, "
+            "alignments (n-best outputs with alignments). ONNX file: prefix. Keras model: "
+            "serving_default (the model), step (one time step, with states), weights (attention "
+            "weights); an ONNX file has only one of these.  [default: greedy, steps for litert; "
+            "nbest, prefix for browser; serving_default for a Keras model]",
             show_default=False,
             rich_help_panel="Limits and signatures",
         ),
@@ -112,30 +119,31 @@ class ExportArguments:
     sentences: Annotated[
         Path | None,
         typer.Option(
-            help="File of sentences, TSV of both sides, or manifest of files and their texts, to "
-            "compare on, along with the built-in edge cases; texts of a TSV or a manifest add "
-            "scores.",
+            help="Inputs on which to compare the export with Keras, in addition to the built-in "
+            "edge cases: a file of sentences, a TSV of both languages, or a manifest. With a TSV "
+            "or a manifest, the table also has scores.",
             rich_help_panel="Comparison with Keras",
         ),
     ] = None
     references: Annotated[
         Path | None,
         typer.Option(
-            help="Their translations, line by line: adds BLEU and chrF.",
+            help="Translations of --sentences, line by line. Adds BLEU and chrF to the table.",
             rich_help_panel="Comparison with Keras",
         ),
     ] = None
     allow_differences: Annotated[
         bool,
         typer.Option(
-            help="Write the export even if its answers differ from those of Keras.",
+            help="Write the export even if its outputs differ from those of Keras.",
             rich_help_panel="Comparison with Keras",
         ),
     ] = False
     litert_js: Annotated[
         Path | None,
         typer.Option(
-            help="Directory in which npm install @litertjs/core was run, for a page.  [default: .]",
+            help="Directory in which you ran npm install @litertjs/core, which a page needs.  "
+            "[default: .]",
             show_default=False,
             rich_help_panel="Page",
         ),
@@ -143,7 +151,7 @@ class ExportArguments:
     title: Annotated[
         str | None,
         typer.Option(
-            help="Heading of a page.  [default: Translate]",
+            help="Heading of the page.  [default: Translate]",
             show_default=False,
             rich_help_panel="Page",
         ),
@@ -152,7 +160,8 @@ class ExportArguments:
     batch_size: Annotated[
         int | None,
         typer.Option(
-            help="Rows per request to a LiteRT or ONNX file.  [default: 1 for litert, else any]",
+            help="Fixed batch size of a LiteRT or ONNX file.  [default: 1 for litert, otherwise "
+            "any]",
             show_default=False,
             rich_help_panel="Keras models",
         ),
@@ -160,8 +169,9 @@ class ExportArguments:
     length: Annotated[
         str | None,
         typer.Option(
-            help="Size of each axis that the model leaves open; dynamic for any length of a "
-            "subclassed model, which else keeps that of its first call.  [default: any]",
+            help="Size of each axis whose size the model leaves open. A subclassed model keeps the "
+            "size of its first call, unless you give dynamic, which means any size.  "
+            "[default: any]",
             show_default=False,
             rich_help_panel="Keras models",
         ),
@@ -169,20 +179,19 @@ class ExportArguments:
     real_length: Annotated[
         bool,
         typer.Option(
-            help="Add an input with the real length of each padded sequence.",
+            help="Add an input for the length of each sequence without its padding.",
             rich_help_panel="Keras models",
         ),
     ] = False
     labels: Annotated[
         Path | None,
-        typer.Option(
-            help="File with the name of each class, line by line.", rich_help_panel="Keras models"
-        ),
+        typer.Option(help="File of class names, one per line.", rich_help_panel="Keras models"),
     ] = None
     examples: Annotated[
         Path | None,
         typer.Option(
-            help="An .npz file with an array for each input, to compare on.",
+            help="An .npz file with an array for each input, on which to compare the export with "
+            "Keras.",
             rich_help_panel="Keras models",
         ),
     ] = None
@@ -190,14 +199,15 @@ class ExportArguments:
 
 @command(ExportArguments, threads=THREADS)
 def export(arguments):
-    """Write a translator as SavedModel, LiteRT or ONNX file or page, if it answers as Keras does.
+    """Export a translator as a SavedModel, a LiteRT or ONNX file, or a web page.
 
-    A .keras file of any other Keras model becomes a SavedModel, or a LiteRT or ONNX file, with its
-    own inputs and outputs.
+    The export is written only if its outputs agree with those of Keras. A .keras file of any other
+    Keras model can be exported as a SavedModel, or as a LiteRT or ONNX file, with the model's own
+    inputs and outputs.
 
-    'all' writes OUT/1 for TensorFlow Serving, OUT/model.float32.tflite, .float16. and .int8., and
-    OUT/parity.json. The comparison with Keras, in size, agreement, speed and quality, is printed
-    on standard error, the paths on standard output.
+    'all' writes OUT/1 for TensorFlow Serving, OUT/model.float32.tflite, its .float16. and .int8.
+    versions, and OUT/parity.json. A comparison with Keras (size, agreement, speed and quality) is
+    printed on standard error, and the paths on standard output.
     """
     if is_keras_model(arguments.model):
         return _export_keras_model(arguments)
@@ -231,7 +241,7 @@ def export(arguments):
         "allow_differences": arguments.allow_differences,
         "say": functools.partial(print, file=sys.stderr, flush=True),
     }
-    with interrupted_by_sigterm():  # which removes the draft
+    with interrupted_by_sigterm():  # so that the draft is removed
         if exporter is None:
             print(*exporters.export_all(translator, out, **settings, **comparison), sep="\n")
         else:
@@ -261,13 +271,13 @@ def _refuse_model_settings(arguments):
     for name in ("batch_size", "length", "real_length", "labels", "examples"):
         if value := getattr(arguments, name):
             raise ValueError(
-                f"--{name.replace('_', '-')} must go with a Keras model that is not a translator. "
-                f"Received: {name}={str(value)!r}. Leave it out."
+                f"--{name.replace('_', '-')} is only for a Keras model that is not a translator. "
+                f"Received: {name}={str(value)!r}. Omit it."
             )
 
 
 def _target_length(search):
-    """Most tokens of a text of a LiteRT file: more if its training texts are longer."""
+    """Default for the longest output of a LiteRT file, longer if the training pairs need it."""
     plain = SearchOptions()
     is_longer = (
         search.max_length_ratio > plain.max_length_ratio
@@ -279,21 +289,21 @@ def _target_length(search):
 def _check_precision(format, precision):
     if precision is Precision.bfloat16 and format not in IN_BFLOAT16:
         raise ValueError(
-            f"Only a SavedModel multiplies in bfloat16. Received: precision={precision.value!r}, "
-            f"format={format!r}. Leave the precision out, or give one of {', '.join(IN_BFLOAT16)}."
+            f"Only a SavedModel supports bfloat16. Received: precision={precision.value!r}, "
+            f"format={format!r}. Omit the precision, or use --format {' or '.join(IN_BFLOAT16)}."
         )
 
 
 def _comparison_inputs(model, sentences, references):
-    """(inputs to compare on, their texts or None), from the two files."""
+    """Return (inputs to compare on, their references or None) from the two files."""
     if references is None and sentences is None:
         return [], None
     if sentences is None:
         raise ValueError(
-            f"--references needs --sentences. Received: references={str(references)!r}. "
-            "Give both, or neither."
+            f"--references needs --sentences. Received: references={str(references)!r} without "
+            "--sentences. Give both, or neither."
         )
-    is_table = sentences.name.endswith((".tsv", ".tsv.gz"))  # it contains references, too
+    is_table = sentences.name.endswith((".tsv", ".tsv.gz"))  # which also contains references
     if references is None and model.inputs == "lines" and not is_table:
         from keras_bahdanau.data.readers.lines import read_lines
 
@@ -305,7 +315,7 @@ def _comparison_inputs(model, sentences, references):
 
 
 def _new_exporter(format, specific, **settings):
-    """The `Exporter` of a format, with the settings that it accepts; None for all formats."""
+    """Create the `Exporter` for a format, with the settings it accepts; None for "all"."""
     if format == ALL:
         for kind in exporters.FORMATS.values():
             kind.variants(**settings)  # checks them
@@ -331,8 +341,8 @@ def _check_settings(format, settings):
         having = [key for key, kind in exporters.FORMATS.items() if _has(kind, name)]
         if value is not None and format not in having:
             raise ValueError(
-                f"--{name.replace('_', '-')} must go with --format {' or '.join(having)}. "
-                f"Received: {name}={str(value)!r} with format={format!r}. Leave it out, or choose "
+                f"--{name.replace('_', '-')} is only for --format {' or '.join(having)}. "
+                f"Received: {name}={str(value)!r} with format={format!r}. Omit it, or choose "
                 "another format."
             )
 
@@ -344,4 +354,4 @@ def _check_output(format, out):
         check_unowned(out)
         kind and kind.check_name(out, "out")
     else:
-        next_version(out)  # raises an error if something else is there
+        next_version(out)  # raises an error if `out` contains anything but versions

@@ -1,4 +1,4 @@
-"""`keras-bahdanau prepare`."""
+"""The command `keras-bahdanau prepare`."""
 
 import dataclasses
 import functools
@@ -20,14 +20,14 @@ from keras_bahdanau.sources.named_source import NAMES
 
 @dataclasses.dataclass(kw_only=True)
 class PrepareArguments:
-    """Arguments of `prepare`."""
+    """Arguments for `prepare`."""
 
     source: Annotated[
         Path,
         typer.Argument(
-            help="Source sentences, one per line; or both sides in one file, named .tsv, .jsonl or "
-            ".tmx; or the directory of a Hugging Face dataset; or, for images and speech, a "
-            "manifest: a TSV of path and text."
+            help="Source sentences, one per line; a .tsv, .jsonl or .tmx file with both languages; "
+            "the directory of a Hugging Face dataset; or, for images and speech, a manifest (a TSV "
+            "of paths and texts)."
         ),
     ]
     target: TargetArgument = None
@@ -35,14 +35,14 @@ class PrepareArguments:
         str,
         typer.Option(
             "--source",
-            help=f"Source: {', '.join(NAMES)}. Settings may follow, as in train.",
+            help=f"Source type: {', '.join(NAMES)}. Settings may follow it, as in train.",
         ),
     ] = "text"
     out: Annotated[
         Path | None, typer.Option(help="New directory for the shards.", show_default=False)
     ] = None
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Report what the filters drop; write no shards.")
+        bool, typer.Option("--dry-run", help="Report what the filters drop, but write no shards.")
     ] = False
     report: Annotated[
         Path | None,
@@ -51,9 +51,10 @@ class PrepareArguments:
     sides: Annotated[
         str | None,
         typer.Option(
-            help="Source and target, separated by a comma: keys of JSON lines or columns of a "
-            "dataset (translation.en,translation.de), languages of TMX (en,de).  "
-            "[default: source,target; for a TMX of two languages, srclang and the other one]",
+            help="Source and target, separated by a comma: two keys of JSON lines or columns of a "
+            "dataset, such as translation.en,translation.de; or two languages of a TMX file, such "
+            "as en,de.  [default: source,target; for a TMX file with two languages, srclang and "
+            "the other one]",
             show_default=False,
             rich_help_panel="Data",
         ),
@@ -61,8 +62,8 @@ class PrepareArguments:
     columns: Annotated[
         str | None,
         typer.Option(
-            help="Columns of the TSV in order, separated by commas: source, target, and "
-            "count or - for a column to ignore.  [default: source,target]",
+            help="Names of the columns of the TSV, in order and separated by commas: source and "
+            "target; count or - for a column to ignore.  [default: source,target]",
             show_default=False,
             rich_help_panel="Data",
         ),
@@ -70,8 +71,8 @@ class PrepareArguments:
     vocabulary: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Existing vocabularies to use: those of a training, a .keras file or shards; or a "
-            "SentencePiece file for both sides, or one for each side.",
+            help="Existing vocabularies to use: those of a training run, a .keras file or shards. "
+            "Or a SentencePiece file for both sides, or one for each side.",
             show_default=False,
         ),
     ] = None
@@ -88,25 +89,25 @@ class PrepareArguments:
 @command(
     PrepareArguments,
     (Preparation, Preparation()),
-    on_interrupt="The same command resumes it.",
+    on_interrupt="Run the same command to resume.",
     imports=False,
 )
 def prepare(arguments, options):
     """Prepare a corpus of any size for training: filter it, and write it as shards.
 
-    Shards contain the token ids of text, and images or recordings unchanged. Text files are
-    UTF-8, plain or .gz, and are read as streams. A pair that several filters would drop counts
-    for the first of them. OUT appears when it is complete; the same command resumes a run that
-    was stopped or killed.
+    Shards contain text as token ids, and images or recordings unchanged. Text files must be UTF-8,
+    plain or .gz, and are read as streams. If several filters would drop a pair, the report counts
+    it for the first one only. OUT is created when all shards are complete. To resume a run that was
+    stopped or killed, run the same command again.
     """
     settings, out = Preparation(**options), arguments.out
     report, vocabulary, workers = arguments.report, arguments.vocabulary, arguments.workers
     check_value("workers", workers, WORKERS)
     if (out is None) != arguments.dry_run:
         raise ValueError(
-            "Shards need a directory, but a dry run writes none. "
+            "Shards need an output directory, and a dry run writes no shards. "
             f"Received: out={out and str(out)!r}, dry_run={arguments.dry_run}. "
-            "Give --out or --dry-run."
+            "Give either --out or --dry-run."
         )
     if vocabulary:
         _check_learnt(options, vocabulary)
@@ -137,7 +138,7 @@ def prepare(arguments, options):
 
 
 def _corpus(kind, path, say, **settings):
-    """The corpus of text, or of the files of a manifest, by the kind of the source."""
+    """Open the corpus: text or a manifest, depending on the type of the source."""
     from keras_bahdanau.sources.named_source import inputs_by_name, source_by_name
 
     if inputs_by_name(kind) == "lines":
@@ -147,8 +148,8 @@ def _corpus(kind, path, say, **settings):
     for name, value in settings.items():
         if value is not None:
             raise ValueError(
-                "A manifest has a path and its text in each line. "
-                f"Received: {name}={str(value)!r} with source={kind!r}. Leave it out."
+                "A manifest has a path and its text on each line. "
+                f"Received: {name}={str(value)!r} with source={kind!r}. Omit it."
             )
     load_tensorflow()
     from keras_bahdanau.data.shards.file_rows import ManifestCorpus
@@ -160,8 +161,8 @@ def _check_learnt(options, vocabulary):
     for name in ("vocabulary_size", "model_type", "normalization", "joint", "symbols", "sample"):
         if name in options:
             raise ValueError(
-                f"`{name}` is for vocabularies that are learnt from the corpus. Received: "
-                f"{name}={options[name]!r} with vocabulary={str(vocabulary[0])!r}. Leave one out."
+                f"`{name}` is only for vocabularies that are learned from the corpus. Received: "
+                f"{name}={options[name]!r} with vocabulary={str(vocabulary[0])!r}. Omit one."
             )
 
 
@@ -170,15 +171,18 @@ def _vocabularies(paths, inputs):
         return None
     if len(paths) > 2:
         raise ValueError(
-            "Vocabularies must be in one file, or in one file for each side. "
-            f"Received: {len(paths)} files, vocabulary={str(paths[-1])!r}. Leave some out."
+            "`vocabulary` must be one file, or one file for each side. "
+            f"Received: {len(paths)} files, vocabulary={str(paths[-1])!r}. Give at most two."
         )
     sides = [_sides(path, inputs) for path in paths]
     return sides[0][0], sides[-1][1]
 
 
 def _sides(path, inputs):
-    """(source, target) of a training, a `.keras` file, shards, or a SentencePiece file."""
+    """Read (source, target) from a training run, a `.keras` file, shards or a SentencePiece file.
+
+    A SentencePiece file is used for both sides.
+    """
     from keras_bahdanau.data.shards.shards import CARD, Shards
     from keras_bahdanau.sources.named_source import read_sides
     from keras_bahdanau.text.subwords import Subwords
@@ -200,8 +204,8 @@ def _sides(path, inputs):
     subwords = getattr(source, "subwords", None)
     if inputs == "lines" and not isinstance(subwords, Subwords):
         raise ValueError(
-            "A vocabulary must be of text on both sides. "
+            "`vocabulary` must contain text vocabularies for both sides. "
             f"Received: vocabulary={str(path)!r}, whose source is a {type(source).__name__}. "
-            "Give another file."
+            "Give the vocabularies of a text model."
         )
     return source, target

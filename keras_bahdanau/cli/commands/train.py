@@ -1,4 +1,4 @@
-"""`keras-bahdanau train`."""
+"""The command `keras-bahdanau train`."""
 
 import dataclasses
 from pathlib import Path
@@ -23,14 +23,15 @@ from keras_bahdanau.training.options import DEFAULTS, TrainingOptions
 
 @dataclasses.dataclass(kw_only=True)
 class TrainArguments:
-    """Arguments of `train`."""
+    """Arguments for `train`."""
 
     context: typer.Context
     source: Annotated[
         Path | None,
         typer.Argument(
-            help="Source sentences, one per line; or a TSV, .jsonl or .tmx with both languages; "
-            "or, for images and speech, a manifest: a TSV of path and text; or shards."
+            help="Source sentences, one per line; a .tsv, .jsonl or .tmx file with both languages; "
+            "a directory of shards; or, for images and speech, a manifest (a TSV of paths and "
+            "texts)."
         ),
     ] = None
     target: TargetArgument = None
@@ -38,29 +39,34 @@ class TrainArguments:
         str | None,
         typer.Option(
             "--source",
-            help=f"Source: {', '.join(NAMES)}. Settings may follow, such as "
-            "image:height=64,width=640: the arguments of ImageSource or AudioSource.  "
-            "[default: text, or that of the --from model]",
+            help=f"Source type: {', '.join(NAMES)}. Settings may follow it, as in "
+            "image:height=64,width=640. They are the arguments of ImageSource or AudioSource.  "
+            "[default: text, or the type of the --from model]",
             show_default=False,
         ),
     ] = None
     corpus: Annotated[
         list[str] | None,
         typer.Option(
-            help="One of several corpora instead of the files, NAME=FILES:WEIGHT:TAG, such as "
-            "de=train.en,train.de:0.7:<2de>. WEIGHT is its share of the batches, by default its "
-            "share of the pairs; TAG is a token before each source. Both are optional.",
+            help="One of several corpora, instead of source and target files: "
+            "NAME=FILES:WEIGHT:TAG, such as de=train.en,train.de:0.7:<2de>. WEIGHT is the "
+            "corpus's share of the batches, by default its share of the pairs. TAG is a token to "
+            "put before each source. Both are optional.",
             show_default=False,
             rich_help_panel="Data",
         ),
     ] = None
-    out: Annotated[Path, typer.Option(help="Directory of the training, new or unfinished.")]
+    out: Annotated[
+        Path,
+        typer.Option(help="Output directory: a new one, or that of an unfinished training run."),
+    ]
     valid_source: ValidSourceOption = None
     valid_target: ValidTargetOption = None
     valid_corpus: Annotated[
         list[str] | None,
         typer.Option(
-            help="Validation files of one --corpus, as NAME=FILES; its tag is prepended.",
+            help="Validation files for one --corpus: NAME=FILES. The tag of that corpus is put "
+            "before each source.",
             show_default=False,
             rich_help_panel="Data",
         ),
@@ -68,15 +74,15 @@ class TrainArguments:
     alignments: Annotated[
         Path | None,
         typer.Option(
-            help="Links between the words of each pair, such as 0-0 1-2, one line per pair: for "
-            "--guided-alignment, or --attention forced.",
+            help="File of links between the words of each pair, such as 0-0 1-2, one line per "
+            "pair. For --guided-alignment or --attention forced.",
             rich_help_panel="Data",
         ),
     ] = None
     valid_alignments: Annotated[
         Path | None,
         typer.Option(
-            help="Links of the validation pairs, for --attention forced.",
+            help="File of links for the validation pairs. For --attention forced.",
             rich_help_panel="Data",
         ),
     ] = None
@@ -84,16 +90,16 @@ class TrainArguments:
         Path | None,
         typer.Option(
             "--from",
-            help="Model to train further: the directory of a training, or a .keras file. Its "
-            "source, vocabularies and model options are kept.",
+            help="Model to fine-tune: the output directory of a training run, or a .keras file. "
+            "Its source, vocabularies and model options are kept.",
             show_default=False,
         ),
     ] = None
     vocabulary_pairs: Annotated[
         Path | None,
         typer.Option(
-            help="TSV with both languages, the new text for --update-vocabulary.  "
-            "[default: all pairs of the training]",
+            help="TSV with both languages: the new text for --update-vocabulary.  "
+            "[default: all training pairs]",
             show_default=False,
             rich_help_panel="Adaptation",
         ),
@@ -101,9 +107,10 @@ class TrainArguments:
     teacher: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Model whose distribution of each token is learnt, for --word-distillation: "
-            "directory of a training, or a .keras file; several form an ensemble. It must have "
-            "the student's vocabularies. In `distill`, a teacher also writes the targets.",
+            help="Model for --word-distillation, which trains on the model's distribution over "
+            "each token: the output directory of a training run, or a .keras file. Give the option "
+            "several times to use an ensemble. The teacher must have the student's vocabularies. "
+            "In distill, a teacher also generates the targets.",
             show_default=False,
             rich_help_panel="Training",
         ),
@@ -111,8 +118,8 @@ class TrainArguments:
     symbol: Annotated[
         list[str] | None,
         typer.Option(
-            help="Text that is one token of the source in a vocabulary that is learnt or updated, "
-            "such as <bt>; may be given several times.",
+            help="Text that a learned or updated source vocabulary keeps as a single token, such "
+            "as <bt>. May be given several times.",
             show_default=False,
             rich_help_panel="Data",
         ),
@@ -123,9 +130,9 @@ class TrainArguments:
     workers: Annotated[
         int,
         typer.Option(
-            help="Processes on this machine that train together, each on its part of every batch, "
-            "and on its own GPU if there are several. A job on several machines sets TF_CONFIG in "
-            "each process instead.",
+            help="Number of processes on this machine that train together. Each one computes a "
+            "part of every batch, on its own GPU if there are several. For a job on several "
+            "machines, set TF_CONFIG in each process instead.",
             rich_help_panel="Run",
         ),
     ] = 1
@@ -134,15 +141,16 @@ class TrainArguments:
 @command(
     TrainArguments,
     (TrainingOptions, DEFAULTS),
-    on_interrupt="The same command resumes from the last checkpoint.",
+    on_interrupt="Run the same command to resume from the last checkpoint.",
 )
 def train(arguments, options):
-    """Train a translator, or a reader of images or speech; or resume a training that was stopped.
+    """Train a model for text, images or speech, or resume a training run that was stopped.
 
-    Options that are left out come from the preset, which follows from the source; the defaults
-    shown are those of the preset "small", for text. Files are UTF-8, plain or .gz.
-    OUT/translator.keras is the best model so far. The same command resumes a training that was
-    stopped or killed. With --from, the new training begins with the weights of another model.
+    The preset sets the options that you don't give. The default preset depends on the source; the
+    defaults shown are those of the preset "small", for text. Files must be UTF-8, plain or .gz.
+    OUT/translator.keras is the best model so far. To resume a training run that was stopped or
+    killed, run the same command again. With --from, training starts from the weights of another
+    model.
     """
     from keras_bahdanau.cli import training_files as files
     from keras_bahdanau.cli.inputs import check_cache
@@ -164,7 +172,7 @@ def train(arguments, options):
     inputs = _inputs(arguments.kind, initial)
     options = _checked_options(arguments, options, initial)
     check_cache(arguments.cache, inputs)
-    if not is_launched():  # each worker checks what it may, below
+    if not is_launched():  # workers check this later, in `training.train`
         run.check_free()
     columns, separator = arguments.columns, arguments.answer_separator
     table = {"columns": columns, "answer_separator": separator, "say": say}
@@ -175,7 +183,7 @@ def train(arguments, options):
     planned = TrainingData.build(data.pairs, valid.pairs, **links, teacher=arguments.teacher)
     new_text = new_text_file and files.Data.read(inputs, new_text_file, **table).pairs
     if initial is not None:
-        load_tensorflow()  # the source in the file determines its preset
+        load_tensorflow()  # to read the source in the file, which determines the preset
     if not is_launched():
         check_start(run, options, planned, initial)
         check_unowned(run.translator, say)
@@ -194,7 +202,7 @@ def train(arguments, options):
 
 
 def _checked_options(arguments, options, initial):
-    """`TrainingOptions` of the arguments, checked against the model to train further."""
+    """Return the `TrainingOptions`, checked against the model to fine-tune, if there is one."""
     from keras_bahdanau.sources.named_source import preset_by_name
     from keras_bahdanau.training.inheritance import check_no_adaptation
 
@@ -241,7 +249,7 @@ def _inputs(kind, initial):
         return inputs_by_name(kind or "text")
     if kind is not None:
         raise ValueError(
-            "A model that is trained further keeps its kind of source. Received: "
-            f"source={kind!r} with the model of {str(initial.path)!r}. Leave --source out."
+            "A model that is fine-tuned keeps its type of source. Received: "
+            f"source={kind!r} with the model in {str(initial.path)!r}. Omit --source."
         )
     return initial.inputs

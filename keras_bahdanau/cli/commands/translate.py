@@ -1,4 +1,4 @@
-"""`keras-bahdanau translate`, `read` and `transcribe`: a text for each sentence or file."""
+"""The commands `keras-bahdanau translate`, `read` and `transcribe`."""
 
 import contextlib
 import dataclasses
@@ -27,18 +27,18 @@ from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.settings.limits import BATCH_SIZE
 from keras_bahdanau.settings.option import check_value
 
-CHUNK = 256  # files that are read before their lines are printed
+CHUNK = 256  # number of files to read before their lines are printed
 
 
 @dataclasses.dataclass(kw_only=True)
 class TranslateArguments:
-    """Arguments of `translate`, `read` and `transcribe`."""
+    """Arguments for `translate`, `read` and `transcribe`."""
 
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="A file of sentences, one per line; - is standard input. For a model that reads "
-            "images or speech: PNG, JPEG, WAV or FLAC files, or manifests, named .tsv or .tsv.gz.  "
+            help="File of sentences, one per line, or - for standard input. For a model that reads "
+            "images or speech: PNG, JPEG, WAV or FLAC files, or manifests named .tsv or .tsv.gz.  "
             "[default: -]",
         ),
     ] = None
@@ -46,25 +46,30 @@ class TranslateArguments:
     names: Annotated[
         bool,
         typer.Option(
-            "--names", help="For files: print 'path<TAB>text', a manifest of this directory."
+            "--names",
+            help="For files, print 'path<TAB>text'. The output is a manifest for the current "
+            "directory.",
         ),
     ] = False
     nbest: Annotated[
         int | None,
         typer.Option(
-            help="Number of texts to print for each input, best first, as 'number ||| text ||| "
-            "score'; at most the beam width."
+            help="Number of outputs to print for each input, best first, as 'number ||| text ||| "
+            "score'. At most the beam width."
         ),
     ] = None
     alignment: Annotated[
-        bool, typer.Option("--alignment", help="Append ' ||| 0-0 1-2', the linked words.")
+        bool,
+        typer.Option(
+            "--alignment", help="Append the links between words to each line, as ' ||| 0-0 1-2'."
+        ),
     ] = False
     columns: Annotated[
         str | None,
         typer.Option(
-            help="Columns of a TSV in order, as in train: source, features, and target, count or - "
-            "for those to ignore.  [default: found from the text of a file named .tsv "
-            "or .tsv.gz, as in train; else a line is a sentence]",
+            help="Names of the columns of a TSV, in order, as in train: source and features; "
+            "target, count or - for a column to ignore.  [default: inferred from the text of a "
+            "file named .tsv or .tsv.gz, as in train; in other files each line is a sentence]",
             show_default=False,
         ),
     ] = None
@@ -72,9 +77,9 @@ class TranslateArguments:
     write_pairs: Annotated[
         Path | None,
         typer.Option(
-            help="TSV to write instead of standard output, for training: each sentence and its "
-            "translations. With --temperature 1 they are drawn at random. A run that is stopped "
-            "leaves its pairs in .unfinished-NAME.",
+            help="TSV file to write instead of standard output: pairs of a sentence and a "
+            "translation, to train on. With --temperature 1 the translations are sampled. If the "
+            "command is stopped, the pairs so far are in .unfinished-NAME.",
             show_default=False,
             rich_help_panel="Pairs",
         ),
@@ -83,14 +88,14 @@ class TranslateArguments:
         bool,
         typer.Option(
             "--reversed",
-            help="Write the translation as the source of a pair: back-translation.",
+            help="Write the translation as the source of each pair, for back-translation.",
             rich_help_panel="Pairs",
         ),
     ] = False
     pair_tag: Annotated[
         str | None,
         typer.Option(
-            help="Word before the source of each pair, such as <bt>.",
+            help="Word to put before the source of each pair, such as <bt>.",
             show_default=False,
             rich_help_panel="Pairs",
         ),
@@ -111,7 +116,8 @@ class TranslateArguments:
     reference: Annotated[
         Path | None,
         typer.Option(
-            help="Reference targets, one per line, to compare with on the page of --explore.",
+            help="File of reference targets, one per line, to show on the page of --explore for "
+            "comparison.",
             show_default=False,
             rich_help_panel="Page",
         ),
@@ -128,11 +134,12 @@ OF_SENTENCES = (
 
 @command(TranslateArguments, (SearchOptions, None))
 def translate(arguments, search):
-    """Translate sentences, read images or transcribe recordings: one line out for each input.
+    """Translate sentences, read images or transcribe recordings: one output line for each input.
 
-    The model determines which. Texts are UTF-8, plain or .gz. A blank line, an empty file and an
-    unreadable file give an empty line. An input that is longer than --max-source-length is cut.
-    Standard error names such inputs.
+    The type of input depends on the model. Text files must be UTF-8, plain or .gz. A blank line, an
+    empty file and an unreadable file each give an empty line. Inputs longer than
+    --max-source-length are truncated. Warnings on standard error name unreadable and truncated
+    inputs.
     """
     models = open_models(arguments.model)
     kind = _kind_of_inputs(models[0], arguments)
@@ -176,15 +183,15 @@ def _kind_of_inputs(model, arguments):
             if value := getattr(arguments, name):
                 value = str(value) if isinstance(value, Path) else value
                 raise ValueError(
-                    f"`{name}` is for sentences. Received: {name}={value!r} with "
-                    f"model={str(model.path)!r}, which reads files. Leave it out."
+                    f"`{name}` is only for sentences. Received: {name}={value!r} with "
+                    f"model={str(model.path)!r}, which reads files. Omit it."
                 )
         return _Files
     model.require_inputs("lines")
     if arguments.names:
         raise ValueError(
-            "`names` is for files. Received: names=True with "
-            f"model={str(model.path)!r}, which reads lines. Leave it out."
+            "`names` is only for files. Received: names=True with "
+            f"model={str(model.path)!r}, which reads lines. Omit it."
         )
     from keras_bahdanau.cli.sentences import Sentences
 
@@ -192,7 +199,7 @@ def _kind_of_inputs(model, arguments):
 
 
 class _Files:
-    """Files to read: their lists, warnings and lines of output."""
+    """Image or audio files to read in chunks, with their warnings and output lines."""
 
     output = contextlib.nullcontext()
 
@@ -201,8 +208,8 @@ class _Files:
 
         if not arguments.files:
             raise ValueError(
-                "This model reads files, and none was given. Received: "
-                f"model={str(model.path)!r} without files. Pass files or a manifest (.tsv)."
+                "A model that reads files needs at least one. Received: "
+                f"model={str(model.path)!r} without files. Give files or a manifest (.tsv)."
             )
         self.prefix = decoded(arguments.prefix, "PREFIX")
         self.paths = [path for file in arguments.files for path in _paths(file)]
@@ -239,7 +246,7 @@ class _Files:
 
 
 def _paths(file):
-    """The files that an argument names: those of a manifest, or the file itself."""
+    """List the files that an argument stands for: those in a manifest, or the file itself."""
     if file.name.endswith((".tsv", ".tsv.gz")):
         from keras_bahdanau.data.readers.manifest import read_manifest
 
@@ -247,7 +254,7 @@ def _paths(file):
     if not file.is_file():
         kind = "a directory" if file.is_dir() else "no such file"
         raise FileNotFoundError(
-            f"Files to read must exist. Received: path={str(file)!r}, {kind}. "
-            "Give files, or a manifest."
+            f"Input files must exist. Received: path={str(file)!r}, {kind}. "
+            "Give the paths of existing files, or a manifest."
         )
     return [file]

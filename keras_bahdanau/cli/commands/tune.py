@@ -1,4 +1,4 @@
-"""`keras-bahdanau tune`."""
+"""The command `keras-bahdanau tune`."""
 
 import contextlib
 import dataclasses
@@ -30,7 +30,7 @@ from keras_bahdanau.settings.option import check_value
 
 @dataclasses.dataclass(kw_only=True)
 class TuneArguments:
-    """Arguments of `tune`."""
+    """Arguments for `tune`."""
 
     source: HeldOutSource
     target: TargetArgument = None
@@ -38,16 +38,16 @@ class TuneArguments:
     metric: Annotated[
         str | None,
         typer.Option(
-            help="Metric to choose by, one of evaluate --metrics.  "
-            "[default: --best-by of the training, if set; else bleu for translations, exact for "
-            "images, wer for speech]",
+            help="Metric to optimize, one of evaluate --metrics.  "
+            "[default: --best-by of the training run, if it was set; otherwise bleu for "
+            "translations, exact for images, wer for speech]",
             show_default=False,
         ),
     ] = None
     beam_widths: Annotated[
         str,
         typer.Option(
-            help="Beam widths to try; 1 is greedy search.",
+            help="Beam widths to try, separated by commas. 1 is greedy search.",
             rich_help_panel="Candidates",
         ),
     ] = "5,10"
@@ -55,7 +55,7 @@ class TuneArguments:
         str | None,
         typer.Option(
             help="Exponents of the length penalty to try.  "
-            "[default: 0.5,1,1.5,2 for a model with a CTC layer, else 0.6,0.8,1,1.2,1.4]",
+            "[default: 0.5,1,1.5,2 for a model with a CTC layer, otherwise 0.6,0.8,1,1.2,1.4]",
             show_default=False,
             rich_help_panel="Candidates",
         ),
@@ -63,15 +63,15 @@ class TuneArguments:
     length_penalties: Annotated[
         str,
         typer.Option(
-            help="Kinds of length penalty to try.",
+            help="Types of length penalty to try.",
             rich_help_panel="Candidates",
         ),
     ] = ",".join(LENGTH_PENALTIES)
     ctc_weights: Annotated[
         str | None,
         typer.Option(
-            help="Shares of CTC to try.  "
-            "[default: 0.3,0.4,0.5 for a model with a CTC layer, else 0]",
+            help="Weights of the CTC score to try.  "
+            "[default: 0.3,0.4,0.5 for a model with a CTC layer, otherwise 0]",
             show_default=False,
             rich_help_panel="Candidates",
         ),
@@ -79,7 +79,8 @@ class TuneArguments:
     tolerance: Annotated[
         float,
         typer.Option(
-            help="Percent of the metric to give up for a narrower beam, no CTC and shorter texts.",
+            help="Loss of the metric, in percent, to accept for a narrower beam, no CTC and "
+            "shorter outputs.",
             rich_help_panel="Candidates",
         ),
     ] = 0.1
@@ -95,11 +96,12 @@ class TuneArguments:
 
 @command(TuneArguments, on_interrupt="The model is unchanged.")
 def tune(arguments):
-    """Choose search options by a metric, such as BLEU, and write them into the model's file.
+    """Choose search options by a metric, such as BLEU, and save them in the model file.
 
-    Use validation pairs, never test pairs. Of the options whose score is within `--tolerance` of
-    the best, those with the narrowest beam, then without CTC, and then with the shortest texts
-    are chosen. "length" is the length of the texts divided by that of the references.
+    Use validation pairs, never test pairs. Among the options whose score is within --tolerance of
+    the best, the command prefers the narrowest beam, then search without CTC, then the shortest
+    outputs. In the table, "length" is the total output length divided by the total reference
+    length.
     """
     check_value("batch_size", arguments.batch_size, BATCH_SIZE)
     check_value("tolerance", arguments.tolerance, PERCENT)
@@ -156,7 +158,7 @@ def _tune(model, pairs, values, arguments):
 
 
 def _conclude(path, current, trials, chosen, metric, dry_run):
-    """Write the chosen options into the file, and print a line about them."""
+    """Write the chosen options into the file, and print them."""
     now = next(trial for trial in trials if trial.search == current)
     if len(trials) > 1 and len({trial.score for trial in trials}) == 1:
         warn(f"all searches have the same {metric.label}, {now.score:.2f}, which can't rank them")
@@ -181,7 +183,7 @@ def _conclude(path, current, trials, chosen, metric, dry_run):
 
 
 class _Table:
-    """Lines of a table of trials, with a column for the share of CTC if some have one."""
+    """Lines of a table of trials, with a column for the CTC weight if some trials use CTC."""
 
     def __init__(self, metric, ctc):
         self.rows = 0
@@ -208,7 +210,7 @@ def _numbers(name, text, kind):
         return [kind(number) for number in text.split(",")]
     except ValueError:
         raise ValueError(
-            f"`{name}` must be numbers separated by commas. Received: {name}={text!r}"
+            f"`{name}` must consist of numbers separated by commas. Received: {name}={text!r}"
         ) from None
 
 

@@ -215,7 +215,7 @@ def test_a_memory_and_json_lines_are_read_for_training(tmp_path):
     assert lines == [f"languages of the TMX {str(memory)!r}: en -> fr"]
     assert read_examples("lines", memory, columns="fr,en").pairs == [("b", "a")]
     assert read_examples("lines", records).pairs == [("a", "b"), ("d", "e")]
-    with pytest.raises(ValueError, match="`answer_separator` is for one TSV of texts"):
+    with pytest.raises(ValueError, match="`answer_separator` is only for a single TSV of texts"):
         read_examples("lines", memory, answer_separator=";")
     with pytest.raises(ValueError, match="JSON lines or TMX by its name"):
         sentences_of(Path(records), None)
